@@ -1,0 +1,1 @@
+"""L0: constants, errors, names and values. Imports nothing else of the driver."""

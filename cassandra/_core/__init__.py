@@ -1,0 +1,1 @@
+"""L1: the native engine (codec, transport, routing). Knows bytes, not sessions or policies."""

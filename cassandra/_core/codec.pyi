@@ -1,0 +1,247 @@
+"""Typed contract of the codec extension: CQL values, rows, results and request bodies to and from wire bytes.
+
+A :class:`Codec` is a compiled CQL type. It knows nothing of the Python type classes of ``cassandra.cqltypes`` (L2); those
+hold a Codec each and hang themselves on it as ``py_type``. Everything here is immutable after construction except
+``py_type`` and ``factory``; all functions may be called from any thread.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from typing_extensions import Buffer
+
+UNSET: Final[object]  # the value object of cassandra.query.UNSET_VALUE (defined here, re-exported by L5)
+
+class Codec:
+    kind: Final[int]  # wire option id; 0 custom
+    name: Final[str]  # CQL name without parameters: "int", "list", "vector", or the custom class name
+    children: Final[tuple[Codec, ...]]
+    keyspace: Final[str | None]  # UDT
+    type_name: Final[str | None]  # UDT
+    field_names: Final[tuple[str, ...]]  # UDT
+    dimensions: Final[int]  # vector
+    py_type: Any  # L2's class for it; None until L2 sets it
+    factory: Any  # UDT: namedtuple class (built natively) or callable(**fields); None gives a cached namedtuple
+    def cql(self) -> str:
+        """CQL spelling, such as ``frozen<map<text, list<int>>>`` without frozen marks: ``map<text, list<int>>``."""
+    def decode(self, data: Buffer | None, protocol_version: int = 4) -> Any: ...
+    def encode(self, value: Any, protocol_version: int = 4) -> bytes: ...
+
+def scalar(kind: int) -> Codec:
+    """Interned, one per wire id."""
+
+def list_codec(element: Codec) -> Codec: ...
+def set_codec(element: Codec) -> Codec: ...
+def map_codec(key: Codec, value: Codec) -> Codec: ...
+def tuple_codec(elements: Sequence[Codec]) -> Codec: ...
+def vector_codec(element: Codec, dimensions: int) -> Codec: ...
+def udt_codec(
+    keyspace: str, name: str, field_names: Sequence[str], elements: Sequence[Codec], factory: Any = None
+) -> Codec: ...
+def custom_codec(
+    class_name: str,
+    decode: Callable[[bytes, int], Any] | None = None,
+    encode: Callable[[Any, int], bytes] | None = None,
+) -> Codec:
+    """A server-side class the driver has no kernel for: bytes in and out unless Python functions are given."""
+
+class TypeContext:
+    """Resolves what wire metadata cannot say alone. Asked once per new type, never per value."""
+
+    def __init__(
+        self,
+        resolve_custom: Callable[[str], Codec] | None = None,  # server class name -> codec
+        resolve_udt: Callable[[str, str], Any] | None = None,  # (keyspace, name) -> registered class or None
+        plan_cache_size: int = 256,
+    ) -> None: ...
+    def clear(self) -> None:
+        """Forget cached plans (a user type was registered or altered)."""
+
+class ResultPlan:
+    """How to decode the rows of one result shape: names, codecs, and a row plan per factory. Immutable, shared."""
+
+    names: Final[tuple[str, ...]]
+    codecs: Final[tuple[Codec, ...]]
+    specs: Final[tuple[tuple[str, str, str, Codec], ...]]  # keyspace, table, column, codec
+    keyspace: Final[str | None]
+    table: Final[str | None]
+    extra: Any  # for the layers above (column type classes, Arrow schema), set once
+    def __init__(self, specs: Sequence[tuple[str, str, str, Codec]]) -> None: ...
+    def __len__(self) -> int: ...
+
+class RowPlan:
+    """A ResultPlan for one way of making rows."""
+
+    def __init__(self, plan: ResultPlan, kind: str, row_class: type | None = None) -> None:
+        """*kind*: "tuple", "named" (row_class: a namedtuple class), "dict", "ordered"."""
+
+class RowsPage:
+    """Rows of one answer, still as bytes. Pins its frame."""
+
+    plan: Final[ResultPlan]
+    nbytes: Final[int]
+    def __len__(self) -> int: ...
+    def decode(self, row_plan: RowPlan, start: int = 0, stop: int | None = None) -> list[Any]:
+        """All rows, or a slice of them when decoding goes forward. Raises DriverException naming column, row and type."""
+    def batches(self, row_plan: RowPlan, size: int = 1000) -> Iterator[list[Any]]: ...
+
+class Result:
+    """Native fields of a RESULT message; ``cassandra.protocol.ResultMessage`` derives from it with empty slots."""
+
+    kind: int | None  # 1 VOID, 2 ROWS, 3 SET_KEYSPACE, 4 PREPARED, 5 SCHEMA_CHANGE
+    page: RowsPage | None
+    plan: ResultPlan | None
+    paging_state: bytes | None
+    new_keyspace: str | None
+    query_id: bytes | None
+    bind_plan: BindPlan | None
+    pk_indexes: tuple[int, ...] | None
+    is_lwt: bool
+    result_metadata_id: bytes | None
+    metadata_changed: bool  # v5: the answer carries new metadata with result_metadata_id
+    schema_change_event: dict[str, Any] | None
+    continuous_paging_seq: int | None
+    continuous_paging_last: bool | None
+    stream_id: int
+    trace_id: Any
+    custom_payload: dict[str, bytes | None] | None
+    warnings: list[str] | None
+    parsed_rows: list[Any] | None  # tuples, decoded on first read unless set
+    column_names: list[str] | None
+    column_metadata: list[tuple[str, str, str, Any]] | None
+    bind_metadata: list[Any] | None
+
+def decode_result(
+    cls: type[Result],
+    body: Buffer,
+    flags: int,
+    protocol_version: int,
+    context: TypeContext,
+    plan: ResultPlan | None = None,
+    stream_id: int = 0,
+    lwt_mask: int = 0,
+    metadata_ids: bool = False,
+) -> Result:
+    """Decode a RESULT envelope's (uncompressed) body. *plan* is used when the server skipped metadata. *metadata_ids*:
+    prepared answers carry a result metadata id (always true on v5, or Scylla's extension)."""
+
+class BindPlan:
+    """How to turn the parameters of a prepared statement into wire bytes and a routing token."""
+
+    names: Final[tuple[str, ...]]
+    specs: Final[tuple[tuple[str, str, str, Codec], ...]]
+    pk_indexes: Final[tuple[int, ...] | None]
+    def __init__(
+        self, specs: Sequence[tuple[str, str, str, Codec]], pk_indexes: Sequence[int] | None = None
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def bind(
+        self, values: Sequence[Any] | Mapping[str, Any] | None, protocol_version: int, *, want_token: bool = True
+    ) -> Bound:
+        """Positions or names. Missing values: UNSET on v4+, ValueError on v3 (positional) / KeyError (names). Too many:
+        ValueError. A value of a wrong type: TypeError naming parameter, CQL type and value type."""
+
+class Bound:
+    """Bound values: the wire bytes of ``<n><value_1>...<value_n>`` and what routing needs."""
+
+    data: Final[bytes]
+    count: Final[int]
+    token: Final[int | None]  # Murmur3, None when a partition key component is null/unset or unknown
+    routing_key: Final[bytes | None]
+    values: Final[list[Any]]  # per value: bytes, None, or UNSET
+
+def encode_query(
+    version: int,
+    query: str | bytes,
+    consistency: int,
+    *,
+    values: Sequence[Any] | Bound | None = None,  # encoded bytes / None / UNSET each
+    names: Sequence[str] | None = None,
+    flags: int = 0,  # of the envelope (tracing, beta)
+    payload: Mapping[str, bytes | None] | None = None,
+    skip_metadata: bool = False,
+    page_size: int | None = None,
+    paging_state: bytes | None = None,
+    serial_consistency: int | None = None,
+    timestamp: int | None = None,
+    keyspace: str | None = None,
+) -> bytes:
+    """A whole uncompressed QUERY envelope, stream 0."""
+
+def encode_execute(
+    version: int,
+    query_id: bytes,
+    consistency: int,
+    bound: Bound | None,
+    *,
+    result_metadata_id: bytes | None = None,
+    flags: int = 0,
+    payload: Mapping[str, bytes | None] | None = None,
+    skip_metadata: bool = True,
+    page_size: int | None = None,
+    paging_state: bytes | None = None,
+    serial_consistency: int | None = None,
+    timestamp: int | None = None,
+    keyspace: str | None = None,
+) -> bytes: ...
+def encode_batch(
+    version: int,
+    batch_type: int,
+    queries: Sequence[tuple[bool, str | bytes, Bound | Sequence[Any] | None]],  # (prepared?, text or id, values)
+    consistency: int,
+    *,
+    flags: int = 0,
+    payload: Mapping[str, bytes | None] | None = None,
+    serial_consistency: int | None = None,
+    timestamp: int | None = None,
+    keyspace: str | None = None,
+) -> bytes: ...
+def encode_prepare(
+    version: int,
+    query: str | bytes,
+    *,
+    flags: int = 0,
+    payload: Mapping[str, bytes | None] | None = None,
+    keyspace: str | None = None,
+) -> bytes: ...
+def encode_envelope(version: int, flags: int, opcode: int, body: bytes, stream: int = 0) -> bytes: ...
+
+class Reader:
+    """Checked reads of protocol primitives from a body, for the rare messages L2 decodes in Python."""
+
+    def __init__(self, data: Buffer, offset: int = 0) -> None: ...
+    offset: int
+    remaining: Final[int]
+    def byte(self) -> int: ...
+    def short(self) -> int: ...
+    def int(self) -> int: ...
+    def long(self) -> int: ...
+    def string(self) -> str: ...
+    def long_string(self) -> str: ...
+    def uuid(self) -> Any: ...
+    def bytes(self) -> bytes | None: ...
+    def short_bytes(self) -> bytes: ...
+    def string_list(self) -> list[str]: ...
+    def string_map(self) -> dict[str, str]: ...
+    def string_multimap(self) -> dict[str, list[str]]: ...
+    def bytes_map(self) -> dict[str, bytes | None]: ...
+    def inet(self) -> tuple[str, int]: ...
+    def inet_addr(self) -> str: ...
+    def type(self, context: TypeContext) -> Codec: ...
+
+class Writer:
+    """Appends protocol primitives; ``getvalue`` gives the bytes."""
+
+    def __init__(self) -> None: ...
+    def byte(self, value: int) -> None: ...
+    def short(self, value: int) -> None: ...
+    def int(self, value: int) -> None: ...
+    def long(self, value: int) -> None: ...
+    def string(self, value: str) -> None: ...
+    def long_string(self, value: str | bytes) -> None: ...
+    def bytes(self, value: bytes | None) -> None: ...
+    def short_bytes(self, value: bytes) -> None: ...
+    def string_list(self, value: Sequence[str]) -> None: ...
+    def string_map(self, value: Mapping[str, str]) -> None: ...
+    def bytes_map(self, value: Mapping[str, bytes | None]) -> None: ...
+    def getvalue(self) -> bytes: ...

@@ -1,0 +1,166 @@
+"""Typed contract of the transport extension: reactor, channels, frames and operations.
+
+Threads. A :class:`Reactor` owns one I/O thread. It takes the GIL only to run Python callbacks (``Operation._on_outcome``,
+channel handler methods, timers), once per wake-up batch, and never for a plaintext RESULT that nobody called for.
+Every method here may be called from any thread unless it says otherwise.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+# Why an attempt ended without an answer (Failure.kind).
+TIMED_OUT: Final[int]
+CLOSED: Final[int]
+PROTOCOL: Final[int]
+CANCELLED: Final[int]
+
+class Frame:
+    """One response envelope. The buffer protocol exposes the body, read-only, without a copy; it pins its slab."""
+
+    version: Final[int]  # without the direction bit
+    flags: Final[int]
+    stream: Final[int]
+    opcode: Final[int]
+    def __init__(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> None:
+        """For tests and custom handlers: a frame around *body*."""
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class Failure:
+    """An attempt ended without an answer. ``sent`` is False only when no byte of it reached the socket."""
+
+    kind: Final[int]
+    message: Final[str]
+    sent: Final[bool]
+    elapsed: Final[float]  # seconds since submit
+    cause: Final[BaseException | None]  # what closed the channel, if it was an exception
+
+class Operation:
+    """Native half of one request over all its attempts; ResponseFuture derives from it.
+
+    An *outcome* is a pair ``(attempt, Frame | Failure)``. Each outcome is taken exactly once, by whichever thread
+    calls :meth:`_take` first; that thread processes it. Delivery:
+
+    * a thread blocked in :meth:`_wait` is woken for every outcome;
+    * otherwise a *hot* outcome (RESULT, no tracing/payload/warning flag, kind VOID or ROWS) stays until somebody takes
+      it, unless ``_eager`` was set;
+    * every other outcome is *cold*: ``_on_outcome`` is called by the I/O thread (batched, one GIL acquisition), or, if a
+      :class:`LoopQueue` is attached, by that queue's ``drain`` on the asyncio thread (all outcomes then go there).
+
+    A waiter that leaves without taking (timeout, Ctrl-C) hands a pending cold outcome back to the I/O thread.
+    """
+
+    def __init__(self) -> None: ...
+    def _take(self) -> tuple[int, Frame | Failure] | None: ...
+    def _wait(self, timeout: float | None = None) -> bool:
+        """Block without the GIL until an outcome is ready or ``_finish`` was called; False when *timeout* (seconds)
+        passed. Signal handlers run; KeyboardInterrupt comes out of here at once."""
+    def _finish(self) -> None:
+        """The request is over: wakes every waiter, now and later."""
+    _finished: Final[bool]
+    def _set_eager(self) -> None:
+        """From now on call ``_on_outcome`` for hot outcomes too; one that is ready already is called on this thread."""
+    def _attach(self, queue: LoopQueue | None) -> None:
+        """From now on deliver through *queue*; an outcome that is ready already is queued."""
+    def _inject(self, attempt: int, outcome: Frame | Failure) -> None:
+        """Deliver an outcome as if it had come from a channel (used for failures before the first submit)."""
+    def _on_outcome(self) -> None:
+        """Override. Takes and processes outcomes; must not block and must not raise."""
+
+class LoopQueue:
+    """Completions for one asyncio loop: one descriptor, readable while operations wait in it."""
+
+    def __init__(self) -> None: ...
+    def fileno(self) -> int: ...
+    def drain(self) -> None:
+        """On the loop thread: calls ``_on_outcome`` of every queued operation."""
+    def close(self) -> None: ...
+
+class ChannelHandler(Protocol):
+    """Called on the I/O thread with the GIL held; must not block. An exception closes the channel with it."""
+
+    def on_connected(self, channel: Channel) -> None: ...
+    def on_event(self, channel: Channel, frame: Frame) -> None:
+        """An answer with stream -1 (EVENT)."""
+    def on_closed(self, channel: Channel, error: BaseException | None) -> None:
+        """Exactly once per channel, also when it never connected. *error* is None after ``close()`` by us."""
+
+class ByteFilter(Protocol):
+    """A transformation of the raw byte stream (TLS). Called under one lock per channel, with the GIL."""
+
+    def start(self) -> bytes:
+        """Bytes to send first."""
+    def receive(self, data: bytes) -> tuple[bytes, bytes]:
+        """(plaintext, bytes to send back); b"" as *data* never occurs."""
+    def send(self, plaintext: bytes) -> bytes: ...
+    def eof(self) -> None:
+        """Peer closed its side; raise if that was not orderly."""
+    @property
+    def established(self) -> bool:
+        """``on_connected`` is called once this is true."""
+
+class Channel:
+    """One connection: non-blocking socket, frame splitter, stream ids, coalesced writes. Made by Reactor.connect."""
+
+    def submit(self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None) -> int:
+        """Send *frame* (9-byte header + body; its stream field is overwritten in the copy that is sent) and route the
+        answer to *operation*. Returns the stream id. After *timeout* seconds the outcome is a TIMED_OUT failure and the
+        stream is orphaned: not reused until its late answer came. Raises ConnectionShutdown (closed) or ConnectionBusy
+        (no free stream below max_requests); then nothing was sent."""
+    def orphan(self, stream: int) -> bool:
+        """Give up on a stream without an outcome (cancellation). False if it was answered already."""
+    def enable_segments(
+        self,
+        compress: Callable[[bytes], bytes] | None = None,
+        decompress: Callable[[bytes, int], bytes] | None = None,
+    ) -> None:
+        """Protocol v5: from here on both directions are segments (CRC24 header, CRC32 payload). Call from the answer
+        that ended the legacy part of the handshake, on the I/O thread. *decompress* gets (payload, length)."""
+    def set_protocol(self, version: int, max_frame: int = 256 << 20) -> None:
+        """Answers must carry *version*; longer frames than *max_frame* bytes close the channel."""
+    def close(self, error: BaseException | None = None) -> None:
+        """Idempotent. Pending operations get CLOSED failures with cause *error*."""
+    closed: Final[bool]
+    in_flight: Final[int]
+    orphaned: Final[int]
+    max_requests: int  # 32768 at most
+    idle_seconds: Final[float]  # since the last byte was received
+    bytes_sent: Final[int]
+    bytes_received: Final[int]
+    def getsockname(self) -> Any: ...
+    def getpeername(self) -> Any: ...
+
+class Timer:
+    def cancel(self) -> None: ...
+
+class Reactor:
+    """One I/O thread, its poller (``epoll`` or ``poll``), timers and slab arena."""
+
+    def __init__(self, backend: str = "auto", name: str = "fastcql-io") -> None: ...
+    backend: Final[str]
+    def connect(
+        self,
+        family: int,
+        address: Any,
+        handler: ChannelHandler,
+        *,
+        timeout: float,
+        sockopts: Sequence[tuple[int, int, int | bytes]] = (),
+        local_address: tuple[str, int] | None = None,
+        byte_filter: ByteFilter | None = None,
+    ) -> Channel:
+        """Start a non-blocking connect to a numeric (host, port) or an AF_UNIX path. The outcome goes to *handler*;
+        *timeout* covers TCP connect and the filter's handshake."""
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """Run *callback* on the I/O thread."""
+    def call_later(self, delay: float, callback: Callable[[], object]) -> Timer: ...
+    def in_reactor(self) -> bool:
+        """True on the I/O thread (where nothing may block)."""
+    def stop(self, timeout: float | None = None) -> bool:
+        """Close every channel, run the last callbacks, join the thread (not when called on it). Idempotent. False if
+        the thread was still busy after *timeout*."""
+    def stats(self) -> dict[str, int]:
+        """channels, timers, wakeups, slabs_in_use, slabs_retained, bytes_in_use, ..."""
+
+def debug_counters() -> dict[str, int]:
+    """Live native objects (operations, channels, slabs, frames); all zero when nothing is alive."""

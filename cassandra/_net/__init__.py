@@ -1,0 +1,1 @@
+"""L3: one node: endpoint, handshake, authentication, TLS, connection, pool, heartbeat."""

@@ -1,0 +1,1 @@
+"""L4: which node, which shard. Pure: no sockets, no connections."""

@@ -1,0 +1,1 @@
+"""L5: requests over the cluster: statements, futures, results, session, cluster, control connection."""
