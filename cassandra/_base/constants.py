@@ -1,0 +1,214 @@
+"""Protocol constants: consistency levels, versions, opcodes, flags, result kinds and type ids (L0)."""
+
+from typing import Final
+
+from cassandra._base.public import public
+
+
+@public("cassandra")
+class ConsistencyLevel:
+    """How many replicas must answer before the coordinator reports success."""
+
+    ANY: Final = 0
+    ONE: Final = 1
+    TWO: Final = 2
+    THREE: Final = 3
+    QUORUM: Final = 4
+    ALL: Final = 5
+    LOCAL_QUORUM: Final = 6
+    EACH_QUORUM: Final = 7
+    SERIAL: Final = 8
+    LOCAL_SERIAL: Final = 9
+    LOCAL_ONE: Final = 10
+
+    name_to_value: dict[str, int] = {
+        "ANY": 0,
+        "ONE": 1,
+        "TWO": 2,
+        "THREE": 3,
+        "QUORUM": 4,
+        "ALL": 5,
+        "LOCAL_QUORUM": 6,
+        "EACH_QUORUM": 7,
+        "SERIAL": 8,
+        "LOCAL_SERIAL": 9,
+        "LOCAL_ONE": 10,
+    }
+    value_to_name: dict[int, str] = {value: name for name, value in name_to_value.items()}
+
+    @staticmethod
+    def is_serial(cl: int | None) -> bool:
+        """Whether *cl* is one of the two levels that are legal as serial consistency."""
+        return cl in (ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL)
+
+
+@public("cassandra")
+def consistency_value_to_name(value: int | None) -> str:
+    """The name of a consistency level, ``"Not Set"`` for None."""
+    return ConsistencyLevel.value_to_name[value] if value is not None else "Not Set"
+
+
+@public("cassandra")
+class ProtocolVersion:
+    """Versions of the native protocol and what distinguishes them."""
+
+    V3: Final = 3
+    V4: Final = 4
+    V5: Final = 5
+    V6: Final = 6
+    DSE_V1: Final = 0x41
+    DSE_V2: Final = 0x42
+
+    SUPPORTED_VERSIONS: tuple[int, ...] = (5, 4, 3)
+    BETA_VERSIONS: tuple[int, ...] = (6,)
+    MIN_SUPPORTED: int = 3
+    MAX_SUPPORTED: int = 5
+
+    @classmethod
+    def get_lower_supported(cls, previous_version: int) -> int:
+        """The next supported version to try below *previous_version*, 0 when there is none."""
+        return max((v for v in cls.SUPPORTED_VERSIONS if v < previous_version), default=0)
+
+    @classmethod
+    def uses_int_query_flags(cls, version: int) -> bool:
+        return version >= cls.V5 and version != cls.DSE_V1
+
+    @classmethod
+    def uses_prepare_flags(cls, version: int) -> bool:
+        return version >= cls.V5 and version != cls.DSE_V1
+
+    @classmethod
+    def uses_prepared_metadata(cls, version: int) -> bool:
+        return version >= cls.V5 and version != cls.DSE_V1
+
+    @classmethod
+    def uses_error_code_map(cls, version: int) -> bool:
+        return version >= cls.V5
+
+    @classmethod
+    def uses_keyspace_flag(cls, version: int) -> bool:
+        return version >= cls.V5 and version != cls.DSE_V1
+
+    @classmethod
+    def has_checksumming_support(cls, version: int) -> bool:
+        """Whether frames travel in checksummed segments (protocol 5, section 2)."""
+        return cls.V5 <= version < cls.DSE_V1
+
+
+@public("cassandra")
+class WriteType:
+    """What kind of write timed out or failed."""
+
+    SIMPLE: Final = 0
+    BATCH: Final = 1
+    UNLOGGED_BATCH: Final = 2
+    COUNTER: Final = 3
+    BATCH_LOG: Final = 4
+    CAS: Final = 5
+    VIEW: Final = 6
+    CDC: Final = 7
+
+    name_to_value: dict[str, int] = {
+        "SIMPLE": 0,
+        "BATCH": 1,
+        "UNLOGGED_BATCH": 2,
+        "COUNTER": 3,
+        "BATCH_LOG": 4,
+        "CAS": 5,
+        "VIEW": 6,
+        "CDC": 7,
+    }
+    value_to_name: dict[int, str] = {value: name for name, value in name_to_value.items()}
+
+
+@public("cassandra")
+class SchemaChangeType:
+    """What a schema event did."""
+
+    DROPPED: Final = "DROPPED"
+    CREATED: Final = "CREATED"
+    UPDATED: Final = "UPDATED"
+
+
+@public("cassandra")
+class SchemaTargetType:
+    """What a schema event touched."""
+
+    KEYSPACE: Final = "KEYSPACE"
+    TABLE: Final = "TABLE"
+    TYPE: Final = "TYPE"
+    FUNCTION: Final = "FUNCTION"
+    AGGREGATE: Final = "AGGREGATE"
+
+
+class Opcode:
+    """Envelope opcodes (protocol 5, section 2.4)."""
+
+    ERROR: Final = 0x00
+    STARTUP: Final = 0x01
+    READY: Final = 0x02
+    AUTHENTICATE: Final = 0x03
+    OPTIONS: Final = 0x05
+    SUPPORTED: Final = 0x06
+    QUERY: Final = 0x07
+    RESULT: Final = 0x08
+    PREPARE: Final = 0x09
+    EXECUTE: Final = 0x0A
+    REGISTER: Final = 0x0B
+    EVENT: Final = 0x0C
+    BATCH: Final = 0x0D
+    AUTH_CHALLENGE: Final = 0x0E
+    AUTH_RESPONSE: Final = 0x0F
+    AUTH_SUCCESS: Final = 0x10
+
+
+class Flag:
+    """Envelope flags (protocol 5, section 2.2)."""
+
+    COMPRESSED: Final = 0x01
+    TRACING: Final = 0x02
+    CUSTOM_PAYLOAD: Final = 0x04
+    WARNING: Final = 0x08
+    USE_BETA: Final = 0x10
+
+
+class ResultKind:
+    """Kinds of a RESULT envelope."""
+
+    VOID: Final = 1
+    ROWS: Final = 2
+    SET_KEYSPACE: Final = 3
+    PREPARED: Final = 4
+    SCHEMA_CHANGE: Final = 5
+
+
+class TypeId:
+    """Option ids of CQL types on the wire (protocol 5, section 4.2.5.2)."""
+
+    CUSTOM: Final = 0x00
+    ASCII: Final = 0x01
+    BIGINT: Final = 0x02
+    BLOB: Final = 0x03
+    BOOLEAN: Final = 0x04
+    COUNTER: Final = 0x05
+    DECIMAL: Final = 0x06
+    DOUBLE: Final = 0x07
+    FLOAT: Final = 0x08
+    INT: Final = 0x09
+    TEXT: Final = 0x0A
+    TIMESTAMP: Final = 0x0B
+    UUID: Final = 0x0C
+    VARCHAR: Final = 0x0D
+    VARINT: Final = 0x0E
+    TIMEUUID: Final = 0x0F
+    INET: Final = 0x10
+    DATE: Final = 0x11
+    TIME: Final = 0x12
+    SMALLINT: Final = 0x13
+    TINYINT: Final = 0x14
+    DURATION: Final = 0x15
+    LIST: Final = 0x20
+    MAP: Final = 0x21
+    SET: Final = 0x22
+    UDT: Final = 0x30
+    TUPLE: Final = 0x31

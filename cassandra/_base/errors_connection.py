@@ -1,0 +1,109 @@
+"""Exceptions of connections, pools, the cluster and results (L0)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cassandra._base.errors_context import RequestError, request_error
+from cassandra._base.public import public
+
+
+@public("cassandra.connection")
+@request_error
+class ConnectionException(RequestError):
+    """An error of one connection; whatever was in flight on it has failed."""
+
+    def __init__(self, message: Any, endpoint: Any = None) -> None:
+        super().__init__(message)
+        self.endpoint = endpoint
+
+    @property
+    def host(self) -> Any:
+        """Address of the endpoint."""
+        return getattr(self.endpoint, "address", self.endpoint)
+
+
+@public("cassandra.connection")
+class ConnectionShutdown(ConnectionException):
+    """The connection was closed, by us or by the server."""
+
+
+@public("cassandra.connection")
+class ProtocolVersionUnsupported(ConnectionException):
+    """The server does not speak the protocol version that was asked for."""
+
+    def __init__(self, endpoint: Any, startup_version: int) -> None:
+        super().__init__(f"Unsupported protocol version on {endpoint}: {startup_version}", endpoint)
+        self.startup_version = startup_version
+
+
+@public("cassandra.connection")
+class CrcMismatchException(ConnectionException):
+    """A checksum of a protocol 5 segment is wrong."""
+
+
+@public("cassandra.segment")
+class CrcException(Exception):
+    """A checksum is wrong."""
+
+
+@public("cassandra.connection")
+@request_error
+class ConnectionBusy(RequestError):
+    """Every stream id of the connection is in use; nothing was sent."""
+
+
+@public("cassandra.connection")
+@request_error
+class ProtocolError(RequestError):
+    """The other side broke the protocol: a malformed frame, a truncated body, an unknown opcode."""
+
+
+@public("cassandra.pool")
+@request_error
+class NoConnectionsAvailable(RequestError):
+    """A pool has no usable connection; nothing was sent."""
+
+
+@public("cassandra.cluster")
+@request_error
+class NoHostAvailable(RequestError):
+    """No host of the query plan took the request, or no contact point could be reached.
+
+    ``errors`` maps each host (or endpoint) that was tried to its error.
+    """
+
+    errors: Mapping[Any, Any] | None = None
+
+    def __init__(self, message: str, errors: Mapping[Any, Any]) -> None:
+        super().__init__(message, errors)
+        self.errors = errors
+
+
+@public("cassandra.cluster")
+class QueryExhausted(Exception):
+    """The next page was asked for after the last one."""
+
+
+@public("cassandra.cluster")
+class UserTypeDoesNotExist(Exception):
+    """A class was registered for a user type that the keyspace does not have."""
+
+
+@public("cassandra.query")
+class TraceUnavailable(Exception):
+    """The trace of a request was not complete in time."""
+
+
+@public("cassandra.metadata")
+class NoMurmur3(Exception):
+    """Kept as a name; murmur3 is always there."""
+
+
+@public("cassandra.protocol")
+class NotSupportedError(Exception):
+    """The message or option is not part of the protocol version."""
+
+
+@public("cassandra.protocol")
+class InternalError(Exception):
+    """An unexpected state inside the driver."""

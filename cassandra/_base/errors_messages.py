@@ -1,0 +1,296 @@
+"""ERROR messages of the protocol. They are exceptions; those with details turn into those users catch (L0).
+
+``ERROR_CLASSES`` is the one table from server code to class. Each class declares in ``info_fields`` how the
+rest of its body is read (kinds are below) and in ``to_exception`` what users see. Reading is done by
+``_wire/messages/errors.py``.
+
+Kinds: ``consistency`` (short), ``int``, ``short``, ``string``, ``string_list``, ``short_bytes``, ``bool``
+(byte), ``write_type`` (string, as :class:`WriteType` value or the string itself when unknown), ``op_type``
+(byte, as :class:`OperationType`), ``failures`` (int; from protocol 5 a map of address to code, kept as
+``error_code_map``, with its size as ``failures``), ``contentions`` (short, protocol 5, only when write_type
+is CAS and bytes are left).
+"""
+
+from typing import Any, ClassVar
+
+from cassandra._base import errors_driver as driver
+from cassandra._base.constants import Opcode
+from cassandra._base.errors_context import RequestError, request_error
+from cassandra._base.message import _MessageType
+from cassandra._base.public import public
+
+InfoFields = tuple[tuple[str, str], ...]
+
+_RESPONSES: InfoFields = (
+    ("consistency", "consistency"),
+    ("received_responses", "int"),
+    ("required_responses", "int"),
+)
+
+
+@public("cassandra.protocol")
+@request_error
+class ErrorMessage(_MessageType, RequestError):
+    """The server answered with an error. ``info`` holds its details, mostly as a dict."""
+
+    opcode = Opcode.ERROR
+    name = "ERROR"
+    summary: ClassVar[str] = "Unknown"
+    info_fields: ClassVar[InfoFields] = ()
+
+    stream_id: int | None = None
+    trace_id: Any = None
+
+    def __init__(self, code: int, message: str, info: Any) -> None:
+        super().__init__(code, message, info)
+        self.code = code
+        self.message = message
+        self.info = info
+
+    def summary_msg(self) -> str:
+        """One line with code, summary and the server's own words."""
+        text = f'Error from server: code={self.code:04x} [{self.summary}] message="{self.message}"'
+        if self.info is not None:
+            text += f" info={self.info!r}"
+        return text
+
+    def to_exception(self) -> Exception:
+        """The exception users see for this message; by default the message itself."""
+        return self
+
+    def __str__(self) -> str:
+        return f"<{self.summary_msg()}>"
+
+    __repr__ = __str__
+
+
+@public("cassandra.protocol")
+class ErrorMessageSub(ErrorMessage):
+    """An error with a known code."""
+
+    error_code: ClassVar[int | None] = None
+
+
+@public("cassandra.protocol")
+class RequestExecutionException(ErrorMessageSub):
+    """The request was accepted and failed."""
+
+
+@public("cassandra.protocol")
+class RequestValidationException(ErrorMessageSub):
+    """The request was refused."""
+
+
+@public("cassandra.protocol")
+class ServerError(ErrorMessageSub):
+    summary = "Server error"
+    error_code = 0x0000
+
+
+@public("cassandra.protocol")
+class ProtocolException(ErrorMessageSub):
+    summary = "Protocol error"
+    error_code = 0x000A
+
+    @property
+    def is_beta_protocol_error(self) -> bool:
+        """Whether the server wants the beta flag for this version."""
+        return "USE_BETA flag is unset" in str(self.message)
+
+
+@public("cassandra.protocol")
+class BadCredentials(ErrorMessageSub):
+    summary = "Bad credentials"
+    error_code = 0x0100
+
+
+@public("cassandra.protocol")
+class UnavailableErrorMessage(RequestExecutionException):
+    summary = "Unavailable exception"
+    error_code = 0x1000
+    info_fields = (("consistency", "consistency"), ("required_replicas", "int"), ("alive_replicas", "int"))
+
+    def to_exception(self) -> driver.Unavailable:
+        return driver.Unavailable(_plain(self), **self.info)
+
+
+@public("cassandra.protocol")
+class OverloadedErrorMessage(RequestExecutionException):
+    summary = "Coordinator node overloaded"
+    error_code = 0x1001
+
+
+@public("cassandra.protocol")
+class IsBootstrappingErrorMessage(RequestExecutionException):
+    summary = "Coordinator node is bootstrapping"
+    error_code = 0x1002
+
+
+@public("cassandra.protocol")
+class TruncateError(RequestExecutionException):
+    summary = "Error during truncate"
+    error_code = 0x1003
+
+
+@public("cassandra.protocol")
+class WriteTimeoutErrorMessage(RequestExecutionException):
+    summary = "Coordinator node timed out waiting for replica nodes' responses"
+    error_code = 0x1100
+    info_fields = (*_RESPONSES, ("write_type", "write_type"), ("contentions", "contentions"))
+
+    def to_exception(self) -> driver.WriteTimeout:
+        return driver.WriteTimeout(_plain(self), **self.info)
+
+
+@public("cassandra.protocol")
+class ReadTimeoutErrorMessage(RequestExecutionException):
+    summary = "Coordinator node timed out waiting for replica nodes' responses"
+    error_code = 0x1200
+    info_fields = (*_RESPONSES, ("data_retrieved", "bool"))
+
+    def to_exception(self) -> driver.ReadTimeout:
+        return driver.ReadTimeout(_plain(self), **self.info)
+
+
+@public("cassandra.protocol")
+class ReadFailureMessage(RequestExecutionException):
+    summary = "Replica(s) failed to execute read"
+    error_code = 0x1300
+    info_fields = (*_RESPONSES, ("failures", "failures"), ("data_retrieved", "bool"))
+
+    def to_exception(self) -> driver.ReadFailure:
+        return driver.ReadFailure(_plain(self), **self.info)
+
+
+@public("cassandra.protocol")
+class FunctionFailureMessage(RequestExecutionException):
+    summary = "User Defined Function failure"
+    error_code = 0x1400
+    info_fields = (("keyspace", "string"), ("function", "string"), ("arg_types", "string_list"))
+
+    def to_exception(self) -> driver.FunctionFailure:
+        return driver.FunctionFailure(self.summary_msg(), **self.info)
+
+
+@public("cassandra.protocol")
+class WriteFailureMessage(RequestExecutionException):
+    summary = "Replica(s) failed to execute write"
+    error_code = 0x1500
+    info_fields = (*_RESPONSES, ("failures", "failures"), ("write_type", "write_type"))
+
+    def to_exception(self) -> driver.WriteFailure:
+        return driver.WriteFailure(_plain(self), **self.info)
+
+
+@public("cassandra.protocol")
+class CDCWriteException(RequestExecutionException):
+    summary = "Failed to execute write due to CDC space exhaustion."
+    error_code = 0x1600
+
+
+@public("cassandra.protocol")
+class CASWriteUnknownMessage(RequestExecutionException):
+    summary = "Outcome of the conditional write is unknown"
+    error_code = 0x1700
+    info_fields = _RESPONSES
+
+    def to_exception(self) -> driver.CASWriteUnknown:
+        return driver.CASWriteUnknown(_plain(self), **self.info)
+
+
+@public("cassandra.protocol")
+class SyntaxException(RequestValidationException):
+    summary = "Syntax error in CQL query"
+    error_code = 0x2000
+
+
+@public("cassandra.protocol")
+class UnauthorizedErrorMessage(RequestValidationException):
+    summary = "Unauthorized"
+    error_code = 0x2100
+
+    def to_exception(self) -> driver.Unauthorized:
+        return driver.Unauthorized(self.summary_msg())
+
+
+@public("cassandra.protocol")
+class InvalidRequestException(RequestValidationException):
+    summary = "Invalid query"
+    error_code = 0x2200
+
+    def to_exception(self) -> driver.InvalidRequest:
+        return driver.InvalidRequest(self.summary_msg())
+
+
+@public("cassandra.protocol")
+class ConfigurationException(RequestValidationException):
+    summary = "Query invalid because of configuration issue"
+    error_code = 0x2300
+
+
+@public("cassandra.protocol")
+class AlreadyExistsException(ConfigurationException):
+    summary = "Item already exists"
+    error_code = 0x2400
+    info_fields = (("keyspace", "string"), ("table", "string"))
+
+    def to_exception(self) -> driver.AlreadyExists:
+        return driver.AlreadyExists(**self.info)
+
+
+@public("cassandra.protocol")
+class PreparedQueryNotFound(RequestValidationException):
+    """``info`` is the unknown statement id itself."""
+
+    summary = "Matching prepared statement not found on this node"
+    error_code = 0x2500
+    info_fields = (("", "short_bytes"),)
+
+
+@public("cassandra.protocol")
+class RateLimitReachedException(ConfigurationException):
+    """Its real code is announced by ScyllaDB in SUPPORTED; this one is a stand-in."""
+
+    summary = "Rate limit was exceeded for a partition affected by the request"
+    error_code = 0x4321
+    info_fields = (("op_type", "op_type"), ("rejected_by_coordinator", "bool"))
+
+    def to_exception(self) -> driver.RateLimitReached:
+        return driver.RateLimitReached(**self.info)
+
+
+@public("cassandra.protocol")
+class ClientWriteError(RequestExecutionException):
+    summary = "Client write failure."
+    error_code = 0x8000
+
+
+ERROR_CLASSES: dict[int, type[ErrorMessageSub]] = {
+    0x0000: ServerError,
+    0x000A: ProtocolException,
+    0x0100: BadCredentials,
+    0x1000: UnavailableErrorMessage,
+    0x1001: OverloadedErrorMessage,
+    0x1002: IsBootstrappingErrorMessage,
+    0x1003: TruncateError,
+    0x1100: WriteTimeoutErrorMessage,
+    0x1200: ReadTimeoutErrorMessage,
+    0x1300: ReadFailureMessage,
+    0x1400: FunctionFailureMessage,
+    0x1500: WriteFailureMessage,
+    0x1600: CDCWriteException,
+    0x1700: CASWriteUnknownMessage,
+    0x2000: SyntaxException,
+    0x2100: UnauthorizedErrorMessage,
+    0x2200: InvalidRequestException,
+    0x2300: ConfigurationException,
+    0x2400: AlreadyExistsException,
+    0x2500: PreparedQueryNotFound,
+    0x4321: RateLimitReachedException,
+    0x8000: ClientWriteError,
+}
+
+
+def _plain(message: ErrorMessage) -> str:
+    """The summary without ``info``: the exception adds it in readable form."""
+    return f'Error from server: code={message.code:04x} [{message.summary}] message="{message.message}"'

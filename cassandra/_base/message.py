@@ -1,0 +1,37 @@
+"""The root of all protocol messages. It lives in L0 because error messages are exceptions."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from cassandra._base.public import public
+
+
+@public("cassandra.protocol")
+class _MessageType:
+    """A protocol message. Subclasses set ``opcode`` and ``name`` and may have slots."""
+
+    __slots__ = ()
+
+    opcode: ClassVar[int]
+    name: ClassVar[str]
+    tracing: bool = False
+    custom_payload: dict[str, bytes | None] | None = None
+    warnings: list[str] | None = None
+
+    def update_custom_payload(self, other: Mapping[str, bytes | None] | None) -> None:
+        """Merge *other* into this message's payload."""
+        if other:
+            merged = {**(self.custom_payload or {}), **other}
+            setattr(self, "custom_payload", merged)  # noqa: B010: subclasses have a place for it, we do not
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in _fields(self))})>"
+
+
+def _fields(message: _MessageType) -> list[tuple[str, Any]]:
+    """Public attributes with a value worth showing, from every slot of the MRO and the instance dict."""
+    names = [name for cls in type(message).__mro__ for name in getattr(cls, "__slots__", ())]
+    names += getattr(message, "__dict__", ())
+    shown = dict.fromkeys(name for name in names if not name.startswith("_"))
+    values = ((name, getattr(message, name, None)) for name in shown)
+    return [(name, value) for name, value in values if value is not None and value is not False]
