@@ -21,8 +21,8 @@ class _MessageType:
     def update_custom_payload(self, other: Mapping[str, bytes | None] | None) -> None:
         """Merge *other* into this message's payload."""
         if other:
-            merged = {**(self.custom_payload or {}), **other}
-            setattr(self, "custom_payload", merged)  # noqa: B010: subclasses have a place for it, we do not
+            # Not every subclass declares slots, so this class cannot say where the attribute lives.
+            self.custom_payload = {**(self.custom_payload or {}), **other}  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in _fields(self))})>"

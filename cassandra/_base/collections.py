@@ -1,0 +1,419 @@
+"""Collections whose items need not be hashable: :class:`SortedSet`, :class:`OrderedMap` (L0).
+
+CQL nests collections in sets and map keys, where Python would want hashable values. The native codec builds
+both directly (``SortedSet._from_list``; the slots of :class:`OrderedMapSerializedKey`).
+"""
+
+import pickle
+from bisect import bisect_left
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Set, ValuesView
+from itertools import islice
+from operator import lt
+from typing import Any
+
+from cassandra._base.public import public
+
+Member = Callable[[Any], bool]
+
+
+@public("cassandra.util")
+class SortedSet:
+    """A set kept in order that accepts unhashable items, such as lists and other sets.
+
+    Items without a total order (mixed types, sets, NaN) stay in the order of arrival and are searched one by
+    one. Compares equal to any collection of the same items; operators take plain sets on either side.
+    """
+
+    __slots__ = ("_items", "_ordered")
+    __hash__ = None  # type: ignore[assignment]
+
+    _items: list[Any]
+    _ordered: bool  # strictly increasing, so that bisection finds what is there
+
+    def __init__(self, iterable: Iterable[Any] = ()) -> None:
+        self._items, self._ordered = _arrange(list(iterable))
+
+    @classmethod
+    def _from_list(cls, items: list[Any]) -> "SortedSet":
+        """Takes over *items*; one pass when they are in order already."""
+        self = cls.__new__(cls)
+        self._items, self._ordered = _arrange(items)
+        return self
+
+    def _position(self, item: Any) -> tuple[int, bool]:
+        """Where *item* is, or would go, and whether it is there."""
+        items = self._items
+        if self._ordered:
+            try:
+                index = bisect_left(items, item)
+                return index, index < len(items) and bool(items[index] == item)
+            except TypeError:
+                return len(items), False
+        try:
+            return items.index(item), True
+        except ValueError:
+            return len(items), False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iter(self._items[::-1])
+
+    def __contains__(self, item: Any) -> bool:
+        return self._position(item)[1]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._items[index]
+
+    def __delitem__(self, index: Any) -> None:
+        del self._items[index]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._items!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._items,)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, SortedSet) and self._ordered and other._ordered:
+            return self._items == other._items
+        if not _is_collection(other):
+            return NotImplemented
+        items = _as_set(other)
+        return len(self) == len(items) and self.issuperset(items)
+
+    def __ne__(self, other: object) -> bool:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
+    def __le__(self, other: Any) -> bool:
+        return self.issubset(other) if _is_collection(other) else NotImplemented
+
+    def __lt__(self, other: Any) -> bool:
+        return len(other) > len(self) and self.issubset(other) if _is_collection(other) else NotImplemented
+
+    def __ge__(self, other: Any) -> bool:
+        return self.issuperset(other) if _is_collection(other) else NotImplemented
+
+    def __gt__(self, other: Any) -> bool:
+        return len(self) > len(other) and self.issuperset(other) if _is_collection(other) else NotImplemented
+
+    def __and__(self, other: Any) -> "SortedSet":
+        return self.intersection(other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> "SortedSet":
+        return self.union(other)
+
+    __ror__ = __or__
+
+    def __sub__(self, other: Any) -> "SortedSet":
+        return self.difference(other)
+
+    def __rsub__(self, other: Any) -> "SortedSet":
+        return type(self)(other).difference(self)
+
+    def __xor__(self, other: Any) -> "SortedSet":
+        return self.symmetric_difference(other)
+
+    __rxor__ = __xor__
+
+    def add(self, item: Any) -> None:
+        index, found = self._position(item)
+        if found:
+            return
+        items = self._items
+        items.insert(index, item)
+        # Bisection of a partial order may have found a place that is none: check the neighbours.
+        if self._ordered and not _increasing(items[max(index - 1, 0) : index + 2]):
+            self._items, self._ordered = _arrange(items)
+
+    def update(self, iterable: Iterable[Any]) -> None:
+        self._items, self._ordered = _arrange(self._items + list(iterable))
+
+    def remove(self, item: Any) -> None:
+        """KeyError when *item* is not there."""
+        index, found = self._position(item)
+        if not found:
+            raise KeyError(item)
+        del self._items[index]
+
+    def discard(self, item: Any) -> None:
+        """Remove *item* if it is there."""
+        index, found = self._position(item)
+        if found:
+            del self._items[index]
+
+    def pop(self) -> Any:
+        """Remove and return the last item."""
+        if not self._items:
+            raise KeyError("pop from empty set")
+        return self._items.pop()
+
+    def clear(self) -> None:
+        self._items, self._ordered = [], True
+
+    def copy(self) -> "SortedSet":
+        return self._from_list(self._items[:])
+
+    def isdisjoint(self, other: Iterable[Any]) -> bool:
+        return not any(map(_member(other), self._items))
+
+    def issubset(self, other: Iterable[Any]) -> bool:
+        return all(map(_member(other), self._items))
+
+    def issuperset(self, other: Iterable[Any]) -> bool:
+        return all(item in self for item in other)
+
+    def union(self, *others: Iterable[Any]) -> "SortedSet":
+        return self._from_list([*self._items, *(item for other in others for item in other)])
+
+    def intersection(self, *others: Iterable[Any]) -> "SortedSet":
+        tests = [_member(other) for other in others]
+        return self._from_list([item for item in self._items if all(test(item) for test in tests)])
+
+    def difference(self, *others: Iterable[Any]) -> "SortedSet":
+        tests = [_member(other) for other in others]
+        return self._from_list([item for item in self._items if not any(test(item) for test in tests)])
+
+    def symmetric_difference(self, other: Iterable[Any]) -> "SortedSet":
+        right = _as_set(other)
+        return self.difference(right).union(item for item in right if item not in self)
+
+
+sortedset = SortedSet  # the name scylla-driver had first
+
+
+def _increasing(items: list[Any]) -> bool:
+    return all(map(lt, items, islice(items, 1, None)))
+
+
+def _arrange(items: list[Any]) -> tuple[list[Any], bool]:
+    """*items* without duplicates, and whether they are strictly increasing; sorted in place if they can be.
+
+    A chain in a partial order (sets, each within the next) counts: bisection works on it.
+    """
+    try:
+        if _increasing(items):
+            return items, True
+        items.sort()
+    except TypeError:
+        return _unique(items), False
+    adjacent = [item for i, item in enumerate(items) if i == 0 or items[i - 1] != item]
+    if _increasing(adjacent):
+        return adjacent, True
+    return _unique(adjacent), False
+
+
+def _unique(items: list[Any]) -> list[Any]:
+    try:
+        return list(dict.fromkeys(items))
+    except TypeError:
+        unique: list[Any] = []
+        for item in items:
+            if item not in unique:
+                unique.append(item)
+        return unique
+
+
+def _is_collection(other: object) -> bool:
+    """Sized and iterable, but no text."""
+    return hasattr(other, "__len__") and hasattr(other, "__iter__") and not isinstance(other, (str, bytes))
+
+
+def _as_set(other: Any) -> "SortedSet | Set[Any]":
+    return other if isinstance(other, (SortedSet, Set)) else SortedSet(other)
+
+
+def _member(other: Iterable[Any]) -> Member:
+    """A test for membership in *other* that takes unhashable items."""
+    items = _as_set(other)
+    if isinstance(items, SortedSet):
+        return items.__contains__
+
+    def test(item: Any) -> bool:
+        try:
+            return item in items
+        except TypeError:  # unhashable: no plain set has it, unless as a frozen equal
+            return any(item == candidate for candidate in items)
+
+    return test
+
+
+@public("cassandra.util")
+class OrderedMap(Mapping[Any, Any]):
+    """A mapping in the order of insertion that accepts unhashable keys, such as lists, sets and maps."""
+
+    __slots__ = ("_index", "_items")
+    __hash__ = None  # type: ignore[assignment]
+
+    _items: list[tuple[Any, Any]]
+    _index: dict[Any, int] | None  # position of each (frozen) key; None until needed
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if len(args) > 1:
+            raise TypeError(f"OrderedMap expected at most 1 argument, got {len(args)}")
+        self._items = []
+        self._index = {}
+        for source in (*args, kwargs):
+            pairs = source.items() if isinstance(source, Mapping) else source
+            for key, value in pairs:
+                self[key] = value
+
+    def _position(self, key: Any) -> int | None:
+        index = self._index
+        if index is None:
+            index = self._index = {_frozen(item[0]): i for i, item in enumerate(self._items)}
+        return index.get(_frozen(key))
+
+    def __getitem__(self, key: Any) -> Any:
+        position = self._position(key)
+        if position is None:
+            raise KeyError(key)
+        return self._items[position][1]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        position = self._position(key)
+        if position is None:
+            if self._index is not None:
+                self._index[_frozen(key)] = len(self._items)
+            self._items.append((key, value))
+        else:
+            self._items[position] = (self._items[position][0], value)
+
+    def __delitem__(self, key: Any) -> None:
+        position = self._position(key)
+        if position is None:
+            raise KeyError(key)
+        del self._items[position]
+        self._index = None
+
+    def popitem(self) -> tuple[Any, Any]:
+        """Remove and return the last pair."""
+        if not self._items:
+            raise KeyError("popitem(): mapping is empty")
+        self._index = None
+        return self._items.pop()
+
+    def __iter__(self) -> Iterator[Any]:
+        return (key for key, _ in self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def items(self) -> ItemsView[Any, Any]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[Any]:
+        return _Values(self)
+
+    def __eq__(self, other: object) -> bool:
+        """In order with another OrderedMap, else like ``dict``."""
+        if isinstance(other, OrderedMap):
+            return self._items == other._items
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        if len(self) != len(other):
+            return False
+        try:
+            return all(other[key] == value for key, value in self._items)
+        except (KeyError, TypeError):
+            return False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._items!r})"
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{key!r}: {value!r}" for key, value in self._items) + "}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._items,)
+
+
+@public("cassandra.util")
+class OrderedMapSerializedKey(OrderedMap):
+    """A map as the server sent it. Keys are also found by any value that serializes to the same bytes."""
+
+    __slots__ = ("cass_key_type", "protocol_version")
+
+    cass_key_type: Any  # a compiled codec or a class of cassandra.cqltypes
+    protocol_version: int
+
+    def __init__(self, cass_type: Any, protocol_version: int) -> None:
+        super().__init__()
+        self.cass_key_type = cass_type
+        self.protocol_version = protocol_version
+
+    def _position(self, key: Any) -> int | None:
+        position = super()._position(key)
+        if position is not None or not self._items or self.cass_key_type is None:
+            return position
+        index = self._index
+        if index is not None and _SERIALIZED not in index:
+            for i, item in enumerate(self._items):
+                index[_SERIALIZED, self._serialize(item[0])] = i
+            index[_SERIALIZED] = -1
+        try:
+            return None if index is None else index.get((_SERIALIZED, self._serialize(key)))
+        except Exception:  # whatever a codec or a user's serializer says to a value of another type
+            return None
+
+    def _serialize(self, key: Any) -> Any:
+        encode = getattr(self.cass_key_type, "encode", None) or self.cass_key_type.serialize
+        return encode(key, self.protocol_version)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        if self._index is not None and _SERIALIZED in self._index:
+            self._index = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore_map, (type(self), self._items, self.protocol_version)
+
+
+_SERIALIZED = object()  # marks the serialized keys in an index
+
+
+def _restore_map(cls: type[OrderedMapSerializedKey], items: list[Any], protocol_version: int) -> Any:
+    """A pickled map comes back without its key type: compiled types do not travel."""
+    self = cls(None, protocol_version)
+    self._items, self._index = items, None
+    return self
+
+
+def _frozen(key: Any) -> Any:
+    """*key* itself if hashable, else a hashable value that is equal for equal keys."""
+    try:
+        hash(key)
+    except TypeError:
+        if isinstance(key, Mapping):
+            return frozenset((_frozen(k), _frozen(v)) for k, v in key.items())
+        if isinstance(key, (Set, SortedSet)):
+            return frozenset(map(_frozen, key))
+        if isinstance(key, (list, tuple)):
+            return tuple(map(_frozen, key))
+        return _pickled(key)
+    return key
+
+
+def _pickled(key: Any) -> Any:
+    """Values of classes with ``__eq__`` and no ``__hash__``: by content if that can be had, else by identity."""
+    try:
+        return pickle.dumps(key)
+    except Exception:
+        return id(key)
+
+
+class _Items(ItemsView[Any, Any]):
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return iter(self._mapping._items)  # type: ignore[attr-defined]
+
+
+class _Values(ValuesView[Any]):
+    def __iter__(self) -> Iterator[Any]:
+        return (value for _, value in self._mapping._items)  # type: ignore[attr-defined]
