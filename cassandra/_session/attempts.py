@@ -1,0 +1,97 @@
+"""Attempts of a request and what follows an error: pure decisions, named and testable alone.
+
+L5. A request is never executed twice by accident: an attempt that ended without an answer is sent again only when no
+byte of it left the client, or when the retry policy says so knowing that it may have been executed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cassandra._base.errors import (
+    ConnectionException,
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    ReadTimeoutErrorMessage,
+    ServerError,
+    TruncateError,
+    UnavailableErrorMessage,
+    WriteTimeoutErrorMessage,
+    annotate,
+)
+from cassandra._core.transport import TIMED_OUT, Failure
+
+if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
+    from cassandra._net.pool import HostPool
+    from cassandra._routing.host import Host
+    from cassandra._routing.policies import RetryPolicy
+
+RETRY, RETHROW, IGNORE, RETRY_NEXT_HOST = 0, 1, 2, 3  # RetryPolicy's constants
+
+#: Server errors about the coordinator, not the statement: another host may do better.
+REQUEST_ERRORS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, TruncateError, ServerError)
+
+
+class Attempt:
+    """One send of a request: where it went, and on which stream, so that it can be given up."""
+
+    __slots__ = ("connection", "host", "pool", "reprepares", "stream")
+
+    def __init__(self, host: Host, pool: HostPool | None, connection: Connection) -> None:
+        self.host = host
+        self.pool = pool
+        self.connection = connection
+        self.stream = -1
+        self.reprepares: Any = None  # the PreparedStatement this attempt prepares again, instead of the request itself
+
+    def abandon(self) -> None:
+        """Nobody waits for its answer any more."""
+        if self.stream >= 0:
+            self.connection.orphan(self.stream)
+
+
+class Decision(NamedTuple):
+    """What a retry policy wants: one of its constants, the consistency level of the next try (None keeps it), and the
+    seconds to wait before."""
+
+    action: int
+    consistency: int | None = None
+    delay: float = 0.0
+
+
+def ask_policy(
+    policy: RetryPolicy, statement: Any, consistency: int | None, error: BaseException, retry_num: int
+) -> Decision | None:
+    """The policy's decision on *error*, or None when the error is of a kind that is never retried."""
+    if isinstance(error, ReadTimeoutErrorMessage):
+        verdict = policy.on_read_timeout(statement, retry_num=retry_num, **error.info)
+    elif isinstance(error, WriteTimeoutErrorMessage):
+        verdict = policy.on_write_timeout(statement, retry_num=retry_num, **error.info)
+    elif isinstance(error, UnavailableErrorMessage):
+        verdict = policy.on_unavailable(statement, retry_num=retry_num, **error.info)
+    elif isinstance(error, (*REQUEST_ERRORS, ConnectionException)):
+        verdict = policy.on_request_error(statement, consistency, error=error, retry_num=retry_num)
+    else:
+        return None
+    return Decision(*verdict)
+
+
+def connection_error(failure: Failure, host: Host) -> ConnectionException:
+    """The exception an attempt ended with, saying whether the server may have executed the request."""
+    cause = failure.cause
+    if isinstance(cause, ConnectionException) and not failure.sent:
+        return cause
+    error = ConnectionException(
+        f"Connection to {host.endpoint} was lost {failure.elapsed:.3f} s after the request was "
+        f"{'sent' if failure.sent else 'queued'}: {failure.message}",
+        host.endpoint,
+    )
+    error.__cause__ = cause
+    annotate(error, maybe_executed=failure.sent)
+    return error
+
+
+def is_timeout(failure: Failure) -> bool:
+    """Whether the client gave up on the attempt by its own clock."""
+    return failure.kind == TIMED_OUT

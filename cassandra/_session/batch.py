@@ -1,0 +1,137 @@
+"""BatchStatement (cassandra.query): several writes in one request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._core.codec import Bound
+from cassandra._wire.encoder import Encoder
+
+from .prepared import BoundStatement, PreparedStatement
+from .statements import BatchType, SimpleStatement, Statement, bind_params
+
+if TYPE_CHECKING:
+    from cassandra._routing.policies import RetryPolicy
+
+MAX_STATEMENTS = 0xFFFF  # the count is a [short] in BATCH, protocol section 4.1.7
+
+Parameters = Sequence[Any] | Mapping[str, Any] | None
+#: (prepared?, query text or prepared id, bound values)
+Entry = tuple[bool, str | bytes, Bound | None]
+
+
+class BatchStatement(Statement):
+    """A batch of INSERT, UPDATE and DELETE statements; a plain container, safe to execute more than once.
+
+    :param batch_type: :class:`BatchType`.
+    :param session: its ``encoder`` encodes parameters of simple statements (registered types); otherwise a plain one.
+
+    Example::
+
+        batch = BatchStatement(consistency_level=ConsistencyLevel.QUORUM)
+        batch.add(insert, (1, "one"))
+        session.execute(batch)
+    """
+
+    __module__ = "cassandra.query"
+
+    def __init__(
+        self,
+        batch_type: BatchType = BatchType.LOGGED,
+        retry_policy: RetryPolicy | None = None,
+        consistency_level: int | None = None,
+        serial_consistency_level: int | None = None,
+        session: Any = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+    ) -> None:
+        self.batch_type = batch_type
+        self._statements_and_parameters: list[Entry] = []
+        self._prepared: dict[bytes, PreparedStatement] = {}
+        self._session = session
+        self._bound_token: int | None = None
+        self._is_lwt = False
+        Statement.__init__(
+            self,
+            retry_policy=retry_policy,
+            consistency_level=consistency_level,
+            serial_consistency_level=serial_consistency_level,
+            custom_payload=custom_payload,
+        )
+
+    def clear(self) -> None:
+        """Remove all statements, with the keyspace, routing key and payload they brought."""
+        self._statements_and_parameters.clear()
+        self._prepared.clear()
+        self.keyspace = None
+        self.routing_key = None
+        self._bound_token = None
+        self._is_lwt = False
+        self.custom_payload = None
+
+    def add(self, statement: str | Statement | PreparedStatement, parameters: Parameters = None) -> BatchStatement:
+        """Append *statement* with its *parameters*; returns self. A bound statement takes no parameters (ValueError)."""
+        if isinstance(statement, str):
+            self._append(False, self._interpolate(statement, parameters), None)
+        elif isinstance(statement, PreparedStatement):
+            self._add_bound(statement.bind(() if parameters is None else parameters))
+        elif isinstance(statement, BoundStatement):
+            if parameters:
+                raise ValueError("Parameters cannot be passed with a BoundStatement to BatchStatement.add()")
+            self._add_bound(statement)
+        elif isinstance(statement, SimpleStatement):
+            self._inherit(statement)
+            self._append(False, self._interpolate(statement.query_string, parameters), None)
+        else:
+            raise TypeError(f"a batch takes CQL text or statements, not {type(statement).__name__}")
+        return self
+
+    def add_all(
+        self,
+        statements: Iterable[str | Statement | PreparedStatement],
+        parameters: Iterable[Parameters],
+    ) -> None:
+        """``add`` each statement with the parameters at the same position."""
+        for statement, values in zip(statements, parameters, strict=False):
+            self.add(statement, values)
+
+    def is_lwt(self) -> bool:
+        """True if one of its statements is known to be a lightweight transaction."""
+        return self._is_lwt
+
+    def __len__(self) -> int:
+        return len(self._statements_and_parameters)
+
+    def __str__(self) -> str:
+        return f"<BatchStatement type={self.batch_type}, statements={len(self)}, consistency={self._consistency_name()}>"
+
+    __repr__ = __str__
+
+    def _interpolate(self, query: str, parameters: Parameters) -> str:
+        if not parameters:
+            return query
+        return bind_params(query, parameters, self._session.encoder if self._session is not None else Encoder())
+
+    def _add_bound(self, statement: BoundStatement) -> None:
+        prepared = statement.prepared_statement
+        self._inherit(statement)
+        self._append(True, prepared.query_id, statement._bound)
+        self._prepared[prepared.query_id] = prepared
+
+    def _append(self, prepared: bool, query: str | bytes, values: Bound | None) -> None:
+        if len(self._statements_and_parameters) >= MAX_STATEMENTS:
+            raise ValueError(f"Batch statement cannot contain more than {MAX_STATEMENTS} statements.")
+        self._statements_and_parameters.append((prepared, query, values))
+
+    def _inherit(self, statement: Statement) -> None:
+        """The first statement that can be routed routes the batch; payloads are merged; one LWT makes it an LWT."""
+        if statement.is_lwt():
+            self._is_lwt = True
+        if statement.custom_payload:
+            self.custom_payload = {**(self.custom_payload or {}), **statement.custom_payload}
+        if self._routing_key is None and statement.keyspace and statement.routing_key is not None:
+            self.keyspace = statement.keyspace
+            self.table = statement.table
+            self.routing_key = statement.routing_key
+            bound = statement._bound if isinstance(statement, BoundStatement) else None
+            self._bound_token = bound.token if bound is not None else None

@@ -1,0 +1,470 @@
+"""Execution: one request over all its attempts, from the query plan to a conclusion.
+
+L5; :class:`~cassandra.cluster.ResponseFuture` adds what callers see. States: *pending* (attempts in flight, or a step such as schema agreement under way) and *concluded* (a result or an
+exception is set, exactly once, in ``_conclude``). The native half (``Operation``) hands each outcome of an attempt to
+exactly one thread: a caller blocked in ``result()``, the asyncio loop that awaits, or, for errors and registered
+callbacks, the I/O thread. That thread runs ``_process``; nothing in it blocks. What more than one thread may change
+(conclusion, callbacks, attempts of speculative executions) is guarded by the session's request lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.constants import Flag, ResultKind
+from cassandra._base.errors import (
+    ConnectionBusy,
+    ConnectionException,
+    ConnectionShutdown,
+    DriverException,
+    ErrorMessage,
+    NoConnectionsAvailable,
+    NoHostAvailable,
+    OperationTimedOut,
+    PreparedQueryNotFound,
+    annotate,
+)
+from cassandra._core.codec import ResultPlan
+from cassandra._core.transport import Failure, Frame, Operation
+from cassandra._wire.messages.requests import PrepareMessage
+from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.rows import decode_page
+
+from . import aio
+from .attempts import IGNORE, RETRY, RETRY_NEXT_HOST, Attempt, Decision, ask_policy, connection_error, is_timeout
+from .trace import QueryTrace
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+    from cassandra._routing.policies import LoadBalancingPolicy, RetryPolicy, SpeculativeExecutionPlan
+
+    from .prepared import PreparedStatement
+    from .session import Session
+
+log = logging.getLogger("cassandra.cluster")
+
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
+
+
+class Execution(Operation):
+    """Sends a request along its query plan, follows errors, and concludes once with a result or an exception."""
+
+    is_schema_agreed: bool = True
+    request_encoded_size: int | None = None
+    coordinator_host: Host | None = None
+
+    # Class-level defaults of what most requests never set.
+    _frame: bytes | None = None
+    _frame_version: int = 0
+    _retries: int = 0
+    _timer: Any = None
+    _callbacks: list[Call] | None = None
+    _errbacks: list[Call] | None = None
+    _waiters: list[asyncio.Future[None]] | None = None
+    _traces: list[QueryTrace] | None = None
+    _plan: ResultPlan | None = None
+    _columns: tuple[list[str] | None, list[Any] | None] = (None, None)  # of a page a custom handler decoded
+    _final_result: Any = None
+    _final_exception: BaseException | None = None
+    _paging_state: bytes | None = None
+    _warnings: list[str] | None = None
+    _custom_payload: Mapping[str, bytes | None] | None = None
+    _concluded: bool = False
+
+    def __init__(
+        self,
+        session: Session,
+        message: Any,
+        query: Any,
+        timeout: float | None,
+        metrics: Any = None,
+        prepared_statement: PreparedStatement | None = None,
+        retry_policy: RetryPolicy | None = None,
+        row_factory: Callable[..., Any] | None = None,
+        load_balancer: LoadBalancingPolicy | None = None,
+        start_time: float | None = None,
+        speculative_execution_plan: SpeculativeExecutionPlan | None = None,
+        continuous_paging_state: Any = None,
+        host: Host | None = None,
+        bound_result_metadata: ResultPlan | None = None,
+        routing_token: int | None = None,
+    ) -> None:
+        self.session = session
+        self.message = message
+        self.query = query
+        self.timeout = timeout
+        self.prepared_statement = prepared_statement
+        self.row_factory = row_factory
+        self.attempted_hosts: list[Host] = []
+        self._metrics = metrics
+        self._retry_policy = retry_policy
+        self._load_balancer = load_balancer or session.cluster.load_balancing_policy
+        self._speculative_plan = speculative_execution_plan
+        self._host = host
+        self._result_plan = bound_result_metadata
+        self._token = routing_token
+        self._lock = session._request_lock
+        self._errors: dict[Any, Any] = {}
+        self._attempts: dict[int, Attempt] = {}
+        self._numbers = itertools.count()
+        self._start_time = monotonic() if start_time is None else start_time
+        self.query_plan: Iterator[Host] = self._make_query_plan()
+
+    # ---- sending
+
+    def _make_query_plan(self) -> Iterator[Host]:
+        if self._host is not None:
+            return iter((self._host,))
+        return iter(self._load_balancer.make_query_plan(self.session.keyspace, self.query))
+
+    def send_request(self, error_no_hosts: bool = True) -> bool:
+        """Send to the next host of the plan that takes it. False when none does (then, with *error_no_hosts*, the
+        future has failed with :exc:`NoHostAvailable`)."""
+        for host in self.query_plan:
+            if self._concluded or self._send_to(host):
+                return True
+        if error_no_hosts:
+            self._fail(NoHostAvailable("Unable to complete the operation against any hosts", self._errors))
+        return False
+
+    def _send_to(self, host: Host, prepare: PreparedStatement | None = None) -> bool:
+        """One attempt at *host*: of the request, or of preparing *prepare* before it. False if nothing was sent."""
+        pool = self.session._pools.get(host)
+        if pool is None:
+            self._errors[host] = ConnectionException("Host has been marked down or removed", host.endpoint)
+            return False
+        try:
+            connection = pool.pick(self._token)
+        except NOT_SENT as error:
+            self._errors[host] = error
+            return False
+        return self._submit(Attempt(host, pool, connection), prepare)
+
+    def _submit(self, attempt: Attempt, prepare: PreparedStatement | None) -> bool:
+        remaining = self._remaining()
+        if remaining is not None and remaining <= 0:
+            self._time_out(attempt)
+            return True
+        connection = attempt.connection
+        attempt.reprepares = prepare
+        number = next(self._numbers)
+        self._attempts[number] = attempt
+        self.attempted_hosts.append(attempt.host)
+        try:
+            frame = self._encode(connection.protocol_version, prepare)
+            attempt.stream = connection.submit(frame, self, number, remaining)
+        except NOT_SENT as error:
+            del self._attempts[number]
+            self._errors[attempt.host] = error
+            return False
+        except Exception as error:  # encoding failed: no host can help
+            del self._attempts[number]
+            self._fail(error)
+            return True
+        if self._concluded:  # another attempt won while this one was being sent
+            attempt.abandon()
+        elif self._speculative_plan is not None and prepare is None:
+            self._schedule_speculation(attempt.host)
+        return True
+
+    def _encode(self, version: int, prepare: PreparedStatement | None) -> bytes:
+        if prepare is not None:
+            keyspace = prepare.keyspace if version >= 5 else None
+            return PrepareMessage(prepare.query_string, keyspace).encode(version)
+        if self._frame is None or self._frame_version != version:
+            message = self.message
+            flags = Flag.TRACING if message.tracing else 0
+            self._frame = message.encode(version, flags=flags, payload=message.custom_payload)
+            self._frame_version = version
+            self.request_encoded_size = len(self._frame)
+        return self._frame
+
+    def _remaining(self) -> float | None:
+        return None if self.timeout is None else self.timeout - (monotonic() - self._start_time)
+
+    def _schedule_speculation(self, host: Host) -> None:
+        if self._speculative_plan is None or not self.query.is_idempotent:
+            return
+        delay = self._speculative_plan.next_execution(host)
+        if delay >= 0:
+            self._timer = self.session._call_later(delay, self, self._speculate)
+
+    def _speculate(self) -> None:
+        if not self._concluded:
+            if self._metrics is not None:
+                self._metrics.on_speculative_execution()
+            self.send_request(error_no_hosts=False)
+
+    # ---- outcomes
+
+    def _on_outcome(self) -> None:
+        while (outcome := self._take()) is not None:
+            number, answer = outcome
+            attempt = self._attempts.pop(number, None)
+            if attempt is not None and not self._concluded:
+                try:
+                    self._process(attempt, answer)
+                except Exception as error:  # a policy, a row factory or a malformed body: this request's error only
+                    self._fail(error)
+
+    def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
+        self.coordinator_host = attempt.host
+        if isinstance(answer, Failure):
+            if is_timeout(answer):
+                self._time_out(attempt)
+            else:
+                self._connection_lost(attempt, answer)
+            return
+        message = self._decode(attempt, answer)
+        if attempt.reprepares is not None:
+            self._reprepared(attempt, message)
+        else:
+            self._set_result(attempt, message)
+
+    def _decode(self, attempt: Attempt, frame: Frame) -> Any:
+        handler = self.session.client_protocol_handler
+        if handler is self.session._default_protocol_handler:
+            return attempt.connection.decode(frame, self._result_plan)
+        return attempt.connection.decode_with(handler, frame, self._result_plan)
+
+    def _set_result(self, attempt: Attempt, message: Any) -> None:
+        self._warnings = message.warnings
+        self._custom_payload = message.custom_payload
+        if message.trace_id is not None:
+            self._add_trace(message.trace_id)
+        if not isinstance(message, ResultMessage):
+            self._on_error(attempt, message)
+            return
+        kind = message.kind
+        if kind == ResultKind.ROWS:
+            self._set_rows(message)
+        elif kind == ResultKind.VOID:
+            self._conclude(None)
+        elif kind == ResultKind.PREPARED:
+            self._conclude(message)
+        elif kind == ResultKind.SET_KEYSPACE:
+            attempt.connection.keyspace = message.new_keyspace
+            self.session._keyspace_changed(message.new_keyspace, self._keyspace_set)
+        elif kind == ResultKind.SCHEMA_CHANGE:
+            self.session.cluster.handle_schema_change(
+                message.schema_change_event, attempt.host, self._schema_agreed
+            )
+        else:
+            self._fail(DriverException(f"unknown kind of RESULT: {kind!r}"))
+
+    def _set_rows(self, message: ResultMessage) -> None:
+        self._paging_state = message.paging_state
+        self._plan = message.plan
+        if message.metadata_changed and self.prepared_statement is not None:
+            self.prepared_statement.update_result_metadata(message.plan, message.result_metadata_id)
+        page = message.page
+        if page is None:  # a custom protocol handler decoded the rows itself
+            self._columns = (message.column_names, message.column_types)
+            self._conclude(self._apply_factory(message))
+        else:
+            self._conclude(decode_page(page, self.row_factory))
+
+    def _apply_factory(self, message: ResultMessage) -> Any:
+        rows = message.parsed_rows
+        return rows if self.row_factory is None else self.row_factory(message.column_names, rows)
+
+    def _keyspace_set(self, errors: Mapping[Host, Any]) -> None:
+        if errors:
+            self._fail(ConnectionException(f"Failed to set keyspace on all hosts: {dict(errors)}"))
+        else:
+            self._conclude(None)
+
+    def _schema_agreed(self, agreed: bool, error: BaseException | None) -> None:
+        if error is not None:
+            log.warning("The schema metadata could not be refreshed after a schema change: %s", error)
+        self.is_schema_agreed = agreed
+        self._conclude(None)
+
+    # ---- errors
+
+    def _on_error(self, attempt: Attempt, message: Any) -> None:
+        if not isinstance(message, ErrorMessage):
+            self._fail(ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint))
+        elif isinstance(message, PreparedQueryNotFound):
+            self._reprepare(attempt, message)
+        else:
+            self._consider_retry(attempt, message)
+
+    def _connection_lost(self, attempt: Attempt, failure: Failure) -> None:
+        error = connection_error(failure, attempt.host)
+        if failure.sent:
+            self._consider_retry(attempt, error)
+        else:  # provably not executed: as good as never tried
+            self._errors[attempt.host] = error
+            self.send_request()
+
+    def _consider_retry(self, attempt: Attempt, error: Any) -> None:
+        consistency = getattr(self.message, "consistency_level", None)
+        decision = None
+        if self._retry_policy is not None:
+            decision = ask_policy(self._retry_policy, self.query, consistency, error, self._retries)
+        if self._metrics is not None:
+            self._metrics.on_error(error, decision)
+        if decision is None or decision.action not in (RETRY, RETRY_NEXT_HOST, IGNORE):
+            self._fail(self._public_error(attempt, error))
+        elif decision.action == IGNORE:
+            self._conclude(None)
+        else:
+            self._errors[attempt.host] = error
+            self._retry(attempt, decision)
+
+    def _retry(self, attempt: Attempt, decision: Decision) -> None:
+        self._retries += 1
+        if decision.consistency is not None and decision.consistency != self.message.consistency_level:
+            self.message.consistency_level = decision.consistency
+            self._frame = None
+        same_host = decision.action == RETRY
+
+        def send() -> None:
+            if self._concluded:
+                return
+            if not (same_host and self._send_to(attempt.host)):
+                self.send_request()
+
+        if decision.delay > 0:
+            self._timer = self.session._call_later(decision.delay, self, send)
+        else:
+            send()
+
+    def _public_error(self, attempt: Attempt, error: Any) -> BaseException:
+        exception: BaseException = error.to_exception() if isinstance(error, ErrorMessage) else error
+        annotate(
+            exception,
+            host=attempt.host,
+            attempts=len(self.attempted_hosts),
+            elapsed=monotonic() - self._start_time,
+        )
+        return exception
+
+    def _time_out(self, attempt: Attempt) -> None:
+        error = OperationTimedOut(
+            {str(attempt.host.endpoint): "Client request timeout. See Session.execute[_async](timeout)"},
+            attempt.host,
+        )
+        annotate(error, maybe_executed=True)
+        if self._metrics is not None:
+            self._metrics.on_client_timeout()
+        self._fail(self._public_error(attempt, error))
+
+    # ---- UNPREPARED
+
+    def _reprepare(self, attempt: Attempt, message: PreparedQueryNotFound) -> None:
+        """The host forgot a statement (or never had it): prepare it there and send the request again; the server
+        answered without executing, so this is safe for any statement."""
+        query_id = message.info
+        prepared = self._prepared_of(query_id)
+        if prepared is None:
+            self._fail(
+                DriverException(
+                    f"{attempt.host} does not know the prepared statement {query_id.hex()} and the driver does "
+                    "not either; prepare it again"
+                )
+            )
+        elif self._is_other_keyspace(attempt, prepared):
+            self._fail(
+                ValueError(
+                    f"The Session's current keyspace ({attempt.connection.keyspace}) does not match the keyspace "
+                    f"the statement was prepared with ({prepared.keyspace})"
+                )
+            )
+        elif not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection), prepared):
+            self.send_request()
+
+    @staticmethod
+    def _is_other_keyspace(attempt: Attempt, prepared: PreparedStatement) -> bool:
+        connection = attempt.connection
+        return bool(connection.protocol_version < 5 and prepared.keyspace) and (
+            connection.keyspace is not None and connection.keyspace != prepared.keyspace
+        )
+
+    def _prepared_of(self, query_id: bytes) -> PreparedStatement | None:
+        if self.prepared_statement is not None and self.prepared_statement.query_id == query_id:
+            return self.prepared_statement
+        of_batch = getattr(self.query, "_prepared", None)
+        if of_batch and query_id in of_batch:
+            return of_batch[query_id]  # type: ignore[no-any-return]
+        return self.session.cluster.get_prepared(query_id)
+
+    def _reprepared(self, attempt: Attempt, message: Any) -> None:
+        prepared = attempt.reprepares
+        if isinstance(message, ErrorMessage):
+            self._consider_retry(attempt, message)
+        elif not isinstance(message, ResultMessage) or message.kind != ResultKind.PREPARED:
+            self._fail(ConnectionException(f"Got unexpected response to PREPARE: {message!r}", attempt.host.endpoint))
+        elif message.query_id != prepared.query_id:
+            self._fail(
+                DriverException(
+                    f"{attempt.host} gave the statement another id ({(message.query_id or b'').hex()}) than it was prepared "
+                    f"with ({prepared.query_id.hex()}): is the current keyspace another one? Query: {prepared.query_string}"
+                )
+            )
+        else:
+            prepared.update_result_metadata(message.plan, message.result_metadata_id)
+            if prepared is self.prepared_statement:
+                self._result_plan = message.plan
+                self.message.result_metadata_id = message.result_metadata_id
+                self._frame = None
+            if not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection), None):
+                self.send_request()
+
+    # ---- conclusion
+
+    def _fail(self, error: BaseException) -> None:
+        self._conclude(None, error)
+
+    def _conclude(self, result: Any, error: BaseException | None = None) -> None:
+        with self._lock:
+            if self._concluded:
+                return
+            self._final_result = result
+            self._final_exception = error
+            self._concluded = True
+            calls = self._callbacks if error is None else self._errbacks
+            calls = list(calls) if calls else None
+            waiters, self._waiters = self._waiters, None
+            losers = list(self._attempts.values()) if self._attempts else None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if losers is not None:
+            self._attempts.clear()
+            for attempt in losers:
+                attempt.abandon()
+        if self._metrics is not None:
+            self._metrics.request_timer.addValue(monotonic() - self._start_time)
+        self._finish()
+        if waiters is not None:
+            for waiter in waiters:
+                aio.resolve(waiter)
+        if calls is not None:
+            for call in calls:
+                self._call(call, result if error is None else error)
+
+    def _call(self, call: Call, value: Any) -> None:
+        function, args, kwargs = call
+        try:
+            function(value, *args, **kwargs)
+        except Exception:
+            log.exception("A callback of a request raised: %r", function)
+
+    def cancel(self) -> bool:
+        """Give the request up: whoever waits gets CancelledError, a late answer is dropped. False if it was over."""
+        if self._concluded:
+            return False
+        self._fail(asyncio.CancelledError())
+        return True
+
+    def _add_trace(self, trace_id: Any) -> None:
+        self._traces = [*(self._traces or ()), QueryTrace(trace_id, self.session)]

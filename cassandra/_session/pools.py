@@ -1,0 +1,143 @@
+"""The pools of one session: which hosts have one, kept in step with host states and distances.
+
+L5. ``pools`` is an immutable dict replaced as a whole under the lock; requests read it without one. A pool enters the
+dict when its first connection is open and leaves it before it is closed. ``_opening`` holds what is on its way, so that a host never
+gets two pools at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import AuthenticationFailed, ConnectionException
+from cassandra._net.pool import HostPool
+from cassandra._routing.policies import HostDistance
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+
+    from .session import Session
+
+log = logging.getLogger("cassandra.cluster")
+
+
+class PoolSet:
+    """Opens, renews and closes the pools of *session*."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._cluster = session.cluster
+        self._lock = threading.Lock()
+        self._opening: dict[Host, Future[bool]] = {}
+        self._closed = False
+        self.pools: Mapping[Host, HostPool] = {}
+        self.errors: dict[Host, BaseException] = {}
+
+    def add_or_renew(self, host: Host, is_host_addition: bool) -> Future[bool] | None:
+        """Open a pool to *host*, replacing the one it has once the new one is open. The future tells whether that worked;
+        None when the host is ignored by every policy."""
+        distance = self._cluster.profile_manager.distance(host)
+        if distance == HostDistance.IGNORED:
+            return None
+        with self._lock:
+            under_way = self._opening.get(host)
+            if under_way is not None:
+                return under_way
+            done: Future[bool] = Future()
+            if self._closed:
+                done.set_result(False)
+                return done
+            self._opening[host] = done
+        pool = HostPool(
+            host,
+            distance,
+            self._session,
+            reactor=self._cluster.reactor,
+            options=self._connection_options,
+            context=self._cluster.type_context,
+            keyspace=self._session.keyspace,
+            delays=self._cluster.reconnection_policy.new_schedule,
+            on_defunct=self._cluster.signal_connection_failure,
+        )
+        pool.open(lambda error: self._opened(host, pool, error, is_host_addition, done))
+        return done
+
+    def _connection_options(self) -> Any:
+        return self._cluster.connection_options(self._session.keyspace)
+
+    def _opened(
+        self, host: Host, pool: HostPool, error: BaseException | None, is_host_addition: bool, done: Future[bool]
+    ) -> None:
+        """Runs on the I/O thread."""
+        replaced = None
+        with self._lock:
+            self._opening.pop(host, None)
+            if error is None and not self._closed:
+                replaced = self.pools.get(host)
+                self.pools = {**self.pools, host: pool}
+                self.errors.pop(host, None)
+                installed = True
+            else:
+                installed = False
+                if error is not None:
+                    self.errors[host] = error
+        if replaced is not None:
+            replaced.close()
+        if installed:
+            self._cluster.on_pool_open(host)
+        elif error is None:
+            pool.close()  # the session was shut down meanwhile
+        else:
+            self._report(host, error, is_host_addition)
+        done.set_result(installed)
+
+    def _report(self, host: Host, error: BaseException, is_host_addition: bool) -> None:
+        log.warning("Could not open a connection pool to %s: %s", host, error)
+        if isinstance(error, AuthenticationFailed):
+            error = ConnectionException(str(error), host.endpoint)
+        self._cluster.signal_connection_failure(host, error, is_host_addition=is_host_addition)
+
+    def remove(self, host: Host) -> bool:
+        """Close the pool of *host*. False if it has none."""
+        with self._lock:
+            pool = self.pools.get(host)
+            if pool is not None:
+                self.pools = {known: other for known, other in self.pools.items() if known != host}
+        if pool is None:
+            return False
+        pool.close()
+        return True
+
+    def update(self) -> set[Future[bool]]:
+        """Make the pools follow the hosts' states and distances; the futures are of the pools being opened."""
+        opening: set[Future[bool]] = set()
+        distance_of = self._cluster.profile_manager.distance
+        hosts: Iterable[Host] = self._cluster.metadata.all_hosts()
+        for host in hosts:
+            distance = distance_of(host)
+            pool = self.pools.get(host)
+            if distance == HostDistance.IGNORED:
+                self.remove(host)
+            elif pool is None or pool.is_shutdown:
+                if host.is_up in (True, None):
+                    future = self.add_or_renew(host, is_host_addition=False)
+                    if future is not None:
+                        opening.add(future)
+            elif pool.host_distance != distance:
+                pool.host_distance = distance
+        known = set(hosts)
+        for host in [host for host in self.pools if host not in known]:
+            self.remove(host)
+        return opening
+
+    def close(self) -> None:
+        """Close every pool; those being opened are closed as they open. Idempotent."""
+        with self._lock:
+            self._closed = True
+            pools, self.pools = self.pools, {}
+        for pool in pools.values():
+            pool.close()

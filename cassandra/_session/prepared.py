@@ -1,0 +1,293 @@
+"""Prepared and bound statements (cassandra.query).
+
+L5. A PreparedStatement owns two compiled things: the bind plan of its parameters, fixed for its life, and a *snapshot*
+``(ResultPlan | None, metadata id | None)`` of its result shape. The snapshot is replaced as a whole when the server
+tells of new metadata, and a request keeps the snapshot it was built with, so that two answers in flight around a
+schema change never mix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan
+from cassandra._wire.messages.results import ColumnMetadata
+from cassandra._wire.types.registry import type_class
+
+from .sentinels import FETCH_SIZE_UNSET, Sentinel
+from .statements import Payload, RoutingKey, Statement
+
+if TYPE_CHECKING:
+    from cassandra._routing.metadata import Metadata
+    from cassandra._routing.policies import RetryPolicy
+
+UNSET_VALUE = UNSET
+
+Specs = Sequence[tuple[str, str, str, Any]]
+
+
+def specs_of(columns: Specs) -> list[tuple[str, str, str, Any]]:
+    """Native column specs from (keyspace, table, name, type class) rows as the public attributes show them."""
+    return [(ks, table, name, typ.codec()) for ks, table, name, typ in columns]
+
+
+def columns_of(specs: Specs) -> list[ColumnMetadata]:
+    """The public view of native column specs."""
+    return [ColumnMetadata(ks, table, name, type_class(codec)) for ks, table, name, codec in specs]
+
+
+def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, ...] | None:
+    """Where the partition key's components are bound, from the schema: protocol 3 does not tell. None if not all are."""
+    if not specs or metadata is None:
+        return None
+    keyspace = metadata.keyspaces.get(specs[0][0])
+    table = keyspace.tables.get(specs[0][1]) if keyspace is not None else None
+    if table is None:
+        return None
+    position = {spec[2]: index for index, spec in enumerate(specs)}
+    indexes = [position.get(column.name) for column in table.partition_key]
+    return None if not indexes or None in indexes else tuple(i for i in indexes if i is not None)
+
+
+class PreparedStatement:
+    """A statement the server has parsed; made by :meth:`Session.prepare`, immutable but for the result metadata.
+
+    Settable attributes apply to every statement bound from it: ``consistency_level``, ``serial_consistency_level``,
+    ``fetch_size``, ``retry_policy``, ``is_idempotent``, ``custom_payload``.
+
+    Example::
+
+        insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        session.execute(insert, (1, "one"))
+    """
+
+    keyspace: str | None = None
+    consistency_level: int | None = None
+    serial_consistency_level: int | None = None
+    retry_policy: RetryPolicy | None = None
+    custom_payload: Payload | None = None
+    fetch_size: int | None | Sentinel = FETCH_SIZE_UNSET
+    is_idempotent: bool = False
+    column_encryption_policy: Any = None
+
+    __module__ = "cassandra.query"
+
+    def __init__(
+        self,
+        column_metadata: Specs | BindPlan,
+        query_id: bytes,
+        routing_key_indexes: Sequence[int] | None,
+        query: str,
+        keyspace: str | None,
+        protocol_version: int,
+        result_metadata: Specs | ResultPlan | None,
+        result_metadata_id: bytes | None,
+        is_lwt: bool = False,
+        column_encryption_policy: Any = None,
+    ) -> None:
+        if isinstance(column_metadata, BindPlan):
+            self._bind_plan = column_metadata
+        else:
+            self._bind_plan = BindPlan(specs_of(column_metadata), routing_key_indexes)
+        self.query_id = query_id
+        self.query_string = query
+        self.keyspace = keyspace
+        self.protocol_version = protocol_version
+        self._is_lwt = is_lwt
+        self._snapshot = (_plan_of(result_metadata), result_metadata_id)
+        if column_encryption_policy is not None:
+            self.column_encryption_policy = column_encryption_policy
+
+    @classmethod
+    def from_message(
+        cls,
+        query_id: bytes,
+        column_metadata: Specs | BindPlan,
+        pk_indexes: Sequence[int] | None,
+        cluster_metadata: Metadata | None,
+        query: str,
+        prepared_keyspace: str | None,
+        protocol_version: int,
+        result_metadata: Specs | ResultPlan | None,
+        result_metadata_id: bytes | None,
+        is_lwt: bool = False,
+        column_encryption_policy: Any = None,
+    ) -> PreparedStatement:
+        """Build from the fields of a PREPARED answer; finds the partition key in the schema when the answer has none."""
+        plan = (
+            column_metadata
+            if isinstance(column_metadata, BindPlan)
+            else BindPlan(specs_of(column_metadata), pk_indexes)
+        )
+        if plan.pk_indexes is None:
+            indexes = routing_key_indexes(plan.specs, cluster_metadata)
+            if indexes is not None:
+                plan = BindPlan(plan.specs, indexes)
+        return cls(
+            plan,
+            query_id,
+            plan.pk_indexes,
+            query,
+            prepared_keyspace,
+            protocol_version,
+            result_metadata,
+            result_metadata_id,
+            is_lwt,
+            column_encryption_policy,
+        )
+
+    @property
+    def column_metadata(self) -> list[ColumnMetadata]:
+        """One (keyspace_name, table_name, name, type) per bind marker."""
+        return columns_of(self._bind_plan.specs)
+
+    @property
+    def routing_key_indexes(self) -> list[int] | None:
+        """Bind positions of the partition key's components, in key order; None if they are not all bound."""
+        indexes = self._bind_plan.pk_indexes
+        return None if indexes is None else list(indexes)
+
+    def is_routing_key_index(self, i: int) -> bool:
+        """Whether bind position *i* is part of the partition key."""
+        indexes = self._bind_plan.pk_indexes
+        return indexes is not None and i in indexes
+
+    @property
+    def result_metadata(self) -> list[ColumnMetadata] | None:
+        """One (keyspace_name, table_name, name, type) per result column; None for a statement without rows."""
+        plan = self._snapshot[0]
+        return None if plan is None else columns_of(plan.specs)
+
+    @property
+    def result_metadata_id(self) -> bytes | None:
+        """The server's hash of the result metadata (protocol 5, or Scylla's extension)."""
+        return self._snapshot[1]
+
+    @property
+    def result_metadata_and_id(self) -> tuple[list[ColumnMetadata] | None, bytes | None]:
+        """Both of one moment."""
+        plan, metadata_id = self._snapshot
+        return (None if plan is None else columns_of(plan.specs)), metadata_id
+
+    def update_result_metadata(
+        self, result_metadata: Specs | ResultPlan | None, result_metadata_id: bytes | None
+    ) -> None:
+        """Replace metadata and id together; requests already built keep the pair they were built with."""
+        self._snapshot = (_plan_of(result_metadata), result_metadata_id)
+
+    @property
+    def _result_col_names(self) -> list[str] | None:
+        plan = self._snapshot[0]
+        return None if plan is None else list(plan.names)
+
+    @property
+    def _result_col_types(self) -> list[Any] | None:
+        plan = self._snapshot[0]
+        return None if plan is None else [type_class(codec) for codec in plan.codecs]
+
+    def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
+        """A :class:`BoundStatement` with *values*, a sequence in marker order or a mapping by name.
+
+        Missing values are left UNSET on protocol 4 and newer. Raises TypeError naming the parameter for a value that
+        does not fit its type, ValueError for too many, KeyError for a missing name on protocol 3.
+        """
+        return BoundStatement(self).bind(values)
+
+    def is_lwt(self) -> bool:
+        """True when the server said that this is a lightweight transaction."""
+        return self._is_lwt
+
+    def __repr__(self) -> str:
+        level = Statement._consistency_name(self)  # type: ignore[arg-type]
+        return f'<PreparedStatement query="{self.query_string}", consistency={level}>'
+
+    __str__ = __repr__
+
+
+def _plan_of(metadata: Specs | ResultPlan | None) -> ResultPlan | None:
+    if metadata is None or isinstance(metadata, ResultPlan):
+        return metadata
+    return ResultPlan(specs_of(metadata)) if metadata else None
+
+
+class BoundStatement(Statement):
+    """A prepared statement with its values, ready to execute; overrides start as the prepared statement's."""
+
+    __module__ = "cassandra.query"
+
+    prepared_statement: PreparedStatement
+    raw_values: Any = None
+    _bound: Bound | None = None
+
+    def __init__(
+        self,
+        prepared_statement: PreparedStatement,
+        retry_policy: RetryPolicy | None = None,
+        consistency_level: int | None = None,
+        routing_key: RoutingKey | None = None,
+        serial_consistency_level: int | None = None,
+        fetch_size: int | None | Sentinel = FETCH_SIZE_UNSET,
+        keyspace: str | None = None,
+        custom_payload: Payload | None = None,
+    ) -> None:
+        self.prepared_statement = prepared_statement
+        inherited = prepared_statement.__dict__
+        self.consistency_level = inherited.get("consistency_level")
+        self.retry_policy = inherited.get("retry_policy")
+        self.custom_payload = inherited.get("custom_payload")
+        self.fetch_size = inherited.get("fetch_size", FETCH_SIZE_UNSET)
+        self.is_idempotent = inherited.get("is_idempotent", False)
+        serial = inherited.get("serial_consistency_level")
+        if serial is not None:
+            self.serial_consistency_level = serial
+        specs = prepared_statement._bind_plan.specs
+        if specs:
+            self.keyspace, self.table = specs[0][0], specs[0][1]
+        elif prepared_statement.keyspace is not None:
+            self.keyspace = prepared_statement.keyspace
+        Statement.__init__(
+            self,
+            retry_policy,
+            consistency_level,
+            routing_key,
+            serial_consistency_level,
+            fetch_size,
+            keyspace,
+            custom_payload,
+        )
+
+    def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
+        """Bind *values* (see :meth:`PreparedStatement.bind`) in place and return self."""
+        prepared = self.prepared_statement
+        self._bound = prepared._bind_plan.bind(values, prepared.protocol_version)
+        self.raw_values = values
+        return self
+
+    @property
+    def values(self) -> list[Any]:
+        """The serialised values: bytes, None, or UNSET_VALUE each."""
+        return [] if self._bound is None else self._bound.values
+
+    @property
+    def routing_key(self) -> bytes | None:
+        """The serialised partition key, from the bound values unless one was given."""
+        if self._routing_key is not None:
+            return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
+        return None if self._bound is None else self._bound.routing_key
+
+    @routing_key.setter
+    def routing_key(self, key: RoutingKey | None) -> None:
+        self._routing_key = key
+
+    def is_lwt(self) -> bool:
+        """True when the server said that this is a lightweight transaction."""
+        return self.prepared_statement.is_lwt()
+
+    def __repr__(self) -> str:
+        return (
+            f'<BoundStatement query="{self.prepared_statement.query_string}", values={self.raw_values!r}, '
+            f"consistency={self._consistency_name()}>"
+        )
+
+    __str__ = __repr__

@@ -1,0 +1,160 @@
+"""From a statement, its parameters and a profile to a ResponseFuture with the message to send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import DriverException, UnsupportedOperation
+from cassandra._core.routing import murmur3_token
+from cassandra._routing.policies import NoSpeculativeExecutionPolicy
+from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
+
+from .batch import BatchStatement
+from .future import ResponseFuture
+from .prepared import BoundStatement, PreparedStatement
+from .profiles import ResolvedProfile
+from .sentinels import FETCH_SIZE_UNSET, Sentinel
+from .statements import SimpleStatement, Statement, bind_params
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+
+    from .session import Session
+
+KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
+
+
+class RequestBuilder:
+    """Builds the requests of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def build(
+        self,
+        query: str | Statement | PreparedStatement,
+        parameters: Sequence[Any] | Mapping[str, Any] | None,
+        trace: bool,
+        custom_payload: Mapping[str, bytes | None] | None,
+        timeout: float | None | Sentinel,
+        execution_profile: Any,
+        paging_state: bytes | None,
+        host: Host | None,
+    ) -> ResponseFuture:
+        """A future ready to be sent. Raises TypeError or ValueError for arguments that cannot be sent."""
+        session = self._session
+        if session.is_shutdown:
+            raise DriverException("The session is shut down; open a new one with Cluster.connect().")
+        profile = session._resolve_profile(execution_profile)
+        statement = self._statement(query, parameters)
+        message = self._message(statement, parameters, profile, paging_state)
+        message.tracing = trace
+        if statement.custom_payload:
+            message.update_custom_payload(statement.custom_payload)
+        if custom_payload:
+            message.update_custom_payload(custom_payload)
+        prepared = statement.prepared_statement if isinstance(statement, BoundStatement) else None
+        return ResponseFuture(
+            session,
+            message,
+            statement,
+            profile.request_timeout if isinstance(timeout, Sentinel) else timeout,
+            metrics=session.cluster.metrics,
+            prepared_statement=prepared,
+            retry_policy=statement.retry_policy or profile.retry_policy,
+            row_factory=profile.row_factory,
+            load_balancer=profile.load_balancing_policy,
+            speculative_execution_plan=self._speculation(statement, profile),
+            host=host or getattr(statement, "target_host", None),
+            bound_result_metadata=message.result_plan if prepared is not None else None,
+            routing_token=_token(statement),
+        )
+
+    def _statement(
+        self, query: str | Statement | PreparedStatement, parameters: Sequence[Any] | Mapping[str, Any] | None
+    ) -> Statement:
+        if isinstance(query, str):
+            return SimpleStatement(query)
+        if isinstance(query, PreparedStatement):
+            return query.bind(() if parameters is None else parameters)
+        if isinstance(query, Statement):
+            return query
+        raise TypeError(f"execute() takes CQL text or a statement, not {type(query).__name__}")
+
+    def _message(
+        self,
+        statement: Statement,
+        parameters: Sequence[Any] | Mapping[str, Any] | None,
+        profile: ResolvedProfile,
+        paging_state: bytes | None,
+    ) -> Any:
+        session = self._session
+        consistency = statement.consistency_level
+        if consistency is None:
+            consistency = profile.consistency_level
+        serial = statement.serial_consistency_level
+        if serial is None:
+            serial = profile.serial_consistency_level
+        generator = session.timestamp_generator
+        timestamp = generator() if session.use_client_timestamp and generator is not None else None
+        fetch_size = session.default_fetch_size if statement.fetch_size is FETCH_SIZE_UNSET else statement.fetch_size
+        if isinstance(statement, BoundStatement):
+            return self._execute_message(statement, consistency, serial, fetch_size, paging_state, timestamp)
+        keyspace = statement.keyspace if session.cluster.protocol_version >= KEYSPACE_PER_REQUEST else None
+        if isinstance(statement, SimpleStatement):
+            text = statement.query_string
+            if parameters:
+                text = bind_params(text, parameters, session.encoder)
+            return QueryMessage(text, consistency, serial, fetch_size, paging_state, timestamp, keyspace=keyspace)
+        if isinstance(statement, BatchStatement):
+            if parameters:
+                raise ValueError("A batch takes the parameters of its statements in add(), not in execute()")
+            entries = statement._statements_and_parameters
+            return BatchMessage(statement.batch_type, entries, consistency, serial, timestamp, keyspace)
+        raise UnsupportedOperation(f"{type(statement).__name__} is not a statement this driver can execute")
+
+    def _execute_message(
+        self,
+        statement: BoundStatement,
+        consistency: int,
+        serial: int | None,
+        fetch_size: Any,
+        paging_state: bytes | None,
+        timestamp: int | None,
+    ) -> Any:
+        prepared = statement.prepared_statement
+        bound = statement._bound
+        if bound is None:
+            bound = prepared._bind_plan.bind((), prepared.protocol_version)
+        plan, metadata_id = prepared._snapshot
+        message = ExecuteMessage(
+            prepared.query_id,
+            bound,
+            consistency,
+            serial,
+            fetch_size,
+            paging_state,
+            timestamp,
+            skip_meta=plan is not None,
+            result_metadata_id=metadata_id,
+        )
+        message.result_plan = plan
+        return message
+
+    def _speculation(self, statement: Statement, profile: ResolvedProfile) -> Any:
+        policy = profile.speculative_execution_policy
+        if not statement.is_idempotent or type(policy) is NoSpeculativeExecutionPolicy:
+            return None
+        return policy.new_plan(statement.keyspace or self._session.keyspace, statement)
+
+
+def _token(statement: Statement) -> int | None:
+    """The token requests of *statement* are routed by; hashed once, while binding where that is possible."""
+    if isinstance(statement, BoundStatement) and statement._routing_key is None:
+        return statement._bound.token if statement._bound is not None else None
+    if isinstance(statement, BatchStatement) and statement._bound_token is not None:
+        return statement._bound_token
+    key = statement.routing_key
+    return None if key is None else murmur3_token(key)
+

@@ -1,0 +1,371 @@
+"""Session: where applications execute statements (cassandra.cluster).
+
+L5. Shared by all threads and loops of an application. Resolves profile and statement into one message, and hands it to a
+ResponseFuture; pools are kept by :class:`~cassandra._session.pools.PoolSet`.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from cassandra._base.errors import DriverException, UnsupportedOperation
+from cassandra._base.names import protect_name
+from cassandra._base.public import public
+from cassandra._wire.encoder import Encoder
+from cassandra._wire.handlers import ProtocolHandler
+
+from .agreement import SchemaAgreementScope
+from .future import ResponseFuture
+from .pools import PoolSet
+from .preparing import Preparer
+from .profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
+from .requests import RequestBuilder
+from .result import ResultSet
+from .sentinels import NOT_SET, Sentinel
+from .statements import Statement
+from .usertypes import register_encoder
+
+if TYPE_CHECKING:
+    from cassandra._net.pool import HostPool
+    from cassandra._routing.host import Host
+
+    from .cluster import Cluster
+    from .prepared import PreparedStatement
+
+Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+
+def _profile_option(name: str, doc: str) -> property:
+    """A legacy session option: reads the default profile, and overrides it for this session when set."""
+
+    def read(self: Session) -> Any:
+        return getattr(self._resolve_profile(EXEC_PROFILE_DEFAULT), name)
+
+    def write(self: Session, value: Any) -> None:
+        self.cluster.commit_legacy(f"Session.{name}")
+        self._overrides = {**self._overrides, name: value}
+        self._resolved = {}
+
+    return property(read, write, doc=doc)
+
+
+@public("cassandra.cluster")
+class Session:
+    """Executes statements; made by :meth:`Cluster.connect`, one per application and keyspace is enough.
+
+    All methods may be called from any thread. Example::
+
+        session = Cluster(["127.0.0.1"]).connect("app")
+        row = session.execute("SELECT name FROM users WHERE id = %s", (1,)).one()
+    """
+
+    hosts: Iterable[Host]
+    keyspace: str | None = None
+    is_shutdown: bool = False
+    max_trace_wait: float = 2.0
+    default_fetch_size: int | None = 5000
+    use_client_timestamp: bool = True
+    client_protocol_handler: type = ProtocolHandler
+
+    _default_protocol_handler: type = ProtocolHandler
+
+    default_timeout = _profile_option(
+        "request_timeout", "Seconds a request may take unless told otherwise; None waits without limit."
+    )
+    default_consistency_level = _profile_option("consistency_level", "Consistency of statements that set none.")
+    default_serial_consistency_level = _profile_option(
+        "serial_consistency_level", "Serial consistency of statements that set none."
+    )
+    row_factory = _profile_option("row_factory", "``factory(column_names, rows)`` that makes the rows of results.")
+
+    def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
+        self.cluster = cluster
+        self.hosts = hosts
+        self.keyspace = keyspace
+        self.session_id = uuid4()
+        self.encoder = Encoder()
+        self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
+        self._request_lock = threading.Lock()
+        self._delayed: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._overrides: dict[str, Any] = {}
+        self._resolved: dict[Any, tuple[ResolvedProfile, ResolvedProfile]] = {}
+        self._listeners: tuple[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]], ...] = ()
+        self._pool_set = PoolSet(self)
+        self._builder = RequestBuilder(self)
+        self._preparer = Preparer(self)
+        for keyspace_name, types in cluster.user_types.items():
+            for type_name, klass in types.items():
+                self.user_type_registered(keyspace_name, type_name, klass)
+
+    # ---- executing
+
+    def execute(
+        self,
+        query: str | Statement | PreparedStatement,
+        parameters: Parameters = None,
+        timeout: float | None | Sentinel = NOT_SET,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Host | None = None,
+        execute_as: str | None = None,
+    ) -> ResultSet:
+        """Execute *query* and wait for its :class:`ResultSet`.
+
+        :param query: CQL text, or any statement. Text and SimpleStatement take *parameters* as ``%s`` or ``%(name)s``
+            literals, prepared statements as bound values.
+        :param timeout: seconds, None for no limit, else the profile's.
+        :param trace: ask the server for a trace (:meth:`ResultSet.get_query_trace`).
+        :param paging_state: start after this position of an earlier result.
+        :param host: send to this host only.
+
+        Raises what the server answered, :exc:`NoHostAvailable`, :exc:`OperationTimedOut` or a connection error. Ctrl-C interrupts the wait.
+        """
+        return self.execute_async(
+            query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, execute_as
+        ).result()
+
+    def execute_async(
+        self,
+        query: str | Statement | PreparedStatement,
+        parameters: Parameters = None,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+        timeout: float | None | Sentinel = NOT_SET,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Host | None = None,
+        execute_as: str | None = None,
+    ) -> ResponseFuture:
+        """Send *query* and return its :class:`ResponseFuture` at once; ``await`` it, add callbacks, or ask its result.
+
+        Parameters as of :meth:`execute`. Errors of the arguments are raised here, all others by the future.
+        """
+        if execute_as:
+            custom_payload = {**(custom_payload or {}), "ProxyExecute": execute_as.encode()}
+        future = self._builder.build(
+            query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host
+        )
+        for listener, args, kwargs in self._listeners:
+            listener(future, *args, **kwargs)
+        future.send_request()
+        return future
+
+    def _execute_with(
+        self, statement: Statement, parameters: Parameters, timeout: float | None, row_factory: Callable[..., Any]
+    ) -> ResultSet:
+        """For the driver's own queries: with this row factory, whatever the profile says."""
+        future = self._builder.build(statement, parameters, False, None, timeout, EXEC_PROFILE_DEFAULT, None, None)
+        future.row_factory = row_factory
+        future.send_request()
+        return future.result()
+
+    def execute_graph(
+        self,
+        query: Any,
+        parameters: Any = None,
+        trace: bool = False,
+        execution_profile: Any = None,
+        execute_as: str | None = None,
+    ) -> ResultSet:
+        """Graph queries need DSE Graph, which this driver does not include: UnsupportedOperation."""
+        raise UnsupportedOperation("Graph queries need a DSE server, which this driver does not support.")
+
+    def execute_graph_async(
+        self,
+        query: Any,
+        parameters: Any = None,
+        trace: bool = False,
+        execution_profile: Any = None,
+        execute_as: str | None = None,
+    ) -> ResponseFuture:
+        """See :meth:`execute_graph`."""
+        raise UnsupportedOperation("Graph queries need a DSE server, which this driver does not support.")
+
+    # ---- preparing
+
+    def prepare(
+        self, query: str, custom_payload: Mapping[str, bytes | None] | None = None, keyspace: str | None = None
+    ) -> PreparedStatement:
+        """Have the server parse *query* (with ``?`` or ``:name`` markers) and return it ready to bind and execute.
+
+        Prepare once, execute often. *keyspace* (protocol 5) overrides the session's for this statement.
+        """
+        return self._preparer.prepare(query, custom_payload, keyspace)
+
+    async def prepare_async(
+        self, query: str, custom_payload: Mapping[str, bytes | None] | None = None, keyspace: str | None = None
+    ) -> PreparedStatement:
+        """As :meth:`prepare`, without blocking the running loop."""
+        return await self._preparer.prepare_async(query, custom_payload, keyspace)
+
+    def prepare_on_all_hosts(self, query: str, excluded_host: Host | None, keyspace: str | None = None) -> None:
+        """Prepare *query* on every other host with a pool; hosts that fail are logged and will be asked when needed."""
+        self._preparer.prepare_on_all_hosts(query, excluded_host, keyspace)
+
+    # ---- profiles
+
+    def _resolve_profile(self, key: Any) -> ResolvedProfile:
+        profile = self.cluster.profile_manager.resolved(key)
+        if not self._overrides:
+            return profile
+        cached = self._resolved.get(id(profile))
+        if cached is None or cached[0] is not profile:
+            cached = (profile, replace(profile, **self._overrides))
+            self._resolved[id(profile)] = cached
+        return cached[1]
+
+    def get_execution_profile(self, name: Any) -> Any:
+        """The :class:`ExecutionProfile` added under *name*; ValueError if there is none."""
+        profiles = self.cluster.profile_manager.profiles
+        try:
+            return profiles[name]
+        except KeyError:
+            raise ValueError(
+                f"Invalid execution_profile: {name!r}; valid profiles are {list(profiles)}"
+            ) from None
+
+    def execution_profile_clone_update(self, ep: Any, **kwargs: Any) -> Any:
+        """A shallow copy of profile *ep* (or of the one of that name) with attributes replaced."""
+        clone = copy(ep if hasattr(ep, "load_balancing_policy") else self.get_execution_profile(ep))
+        for name, value in kwargs.items():
+            setattr(clone, name, value)
+        return clone
+
+    # ---- listeners, user types, keyspace
+
+    def add_request_init_listener(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Call ``fn(future, *args, **kwargs)`` for each request before it is sent, on the caller's thread."""
+        self._listeners = (*self._listeners, (fn, args, kwargs))
+
+    def remove_request_init_listener(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Undo :meth:`add_request_init_listener` with the same arguments."""
+        entry = (fn, args, kwargs)
+        if entry not in self._listeners:
+            raise ValueError(f"{fn!r} is not registered with these arguments")
+        remaining = list(self._listeners)
+        remaining.remove(entry)
+        self._listeners = tuple(remaining)
+
+    def user_type_registered(self, keyspace: str, user_type: str, klass: type) -> None:
+        """Let the encoder of simple statements write *klass* as a literal of *user_type*."""
+        register_encoder(self.encoder, self.cluster.metadata, keyspace, user_type, klass)
+
+    def set_keyspace(self, keyspace: str) -> None:
+        """``USE keyspace`` for this session, on all its connections."""
+        self.execute(f"USE {protect_name(keyspace)}")
+
+    def _keyspace_changed(self, keyspace: str, on_done: Callable[[Mapping[Host, Any]], None]) -> None:
+        """After a USE: set it on every connection of every pool; *on_done* gets the errors by host, of all hosts."""
+        self.keyspace = keyspace
+        pools = self._pools
+        errors: dict[Host, Any] = {}
+        waiting = set(pools)
+        lock = threading.Lock()
+        if not waiting:
+            on_done(errors)
+            return
+
+        def one_done(host: Host, failed: list[BaseException]) -> None:
+            with lock:
+                if failed:
+                    errors[host] = failed
+                waiting.discard(host)
+                last = not waiting
+            if last:
+                on_done(errors)
+
+        for host, pool in pools.items():
+            pool.set_keyspace(keyspace, lambda failed, host=host: one_done(host, failed))  # type: ignore[misc]
+
+    def wait_for_schema_agreement(
+        self, wait_time: float | None = None, scope: SchemaAgreementScope = SchemaAgreementScope.CLUSTER
+    ) -> bool:
+        """Wait until the nodes in *scope* report one schema version; False when *wait_time* seconds passed before.
+
+        ValueError for an unknown scope and for a wait time that is not positive.
+        """
+        return self.cluster.wait_for_schema_agreement(self, wait_time, scope)
+
+    # ---- pools
+
+    @property
+    def _pools(self) -> Mapping[Host, HostPool]:
+        return self._pool_set.pools
+
+    def add_or_renew_pool(self, host: Host, is_host_addition: bool) -> Future[bool] | None:
+        """Open a pool to *host*; for the cluster."""
+        return self._pool_set.add_or_renew(host, is_host_addition)
+
+    def remove_pool(self, host: Host) -> bool:
+        """Close the pool of *host*; for the cluster."""
+        return self._pool_set.remove(host)
+
+    def update_created_pools(self) -> set[Future[bool]]:
+        """Open and close pools as host states and distances ask; for the cluster."""
+        return self._pool_set.update()
+
+    def on_down(self, host: Host) -> None:
+        """A host went down: no pool until it is back."""
+        self._pool_set.remove(host)
+        self.update_created_pools()
+
+    def on_remove(self, host: Host) -> None:
+        """A host left."""
+        self.on_down(host)
+
+    def get_pools(self) -> list[HostPool]:
+        """The pools of this session."""
+        return list(self._pools.values())
+
+    def get_pool_state(self) -> dict[Host, dict[str, Any]]:
+        """Per host: connections, requests in flight, and so on."""
+        return {host: pool.state() for host, pool in self._pools.items()}
+
+    # ---- life
+
+    def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Run *fn* on a background thread of the cluster; returns a concurrent future."""
+        return self.cluster.submit(fn, *args, **kwargs)
+
+    def _call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
+        """A delayed step of a request; shutdown fails the requests that wait for one."""
+        self._delayed.add(future)
+        return self.cluster.reactor.call_later(delay, step)
+
+    def shutdown(self) -> None:
+        """Close all connections; requests in flight fail. Idempotent, callable from any thread."""
+        with self._request_lock:
+            if self.is_shutdown:
+                return
+            self.is_shutdown = True
+        self._pool_set.close()
+        for future in list(self._delayed):
+            future._fail(DriverException("The session was shut down while the request waited to be sent again."))
+        self.cluster.session_closed(self)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.shutdown()
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(self, *args: object) -> None:
+        self.shutdown()
+
+    def __del__(self) -> None:
+        pools = getattr(self, "_pool_set", None)
+        if pools is not None and not self.is_shutdown:
+            pools.close()
+

@@ -1,0 +1,223 @@
+"""Statements as applications write them (cassandra.query): what to run, and per-statement overrides of the profile.
+
+L5. A statement holds no request state: it may be executed from many threads at once, which is why the token and the
+tablet of a request live on the request (see future.py) and never here.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from cassandra._base.constants import ConsistencyLevel
+
+from .sentinels import FETCH_SIZE_UNSET, Sentinel
+
+if TYPE_CHECKING:
+    from cassandra._routing.policies import RetryPolicy
+    from cassandra._wire.encoder import Encoder
+
+RoutingKey = bytes | bytearray | Sequence[bytes]
+Payload = Mapping[str, bytes | None]
+
+
+def pack_routing_key(components: Sequence[bytes]) -> bytes:
+    """Serialise a composite partition key as the server hashes it: each part as <length><bytes><0>."""
+    return b"".join(struct.pack(f">H{len(part)}sB", len(part), part, 0) for part in components)
+
+
+class Statement:
+    """What every statement can override; None (or the unset marker) leaves the execution profile's value.
+
+    :param retry_policy: used instead of the profile's.
+    :param consistency_level: a :class:`~cassandra.ConsistencyLevel`.
+    :param routing_key: serialised partition key, or a sequence of its serialised components.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; ValueError otherwise.
+    :param fetch_size: rows per page; None asks for one unlimited page.
+    :param keyspace: keyspace of the statement, for routing, and on protocol 5 for the server too.
+    :param custom_payload: ``{str: bytes}`` sent along.
+    :param is_idempotent: True allows the driver to send it again when it cannot know whether it was executed.
+    """
+
+    retry_policy: RetryPolicy | None = None
+    consistency_level: int | None = None
+    keyspace: str | None = None
+    table: str | None = None
+    custom_payload: Payload | None = None
+    is_idempotent: bool = False
+    fetch_size: int | None | Sentinel = FETCH_SIZE_UNSET
+
+    _serial_consistency_level: int | None = None
+    _routing_key: RoutingKey | None = None
+
+    __module__ = "cassandra.query"
+
+    def __init__(
+        self,
+        retry_policy: RetryPolicy | None = None,
+        consistency_level: int | None = None,
+        routing_key: RoutingKey | None = None,
+        serial_consistency_level: int | None = None,
+        fetch_size: int | None | Sentinel = FETCH_SIZE_UNSET,
+        keyspace: str | None = None,
+        custom_payload: Payload | None = None,
+        is_idempotent: bool = False,
+        table: str | None = None,
+    ) -> None:
+        # Only what differs from the class default is stored: most statements override nothing.
+        if retry_policy is not None:
+            if not hasattr(retry_policy, "on_read_timeout"):
+                raise ValueError("retry_policy should implement cassandra.policies.RetryPolicy")
+            self.retry_policy = retry_policy
+        if consistency_level is not None:
+            self.consistency_level = consistency_level
+        if routing_key is not None:
+            self._routing_key = routing_key
+        if serial_consistency_level is not None:
+            self.serial_consistency_level = serial_consistency_level
+        if fetch_size is not FETCH_SIZE_UNSET:
+            self.fetch_size = fetch_size
+        if keyspace is not None:
+            self.keyspace = keyspace
+        if custom_payload is not None:
+            self.custom_payload = custom_payload
+        if is_idempotent:
+            self.is_idempotent = True
+        if table is not None:
+            self.table = table
+
+    @property
+    def routing_key(self) -> bytes | None:
+        """The serialised partition key requests are routed by, or None. Settable, also with a list of components."""
+        key = self._routing_key
+        if key is None:
+            return None
+        if isinstance(key, bytes | bytearray):
+            return bytes(key)
+        return key[0] if len(key) == 1 else pack_routing_key(key)
+
+    @routing_key.setter
+    def routing_key(self, key: RoutingKey | None) -> None:
+        self._routing_key = key
+
+    @routing_key.deleter
+    def routing_key(self) -> None:
+        self._routing_key = None
+
+    @property
+    def serial_consistency_level(self) -> int | None:
+        """Consistency of the Paxos phase of a conditional statement: SERIAL or LOCAL_SERIAL, or None."""
+        return self._serial_consistency_level
+
+    @serial_consistency_level.setter
+    def serial_consistency_level(self, level: int | None) -> None:
+        if level is not None and level not in (ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL):
+            raise ValueError(
+                "serial_consistency_level must be either ConsistencyLevel.SERIAL or ConsistencyLevel.LOCAL_SERIAL"
+            )
+        self._serial_consistency_level = level
+
+    @serial_consistency_level.deleter
+    def serial_consistency_level(self) -> None:
+        self._serial_consistency_level = None
+
+    def is_lwt(self) -> bool:
+        """True when the statement is known to be a lightweight transaction (only prepared ones can know)."""
+        return False
+
+    def _consistency_name(self) -> str:
+        level = self.consistency_level
+        return ConsistencyLevel.value_to_name.get(level, "Not Set") if level is not None else "Not Set"
+
+
+class SimpleStatement(Statement):
+    """CQL text; parameters given to ``execute`` are put into it by the driver as literals (``%s`` / ``%(name)s``).
+
+    Example::
+
+        session.execute(SimpleStatement("SELECT * FROM users WHERE id = %s", fetch_size=100), (user_id,))
+    """
+
+    __module__ = "cassandra.query"
+
+    def __init__(
+        self,
+        query_string: str,
+        retry_policy: RetryPolicy | None = None,
+        consistency_level: int | None = None,
+        routing_key: RoutingKey | None = None,
+        serial_consistency_level: int | None = None,
+        fetch_size: int | None | Sentinel = FETCH_SIZE_UNSET,
+        keyspace: str | None = None,
+        custom_payload: Payload | None = None,
+        is_idempotent: bool = False,
+    ) -> None:
+        Statement.__init__(
+            self,
+            retry_policy,
+            consistency_level,
+            routing_key,
+            serial_consistency_level,
+            fetch_size,
+            keyspace,
+            custom_payload,
+            is_idempotent,
+        )
+        self._query_string = query_string
+
+    @property
+    def query_string(self) -> str:
+        """The CQL text."""
+        return self._query_string
+
+    def __repr__(self) -> str:
+        return f'<SimpleStatement query="{self._query_string}", consistency={self._consistency_name()}>'
+
+    __str__ = __repr__
+
+
+class HostTargetingStatement:
+    """A statement pinned to one host: everything else is read from the inner statement."""
+
+    __module__ = "cassandra.query"
+
+    def __init__(self, inner_statement: Statement, target_host: Any) -> None:
+        self.__class__ = type(
+            inner_statement.__class__.__name__, (self.__class__, inner_statement.__class__), {}
+        )
+        self.__dict__ = inner_statement.__dict__
+        self.target_host = target_host
+
+
+class BatchType:
+    """How the server treats a batch: atomically (LOGGED), as separate writes (UNLOGGED), or as counter updates."""
+
+    LOGGED: ClassVar[BatchType]
+    UNLOGGED: ClassVar[BatchType]
+    COUNTER: ClassVar[BatchType]
+
+    __module__ = "cassandra.query"
+
+    def __init__(self, name: str, value: int) -> None:
+        self.name = name
+        self.value = value
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"BatchType.{self.name}"
+
+
+BatchType.LOGGED = BatchType("LOGGED", 0)
+BatchType.UNLOGGED = BatchType("UNLOGGED", 1)
+BatchType.COUNTER = BatchType("COUNTER", 2)
+
+
+def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: Encoder) -> str:
+    """Put *params* into *query* as CQL literals: a mapping fills ``%(name)s``, a sequence ``%s`` in order."""
+    encode = encoder.cql_encode_all_types
+    if isinstance(params, Mapping):
+        return query % {name: encode(value) for name, value in params.items()}
+    return query % tuple(encode(value) for value in params)

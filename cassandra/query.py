@@ -1,0 +1,37 @@
+"""Statements, row factories, batches and traces."""
+
+from cassandra._base.errors import TraceUnavailable
+from cassandra._session.batch import BatchStatement
+from cassandra._session.prepared import UNSET_VALUE, BoundStatement, PreparedStatement
+from cassandra._session.sentinels import FETCH_SIZE_UNSET
+from cassandra._session.statements import (
+    BatchType,
+    HostTargetingStatement,
+    SimpleStatement,
+    Statement,
+    bind_params,
+)
+from cassandra._session.trace import QueryTrace, TraceEvent
+from cassandra._wire.encoder import ValueSequence
+from cassandra._wire.rows import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
+
+__all__ = [
+    "FETCH_SIZE_UNSET",
+    "UNSET_VALUE",
+    "BatchStatement",
+    "BatchType",
+    "BoundStatement",
+    "HostTargetingStatement",
+    "PreparedStatement",
+    "QueryTrace",
+    "SimpleStatement",
+    "Statement",
+    "TraceEvent",
+    "TraceUnavailable",
+    "ValueSequence",
+    "bind_params",
+    "dict_factory",
+    "named_tuple_factory",
+    "ordered_dict_factory",
+    "tuple_factory",
+]
