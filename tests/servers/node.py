@@ -40,9 +40,10 @@ class ServerNode:
         self.log = home / "system.log"
         self._seed = seed
         self._process: Process | None = None
+        self._paused = False
 
     def __repr__(self) -> str:
-        state = "running" if self.running else "stopped"
+        state = "paused" if self._paused else "running" if self.running else "stopped"
         return f"<ServerNode {self.options.version} {self.address}:{self.port} {state}>"
 
     @property
@@ -57,6 +58,11 @@ class ServerNode:
     def running(self) -> bool:
         """The process exists (it may be paused)."""
         return self._process is not None and self._process.alive
+
+    @property
+    def available(self) -> bool:
+        """Neither stopped nor paused."""
+        return self.running and not self._paused
 
     def start(self, wait: bool = True) -> None:
         """Start the server, with the data it had; with *wait*, return when clients can use it."""
@@ -98,6 +104,7 @@ class ServerNode:
         if self._process is not None:
             self._process.kill()
             self._process = None
+            self._paused = False
 
     def restart(self) -> None:
         self.stop()
@@ -106,10 +113,12 @@ class ServerNode:
     def pause(self) -> None:
         """SIGSTOP: the kernel still accepts connections and data, nobody answers."""
         self._send(signal.SIGSTOP)
+        self._paused = True
 
     def resume(self) -> None:
         """SIGCONT."""
         self._send(signal.SIGCONT)
+        self._paused = False
 
     def probe(self) -> Probe:
         """A raw connection; the caller closes it."""

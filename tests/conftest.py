@@ -1,0 +1,166 @@
+"""What every test may use: real servers, a leak check, and the rule that CI skips nothing."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from tests.servers import Options, ServerCluster, ServerNode
+from tests.servers.config import PREVIOUS
+
+IN_CI = os.environ.get("CI") == "true"
+
+settings.register_profile("here", deadline=None, derandomize=IN_CI, print_blob=True)
+settings.load_profile("here")
+
+SERVERS = {
+    "cassandra_node": Options(),
+    "cassandra_three": Options(nodes=3),
+    "cassandra_auth": Options(auth=True),
+    "cassandra_tls": Options(tls=True),
+    "cassandra_41": Options(version=PREVIOUS),
+}
+
+
+@dataclass(frozen=True)
+class ForeignServer:
+    """The developer's own server (``FASTCQL_NODE=host:port``) in the shape of a :class:`ServerCluster`."""
+
+    contact_points: list[str]
+    port: int
+    nodes: list[ServerNode] = field(default_factory=list)
+    tls: None = None
+
+    def restore(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def cassandra_node() -> Iterator[ServerCluster | ForeignServer]:
+    """One 5.0.6 node."""
+    foreign = os.environ.get("FASTCQL_NODE")
+    if foreign:
+        host, _, port = foreign.partition(":")
+        yield ForeignServer([host], int(port or 9042))
+    else:
+        yield from _serve("cassandra_node")
+
+
+@pytest.fixture(scope="session")
+def cassandra_three() -> Iterator[ServerCluster]:
+    """Three 5.0.6 nodes; a test may stop, pause and restart them, they are brought back after it."""
+    yield from _serve("cassandra_three")
+
+
+@pytest.fixture(scope="session")
+def cassandra_auth() -> Iterator[ServerCluster]:
+    """One node that wants a password; user and password are ``cassandra``."""
+    yield from _serve("cassandra_auth")
+
+
+@pytest.fixture(scope="session")
+def cassandra_tls() -> Iterator[ServerCluster]:
+    """One node that speaks only TLS; ``.tls`` has the CA and a client certificate."""
+    yield from _serve("cassandra_tls")
+
+
+@pytest.fixture(scope="session")
+def cassandra_41() -> Iterator[ServerCluster]:
+    """One 4.1.10 node."""
+    yield from _serve("cassandra_41")
+
+
+def _serve(name: str) -> Iterator[ServerCluster]:
+    with ServerCluster(SERVERS[name]) as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def _restore_servers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After a test, bring back what it stopped or paused."""
+    used = [name for name in SERVERS if name in request.fixturenames]
+    yield
+    for name in used:
+        request.getfixturevalue(name).restore()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs servers, by its fixtures: ``-m 'not server'`` never forgets a test."""
+    for item in items:
+        used = SERVERS.keys() & set(getattr(item, "fixturenames", ()))
+        if used:
+            item.add_marker(pytest.mark.server)
+        if "cassandra_three" in used:
+            item.add_marker(pytest.mark.cluster)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a process holds now."""
+
+    threads: frozenset[str]
+    descriptors: int
+    native: dict[str, int]
+
+    @classmethod
+    def now(cls) -> Held:
+        from cassandra._core import transport
+
+        gc.collect()
+        threads = frozenset(f"{thread.name} ({thread.ident})" for thread in threading.enumerate())
+        return cls(threads, len(list(Path("/proc/self/fd").iterdir())), transport.debug_counters())
+
+    def excess(self, before: Held) -> dict[str, Any]:
+        """What is held in addition to *before*."""
+        found: dict[str, Any] = {}
+        if self.threads - before.threads:
+            found["threads"] = sorted(self.threads - before.threads)
+        if self.descriptors > before.descriptors:
+            found["descriptors"] = self.descriptors - before.descriptors
+        grown = {key: count - before.native.get(key, 0) for key, count in self.native.items()}
+        if any(count > 0 for count in grown.values()):
+            found["native"] = {key: count for key, count in grown.items() if count > 0}
+        return found
+
+
+@pytest.fixture
+def no_leaks() -> Iterator[None]:
+    """The test must give back every thread, descriptor and native object that it took, within 5 s."""
+    before = Held.now()
+    yield
+    deadline = time.monotonic() + 5
+    while (excess := Held.now().excess(before)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not excess, f"leaked: {excess}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A skip in CI is a failure."""
+    report = yield
+    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        _fail(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """So is a module that skips itself."""
+    report = yield
+    if IN_CI and report.skipped:
+        _fail(report)
+    return report
+
+
+def _fail(report: pytest.TestReport | pytest.CollectReport) -> None:
+    report.outcome = "failed"
+    report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
