@@ -70,7 +70,8 @@ class BatchStatement(Statement):
         self.custom_payload = None
 
     def add(self, statement: str | Statement | PreparedStatement, parameters: Parameters = None) -> BatchStatement:
-        """Append *statement* with its *parameters*; returns self. A bound statement takes no parameters (ValueError)."""
+        """Append *statement* with its *parameters*; returns self. A bound statement takes no parameters
+        (ValueError)."""
         if isinstance(statement, str):
             self._append(False, self._interpolate(statement, parameters), None)
         elif isinstance(statement, PreparedStatement):
@@ -103,7 +104,9 @@ class BatchStatement(Statement):
         return len(self._statements_and_parameters)
 
     def __str__(self) -> str:
-        return f"<BatchStatement type={self.batch_type}, statements={len(self)}, consistency={self._consistency_name()}>"
+        return (
+            f"<BatchStatement type={self.batch_type}, statements={len(self)}, consistency={self._consistency_name()}>"
+        )
 
     __repr__ = __str__
 

@@ -1,6 +1,7 @@
 """Many statements at a time (cassandra.concurrent).
 
-L5. The calling thread draws the statements, keeps up to *concurrency* requests in flight and collects the outcomes from a
+L5. The calling thread draws the statements, keeps up to *concurrency* requests in flight and collects the outcomes
+from a
 queue that callbacks on the I/O thread fill; so an application's generator runs on the application's own thread, nothing
 recurses, and with an endless generator memory stays bounded by the window.
 """

@@ -1,6 +1,7 @@
 """Execution: one request over all its attempts, from the query plan to a conclusion.
 
-L5; :class:`~cassandra.cluster.ResponseFuture` adds what callers see. States: *pending* (attempts in flight, or a step such as schema agreement under way) and *concluded* (a result or an
+L5; :class:`~cassandra.cluster.ResponseFuture` adds what callers see. States: *pending* (attempts in flight, or a
+step such as schema agreement under way) and *concluded* (a result or an
 exception is set, exactly once, in ``_conclude``). The native half (``Operation``) hands each outcome of an attempt to
 exactly one thread: a caller blocked in ``result()``, the asyncio loop that awaits, or, for errors and registered
 callbacks, the I/O thread. That thread runs ``_process``; nothing in it blocks. What more than one thread may change
@@ -253,9 +254,7 @@ class Execution(Operation):
             attempt.connection.keyspace = message.new_keyspace
             self.session._keyspace_changed(message.new_keyspace, self._keyspace_set)
         elif kind == ResultKind.SCHEMA_CHANGE:
-            self.session.cluster.handle_schema_change(
-                message.schema_change_event, attempt.host, self._schema_agreed
-            )
+            self.session.cluster.handle_schema_change(message.schema_change_event, attempt.host, self._schema_agreed)
         else:
             self._fail(DriverException(f"unknown kind of RESULT: {kind!r}"))
 
@@ -406,8 +405,9 @@ class Execution(Operation):
         elif message.query_id != prepared.query_id:
             self._fail(
                 DriverException(
-                    f"{attempt.host} gave the statement another id ({(message.query_id or b'').hex()}) than it was prepared "
-                    f"with ({prepared.query_id.hex()}): is the current keyspace another one? Query: {prepared.query_string}"
+                    f"{attempt.host} gave the statement another id ({(message.query_id or b'').hex()}) than it was "
+                    f"prepared with ({prepared.query_id.hex()}): is the current keyspace another one? "
+                    f"Query: {prepared.query_string}"
                 )
             )
         else:

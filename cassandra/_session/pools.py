@@ -1,7 +1,8 @@
 """The pools of one session: which hosts have one, kept in step with host states and distances.
 
 L5. ``pools`` is an immutable dict replaced as a whole under the lock; requests read it without one. A pool enters the
-dict when its first connection is open and leaves it before it is closed. ``_opening`` holds what is on its way, so that a host never
+dict when its first connection is open and leaves it before it is closed. ``_opening`` holds what is on its way, so
+that a host never
 gets two pools at a time.
 """
 
@@ -38,7 +39,8 @@ class PoolSet:
         self.errors: dict[Host, BaseException] = {}
 
     def add_or_renew(self, host: Host, is_host_addition: bool) -> Future[bool] | None:
-        """Open a pool to *host*, replacing the one it has once the new one is open. The future tells whether that worked;
+        """Open a pool to *host*, replacing the one it has once the new one is open. The future tells whether that
+        worked;
         None when the host is ignored by every policy."""
         distance = self._cluster.profile_manager.distance(host)
         if distance == HostDistance.IGNORED:

@@ -38,7 +38,8 @@ def columns_of(specs: Specs) -> list[ColumnMetadata]:
 
 
 def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, ...] | None:
-    """Where the partition key's components are bound, from the schema: protocol 3 does not tell. None if not all are."""
+    """Where the partition key's components are bound, from the schema: protocol 3 does not tell. None if not all
+    are."""
     if not specs or metadata is None:
         return None
     keyspace = metadata.keyspaces.get(specs[0][0])
@@ -67,7 +68,7 @@ class PreparedStatement:
     serial_consistency_level: int | None = None
     retry_policy: RetryPolicy | None = None
     custom_payload: Payload | None = None
-    fetch_size: int | None | Sentinel = FETCH_SIZE_UNSET
+    fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET
     is_idempotent: bool = False
     column_encryption_policy: Any = None
 
@@ -114,7 +115,8 @@ class PreparedStatement:
         is_lwt: bool = False,
         column_encryption_policy: Any = None,
     ) -> PreparedStatement:
-        """Build from the fields of a PREPARED answer; finds the partition key in the schema when the answer has none."""
+        """Build from the fields of a PREPARED answer; finds the partition key in the schema when the answer has
+        none."""
         plan = (
             column_metadata
             if isinstance(column_metadata, BindPlan)
@@ -227,7 +229,7 @@ class BoundStatement(Statement):
         consistency_level: int | None = None,
         routing_key: RoutingKey | None = None,
         serial_consistency_level: int | None = None,
-        fetch_size: int | None | Sentinel = FETCH_SIZE_UNSET,
+        fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
         custom_payload: Payload | None = None,
     ) -> None:

@@ -38,7 +38,9 @@ class Preparer:
             self._settled(other)
         return statement
 
-    async def prepare_async(self, query: str, custom_payload: Payload | None, keyspace: str | None) -> PreparedStatement:
+    async def prepare_async(
+        self, query: str, custom_payload: Payload | None, keyspace: str | None
+    ) -> PreparedStatement:
         """See Session.prepare_async."""
         future = self._send(query, keyspace, custom_payload)
         statement = self._made_of(future, await future._wait_async(), query, keyspace)

@@ -37,7 +37,7 @@ class RequestBuilder:
         parameters: Sequence[Any] | Mapping[str, Any] | None,
         trace: bool,
         custom_payload: Mapping[str, bytes | None] | None,
-        timeout: float | None | Sentinel,
+        timeout: float | Sentinel | None,
         execution_profile: Any,
         paging_state: bytes | None,
         host: Host | None,
@@ -157,4 +157,3 @@ def _token(statement: Statement) -> int | None:
         return statement._bound_token
     key = statement.routing_key
     return None if key is None else murmur3_token(key)
-

@@ -1,6 +1,7 @@
 """Session: where applications execute statements (cassandra.cluster).
 
-L5. Shared by all threads and loops of an application. Resolves profile and statement into one message, and hands it to a
+L5. Shared by all threads and loops of an application. Resolves profile and statement into one message, and hands it
+to a
 ResponseFuture; pools are kept by :class:`~cassandra._session.pools.PoolSet`.
 """
 
@@ -110,7 +111,7 @@ class Session:
         self,
         query: str | Statement | PreparedStatement,
         parameters: Parameters = None,
-        timeout: float | None | Sentinel = NOT_SET,
+        timeout: float | Sentinel | None = NOT_SET,
         trace: bool = False,
         custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
@@ -127,7 +128,8 @@ class Session:
         :param paging_state: start after this position of an earlier result.
         :param host: send to this host only.
 
-        Raises what the server answered, :exc:`NoHostAvailable`, :exc:`OperationTimedOut` or a connection error. Ctrl-C interrupts the wait.
+        Raises what the server answered, :exc:`NoHostAvailable`, :exc:`OperationTimedOut` or a connection error.
+        Ctrl-C interrupts the wait.
         """
         return self.execute_async(
             query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, execute_as
@@ -139,7 +141,7 @@ class Session:
         parameters: Parameters = None,
         trace: bool = False,
         custom_payload: Mapping[str, bytes | None] | None = None,
-        timeout: float | None | Sentinel = NOT_SET,
+        timeout: float | Sentinel | None = NOT_SET,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Host | None = None,
@@ -229,9 +231,7 @@ class Session:
         try:
             return profiles[name]
         except KeyError:
-            raise ValueError(
-                f"Invalid execution_profile: {name!r}; valid profiles are {list(profiles)}"
-            ) from None
+            raise ValueError(f"Invalid execution_profile: {name!r}; valid profiles are {list(profiles)}") from None
 
     def execution_profile_clone_update(self, ep: Any, **kwargs: Any) -> Any:
         """A shallow copy of profile *ep* (or of the one of that name) with attributes replaced."""
@@ -368,4 +368,3 @@ class Session:
         pools = getattr(self, "_pool_set", None)
         if pools is not None and not self.is_shutdown:
             pools.close()
-

@@ -46,7 +46,7 @@ class Statement:
     table: str | None = None
     custom_payload: Payload | None = None
     is_idempotent: bool = False
-    fetch_size: int | None | Sentinel = FETCH_SIZE_UNSET
+    fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET
 
     _serial_consistency_level: int | None = None
     _routing_key: RoutingKey | None = None
@@ -59,7 +59,7 @@ class Statement:
         consistency_level: int | None = None,
         routing_key: RoutingKey | None = None,
         serial_consistency_level: int | None = None,
-        fetch_size: int | None | Sentinel = FETCH_SIZE_UNSET,
+        fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
         custom_payload: Payload | None = None,
         is_idempotent: bool = False,
@@ -148,7 +148,7 @@ class SimpleStatement(Statement):
         consistency_level: int | None = None,
         routing_key: RoutingKey | None = None,
         serial_consistency_level: int | None = None,
-        fetch_size: int | None | Sentinel = FETCH_SIZE_UNSET,
+        fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
         custom_payload: Payload | None = None,
         is_idempotent: bool = False,
@@ -183,9 +183,7 @@ class HostTargetingStatement:
     __module__ = "cassandra.query"
 
     def __init__(self, inner_statement: Statement, target_host: Any) -> None:
-        self.__class__ = type(
-            inner_statement.__class__.__name__, (self.__class__, inner_statement.__class__), {}
-        )
+        self.__class__ = type(inner_statement.__class__.__name__, (self.__class__, inner_statement.__class__), {})
         self.__dict__ = inner_statement.__dict__
         self.target_host = target_host
 

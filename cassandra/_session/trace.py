@@ -25,9 +25,7 @@ SESSIONS = (
     "SELECT request, duration, started_at, coordinator, parameters, client FROM system_traces.sessions "
     "WHERE session_id = %s"
 )
-EVENTS = (
-    "SELECT activity, event_id, source, source_elapsed, thread FROM system_traces.events WHERE session_id = %s"
-)
+EVENTS = "SELECT activity, event_id, source, source_elapsed, thread FROM system_traces.events WHERE session_id = %s"
 
 
 @public("cassandra.query")
@@ -101,7 +99,9 @@ class QueryTrace:
 class TraceEvent:
     """One step of a trace: what, where, and microseconds since the node began."""
 
-    def __init__(self, description: str, timeuuid: UUID, source: str, source_elapsed: int | None, thread_name: str) -> None:
+    def __init__(
+        self, description: str, timeuuid: UUID, source: str, source_elapsed: int | None, thread_name: str
+    ) -> None:
         self.description = description
         self.datetime = datetime_from_uuid1(timeuuid)
         self.source = source
