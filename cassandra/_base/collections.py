@@ -402,7 +402,7 @@ def _frozen(key: Any) -> Any:
 
 
 def _pickled(key: Any) -> Any:
-    """Values of classes with ``__eq__`` and no ``__hash__``: by content if that can be had, else by identity."""
+    """For classes with ``__eq__`` and no ``__hash__``: by content if it can be had, else by identity."""
     try:
         return pickle.dumps(key)
     except Exception:

@@ -302,8 +302,7 @@ class RateLimitReached(ConfigurationException):
         self.rejected_by_coordinator = rejected_by_coordinator
         operation = op_type.name if op_type is not None else None
         super().__init__(
-            f"[request_error_rate_limit_reached OpType={operation} "
-            f"RejectedByCoordinator={rejected_by_coordinator}]"
+            f"[request_error_rate_limit_reached OpType={operation} RejectedByCoordinator={rejected_by_coordinator}]"
         )
 
 
@@ -327,9 +326,7 @@ class DependencyException(Exception):
         self.excs = list(excs)
         complete = msg
         if self.excs:
-            complete += "\nThe following exceptions were observed: - " + "\n - ".join(
-                str(e) for e in self.excs
-            )
+            complete += "\nThe following exceptions were observed: - " + "\n - ".join(str(e) for e in self.excs)
         super().__init__(complete)
 
 

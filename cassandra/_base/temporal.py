@@ -225,7 +225,7 @@ class Time:
 
 @public("cassandra.util")
 class Duration:
-    """Months, days and nanoseconds, none of which converts to another: CQL's ``duration``. One sign for all."""
+    """Months, days and nanoseconds, none of which converts to another: CQL's ``duration``."""
 
     __slots__ = ("days", "months", "nanoseconds")
 

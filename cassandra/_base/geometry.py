@@ -1,0 +1,167 @@
+"""Geometric values of DataStax servers and their well-known text (L0)."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from cassandra._base.public import public
+
+_NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity))"
+_POINT = re.compile(rf"\s*POINT\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s*\Z", re.IGNORECASE)
+_LINE = re.compile(r"\s*LINESTRING\s*(?:EMPTY|\(([^()]*)\))\s*\Z", re.IGNORECASE)
+_POLYGON = re.compile(r"\s*POLYGON\s*(?:EMPTY|\(((?:\s*,?\s*\([^()]*\))*)\s*\))\s*\Z", re.IGNORECASE)
+_RING = re.compile(r"\(([^()]*)\)")
+_DISTANCE = re.compile(rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s+{_NUMBER}\s*\)\s*\Z", re.IGNORECASE)
+
+Coords = tuple[tuple[float, float], ...]
+
+
+@public("cassandra.util")
+class Point:
+    """A point of a plane."""
+
+    __slots__ = ("x", "y")
+
+    def __init__(self, x: float = float("nan"), y: float = float("nan")) -> None:
+        self.x = x
+        self.y = y
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Point) and (self.x, self.y) == (other.x, other.y)
+
+    def __hash__(self) -> int:
+        return hash((self.x, self.y))
+
+    def __str__(self) -> str:
+        return f"POINT ({self.x!r} {self.y!r})"
+
+    def __repr__(self) -> str:
+        return f"Point({self.x!r}, {self.y!r})"
+
+    @staticmethod
+    def from_wkt(s: str) -> "Point":
+        """Parse well-known text, such as ``POINT (1.0 2.0)``."""
+        match = _match(_POINT, s)
+        return Point(float(match.group(1)), float(match.group(2)))
+
+
+@public("cassandra.util")
+class LineString:
+    """A line of points, given as pairs or :class:`Point`."""
+
+    __slots__ = ("coords",)
+
+    coords: Coords
+
+    def __init__(self, coords: Iterable[Any] = ()) -> None:
+        if isinstance(coords, LineString):
+            self.coords = coords.coords
+        else:
+            self.coords = tuple((p.x, p.y) if isinstance(p, Point) else tuple(p) for p in coords)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LineString) and self.coords == other.coords
+
+    def __hash__(self) -> int:
+        return hash(self.coords)
+
+    def __str__(self) -> str:
+        return f"LINESTRING {_text(self)}"
+
+    def __repr__(self) -> str:
+        return f"LineString({self.coords!r})"
+
+    @staticmethod
+    def from_wkt(s: str) -> "LineString":
+        """Parse well-known text, such as ``LINESTRING (0.0 1.0, 2.0 3.0)``."""
+        return LineString(_coords(_match(_LINE, s).group(1) or "", s))
+
+
+@public("cassandra.util")
+class Polygon:
+    """A ring with holes; every ring is a :class:`LineString` or what makes one."""
+
+    __slots__ = ("exterior", "interiors")
+
+    exterior: LineString
+    interiors: tuple[LineString, ...]
+
+    def __init__(self, exterior: Iterable[Any] = (), interiors: Iterable[Iterable[Any]] | None = None) -> None:
+        if isinstance(exterior, Polygon):
+            self.exterior, self.interiors = exterior.exterior, exterior.interiors
+        else:
+            self.exterior = LineString(exterior)
+            self.interiors = tuple(LineString(ring) for ring in interiors or ())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Polygon):
+            return False
+        return (self.exterior, self.interiors) == (other.exterior, other.interiors)
+
+    def __hash__(self) -> int:
+        return hash((self.exterior, self.interiors))
+
+    def __str__(self) -> str:
+        if not self.exterior.coords:
+            return "POLYGON EMPTY"
+        return f"POLYGON ({', '.join(map(_text, (self.exterior, *self.interiors)))})"
+
+    def __repr__(self) -> str:
+        return f"Polygon({self.exterior.coords!r}, {[ring.coords for ring in self.interiors]!r})"
+
+    @staticmethod
+    def from_wkt(s: str) -> "Polygon":
+        """Parse well-known text, such as ``POLYGON ((0.0 0.0, 1.0 0.0, 1.0 1.0, 0.0 0.0))``."""
+        rings = [_coords(ring, s) for ring in _RING.findall(_match(_POLYGON, s).group(1) or "")]
+        return Polygon(rings[0], rings[1:]) if rings else Polygon()
+
+
+@public("cassandra.util")
+class Distance:
+    """A circle: a centre and a radius."""
+
+    __slots__ = ("radius", "x", "y")
+
+    def __init__(self, x: float = float("nan"), y: float = float("nan"), radius: float = float("nan")) -> None:
+        self.x = x
+        self.y = y
+        self.radius = radius
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Distance):
+            return False
+        return (self.x, self.y, self.radius) == (other.x, other.y, other.radius)
+
+    def __hash__(self) -> int:
+        return hash((self.x, self.y, self.radius))
+
+    def __str__(self) -> str:
+        return f"DISTANCE (({self.x!r} {self.y!r}) {self.radius!r})"
+
+    def __repr__(self) -> str:
+        return f"Distance({self.x!r}, {self.y!r}, {self.radius!r})"
+
+    @staticmethod
+    def from_wkt(s: str) -> "Distance":
+        """Parse text such as ``DISTANCE ((1.0 2.0) 3.0)``."""
+        match = _match(_DISTANCE, s)
+        return Distance(*(float(number) for number in match.groups()))
+
+
+def _text(line: LineString) -> str:
+    return f"({', '.join(f'{x!r} {y!r}' for x, y in line.coords)})" if line.coords else "EMPTY"
+
+
+def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    match = pattern.match(text)
+    if match is None:
+        raise ValueError(f"Invalid WKT geometry: {text!r}")
+    return match
+
+
+def _coords(text: str, whole: str) -> Coords:
+    try:
+        pairs = [tuple(float(number) for number in pair.split()) for pair in text.split(",") if pair.strip()]
+        return tuple((x, y) for x, y in pairs)
+    except ValueError:
+        raise ValueError(f"Invalid WKT geometry: {whole!r}") from None

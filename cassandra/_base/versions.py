@@ -1,0 +1,79 @@
+"""Server versions and small helpers of ``cassandra.util`` that fit nowhere else (L0)."""
+
+import logging
+from datetime import timedelta
+from functools import total_ordering
+from typing import Any
+
+from cassandra._base.public import public
+
+log = logging.getLogger("cassandra.util")
+
+
+@public("cassandra.util")
+@total_ordering
+class Version:
+    """A version ``major.minor.patch.build-prerelease`` that compares part by part. Missing numbers are 0."""
+
+    __slots__ = ("_version", "build", "major", "minor", "patch", "prerelease")
+
+    major: int
+    minor: int
+    patch: int
+    build: int | str
+    prerelease: int | str
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+        numbers, _, prerelease = version.partition("-")
+        self.prerelease = prerelease or 0
+        parts = numbers.split(".")
+        try:
+            self.major = int(parts[0])
+        except ValueError:
+            raise ValueError(f"Couldn't parse version {version}. Version should start with a number") from None
+        if len(parts) > 4:
+            log.warning("Unrecognized version: %s. Only 4 components plus prerelease are used", version)
+        try:
+            self.minor, self.patch = (int(part) for part in (*parts[1:3], "0", "0")[:2])
+        except ValueError:
+            log.warning("Unrecognized version: %s. Assuming version as %d.0.0", version, self.major)
+            self.minor = self.patch = 0
+        build = parts[3] if len(parts) > 3 else "0"
+        self.build = int(build) if build.isdigit() else build
+
+    def _key(self) -> tuple[Any, ...]:
+        """A release comes after its prereleases; a number comes before text."""
+        build = (isinstance(self.build, str), self.build)
+        return self.major, self.minor, self.patch, build, (not self.prerelease, str(self.prerelease))
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Version) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self._key() < other._key() if isinstance(other, Version) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __str__(self) -> str:
+        return self._version
+
+    def __repr__(self) -> str:
+        return self._version
+
+
+@public("cassandra.util")
+def maybe_add_timeout_to_query(stmt: str, metadata_request_timeout: timedelta | None) -> str:
+    """*stmt* with ScyllaDB's ``USING TIMEOUT`` if a timeout is given."""
+    if not metadata_request_timeout:
+        return stmt
+    return f"{stmt} USING TIMEOUT {int(metadata_request_timeout / timedelta(milliseconds=1))}ms"
+
+
+@public("cassandra.util")
+def list_contents_to_tuple(to_convert: Any) -> Any:
+    """*to_convert* as a tuple, and so the lists in it."""
+    if isinstance(to_convert, list):
+        return tuple(map(list_contents_to_tuple, to_convert))
+    return to_convert

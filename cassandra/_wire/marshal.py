@@ -1,0 +1,101 @@
+"""Packing of numbers for code that builds wire bytes itself (L2). Values go through the native codec."""
+
+from collections.abc import Callable, Iterable
+from struct import Struct
+from typing import Any
+
+from cassandra._base.public import public
+
+Unpack = Callable[[bytes], Any]
+
+
+def _unpacker(packer: Struct) -> Unpack:
+    unpack = packer.unpack
+    return lambda s: unpack(s)[0]
+
+
+_INT64, _INT32, _INT16, _INT8 = Struct(">q"), Struct(">i"), Struct(">h"), Struct(">b")
+_UINT64, _UINT32, _UINT16, _UINT8 = Struct(">Q"), Struct(">I"), Struct(">H"), Struct(">B")
+_UINT32_LE, _FLOAT, _DOUBLE, _V3_HEADER = Struct("<I"), Struct(">f"), Struct(">d"), Struct(">BBhB")
+
+int64_pack, int64_unpack = _INT64.pack, _unpacker(_INT64)
+int32_pack, int32_unpack = _INT32.pack, _unpacker(_INT32)
+int16_pack, int16_unpack = _INT16.pack, _unpacker(_INT16)
+int8_pack, int8_unpack = _INT8.pack, _unpacker(_INT8)
+uint64_pack, uint64_unpack = _UINT64.pack, _unpacker(_UINT64)
+uint32_pack, uint32_unpack = _UINT32.pack, _unpacker(_UINT32)
+uint16_pack, uint16_unpack = _UINT16.pack, _unpacker(_UINT16)
+uint8_pack, uint8_unpack = _UINT8.pack, _unpacker(_UINT8)
+uint32_le_pack, uint32_le_unpack = _UINT32_LE.pack, _unpacker(_UINT32_LE)
+float_pack, float_unpack = _FLOAT.pack, _unpacker(_FLOAT)
+double_pack, double_unpack = _DOUBLE.pack, _unpacker(_DOUBLE)
+v3_header_pack, v3_header_unpack = _V3_HEADER.pack, _V3_HEADER.unpack
+
+
+@public("cassandra.marshal")
+def varint_pack(big: int) -> bytes:
+    """Big-endian two's complement in as few bytes as possible."""
+    return big.to_bytes((big if big >= 0 else ~big).bit_length() // 8 + 1, "big", signed=True)
+
+
+@public("cassandra.marshal")
+def varint_unpack(term: bytes) -> int:
+    return int.from_bytes(term, "big", signed=True)
+
+
+@public("cassandra.marshal")
+def bit_length(n: int) -> int:
+    return n.bit_length()
+
+
+@public("cassandra.marshal")
+def encode_zig_zag(n: int) -> int:
+    """Signed 64-bit *n* as unsigned, small magnitudes first."""
+    return (n << 1) ^ (n >> 63)
+
+
+@public("cassandra.marshal")
+def decode_zig_zag(n: int) -> int:
+    return (n >> 1) ^ -(n & 1)
+
+
+@public("cassandra.marshal")
+def uvint_pack(val: int) -> bytes:
+    """An unsigned vint (protocol 5, section 3): leading one bits of the first byte count further bytes."""
+    if not 0 <= val < 1 << 64:
+        raise ValueError(f"{val} is out of the range of an unsigned vint")
+    extra = next((n for n in range(8) if val < 1 << 7 * (n + 1)), 8)
+    first = (0xFF00 >> extra) & 0xFF
+    if extra == 8:
+        return b"\xff" + val.to_bytes(8, "big")
+    return (first << 8 * extra | val).to_bytes(extra + 1, "big")
+
+
+@public("cassandra.marshal")
+def uvint_unpack(bytes: bytes) -> tuple[int, int]:
+    """The unsigned vint at the start of *bytes* and how many bytes it took."""
+    first = bytes[0]
+    extra = 8 - (first ^ 0xFF).bit_length()
+    if len(bytes) <= extra:
+        raise ValueError(f"a vint of {extra + 1} bytes is cut off after {len(bytes)}")
+    value = first & (0x7F >> extra)
+    for byte in bytes[1 : extra + 1]:
+        value = value << 8 | byte
+    return value, extra + 1
+
+
+@public("cassandra.marshal")
+def vints_pack(values: Iterable[int]) -> bytes:
+    """Signed vints, one after another."""
+    return b"".join(uvint_pack(encode_zig_zag(value)) for value in values)
+
+
+@public("cassandra.marshal")
+def vints_unpack(term: bytes) -> tuple[int, ...]:
+    """All signed vints of *term*."""
+    values, at = [], 0
+    while at < len(term):
+        value, size = uvint_unpack(term[at : at + 9])
+        values.append(decode_zig_zag(value))
+        at += size
+    return tuple(values)
