@@ -1,0 +1,85 @@
+# Everything a developer or CI runs. `make demo` and `make test` need nothing but make and a Python 3.10 or newer:
+# they install what is missing (as root on Debian and Ubuntu) or say what to install.
+
+PYENV_ROOT ?= $(HOME)/.pyenv
+find-python = $(firstword $(wildcard $(PYENV_ROOT)/versions/$(1).*/bin/python) $(shell command -v python$(1)))
+
+PYTHON ?= $(or $(call find-python,3.11),python3)
+OTHER_VERSIONS := 3.10 3.12 3.13
+OTHERS := $(foreach version,$(OTHER_VERSIONS),$(if $(call find-python,$(version)),$(version)))
+
+PY := .venv/bin/python
+RESULTS := build/results
+# $(1): name of the run; the rest are pytest's arguments.
+pytest = -m pytest --junitxml=$(RESULTS)/$(1).xml
+
+.NOTPARALLEL:
+.PRECIOUS: .venv-%/ready
+.PHONY: build demo test lint test-native test-unit test-versions test-integration docs bench sanitize clean help \
+	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
+
+build: .venv/ready  ## the driver, in place, for .venv
+	$(PY) setup.py --quiet build_ext --inplace --parallel 2
+
+demo: build server-tools  ## the driver at work on a real Cassandra
+	@$(PY) -m benchmarks.demo
+
+test: fresh-results build lint test-native test-unit test-versions test-integration docs  ## everything CI runs
+	@$(PY) -m tests.summary $(RESULTS)
+
+lint: build  ## style and types
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+
+test-unit: build  ## what needs no server, on the main Python
+	$(PY) $(call pytest,unit) -m "not server" --ignore=tests/native
+
+test-native: build  ## the C++ core alone, under sanitizers
+	$(PY) $(call pytest,native) tests/native
+
+test-integration: build server-tools  ## real servers
+	$(PY) -m tests.servers resolve
+	$(PY) $(call pytest,integration) -m server
+
+test-versions: $(addprefix unit-,$(OTHERS))  ## unit tests on the other Pythons that are here
+
+$(addprefix unit-,$(OTHER_VERSIONS)): unit-%: .venv-%/ready
+	.venv-$*/bin/python setup.py --quiet build_ext --inplace --parallel 2
+	.venv-$*/bin/python $(call pytest,unit-$*) -m "not server" tests/unit
+
+docs: build  ## HTML in docs/_build; warnings are errors
+	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build
+
+bench: build  ## the benchmarks of benchmarks/README.rst
+	$(PY) -m benchmarks.bench_rows
+	$(PY) -m benchmarks.bench_execute
+
+clean:  ## what the build and the tests made; the virtual environments stay
+	rm -rf build docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)
+	rm -f cassandra/_core/codec.cpp cassandra/_core/transport.cpp cassandra/_core/routing.cpp
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' Makefile | expand -t 20
+
+fresh-results:
+	@rm -rf $(RESULTS)
+
+build-tools:
+	@.ci/tools build $(PYTHON)
+
+server-tools:
+	@.ci/tools server
+
+.venv/ready: pyproject.toml | build-tools
+	$(call make-venv,$(PYTHON),.venv,dev)
+
+.venv-%/ready: pyproject.toml | build-tools
+	$(call make-venv,$(call find-python,$*),.venv-$*,test)
+
+# $(1): interpreter, $(2): folder, $(3): dependency group of pyproject.toml
+define make-venv
+$(1) -m venv $(2)
+$(2)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+$(2)/bin/python -m pip install --quiet --group $(3)
+@touch $(2)/ready
+endef

@@ -1,0 +1,188 @@
+"""``make demo``: the driver at work on a real Apache Cassandra, shown in a minute.
+
+Starts a server on loopback (or uses the one at ``DEMO_CONTACT=host:port``), writes 100,000 rows, reads every one back
+by key and once more by pages, checks all values, and leaves nothing behind. ``DEMO_ROWS`` changes the number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import secrets
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
+from rich.table import Table
+
+import cassandra
+from cassandra.cluster import Cluster, Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.query import SimpleStatement
+from tests.servers import Options, ServerCluster, ServerError
+
+ROWS = int(os.environ.get("DEMO_ROWS", "100000"))
+CONCURRENCY = 256
+PAGE = 5000
+START = datetime(2026, 1, 1)
+
+console = Console(highlight=False)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the closing table; *cpu* is what this process used, the server's share is not in it."""
+
+    name: str
+    rows: int
+    seconds: float
+    cpu: float
+
+
+def reading(number: int) -> tuple[int, str, datetime, float, set[str]]:
+    """Row *number*; what is read back is compared with it."""
+    at = START + timedelta(seconds=number)
+    return number, f"sensor-{number % 500}", at, number / 8 - 40, {"demo", "even" if number % 2 == 0 else "odd"}
+
+
+def main() -> int:
+    console.print(f"\n[bold]fastcql {cassandra.__version__}[/] on Python {platform.python_version()}\n")
+    try:
+        with server() as (host, port):
+            steps = work(host, port)
+    except ServerError as error:
+        console.print(f"[red]The server did not start.[/]\n{error}", markup=True)
+        return 1
+    except KeyboardInterrupt:
+        console.print("\n[yellow]Interrupted[/]; server stopped, nothing left running.")
+        return 130
+    report(steps)
+    return 0
+
+
+@contextlib.contextmanager
+def server() -> Iterator[tuple[str, int]]:
+    """The server to use: an existing one, or a new one for as long as this lasts."""
+    contact = os.environ.get("DEMO_CONTACT")
+    if contact:
+        host, _, port = contact.rpartition(":") if ":" in contact else (contact, "", "9042")
+        done(f"Using the server at {host}:{port}")
+        yield host, int(port)
+        return
+    options = Options()
+    with contextlib.ExitStack() as stack:
+        begun = time.perf_counter()
+        with console.status(f"Starting Apache Cassandra {options.version} …"):
+            cluster = stack.enter_context(ServerCluster(options))
+        host = cluster.contact_points[0]
+        done(f"Apache Cassandra {options.version} started on {host}:{cluster.port}", begun)
+        yield host, cluster.port
+    done("Server stopped, its files removed")
+
+
+def work(host: str, port: int) -> list[Step]:
+    begun = time.perf_counter()
+    keyspace = f"fastcql_demo_{secrets.token_hex(4)}"
+    with Cluster([host], port=port) as cluster:
+        session = cluster.connect()
+        version = session.execute("SELECT release_version FROM system.local").one().release_version
+        done(f"Connected: server {version}, protocol v{cluster.protocol_version}", begun)
+        begun = time.perf_counter()
+        session.execute(
+            f"CREATE KEYSPACE {keyspace} "
+            "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+        )
+        try:
+            session.execute(
+                f"CREATE TABLE {keyspace}.readings "
+                "(id int PRIMARY KEY, sensor text, at timestamp, celsius double, tags set<text>)"
+            )
+            done(f"Keyspace {keyspace} and table readings created", begun)
+            with progress() as bars:
+                table = f"{keyspace}.readings"
+                return [write(session, table, bars), read(session, table, bars), scan(session, table, bars)]
+        finally:
+            session.execute(f"DROP KEYSPACE {keyspace}")
+            done(f"Keyspace {keyspace} dropped")
+
+
+def write(session: Session, table: str, bars: Progress) -> Step:
+    insert = session.prepare(f"INSERT INTO {table} (id, sensor, at, celsius, tags) VALUES (?, ?, ?, ?, ?)")
+    results = execute_concurrent_with_args(
+        session, insert, map(reading, range(ROWS)), concurrency=CONCURRENCY, results_generator=True
+    )
+    return measure("Write, one INSERT each", results, bars)
+
+
+def read(session: Session, table: str, bars: Progress) -> Step:
+    select = session.prepare(f"SELECT id, sensor, at, celsius, tags FROM {table} WHERE id = ?")
+    results = execute_concurrent_with_args(
+        session, select, ((number,) for number in range(ROWS)), concurrency=CONCURRENCY, results_generator=True
+    )
+    return measure("Read by key, one SELECT each", (check(result.one()) for _, result in results), bars)
+
+
+def scan(session: Session, table: str, bars: Progress) -> Step:
+    statement = SimpleStatement(f"SELECT id, sensor, at, celsius, tags FROM {table}", fetch_size=PAGE)
+    return measure(f"Read by pages of {PAGE:,}", map(check, session.execute(statement)), bars)
+
+
+def check(row: tuple[object, ...]) -> None:
+    """A row must come back as it was written."""
+    expected = reading(row[0])  # type: ignore[arg-type]
+    if (*row[:4], set(row[4])) != expected:  # type: ignore[call-overload]
+        raise AssertionError(f"read {row!r}, but wrote {expected!r}")
+
+
+def measure(name: str, results: Iterable[object], bars: Progress) -> Step:
+    """Consume *results* under a progress bar; each counts as a row."""
+    task = bars.add_task(name, total=ROWS)
+    begun, cpu = time.perf_counter(), time.process_time()
+    rows = 0
+    for rows, _ in enumerate(results, 1):
+        if rows % 500 == 0:
+            bars.update(task, completed=rows)
+    step = Step(name, rows, time.perf_counter() - begun, time.process_time() - cpu)
+    bars.update(task, completed=rows)
+    if rows != ROWS:
+        raise AssertionError(f"{name}: {rows:,} rows, but {ROWS:,} expected")
+    return step
+
+
+def report(steps: list[Step]) -> None:
+    table = Table(title=f"\n{ROWS:,} rows there and back, every value compared", title_justify="left")
+    table.add_column("What")
+    for column in ("Rows", "Seconds", "Rows/s", "Client CPU per row"):
+        table.add_column(column, justify="right")
+    for step in steps:
+        rate, cost = step.rows / step.seconds, step.cpu / step.rows * 1e6
+        table.add_row(step.name, f"{step.rows:,}", f"{step.seconds:.2f}", f"{rate:,.0f}", f"{cost:.1f} µs")
+    console.print(table)
+    console.print(
+        "[dim]Client and server share this machine's cores, so rows/s is mostly the server's speed;\n"
+        "the CPU column is the client's own cost, with this demo's checks and progress bars in it.[/]\n"
+    )
+
+
+def progress() -> Progress:
+    return Progress(
+        TextColumn("  {task.description:<30}"),
+        BarColumn(bar_width=30),
+        TaskProgressColumn(),
+        MofNCompleteColumn(),
+        console=console,
+    )
+
+
+def done(text: str, begun: float | None = None) -> None:
+    took = "" if begun is None else f" [dim]({time.perf_counter() - begun:.1f} s)[/]"
+    console.print(f"[green]✓[/] {text}{took}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

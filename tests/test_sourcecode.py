@@ -1,0 +1,186 @@
+"""The rules of the house, checked on the source: layers, sizes, stubs, the change log, nothing of one machine.
+
+Style and types are checked by ``make lint``.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "cassandra"
+
+LAYERS = {"_base": 0, "_core": 1, "_wire": 2, "_net": 3, "_routing": 4, "_session": 5}
+BUILT_ON_TOP = {"cqlengine", "scan", "arrow", "testing"}  # layer 7
+FACADE = 6
+
+PYTHON_LINES, NATIVE_LINES, FACADE_LINES = 500, 600, 60
+NATIVE = {".pyx", ".pxi", ".pxd", ".h", ".cpp"}
+EXTENSIONS = sorted(path.stem for path in (PACKAGE / "_core").glob("*.pyx"))
+GENERATED = {PACKAGE / "_core" / f"{name}.cpp" for name in EXTENSIONS}  # by Cython
+
+SOURCES = sorted(
+    path
+    for path in PACKAGE.rglob("*")
+    if path.suffix in NATIVE | {".py", ".pyi"} and path not in GENERATED and "__pycache__" not in path.parts
+)
+
+
+def layer(module: str) -> int:
+    """The layer of a dotted module name below ``cassandra``."""
+    part = module.split(".")[1] if "." in module else ""
+    return LAYERS.get(part, 7 if part in BUILT_ON_TOP else FACADE)
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_facade(path: Path) -> bool:
+    return path.suffix == ".py" and layer(module_of(path)) == FACADE
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, module) of every import of our own package, in functions and ``TYPE_CHECKING`` blocks too."""
+    text = path.read_text()
+    found = _python_imports(path, text) if path.suffix in {".py", ".pyi"} else _cython_imports(text)
+    return ((line, name) for line, name in found if name.split(".")[0] == "cassandra")
+
+
+def _python_imports(path: Path, text: str) -> Iterator[tuple[int, str]]:
+    package = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield node.lineno, module
+            yield from ((node.lineno, f"{module}.{a.name}") for a in node.names if module == "cassandra")
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called in {"import_module", "__import__"} and isinstance(node.args[0].value, str):
+                yield node.lineno, node.args[0].value
+
+
+def _cython_imports(text: str) -> Iterator[tuple[int, str]]:
+    pattern = re.compile(r"^\s*(?:from\s+([\w.]+)\s+c?import|c?import\s+([\w.]+))")
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := pattern.match(line):
+            yield number, match[1] or match[2]
+
+
+def test_imports_point_down() -> None:
+    """Private layers import only from their own or from lower ones: never a facade, never the root package."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: layer {layer(module_of(path))} imports {name} of layer {layer(name)}"
+        for path in SOURCES
+        for line, name in imports(path)
+        if path.suffix not in {".h", ".cpp"} and layer(name) > layer(module_of(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_cpp_core_does_not_know_python() -> None:
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in (PACKAGE / "_core" / "cpp").rglob("*.*")
+        if re.search(r'#include\s*[<"](Python|pybind11|cython)', path.read_text())
+    ]
+    assert not wrong, wrong
+
+
+def test_no_file_is_too_long() -> None:
+    wrong = []
+    for path in SOURCES:
+        budget = NATIVE_LINES if path.suffix in NATIVE else FACADE_LINES if is_facade(path) else PYTHON_LINES
+        lines = len(path.read_text().splitlines())
+        if lines > budget:
+            wrong.append(f"{path.relative_to(ROOT)}: {lines} lines, the budget is {budget}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_facades_say_what_they_export() -> None:
+    wrong = []
+    for path in filter(is_facade, SOURCES):
+        tree = ast.parse(path.read_text())
+        names = {t.id for node in tree.body if isinstance(node, ast.Assign) for t in _names(node)}
+        if ast.get_docstring(tree) is None or "__all__" not in names:
+            wrong.append(f"{path.relative_to(ROOT)}: a facade has a docstring and __all__")
+        if any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body if not _is_hook(node)):
+            wrong.append(f"{path.relative_to(ROOT)}: a facade only names things, it defines none")
+    assert not wrong, "\n".join(wrong)
+
+
+def _names(node: ast.Assign) -> list[ast.Name]:
+    return [target for target in node.targets if isinstance(target, ast.Name)]
+
+
+def _is_hook(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name in {"__getattr__", "__dir__"}
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_stub_matches_the_extension(name: str) -> None:
+    """Every name and member in the ``.pyi`` exists in the built module, and no public one is missing there."""
+    module = importlib.import_module(f"cassandra._core.{name}")
+    stub = ast.parse((PACKAGE / "_core" / f"{name}.pyi").read_text())
+    classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef) and not _is_protocol(node)}
+    declared = set(classes) | _declared(stub.body)
+    wrong = [f"{item} is declared but not there" for item in declared if not hasattr(module, item)]
+    wrong += [
+        f"{item} is there but not declared"
+        for item, value in vars(module).items()
+        if not item.startswith("_")
+        and item not in declared
+        and getattr(value, "__module__", None) == module.__name__
+    ]
+    for item, node in classes.items():
+        there = set(dir(getattr(module, item, None)))
+        wrong += [f"{item}.{member} is declared but not there" for member in _declared(node.body) - there]
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+def _declared(body: list[ast.stmt]) -> set[str]:
+    names = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    annotated = (node.target for node in body if isinstance(node, ast.AnnAssign))
+    return (names | {target.id for target in annotated if isinstance(target, ast.Name)}) - {"__buffer__"}
+
+
+def _is_protocol(node: ast.ClassDef) -> bool:
+    return any("Protocol" in ast.unparse(base) for base in node.bases)
+
+
+def test_every_extension_has_a_stub() -> None:
+    assert EXTENSIONS, "no extension found"
+    assert sorted(path.stem for path in (PACKAGE / "_core").glob("*.pyi")) == EXTENSIONS
+
+
+def test_changelog_starts_with_this_version() -> None:
+    version = re.search(r'__version__\s*(?::.*)?= "(.+)"', (PACKAGE / "_base" / "version.py").read_text())
+    section = re.search(r"^(\d\S*).*\n-{3,}", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE)
+    assert version and section and section[1] == version[1]
+
+
+def test_nothing_of_one_machine() -> None:
+    """No path that exists only where somebody happened to work."""
+    pattern = re.compile("|".join(f"/{folder}/" for folder in ("work", "root", "home", "Users")))
+    places = [ROOT / "Makefile", *ROOT.glob("*.*"), *(ROOT / ".ci").iterdir()]
+    for folder in ("cassandra", "tests", "benchmarks", "docs"):
+        places += [path for path in (ROOT / folder).rglob("*.*") if "_build" not in path.parts]
+    texts = {".py", ".pyi", ".rst", ".toml", ".txt", ".json", ".cfg", ""} | NATIVE
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in places
+        if path.is_file() and path.suffix in texts and path not in GENERATED
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert not wrong, "\n".join(wrong)
