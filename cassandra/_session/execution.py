@@ -66,6 +66,8 @@ class Execution(Operation):
     _frame_version: int = 0
     _retries: int = 0
     _timer: Any = None
+    _picked: Host | None = None
+    _rest: Iterator[Host] | None = None
     _callbacks: list[Call] | None = None
     _errbacks: list[Call] | None = None
     _waiters: list[asyncio.Future[None]] | None = None
@@ -106,7 +108,7 @@ class Execution(Operation):
         self.attempted_hosts: list[Host] = []
         self._metrics = metrics
         self._retry_policy = retry_policy
-        self._load_balancer = load_balancer or session.cluster.load_balancing_policy
+        self._router = session._router_of(load_balancer or session.cluster.load_balancing_policy)
         self._speculative_plan = speculative_execution_plan
         self._host = host
         self._result_plan = bound_result_metadata
@@ -116,19 +118,38 @@ class Execution(Operation):
         self._attempts: dict[int, Attempt] = {}
         self._numbers = itertools.count()
         self._start_time = monotonic() if start_time is None else start_time
-        self.query_plan: Iterator[Host] = self._make_query_plan()
 
     # ---- sending
 
-    def _make_query_plan(self) -> Iterator[Host]:
+    def _next_host(self) -> Host | None:
+        """The next host to try: the policy's pick first; the rest of the plan is made only when that one fails."""
+        if self._rest is not None:
+            return next(self._rest, None)
         if self._host is not None:
-            return iter((self._host,))
-        return iter(self._load_balancer.make_query_plan(self.session.keyspace, self.query))
+            self._rest = iter(())
+            return self._host
+        state = self.session.cluster.metadata.state
+        keyspace = self._routing_keyspace()
+        if self._picked is None:
+            self._picked, self._rest = self._router.start(state, keyspace, self._token, self.query)
+            return self._picked
+        self._rest = self._router.fallback(state, keyspace, self._token, self.query, self._picked)
+        return next(self._rest, None)
+
+    def _routing_keyspace(self) -> str | None:
+        query = self.query
+        return (query.keyspace if query is not None else None) or self.session.keyspace
+
+    @property
+    def query_plan(self) -> Iterator[Host]:
+        """The hosts that will be tried next, best first; consuming it takes them out of the plan."""
+        while (host := self._next_host()) is not None:
+            yield host
 
     def send_request(self, error_no_hosts: bool = True) -> bool:
         """Send to the next host of the plan that takes it. False when none does (then, with *error_no_hosts*, the
         future has failed with :exc:`NoHostAvailable`)."""
-        for host in self.query_plan:
+        while (host := self._next_host()) is not None:
             if self._concluded or self._send_to(host):
                 return True
         if error_no_hosts:

@@ -142,7 +142,7 @@ class ResponseFuture(Execution):
         self._retries = 0
         self._errors = {}
         self._start_time = monotonic()
-        self.query_plan = self._make_query_plan()
+        self._picked = self._rest = None
         self._concluded = False
         self._rearm()
         self.send_request()

@@ -19,6 +19,7 @@ from uuid import uuid4
 from cassandra._base.errors import DriverException, UnsupportedOperation
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
+from cassandra._routing.policies.router import Router, router_for
 from cassandra._wire.encoder import Encoder
 from cassandra._wire.handlers import ProtocolHandler
 
@@ -36,6 +37,7 @@ from .usertypes import register_encoder
 if TYPE_CHECKING:
     from cassandra._net.pool import HostPool
     from cassandra._routing.host import Host
+    from cassandra._routing.policies import LoadBalancingPolicy
 
     from .cluster import Cluster
     from .prepared import PreparedStatement
@@ -96,7 +98,8 @@ class Session:
         self._request_lock = threading.Lock()
         self._delayed: weakref.WeakSet[Any] = weakref.WeakSet()
         self._overrides: dict[str, Any] = {}
-        self._resolved: dict[Any, tuple[ResolvedProfile, ResolvedProfile]] = {}
+        self._resolved: dict[int, tuple[ResolvedProfile, ResolvedProfile]] = {}
+        self._routers: dict[int, Router] = {}
         self._listeners: tuple[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]], ...] = ()
         self._pool_set = PoolSet(self)
         self._builder = RequestBuilder(self)
@@ -224,6 +227,13 @@ class Session:
             cached = (profile, replace(profile, **self._overrides))
             self._resolved[id(profile)] = cached
         return cached[1]
+
+    def _router_of(self, policy: LoadBalancingPolicy) -> Router:
+        """How to ask *policy*; found out once per policy (it is kept alive by its router, so its id stays its own)."""
+        router = self._routers.get(id(policy))
+        if router is None:
+            router = self._routers[id(policy)] = router_for(policy)
+        return router
 
     def get_execution_profile(self, name: Any) -> Any:
         """The :class:`ExecutionProfile` added under *name*; ValueError if there is none."""
