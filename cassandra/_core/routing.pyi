@@ -1,7 +1,7 @@
 """Typed contract of the routing extension: tokens and the vnode ring. (Tablets and route plans join it later.)"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from typing_extensions import Buffer
 
@@ -10,10 +10,18 @@ def murmur3_token(key: Buffer) -> int:
     the minimum token is replaced by the maximum."""
 
 class TokenRing:
-    """Immutable: sorted tokens, each with an arbitrary owner object; lookup by bisection without Python objects."""
+    """Immutable: sorted 64-bit tokens, each with an arbitrary owner; lookup by bisection without Python objects.
 
+    *tokens* come in any order; a token that appears twice is a ValueError. A lookup in an empty ring is a LookupError.
+    """
+
+    owners: Final[tuple[Any, ...]]  # in token order
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """Ascending; a new tuple per call."""
     def __init__(self, tokens: Sequence[int], owners: Sequence[Any]) -> None: ...
     def __len__(self) -> int: ...
     def owner(self, token: int) -> Any:
         """Owner of the range (previous, t] that contains *token*; wraps around."""
-    def index(self, token: int) -> int: ...
+    def index(self, token: int) -> int:
+        """Position of that range in :attr:`owners`."""

@@ -1,1 +1,1 @@
-"""L4: which node, which shard. Pure: no sockets, no connections."""
+"""L4: which node, which shard. Pure: no connections, no sockets beyond name resolution."""

@@ -1,0 +1,49 @@
+// The vnode ring as numbers: sorted tokens and a bisection. Who owns a token is for the caller to map.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace fastcql {
+
+class Ring {
+public:
+    Ring() = default;
+
+    // *tokens* in any order and without duplicates; order()[i] is the input position of the i-th smallest.
+    explicit Ring(const std::vector<int64_t>& tokens) : tokens_(tokens.size()), order_(tokens.size()) {
+        for (size_t i = 0; i < order_.size(); ++i) order_[i] = i;
+        std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return tokens[a] < tokens[b]; });
+        for (size_t i = 0; i < order_.size(); ++i) tokens_[i] = tokens[order_[i]];
+    }
+
+    size_t size() const { return tokens_.size(); }
+    int64_t token(size_t i) const { return tokens_[i]; }
+    size_t order(size_t i) const { return order_[i]; }
+
+    bool has_duplicates() const {
+        return std::adjacent_find(tokens_.begin(), tokens_.end()) != tokens_.end();
+    }
+
+    // Index i with token in (tokens[i-1], tokens[i]]; past the last token the ring wraps to 0. Not for an empty ring.
+    size_t index(int64_t token) const {
+        const int64_t* base = tokens_.data();
+        size_t length = tokens_.size();
+        while (length > 1) {  // no unpredictable branch: the compiler makes it a conditional move
+            const size_t half = length / 2;
+            base += (base[half - 1] < token) ? half : 0;
+            length -= half;
+        }
+        const size_t found = static_cast<size_t>(base - tokens_.data()) + (*base < token);
+        return found == tokens_.size() ? 0 : found;
+    }
+
+private:
+    std::vector<int64_t> tokens_;
+    std::vector<size_t> order_;
+};
+
+}  // namespace fastcql

@@ -1,0 +1,152 @@
+"""A node of the cluster as the driver knows it (L4). Made by the control connection, shared by everybody."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from cassandra._base.public import public
+from cassandra._net.endpoint import DefaultEndPoint, EndPoint
+
+if TYPE_CHECKING:
+    from cassandra._routing.policies.conviction import ConvictionPolicy
+
+
+@public("cassandra.pool")
+class Host:
+    """A node: where it is, what it is, and whether the driver believes it is up.
+
+    Hosts compare, order and hash by :attr:`endpoint`. Attributes that describe the node are written by the control
+    connection only; ``is_up`` and the reconnection handler change under :attr:`lock`.
+
+    :raises ValueError: no endpoint or no conviction policy factory.
+    """
+
+    #: Unique id of the node, None until the control connection has read it.
+    host_id: UUID | None = None
+    #: True up, False down, None not yet known.
+    is_up: bool | None = None
+    #: Decides whether a connection failure means that the node is down.
+    conviction_policy: ConvictionPolicy
+    #: Server version as the node reports it, such as ``"5.0.6"``.
+    release_version: str | None = None
+    #: Guards transitions of the state of this host.
+    lock: threading.RLock
+
+    #: Addresses and ports from ``system.local`` and ``system.peers*``; None where the server does not say.
+    broadcast_address: str | None = None
+    broadcast_port: int | None = None
+    broadcast_rpc_address: str | None = None
+    broadcast_rpc_port: int | None = None
+    listen_address: str | None = None
+    listen_port: int | None = None
+
+    #: Shards of the node (ScyllaDB), None otherwise.
+    sharding_info: Any = None
+
+    #: Always None: DSE is not supported.
+    dse_version: None = None
+    dse_workload: None = None
+    dse_workloads: None = None
+
+    def __init__(
+        self,
+        endpoint: EndPoint | str,
+        conviction_policy_factory: Callable[[Host], ConvictionPolicy],
+        datacenter: str | None = None,
+        rack: str | None = None,
+        host_id: UUID | None = None,
+    ) -> None:
+        if endpoint is None:
+            raise ValueError("endpoint may not be None")
+        if conviction_policy_factory is None:
+            raise ValueError("conviction_policy_factory may not be None")
+        self.endpoint = endpoint if isinstance(endpoint, EndPoint) else DefaultEndPoint(endpoint)
+        self.lock = threading.RLock()
+        self.host_id = host_id
+        self._datacenter = datacenter
+        self._rack = rack
+        self._reconnection_handler: Any = None
+        self.conviction_policy = conviction_policy_factory(self)
+
+    @property
+    def endpoint(self) -> EndPoint:
+        """Where the driver connects to."""
+        return self._endpoint
+
+    @endpoint.setter
+    def endpoint(self, endpoint: EndPoint) -> None:
+        self._endpoint = endpoint
+        self._hash = hash(endpoint)  # a host is looked up by hash on every request
+
+    @property
+    def address(self) -> str:
+        """IP address (or path of the Unix socket) the driver connects to; see also :attr:`endpoint`."""
+        return self.endpoint.address
+
+    @property
+    def datacenter(self) -> str | None:
+        """Data centre the node is in, None if not known."""
+        return self._datacenter
+
+    @property
+    def rack(self) -> str | None:
+        """Rack the node is in, None if not known."""
+        return self._rack
+
+    def set_location_info(self, datacenter: str | None, rack: str | None) -> None:
+        """Set data centre and rack. Replicas follow when the token map is rebuilt."""
+        self._datacenter = datacenter
+        self._rack = rack
+
+    def set_up(self) -> None:
+        """Mark the node up and forget its failures."""
+        self.conviction_policy.reset()
+        self.is_up = True
+
+    def set_down(self) -> None:
+        """Mark the node down."""
+        self.is_up = False
+
+    def signal_connection_failure(self, connection_exc: BaseException) -> bool:
+        """Tell the conviction policy about a failed connection; True if the node is to be considered down."""
+        return self.conviction_policy.add_failure(connection_exc)
+
+    def is_currently_reconnecting(self) -> bool:
+        """Whether somebody is busy trying to reach the node again."""
+        return self._reconnection_handler is not None
+
+    def get_and_set_reconnection_handler(self, new_handler: Any) -> Any:
+        """Atomically replace the reconnection handler (None: nobody reconnects); returns the previous one."""
+        with self.lock:
+            old, self._reconnection_handler = self._reconnection_handler, new_handler
+            return old
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return self.endpoint == other.endpoint if isinstance(other, Host) else NotImplemented
+
+    def __lt__(self, other: Host) -> bool:
+        return bool(self.endpoint < other.endpoint) if isinstance(other, Host) else NotImplemented
+
+    def __le__(self, other: Host) -> bool:
+        return self == other or self < other
+
+    def __gt__(self, other: Host) -> bool:
+        return bool(other.endpoint < self.endpoint) if isinstance(other, Host) else NotImplemented
+
+    def __ge__(self, other: Host) -> bool:
+        return self == other or self > other
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return str(self.endpoint)
+
+    def __repr__(self) -> str:
+        location = f" {self._datacenter}" if self._datacenter else ""
+        return f"<Host: {self.endpoint}{location}>"

@@ -1,0 +1,256 @@
+"""Round-robin by data centre and by rack: near hosts first (L4)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import chain, count
+from random import randrange
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cassandra._base.public import public
+
+from .base import HostDistance, LoadBalancingPolicy, rotated, with_host, without_host
+from .router import builtin
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+    from cassandra._routing.snapshot import ClusterState
+
+log = logging.getLogger("cassandra.policies")
+
+
+class _View(NamedTuple):
+    """The live hosts by distance. ``tiers``: near to far; ``remote``: what of the far ones is used."""
+
+    hosts: tuple[Host, ...] = ()
+    tiers: tuple[tuple[Host, ...], ...] = ()
+    remote: frozenset[Host] = frozenset()
+
+
+class _Position:
+    """The turn of a round-robin, shared by threads."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self) -> None:
+        self._next = count(randrange(1 << 16)).__next__
+
+    def advance(self) -> int:
+        return self._next()
+
+
+def _pick(view: _View, position: _Position) -> Host | None:
+    turn = position.advance()
+    for tier in view.tiers:
+        if tier:
+            return tier[turn % len(tier)]
+    return None
+
+
+def _plan(view: _View, position: _Position) -> Iterator[Host]:
+    turn = position.advance()
+    return chain.from_iterable(rotated(tier, turn) for tier in view.tiers)
+
+
+def _remote_tiers(
+    hosts: Iterable[Host], local_dc: str | None, used: int
+) -> tuple[tuple[tuple[Host, ...], ...], frozenset[Host]]:
+    """The first *used* hosts of every other data centre: as tiers, and as a set."""
+    if not used:
+        return (), frozenset()
+    by_dc: dict[str, list[Host]] = {}
+    for host in hosts:
+        by_dc.setdefault(host.datacenter or "", []).append(host)
+    tiers = tuple(tuple(found[:used]) for dc, found in by_dc.items() if dc and dc != local_dc)
+    return tiers, frozenset(chain.from_iterable(tiers))
+
+
+@builtin
+@public("cassandra.policies")
+class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
+    """The hosts of the local data centre in turn; then, if asked for, some of every other data centre.
+
+    :param local_dc: name of the local data centre. Without it the data centre of the first contact point that is found
+        up becomes the local one: then give contact points of one data centre only.
+    :param used_hosts_per_remote_dc: how many hosts of each other data centre may be used when the local ones fail.
+    """
+
+    #: How many hosts of each other data centre get connections and are used as a last resort.
+    used_hosts_per_remote_dc = 0
+
+    def __init__(self, local_dc: str = "", used_hosts_per_remote_dc: int = 0) -> None:
+        self._local_dc = local_dc
+        self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
+        self._contact_points: frozenset[Any] = frozenset()
+        self._view = _View()
+        self._position = _Position()
+        self._lock = threading.Lock()
+
+    @property
+    def local_dc(self) -> str:
+        """Name of the local data centre; empty until it is known."""
+        return self._local_dc
+
+    @local_dc.setter
+    def local_dc(self, name: str) -> None:
+        with self._lock:
+            self._local_dc = name
+            self._replace(self._view.hosts)
+
+    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+        with self._lock:
+            if not self._local_dc:
+                self._contact_points = frozenset(getattr(cluster, "endpoints_resolved", None) or ())
+            self._replace(tuple(hosts))
+
+    def distance(self, host: Host) -> int:
+        """LOCAL in the local data centre (and where the data centre is not known), REMOTE for the used hosts of others."""
+        dc = host.datacenter
+        if not dc or dc == self._local_dc:
+            return HostDistance.LOCAL
+        return HostDistance.REMOTE if host in self._view.remote else HostDistance.IGNORED
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+        """Local hosts beginning with the next in turn, then the used remote ones."""
+        return _plan(self._view, self._position)
+
+    def on_up(self, host: Host) -> None:
+        self._include(host)
+
+    def on_down(self, host: Host) -> None:
+        self._exclude(host)
+
+    def on_add(self, host: Host) -> None:
+        self._include(host)
+
+    def on_remove(self, host: Host) -> None:
+        self._exclude(host)
+
+    @property
+    def epoch(self) -> object:
+        return self._view
+
+    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
+        return _pick(self._view, self._position)
+
+    def fallback(
+        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
+    ) -> Iterator[Host]:
+        return _plan(self._view, self._position)
+
+    def _include(self, host: Host) -> None:
+        with self._lock:
+            self._replace(with_host(self._view.hosts, host))
+
+    def _exclude(self, host: Host) -> None:
+        with self._lock:
+            self._replace(without_host(self._view.hosts, host))
+
+    def _replace(self, hosts: tuple[Host, ...]) -> None:
+        if not self._local_dc:
+            self._infer_local_dc(hosts)
+        local_dc = self._local_dc
+        local = tuple(host for host in hosts if not host.datacenter or host.datacenter == local_dc)
+        tiers, remote = _remote_tiers(hosts, local_dc, self.used_hosts_per_remote_dc)
+        self._view = _View(hosts, (local, *tiers), remote)
+
+    def _infer_local_dc(self, hosts: tuple[Host, ...]) -> None:
+        for host in hosts:
+            if host.datacenter and host.endpoint in self._contact_points:
+                self._local_dc = host.datacenter
+                log.info(
+                    "Using datacenter '%s' for DCAwareRoundRobinPolicy (via host '%s'); if that is not the local one, "
+                    "give local_dc to the constructor or contact points of the local datacenter only",
+                    host.datacenter,
+                    host.endpoint,
+                )
+                return
+
+
+@builtin
+@public("cassandra.policies")
+class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
+    """The hosts of the local rack in turn, then those of the rest of the local data centre, then some remote ones.
+
+    :param local_dc: name of the local data centre.
+    :param local_rack: name of the local rack; with *local_dc* required, ValueError otherwise.
+    :param used_hosts_per_remote_dc: how many hosts of each other data centre may be used when the local ones fail.
+    """
+
+    #: Name of the local data centre.
+    local_dc: str
+    #: Name of the local rack.
+    local_rack: str
+    #: How many hosts of each other data centre get connections and are used as a last resort.
+    used_hosts_per_remote_dc = 0
+
+    def __init__(self, local_dc: str, local_rack: str, used_hosts_per_remote_dc: int = 0) -> None:
+        if not local_dc or not local_rack:
+            raise ValueError("both local_dc and local_rack must be specified")
+        self.local_dc = local_dc
+        self.local_rack = local_rack
+        self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
+        self._view = _View()
+        self._position = _Position()
+        self._lock = threading.Lock()
+
+    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+        with self._lock:
+            self._replace(tuple(hosts))
+
+    def distance(self, host: Host) -> int:
+        """LOCAL_RACK, LOCAL, or REMOTE for the used hosts of other data centres. An unknown location counts as ours."""
+        if not self._in_local_dc(host):
+            return HostDistance.REMOTE if host in self._view.remote else HostDistance.IGNORED
+        return HostDistance.LOCAL_RACK if self._in_local_rack(host) else HostDistance.LOCAL
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+        """Hosts of the local rack, of the local data centre, then the used remote ones; each group rotated."""
+        return _plan(self._view, self._position)
+
+    def on_up(self, host: Host) -> None:
+        self._include(host)
+
+    def on_down(self, host: Host) -> None:
+        self._exclude(host)
+
+    def on_add(self, host: Host) -> None:
+        self._include(host)
+
+    def on_remove(self, host: Host) -> None:
+        self._exclude(host)
+
+    @property
+    def epoch(self) -> object:
+        return self._view
+
+    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
+        return _pick(self._view, self._position)
+
+    def fallback(
+        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
+    ) -> Iterator[Host]:
+        return _plan(self._view, self._position)
+
+    def _include(self, host: Host) -> None:
+        with self._lock:
+            self._replace(with_host(self._view.hosts, host))
+
+    def _exclude(self, host: Host) -> None:
+        with self._lock:
+            self._replace(without_host(self._view.hosts, host))
+
+    def _replace(self, hosts: tuple[Host, ...]) -> None:
+        tiers, remote = _remote_tiers(hosts, self.local_dc, self.used_hosts_per_remote_dc)
+        local = [host for host in hosts if self._in_local_dc(host)]
+        rack = tuple(host for host in local if self._in_local_rack(host))
+        rest = tuple(host for host in local if not self._in_local_rack(host))
+        self._view = _View(hosts, (rack, rest, *tiers), remote)
+
+    def _in_local_dc(self, host: Host) -> bool:
+        return not host.datacenter or host.datacenter == self.local_dc
+
+    def _in_local_rack(self, host: Host) -> bool:
+        return not host.rack or host.rack == self.local_rack

@@ -1,0 +1,69 @@
+"""Reconnection policies: when to try a host again that could not be reached (L4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, islice, repeat
+from random import uniform
+
+from cassandra._base.public import public
+
+
+@public("cassandra.policies")
+class ReconnectionPolicy:
+    """Makes schedules of delays between attempts to reach a host. Subclass it for your own."""
+
+    def new_schedule(self) -> Iterator[float]:
+        """Seconds to wait before each attempt; when it ends, no more attempts are made. One schedule per outage."""
+        raise NotImplementedError
+
+
+@public("cassandra.policies")
+class ConstantReconnectionPolicy(ReconnectionPolicy):
+    """Waits the same time before every attempt.
+
+    :param delay: seconds.
+    :param max_attempts: how many attempts to make; None: as many as it takes.
+    :raises ValueError: a negative parameter.
+    """
+
+    def __init__(self, delay: float, max_attempts: int | None = None) -> None:
+        _check_not_negative(delay=delay, max_attempts=max_attempts)
+        self.delay = delay
+        self.max_attempts = max_attempts
+
+    def new_schedule(self) -> Iterator[float]:
+        return islice(repeat(self.delay), self.max_attempts)
+
+
+@public("cassandra.policies")
+class ExponentialReconnectionPolicy(ReconnectionPolicy):
+    """Doubles the delay from attempt to attempt; each is jittered by up to 15 % so that clients do not come back at once.
+
+    :param base_delay: seconds before the first attempt; no delay is shorter.
+    :param max_delay: no delay is longer.
+    :param max_attempts: how many attempts to make; None: as many as it takes.
+    :raises ValueError: a negative parameter, or *max_delay* below *base_delay*.
+    """
+
+    def __init__(self, base_delay: float, max_delay: float, max_attempts: int | None = None) -> None:
+        _check_not_negative(base_delay=base_delay, max_delay=max_delay, max_attempts=max_attempts)
+        if max_delay < base_delay:
+            raise ValueError("max_delay must not be less than base_delay")
+        self.base_delay = base_delay
+        self.max_delay = max_delay
+        self.max_attempts = max_attempts
+
+    def new_schedule(self) -> Iterator[float]:
+        # 2 ** 64 outgrows any maximum; beyond it a float would overflow.
+        delays = (min(self.base_delay * 2 ** min(attempt, 64), self.max_delay) for attempt in count())
+        return islice((self._jittered(delay) for delay in delays), self.max_attempts)
+
+    def _jittered(self, delay: float) -> float:
+        return min(max(self.base_delay, delay * uniform(0.85, 1.15)), self.max_delay)
+
+
+def _check_not_negative(**values: float | None) -> None:
+    for name, value in values.items():
+        if value is not None and value < 0:
+            raise ValueError(f"{name} must not be negative")

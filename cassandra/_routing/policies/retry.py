@@ -1,0 +1,271 @@
+"""Retry policies: what to do after an attempt failed (L4).
+
+A server error or a lost connection does not tell whether the statement was executed. No policy here sends such a statement
+again unless it is idempotent, or was provably not executed; scylla-driver's default does.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from typing import Any
+
+from cassandra._base.constants import ConsistencyLevel, WriteType
+from cassandra._base.errors import ConnectionBusy, IsBootstrappingErrorMessage, NoConnectionsAvailable
+from cassandra._base.public import public
+
+#: (one of the RetryPolicy constants, consistency level of the next try or None, optionally seconds to wait before)
+Verdict = tuple[int, int | None] | tuple[int, int | None, float | None]
+
+
+def is_idempotent(query: Any) -> bool:
+    """Whether executing *query* once more does no harm; only the application can know, by ``is_idempotent``."""
+    return bool(getattr(query, "is_idempotent", False))
+
+
+def may_resend(query: Any, error: BaseException) -> bool:
+    """Whether *query* may be sent again after *error* without a risk of executing it twice by accident."""
+    if is_idempotent(query) or getattr(error, "maybe_executed", None) is False:
+        return True
+    # A bootstrapping coordinator refuses before it does anything; the other two never sent a byte.
+    return isinstance(error, (IsBootstrappingErrorMessage, ConnectionBusy, NoConnectionsAvailable))
+
+
+@public("cassandra.policies")
+class RetryPolicy:
+    """Decides after a failed attempt: once more, on the next host, give up, or pretend success. This is the default one.
+
+    Each method returns ``(decision, consistency level)``; None keeps the level. A third item is a delay in seconds before
+    the next try. *retry_num* counts the retries made so far; *query* is the statement.
+
+    What may have been executed is sent again only if the statement is idempotent (its ``is_idempotent``).
+    """
+
+    #: Try again on the same connection.
+    RETRY = 0
+    #: Raise the error to the application.
+    RETHROW = 1
+    #: Act as if the request had succeeded, with an empty result.
+    IGNORE = 2
+    #: Try the next host of the query plan.
+    RETRY_NEXT_HOST = 3
+
+    def on_read_timeout(
+        self,
+        query: Any,
+        consistency: int | None,
+        required_responses: int,
+        received_responses: int,
+        data_retrieved: bool,
+        retry_num: int,
+    ) -> Verdict:
+        """Too few replicas answered a read in time. Retried once if enough did but the one asked for data did not: the
+        coordinator has then noticed that replica."""
+        if retry_num == 0 and received_responses >= required_responses and not data_retrieved:
+            return self.RETRY, consistency
+        return self.RETHROW, None
+
+    def on_write_timeout(
+        self,
+        query: Any,
+        consistency: int | None,
+        write_type: int,
+        required_responses: int,
+        received_responses: int,
+        retry_num: int,
+    ) -> Verdict:
+        """Too few replicas acknowledged a write in time. Retried once if that was the batch log (a
+        :class:`~cassandra.WriteType`) of an idempotent batch."""
+        if retry_num == 0 and write_type == WriteType.BATCH_LOG and is_idempotent(query):
+            return self.RETRY, consistency
+        return self.RETHROW, None
+
+    def on_unavailable(
+        self,
+        query: Any,
+        consistency: int | None,
+        required_replicas: int,
+        alive_replicas: int,
+        retry_num: int,
+    ) -> Verdict:
+        """The coordinator knew beforehand that too few replicas are alive. Retried once on the next host: this one may
+        be cut off from the others."""
+        return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
+
+    def on_request_error(
+        self, query: Any, consistency: int | None, error: BaseException, retry_num: int
+    ) -> Verdict:
+        """The coordinator or the connection to it failed: overloaded, bootstrapping, server error, truncate error, lost
+        connection. The next host is tried if that cannot execute a statement twice by accident."""
+        return (self.RETRY_NEXT_HOST, None) if may_resend(query, error) else (self.RETHROW, None)
+
+
+@public("cassandra.policies")
+class FallthroughRetryPolicy(RetryPolicy):
+    """Never retries: every error goes to the application."""
+
+    def on_read_timeout(self, *args: Any, **kwargs: Any) -> Verdict:
+        return self.RETHROW, None
+
+    def on_write_timeout(self, *args: Any, **kwargs: Any) -> Verdict:
+        return self.RETHROW, None
+
+    def on_unavailable(self, *args: Any, **kwargs: Any) -> Verdict:
+        return self.RETHROW, None
+
+    def on_request_error(self, *args: Any, **kwargs: Any) -> Verdict:
+        return self.RETHROW, None
+
+
+@public("cassandra.policies")
+class NeverRetryPolicy(RetryPolicy):
+    """Does not retry timeouts and unavailability; failures of the coordinator are retried as by the default policy."""
+
+    def on_read_timeout(self, *args: Any, **kwargs: Any) -> Verdict:
+        return self.RETHROW, None
+
+    def on_write_timeout(self, *args: Any, **kwargs: Any) -> Verdict:
+        return self.RETHROW, None
+
+    def on_unavailable(self, *args: Any, **kwargs: Any) -> Verdict:
+        return self.RETHROW, None
+
+
+@public("cassandra.policies")
+class DowngradingConsistencyRetryPolicy(RetryPolicy):
+    """Retries once at the consistency level that the live replicas can give. Deprecated.
+
+    A write that was acknowledged by anybody counts as success, a read is answered by whoever can: use it only if
+    data that is not there yet, or not yet everywhere, is acceptable.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            "DowngradingConsistencyRetryPolicy is deprecated: it gives up the consistency that was asked for",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        super().__init__(*args, **kwargs)
+
+    def on_read_timeout(
+        self,
+        query: Any,
+        consistency: int | None,
+        required_responses: int,
+        received_responses: int,
+        data_retrieved: bool,
+        retry_num: int,
+    ) -> Verdict:
+        if retry_num != 0 or ConsistencyLevel.is_serial(consistency):
+            return self.RETHROW, None
+        if received_responses < required_responses:
+            return self._downgrade(received_responses)
+        return (self.RETRY, consistency) if not data_retrieved else (self.RETHROW, None)
+
+    def on_write_timeout(
+        self,
+        query: Any,
+        consistency: int | None,
+        write_type: int,
+        required_responses: int,
+        received_responses: int,
+        retry_num: int,
+    ) -> Verdict:
+        if retry_num != 0:
+            return self.RETHROW, None
+        if write_type in (WriteType.SIMPLE, WriteType.BATCH, WriteType.COUNTER):
+            return (self.IGNORE, None) if received_responses > 0 else (self.RETHROW, None)
+        if write_type == WriteType.UNLOGGED_BATCH and is_idempotent(query):
+            return self._downgrade(received_responses)
+        if write_type == WriteType.BATCH_LOG and is_idempotent(query):
+            return self.RETRY, consistency
+        return self.RETHROW, None
+
+    def on_unavailable(
+        self,
+        query: Any,
+        consistency: int | None,
+        required_replicas: int,
+        alive_replicas: int,
+        retry_num: int,
+    ) -> Verdict:
+        if retry_num != 0:
+            return self.RETHROW, None
+        if ConsistencyLevel.is_serial(consistency):
+            return self.RETRY_NEXT_HOST, None
+        return self._downgrade(alive_replicas)
+
+    def _downgrade(self, replicas: int) -> Verdict:
+        """Retry at the highest level that *replicas* can give."""
+        for count, level in (
+            (3, ConsistencyLevel.THREE),
+            (2, ConsistencyLevel.TWO),
+            (1, ConsistencyLevel.ONE),
+        ):
+            if replicas >= count:
+                return self.RETRY, level
+        return self.RETHROW, None
+
+
+@public("cassandra.policies")
+class ExponentialBackoffRetryPolicy(RetryPolicy):
+    """The default policy's cases, retried several times with growing, jittered pauses.
+
+    :param max_num_retries: how often one request is retried at most.
+    :param min_interval: pause before the first retry, in seconds; doubles for each next one.
+    :param max_interval: longest pause.
+    """
+
+    def __init__(
+        self, max_num_retries: float, min_interval: float = 0.1, max_interval: float = 10.0, *args: Any, **kwargs: Any
+    ) -> None:
+        self.max_num_retries = max_num_retries
+        self.min_interval = min_interval
+        self.max_interval = max_interval
+        super().__init__(*args, **kwargs)
+
+    def on_read_timeout(
+        self,
+        query: Any,
+        consistency: int | None,
+        required_responses: int,
+        received_responses: int,
+        data_retrieved: bool,
+        retry_num: int,
+    ) -> Verdict:
+        worth = received_responses >= required_responses and not data_retrieved
+        return self._retry(worth, self.RETRY, consistency, retry_num)
+
+    def on_write_timeout(
+        self,
+        query: Any,
+        consistency: int | None,
+        write_type: int,
+        required_responses: int,
+        received_responses: int,
+        retry_num: int,
+    ) -> Verdict:
+        worth = write_type == WriteType.BATCH_LOG and is_idempotent(query)
+        return self._retry(worth, self.RETRY, consistency, retry_num)
+
+    def on_unavailable(
+        self,
+        query: Any,
+        consistency: int | None,
+        required_replicas: int,
+        alive_replicas: int,
+        retry_num: int,
+    ) -> Verdict:
+        return self._retry(True, self.RETRY_NEXT_HOST, None, retry_num)
+
+    def on_request_error(
+        self, query: Any, consistency: int | None, error: BaseException, retry_num: int
+    ) -> Verdict:
+        return self._retry(may_resend(query, error), self.RETRY_NEXT_HOST, None, retry_num)
+
+    def _retry(self, worth: bool, decision: int, consistency: int | None, retry_num: int) -> Verdict:
+        if not worth or retry_num >= self.max_num_retries:
+            return self.RETHROW, None, None
+        # 2 ** 64 outgrows any maximum; beyond it a float would overflow.
+        pause = min(self.max_interval, self.min_interval * 2 ** min(retry_num, 64))
+        return decision, consistency, max(0.0, pause + self.min_interval * (random.random() - 0.5))

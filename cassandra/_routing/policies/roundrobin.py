@@ -1,0 +1,112 @@
+"""Round-robin over all hosts, or over an allow-list of them (L4)."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import count
+from random import randrange
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.public import public
+
+from .base import HostDistance, LoadBalancingPolicy, rotated, with_host, without_host
+from .router import builtin
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+    from cassandra._routing.snapshot import ClusterState
+
+
+@builtin
+@public("cassandra.policies")
+class RoundRobinPolicy(LoadBalancingPolicy):
+    """Every live host in turn, whatever its data centre. For clusters of one data centre."""
+
+    def __init__(self) -> None:
+        self._hosts: tuple[Host, ...] = ()
+        self._position = count(randrange(1 << 16))
+        self._lock = threading.Lock()
+
+    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+        self._hosts = tuple(hosts)
+
+    def distance(self, host: Host) -> int:
+        """LOCAL for every host."""
+        return HostDistance.LOCAL
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+        """Every live host once, beginning with the next in turn."""
+        return rotated(self._hosts, next(self._position))
+
+    def on_up(self, host: Host) -> None:
+        with self._lock:
+            self._hosts = with_host(self._hosts, host)
+
+    def on_down(self, host: Host) -> None:
+        with self._lock:
+            self._hosts = without_host(self._hosts, host)
+
+    def on_add(self, host: Host) -> None:
+        with self._lock:
+            self._hosts = with_host(self._hosts, host)
+
+    def on_remove(self, host: Host) -> None:
+        with self._lock:
+            self._hosts = without_host(self._hosts, host)
+
+    @property
+    def epoch(self) -> object:
+        return self  # the distance never changes
+
+    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
+        hosts = self._hosts
+        return hosts[next(self._position) % len(hosts)] if hosts else None
+
+    def fallback(
+        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
+    ) -> Iterator[Host]:
+        return rotated(self._hosts, next(self._position))
+
+
+@builtin
+@public("cassandra.policies")
+class WhiteListRoundRobinPolicy(RoundRobinPolicy):
+    """Round-robin over the given hosts only; every other host is ignored, also when it is up.
+
+    For clients that must go through certain nodes. *hosts* are addresses or names (resolved here, once); paths of Unix sockets
+    too.
+    """
+
+    def __init__(self, hosts: Iterable[str]) -> None:
+        self._allowed_hosts = tuple(hosts)
+        self._allowed_addresses = frozenset(
+            address for name in self._allowed_hosts for address in _resolve(name)
+        )
+        super().__init__()
+
+    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+        self._hosts = tuple(host for host in hosts if self._allows(host))
+
+    def distance(self, host: Host) -> int:
+        """LOCAL for the hosts of the list, IGNORED for every other."""
+        return HostDistance.LOCAL if self._allows(host) else HostDistance.IGNORED
+
+    def on_up(self, host: Host) -> None:
+        if self._allows(host):
+            super().on_up(host)
+
+    def on_add(self, host: Host) -> None:
+        if self._allows(host):
+            super().on_add(host)
+
+    def _allows(self, host: Host) -> bool:
+        return host.endpoint.address in self._allowed_addresses
+
+
+def _resolve(name: str) -> list[str]:
+    if name.startswith("/"):
+        return [name]
+    found = socket.getaddrinfo(name, None, socket.AF_UNSPEC, socket.SOCK_STREAM)
+    return [str(sockaddr[0]) for *_, sockaddr in found]

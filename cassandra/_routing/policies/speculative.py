@@ -1,0 +1,73 @@
+"""Speculative execution: when to try a second host while the first has not answered (L4). Idempotent statements only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.public import public
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+
+
+@public("cassandra.policies")
+class SpeculativeExecutionPlan:
+    """When one request starts its extra executions."""
+
+    def next_execution(self, host: Host | None) -> float:
+        """Seconds until the next execution, counted from the last one (on *host*); negative: no more of them."""
+        raise NotImplementedError
+
+
+@public("cassandra.policies")
+class SpeculativeExecutionPolicy:
+    """Makes a plan per request."""
+
+    def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:
+        """The plan of one request; asked for idempotent statements only."""
+        raise NotImplementedError
+
+
+@public("cassandra.policies")
+class NoSpeculativeExecutionPlan(SpeculativeExecutionPlan):
+    """Never."""
+
+    def next_execution(self, host: Host | None) -> float:
+        return -1
+
+
+@public("cassandra.policies")
+class NoSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
+    """One execution at a time; the default."""
+
+    def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:
+        return NoSpeculativeExecutionPlan()
+
+
+@public("cassandra.policies")
+class ConstantSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
+    """Another execution every *delay* seconds while there is no answer, *max_attempts* of them at most.
+
+    Choose a delay above the usual latency (its 99th percentile, say): every execution is load on the cluster.
+    """
+
+    class ConstantSpeculativeExecutionPlan(SpeculativeExecutionPlan):
+        def __init__(self, delay: float, max_attempts: int) -> None:
+            self.delay = delay
+            self.remaining = max_attempts
+
+        def next_execution(self, host: Host | None) -> float:
+            if self.remaining <= 0:
+                return -1
+            self.remaining -= 1
+            return self.delay
+
+    def __init__(self, delay: float, max_attempts: int) -> None:
+        self.delay = delay
+        self.max_attempts = max_attempts
+
+    def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:
+        return self.ConstantSpeculativeExecutionPlan(self.delay, self.max_attempts)
+
+
+public("cassandra.policies")(ConstantSpeculativeExecutionPolicy.ConstantSpeculativeExecutionPlan)

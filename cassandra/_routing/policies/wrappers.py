@@ -1,0 +1,159 @@
+"""Policies around another policy: host filters and targeted hosts (L4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.public import public
+
+from .base import HostDistance, LoadBalancingPolicy, routing_keyspace
+from .router import builtin, fallback_of
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+    from cassandra._routing.snapshot import ClusterState
+
+
+@public("cassandra.policies")
+class WrapperPolicy(LoadBalancingPolicy):
+    """Hands everything on to a child; a base to override some of it."""
+
+    def __init__(self, child_policy: LoadBalancingPolicy) -> None:
+        self._child_policy: Any = child_policy
+
+    def distance(self, *args: Any, **kwargs: Any) -> int:
+        distance: int = self._child_policy.distance(*args, **kwargs)
+        return distance
+
+    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+        self._child_policy.populate(cluster, hosts)
+
+    def check_supported(self) -> None:
+        self._child_policy.check_supported()
+
+    def on_up(self, *args: Any, **kwargs: Any) -> None:
+        self._child_policy.on_up(*args, **kwargs)
+
+    def on_down(self, *args: Any, **kwargs: Any) -> None:
+        self._child_policy.on_down(*args, **kwargs)
+
+    def on_add(self, *args: Any, **kwargs: Any) -> None:
+        self._child_policy.on_add(*args, **kwargs)
+
+    def on_remove(self, *args: Any, **kwargs: Any) -> None:
+        self._child_policy.on_remove(*args, **kwargs)
+
+
+@builtin
+@public("cassandra.policies")
+class DefaultLoadBalancingPolicy(WrapperPolicy):
+    """A child's plan, with the host that a statement targets (its ``target_host``, an address) in front."""
+
+    _cluster_metadata: Any = None
+
+    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+        self._cluster_metadata = cluster.metadata
+        super().populate(cluster, hosts)
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+        """The targeted host if there is one and it is up, then the child's plan."""
+        keyspace = routing_keyspace(working_keyspace, query)
+        if self._cluster_metadata is None:
+            return iter(self._child_policy.make_query_plan(keyspace, query))
+        return self.fallback(self._cluster_metadata.state, keyspace, None, query)
+
+    @property
+    def epoch(self) -> object:
+        return self._child_policy.epoch
+
+    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
+        target = _target(state, statement)
+        host: Host | None = target or self._child_policy.pick(state, keyspace, token, statement)
+        return host
+
+    def fallback(
+        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
+    ) -> Iterator[Host]:
+        target = _target(state, statement)
+        if target is not None:
+            yield target
+        for host in fallback_of(self._child_policy, state, keyspace, token, statement):
+            if host != target:
+                yield host
+
+
+def _target(state: ClusterState, statement: Any) -> Host | None:
+    address = getattr(statement, "target_host", None)
+    if address is None:
+        return None
+    host = state.host_at(address)
+    return host if host is not None and host.is_up else None
+
+
+@builtin
+@public("cassandra.policies")
+class HostFilterPolicy(LoadBalancingPolicy):
+    """The hosts of a child's plan for which *predicate* is true; every other host is ignored.
+
+    The predicate is asked for every host of every plan and may change its mind; it must be quick. Filtering happens after
+    the child has put hosts in order, so the neighbours of filtered hosts get their share of a round-robin::
+
+        HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address != "10.0.0.7")
+    """
+
+    def __init__(self, child_policy: LoadBalancingPolicy, predicate: Callable[[Host], bool]) -> None:
+        self._child_policy: Any = child_policy
+        self._predicate = predicate
+
+    @property
+    def predicate(self) -> Callable[[Host], bool]:
+        """Takes a host, says whether it may be used. Set by the constructor, not replaceable."""
+        return self._predicate
+
+    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+        self._child_policy.populate(cluster, hosts)
+
+    def check_supported(self) -> None:
+        self._child_policy.check_supported()
+
+    def distance(self, host: Host) -> int:
+        """IGNORED for filtered hosts, for the others the child's distance."""
+        if not self._predicate(host):
+            return HostDistance.IGNORED
+        distance: int = self._child_policy.distance(host)
+        return distance
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+        """The child's plan without the filtered hosts."""
+        plan = self._child_policy.make_query_plan(working_keyspace=working_keyspace, query=query)
+        return (host for host in plan if self._predicate(host))
+
+    def on_up(self, host: Host, *args: Any, **kwargs: Any) -> None:
+        self._child_policy.on_up(host, *args, **kwargs)
+
+    def on_down(self, host: Host, *args: Any, **kwargs: Any) -> None:
+        self._child_policy.on_down(host, *args, **kwargs)
+
+    def on_add(self, host: Host, *args: Any, **kwargs: Any) -> None:
+        self._child_policy.on_add(host, *args, **kwargs)
+
+    def on_remove(self, host: Host, *args: Any, **kwargs: Any) -> None:
+        self._child_policy.on_remove(host, *args, **kwargs)
+
+    @property
+    def epoch(self) -> object:
+        return None  # the predicate may change its mind at any time
+
+    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
+        host = self._child_policy.pick(state, keyspace, token, statement)
+        if host is None or self._predicate(host):
+            picked: Host | None = host
+            return picked
+        return next(self.fallback(state, keyspace, token, statement), None)
+
+    def fallback(
+        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
+    ) -> Iterator[Host]:
+        plan = fallback_of(self._child_policy, state, keyspace, token, statement)
+        return (host for host in plan if self._predicate(host))

@@ -1,0 +1,82 @@
+"""ClusterState: everything the driver knows of the cluster, as one immutable value (L4).
+
+Writers (the control connection, through :class:`~cassandra._routing.metadata.Metadata`) make a new state and publish it by one
+assignment. Readers take the state once and see hosts, ring, replicas and schema of the same moment, with no lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .topology import Topology
+
+if TYPE_CHECKING:
+    from .host import Host
+    from .ring import ReplicaMap
+    from .schema.keyspace import KeyspaceMetadata
+
+
+class ClusterState:
+    """A snapshot. Only lazily filled caches change after construction."""
+
+    __slots__ = ("_replica_maps", "keyspaces", "topology")
+
+    def __init__(self, topology: Topology, keyspaces: Mapping[str, KeyspaceMetadata]) -> None:
+        self.topology = topology
+        self.keyspaces = keyspaces
+        self._replica_maps: dict[str, ReplicaMap | None] = {}
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        return self.topology.hosts
+
+    def replica_map(self, keyspace: str) -> ReplicaMap | None:
+        """Replicas of the ranges of *keyspace*; None if it is unknown or its replication cannot be routed by."""
+        try:
+            return self._replica_maps[keyspace]
+        except KeyError:
+            pass
+        known = self.keyspaces.get(keyspace)
+        if known is None:  # not remembered: any name may be asked for
+            return None
+        made = self.topology.replica_map(known.replication_strategy)
+        return self._replica_maps.setdefault(keyspace, made)
+
+    def replicas(self, keyspace: str, token: Any) -> tuple[Host, ...]:
+        """Hosts that hold the partition with *token* (a value of this cluster's partitioner), in ring order."""
+        found = self.replica_map(keyspace)
+        return found.replicas(token) if found is not None else ()
+
+    def token_of(self, key: bytes) -> Any:
+        """The token value of a serialised partition key; None while there is no ring."""
+        ring = self.topology.ring
+        return ring.token_of(key) if ring is not None else None
+
+    def routing_token(self, token: int | None, statement: Any) -> Any:
+        """The token value to route a request by: *token* (Murmur3) if that is this cluster's kind, else from the
+        statement's routing key; None if there is neither, or no ring."""
+        ring = self.topology.ring
+        if ring is None:
+            return None
+        if token is not None and ring.murmur3:
+            return token
+        key = getattr(statement, "routing_key", None)
+        return ring.token_of(key) if key is not None else None
+
+    def host_at(self, address: Any, port: int | None = None) -> Host | None:
+        """The host with this endpoint, or with this address (and port) towards clients."""
+        if not isinstance(address, str):
+            return self.topology.by_endpoint.get(address)
+        for host in self.topology.hosts:
+            if port is not None and port != (host.broadcast_rpc_port or port):
+                continue
+            if address == host.broadcast_rpc_address:
+                return host
+        for host in self.topology.hosts:
+            if address == host.address and (port is None or port == host.endpoint.port):
+                return host
+        return None
+
+
+EMPTY = ClusterState(Topology(), {})

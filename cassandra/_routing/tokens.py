@@ -1,0 +1,123 @@
+"""Tokens of the partitioners, as Python objects (L4). Requests are routed by bare integers; these are for users."""
+
+from __future__ import annotations
+
+from binascii import unhexlify
+from functools import total_ordering
+from hashlib import md5
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.public import public
+from cassandra._core.routing import murmur3_token
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+MIN_LONG = -(1 << 63)
+MAX_LONG = (1 << 63) - 1
+
+
+@public("cassandra.metadata")
+@total_ordering
+class Token:
+    """A position on the ring. Compares by :attr:`value`."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, token: Any) -> None:
+        self.value = token
+
+    @classmethod
+    def hash_fn(cls, key: Any) -> Any:
+        """The value that the partitioner gives a serialised partition key."""
+        return key
+
+    @classmethod
+    def from_key(cls, key: bytes) -> Self:
+        """The token of a serialised partition key."""
+        return cls(cls.hash_fn(key))
+
+    @classmethod
+    def from_string(cls, token_string: str) -> Self:
+        """The token as system tables spell it."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self.value == (other.value if isinstance(other, Token) else other)
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self.value < (other.value if isinstance(other, Token) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.value}>"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@public("cassandra.metadata")
+class HashToken(Token):
+    """A token that is a number."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_string(cls, token_string: str) -> Self:
+        """The token as system tables spell it: decimal."""
+        return cls(int(token_string))
+
+
+@public("cassandra.metadata")
+class Murmur3Token(HashToken):
+    """A token of ``Murmur3Partitioner``: a signed 64-bit number."""
+
+    __slots__ = ()
+
+    def __init__(self, token: int | str) -> None:
+        """*token*: a number, also as a string."""
+        super().__init__(int(token))
+
+    @classmethod
+    def hash_fn(cls, key: bytes | str) -> int:
+        """Murmur3 of *key* as Cassandra computes it."""
+        return murmur3_token(key.encode() if isinstance(key, str) else key)
+
+
+@public("cassandra.metadata")
+class MD5Token(HashToken):
+    """A token of ``RandomPartitioner``: the absolute value of the MD5 digest read as a signed number."""
+
+    __slots__ = ()
+
+    @classmethod
+    def hash_fn(cls, key: bytes | str) -> int:
+        data = key.encode() if isinstance(key, str) else key
+        return abs(int.from_bytes(md5(data, usedforsecurity=False).digest(), "big", signed=True))
+
+
+@public("cassandra.metadata")
+class BytesToken(Token):
+    """A token of ``ByteOrderedPartitioner``: the key itself."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_string(cls, token_string: str | bytes) -> Self:
+        """The token as system tables spell it: hexadecimal."""
+        text = token_string.decode("ascii") if isinstance(token_string, bytes) else token_string
+        return cls(unhexlify(text.removeprefix("0x")))
+
+
+_BY_PARTITIONER: dict[str, type[Token]] = {
+    "Murmur3Partitioner": Murmur3Token,
+    "RandomPartitioner": MD5Token,
+    "ByteOrderedPartitioner": BytesToken,
+}
+
+
+def token_class_of(partitioner: str | None) -> type[Token] | None:
+    """The token class for a partitioner's class name; None for one the driver does not know (then nothing is routed)."""
+    return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])

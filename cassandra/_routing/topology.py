@@ -1,0 +1,45 @@
+"""The hosts of the cluster and their ring, at one moment (L4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from .replication import _ReplicationStrategy, finder_for
+from .ring import ReplicaMap, Ring
+
+if TYPE_CHECKING:
+    from .host import Host
+
+
+class Topology:
+    """Immutable. Replica maps are made when a strategy is first asked for, and live as long as the topology: a schema
+    change does not throw them away."""
+
+    __slots__ = ("_replica_maps", "by_endpoint", "by_id", "hosts", "partitioner", "ring")
+
+    def __init__(
+        self, hosts: Iterable[Host] = (), ring: Ring | None = None, partitioner: str | None = None
+    ) -> None:
+        self.hosts = tuple(hosts)
+        self.by_endpoint: dict[Any, Host] = {host.endpoint: host for host in self.hosts}
+        self.by_id: dict[UUID, Host] = {host.host_id: host for host in self.hosts if host.host_id is not None}
+        self.ring = ring
+        self.partitioner = partitioner
+        self._replica_maps: dict[_ReplicationStrategy, ReplicaMap | None] = {}
+
+    def replica_map(self, strategy: _ReplicationStrategy | None) -> ReplicaMap | None:
+        """Replicas under *strategy*; None if it cannot be routed by."""
+        if strategy is None or not self.ring:
+            return None
+        try:
+            return self._replica_maps[strategy]
+        except KeyError:
+            find = finder_for(strategy, self.ring)
+            made = ReplicaMap(self.ring, find) if find is not None else None
+            return self._replica_maps.setdefault(strategy, made)
+
+    def with_hosts(self, hosts: Iterable[Host]) -> Topology:
+        """The same ring with other hosts; the ring is rebuilt separately, once the tokens are known."""
+        return Topology(hosts, self.ring, self.partitioner)
