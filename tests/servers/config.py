@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,11 +55,21 @@ def write(
     (conf / "logback.xml").write_text(_LOGBACK)
 
 
+@functools.cache
+def find_java() -> str:
+    """A Java 17: that of JAVA_HOME, of PATH or of the system's packages, whichever is one."""
+    places = [f"{os.environ.get('JAVA_HOME')}/bin/java", shutil.which("java") or ""]
+    places += map(str, Path("/usr/lib/jvm").glob("*17*/bin/java"))
+    for java in places:
+        if Path(java).is_file():
+            shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+            if 'version "17' in shown.stderr:
+                return java
+    raise RuntimeError("Cassandra needs Java 17 and there is none ('make server-tools' helps)")
+
+
 def command(home: Path, jars: Sequence[Path], options: Options) -> list[str]:
     """The Java command line of the node configured in *home*."""
-    java = shutil.which("java")
-    if java is None:
-        raise RuntimeError("Cassandra needs Java 17; 'java' is missing ('make server-tools' helps)")
     conf = home / "conf"
     agents = [f"-javaagent:{jar}" for jar in jars if jar.name.startswith("jamm-")]
     properties = {
@@ -74,7 +87,7 @@ def command(home: Path, jars: Sequence[Path], options: Options) -> list[str]:
         "io.netty.tryReflectionSetAccessible": "true",
     }
     return [
-        java,
+        find_java(),
         f"-Xms{options.heap}",
         f"-Xmx{options.heap}",
         "-Xss512k",

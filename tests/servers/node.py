@@ -120,10 +120,10 @@ class ServerNode:
         self._send(signal.SIGCONT)
         self._paused = False
 
-    def probe(self) -> Probe:
+    def probe(self, timeout: float = 5.0) -> Probe:
         """A raw connection; the caller closes it."""
         context: ssl.SSLContext | None = self.tls.context() if self.tls else None
-        return Probe(self.address, self.port, context)
+        return Probe(self.address, self.port, context, timeout)
 
     def log_tail(self, lines: int = 60) -> str:
         if not self.log.exists():
