@@ -1,0 +1,212 @@
+"""Authentication: providers make one authenticator per connection (L3; public module ``cassandra.auth``).
+
+The handshake asks the authenticator for tokens. Those of this module that are plain Python run on the I/O thread; any
+other runs on a thread of its own, because it may block.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from cassandra._base.errors import DependencyException
+from cassandra._base.public import public
+
+try:
+    from puresasl.client import SASLClient
+except ImportError:
+    SASLClient = None
+
+
+@public("cassandra.auth")
+class AuthProvider:
+    """Makes authenticators. Subclass it for your own scheme, and give an instance to
+    ``Cluster(auth_provider=...)``."""
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        """An :class:`Authenticator` for one connection to the node at address *host*."""
+        raise NotImplementedError
+
+
+@public("cassandra.auth")
+class Authenticator:
+    """One log-in. Used by one connection, once."""
+
+    server_authenticator_class: str | None = None
+    """Class name of the server's authenticator; set before ``initial_response`` is called."""
+
+    def initial_response(self) -> bytes | None:
+        """The first token to send."""
+        return None
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
+        """The answer to the server's *challenge*."""
+        raise NotImplementedError
+
+    def on_authentication_success(self, token: bytes | None) -> None:
+        """Called when the server is content; *token* is its last word, mostly None."""
+
+
+@public("cassandra.auth")
+class PlainTextAuthProvider(AuthProvider):
+    """User name and password, for Cassandra's PasswordAuthenticator.
+
+    Example::
+
+        Cluster(auth_provider=PlainTextAuthProvider("cassandra", "cassandra"))
+    """
+
+    def __init__(self, username: str, password: str) -> None:
+        self.username = username
+        self.password = password
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        return PlainTextAuthenticator(self.username, self.password)
+
+
+@public("cassandra.auth")
+class BaseDSEAuthenticator(Authenticator):
+    """For servers that want the mechanism's name first (DataStax Enterprise) and those that do not."""
+
+    def get_mechanism(self) -> bytes:
+        raise NotImplementedError
+
+    def get_initial_challenge(self) -> bytes:
+        raise NotImplementedError
+
+    def initial_response(self) -> bytes | None:
+        if self.server_authenticator_class == "com.datastax.bdp.cassandra.auth.DseAuthenticator":
+            return self.get_mechanism()
+        return self.evaluate_challenge(self.get_initial_challenge())
+
+
+@public("cassandra.auth")
+class PlainTextAuthenticator(BaseDSEAuthenticator):
+    """SASL PLAIN (RFC 4616) without an authorization identity."""
+
+    def __init__(self, username: str, password: str) -> None:
+        self.username = username
+        self.password = password
+
+    def get_mechanism(self) -> bytes:
+        return b"PLAIN"
+
+    def get_initial_challenge(self) -> bytes:
+        return b"PLAIN-START"
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
+        if challenge == b"PLAIN-START":
+            return b"\x00" + self.username.encode() + b"\x00" + self.password.encode()
+        raise ValueError(f"unexpected authentication challenge {challenge!r}")
+
+
+@public("cassandra.auth")
+class TransitionalModePlainTextAuthProvider:
+    """Logs in without a name, while a server is in transitional mode."""
+
+    def __init__(self) -> None:
+        pass
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        return TransitionalModePlainTextAuthenticator()
+
+
+@public("cassandra.auth")
+class TransitionalModePlainTextAuthenticator(PlainTextAuthenticator):
+    def __init__(self) -> None:
+        super().__init__("", "")
+
+
+@public("cassandra.auth")
+class SaslAuthProvider(AuthProvider):
+    """Any SASL mechanism of the package ``pure-sasl``; the arguments are those of its ``SASLClient`` without *host*.
+
+    Example::
+
+        SaslAuthProvider(service="cassandra", mechanism="GSSAPI", qops=["auth"])
+    """
+
+    def __init__(self, **sasl_kwargs: Any) -> None:
+        if "host" in sasl_kwargs:
+            raise ValueError("kwargs should not contain 'host' since it is passed dynamically to new_authenticator")
+        _require_sasl()
+        self.sasl_kwargs = sasl_kwargs
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        return SaslAuthenticator(host, **self.sasl_kwargs)
+
+
+@public("cassandra.auth")
+class SaslAuthenticator(Authenticator):
+    """One SASL exchange through ``puresasl.client.SASLClient``."""
+
+    def __init__(self, host: str, service: str, mechanism: str = "GSSAPI", **sasl_kwargs: Any) -> None:
+        self.sasl = _require_sasl()(host, service, mechanism, **sasl_kwargs)
+
+    def initial_response(self) -> bytes | None:
+        return self.sasl.process()  # type: ignore[no-any-return]
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
+        return self.sasl.process(challenge)  # type: ignore[no-any-return]
+
+
+@public("cassandra.auth")
+class DSEGSSAPIAuthProvider(AuthProvider):
+    """Kerberos for DataStax Enterprise; needs ``pure-sasl`` and ``kerberos``."""
+
+    def __init__(
+        self,
+        service: str = "dse",
+        qops: tuple[str, ...] = ("auth",),
+        resolve_host_name: bool = True,
+        **properties: Any,
+    ) -> None:
+        _require_sasl()
+        self.service = service
+        self.qops = qops
+        self.resolve_host_name = resolve_host_name
+        self.properties = properties
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        return GSSAPIAuthenticator(host, self.service, self.qops, self.properties, self.resolve_host_name)
+
+
+@public("cassandra.auth")
+class GSSAPIAuthenticator(BaseDSEAuthenticator):
+    """One GSSAPI exchange. Made off the I/O thread: it may look a name up."""
+
+    def __init__(
+        self,
+        host: str,
+        service: str,
+        qops: tuple[str, ...],
+        properties: dict[str, Any],
+        resolve_host_name: bool = False,
+    ) -> None:
+        name = _canonical_name(host) if resolve_host_name else host
+        self.sasl = _require_sasl()(name, service, "GSSAPI", qops=list(qops), **properties)
+
+    def get_mechanism(self) -> bytes:
+        return b"GSSAPI"
+
+    def get_initial_challenge(self) -> bytes:
+        return b"GSSAPI-START"
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
+        if challenge == b"GSSAPI-START":
+            return self.sasl.process()  # type: ignore[no-any-return]
+        return self.sasl.process(challenge)  # type: ignore[no-any-return]
+
+
+#: Providers whose authenticators never block, and may run on the I/O thread.
+INLINE_PROVIDERS = (PlainTextAuthProvider, TransitionalModePlainTextAuthProvider)
+
+
+def _require_sasl() -> Any:
+    if SASLClient is None:
+        raise DependencyException("SASL authentication needs the package pure-sasl (pip install pure-sasl)")
+    return SASLClient
+
+
+def _canonical_name(host: str) -> str:
+    return socket.getnameinfo((host, 0), 0)[0]

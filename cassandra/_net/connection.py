@@ -1,0 +1,437 @@
+"""One connection to one node (L3; public path ``cassandra.connection.Connection``).
+
+States, and who changes them::
+
+    OPENING   made by opening.py, which owns it: the handshake runs on the I/O thread
+    READY     opening.py calls ``_ready`` once; from then on any thread submits
+    CLOSED    the channel is closed, by ``close``, ``defunct`` or the peer; ``on_closed`` runs once, on the I/O thread
+
+The channel owns everything that moves: socket, streams, timeouts, requests in flight (which fail when it closes).
+This class adds what one node and one handshake decided: version, features, compression, keyspace. ``last_error`` is set
+at most once, before the channel closes. ``_keyspace_queue`` is guarded by ``_lock``; nothing is called with it held.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from cassandra._base.constants import ProtocolVersion
+from cassandra._base.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    ErrorMessage,
+    OperationTimedOut,
+    ProtocolError,
+)
+from cassandra._base.public import public
+from cassandra._core.codec import ResultPlan, TypeContext
+from cassandra._core.transport import Channel, Failure, Frame, Operation, Reactor
+from cassandra._net.compression import Compression
+from cassandra._net.endpoint import EndPoint
+from cassandra._net.exchange import Exchange, failure_error, guarded
+from cassandra._net.features import ProtocolFeatures
+from cassandra._net.handshake import Negotiated, use_keyspace
+from cassandra._net.opening import Opening
+from cassandra._net.options import ConnectionOptions
+from cassandra._wire.handlers import compressed
+from cassandra._wire.messages.base import HEADER_SIZE
+from cassandra._wire.messages.decode import decode_response
+from cassandra._wire.messages.events import EventMessage
+from cassandra._wire.messages.requests import RegisterMessage
+from cassandra._wire.messages.results import as_context, uses_metadata_ids
+
+log = logging.getLogger("cassandra.connection")
+
+__all__ = ["Connection", "failure_error"]
+
+COMPRESSION_THRESHOLD = 512  # shorter bodies gain nothing
+USE_TIMEOUT = 10.0
+
+OnDone = Callable[[Any], None]
+
+
+@public("cassandra.connection")
+class Connection:
+    """Requests in, messages out. Methods may be called from any thread; those that block not from the I/O thread."""
+
+    protocol_version: int = ProtocolVersion.MAX_SUPPORTED
+    features: ProtocolFeatures
+    keyspace: str | None = None
+    last_error: BaseException | None = None
+    channel: Channel | None = None
+    compression: Compression | None = None
+    cql_version: str | None = None
+    submit: Callable[..., int]
+    """``submit(frame, operation, attempt=0, timeout=None) -> stream``: send an uncompressed envelope. Raises
+    ConnectionShutdown or ConnectionBusy, and then nothing was sent."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        endpoint: EndPoint,
+        options: ConnectionOptions,
+        *,
+        context: TypeContext | None = None,
+        host_id: Any = None,
+        on_event: Callable[[Connection, EventMessage], None] | None = None,
+        on_closed: Callable[[Connection, BaseException | None], None] | None = None,
+    ) -> None:
+        self.reactor = reactor
+        self.endpoint = endpoint
+        self.options = options
+        self.host_id = host_id
+        self.context = as_context(context)
+        self.features = ProtocolFeatures()
+        self.submit = self._submit_unopened
+        self._event_callback = on_event
+        self._closed_callback = on_closed
+        self._watchers: dict[str, list[Callable[[Any], None]]] = {}
+        self._opening: Opening | None = None
+        self._lock = threading.Lock()
+        self._keyspace_queue: list[tuple[str, Callable[[Connection, Any], None], float]] = []
+
+    # ---- opening
+
+    @classmethod
+    def open(
+        cls,
+        reactor: Reactor,
+        endpoint: EndPoint,
+        options: ConnectionOptions,
+        on_done: Callable[[Connection | BaseException], None],
+        **kwargs: Any,
+    ) -> Opening:
+        """Start to open a connection. *on_done* is called exactly once, on the I/O thread, with the connection or with
+        the exception that says why there is none. Keyword arguments are those of the constructor: *context*,
+        *host_id*, *on_event* (connection, EventMessage) and *on_closed* (connection, error or None), both called on
+        the I/O thread, *on_closed* once and only after *on_done* got the connection."""
+        return Opening(lambda: cls(reactor, endpoint, options, **kwargs), reactor, endpoint, options, on_done)
+
+    @classmethod
+    def factory(
+        cls,
+        endpoint: EndPoint,
+        timeout: float | None = None,
+        *,
+        reactor: Reactor,
+        options: ConnectionOptions,
+        **kwargs: Any,
+    ) -> Connection:
+        """``open``, blocking, for the control plane. Raises what went wrong. Not for the I/O thread."""
+        _refuse_to_block(reactor)
+        done = threading.Event()
+        outcome: list[Any] = []
+
+        def on_done(result: Any) -> None:
+            outcome.append(result)
+            done.set()
+
+        opening = cls.open(reactor, endpoint, options, on_done, **kwargs)
+        limit = options.open_timeout if timeout is None else timeout
+        if not done.wait(limit):
+            opening.cancel()
+            if not done.wait(1.0):
+                raise OperationTimedOut({str(endpoint): f"no connection within {limit} s"}, endpoint, limit)
+        if isinstance(outcome[0], BaseException):
+            raise outcome[0]
+        connection: Connection = outcome[0]
+        return connection
+
+    def _established(self, version: int, algorithm: Compression | None, features: ProtocolFeatures) -> None:
+        """The server took STARTUP: from here on both sides use what it says."""
+        assert self.channel is not None
+        self.protocol_version = version
+        self.compression = algorithm
+        self.features = features
+        self.channel.set_protocol(version, self.options.max_frame)
+        if ProtocolVersion.has_checksumming_support(version):
+            if algorithm is None:
+                self.channel.enable_segments()
+            else:
+                self.channel.enable_segments(algorithm.segment_compress, algorithm.segment_decompress)
+
+    def _ready(self, negotiated: Negotiated) -> None:
+        assert self.channel is not None
+        self.keyspace = negotiated.keyspace
+        self.cql_version = negotiated.cql_version
+        self.channel.max_requests = self.options.max_requests
+        self._opening = None
+        if self.compression is None or self.protocol_version >= 5:
+            self.submit = self.channel.submit
+        else:
+            self.submit = self._submit_compressed
+
+    # ---- requests
+
+    def _submit_unopened(
+        self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None
+    ) -> int:
+        raise ConnectionShutdown(f"Connection to {self.endpoint} is not open", self.endpoint)
+
+    def _submit_compressed(
+        self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None
+    ) -> int:
+        assert self.channel is not None and self.compression is not None
+        if len(frame) - HEADER_SIZE >= COMPRESSION_THRESHOLD:
+            frame = compressed(frame, self.compression.compress)
+        return self.channel.submit(frame, operation, attempt, timeout)
+
+    def orphan(self, stream: int) -> bool:
+        """Give a request up: its stream stays taken until its answer came. False if it was answered already."""
+        return self.channel is not None and self.channel.orphan(stream)
+
+    def decode(self, frame: Frame, plan: ResultPlan | None = None) -> Any:
+        """The message of a frame; an ERROR is returned, not raised. A malformed one closes the connection and raises
+        ProtocolError. Call it in the thread that wants the message."""
+        features = self.features
+        lwt = features.lwt_info
+        try:
+            return decode_response(
+                frame,
+                self.context,
+                decompress=None if self.compression is None else self.compression.decompress,
+                plan=plan,
+                metadata_ids=uses_metadata_ids(self.protocol_version, features),
+                lwt_mask=0 if lwt is None else lwt.lwt_meta_bit_mask,
+                rate_limit_error=features.rate_limit_error,
+            )
+        except ProtocolError as error:
+            self.defunct(error)
+            raise
+
+    def decode_with(self, handler: Any, frame: Frame, plan: ResultPlan | None = None) -> Any:
+        """As ``decode``, through a user's protocol handler."""
+        return handler.decode_message(
+            self.protocol_version,
+            self.features,
+            self.context,
+            frame.stream,
+            frame.flags,
+            frame.opcode,
+            bytes(frame),
+            None if self.compression is None else self.compression.decompress,
+            plan,
+        )
+
+    def request_async(self, message: Any, on_done: OnDone, timeout: float) -> None:
+        """Send *message*; *on_done* gets the answer (an ErrorMessage too) or the exception, exactly once: on the I/O
+        thread, or right here when nothing could be sent."""
+        try:
+            self._send(message, lambda outcome: on_done(self._answer(outcome)), timeout)
+        except Exception as error:
+            guarded(on_done, error)
+
+    def request(self, message: Any, timeout: float) -> Any:
+        """Send *message* and wait for its answer. A server error is raised as the exception users know it by, no answer
+        in time as OperationTimedOut. Not for the I/O thread."""
+        _refuse_to_block(self.reactor)
+        operation = Operation()
+        stream = self.submit(message.encode(self.protocol_version, features=self.features), operation, 0, timeout)
+        operation._wait(timeout + 1.0)
+        outcome = operation._take()
+        if outcome is None:  # the I/O thread itself is late
+            self.orphan(stream)
+            raise OperationTimedOut({str(self.endpoint): f"no answer within {timeout} s"}, self.endpoint, timeout)
+        answer = self._answer(outcome[1])
+        if isinstance(answer, ErrorMessage):
+            raise answer.to_exception()
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def wait_for_response(self, msg: Any, timeout: float | None = None, **kwargs: Any) -> Any:
+        """``request`` under scylla-driver's name."""
+        return self.request(msg, USE_TIMEOUT if timeout is None else timeout)
+
+    def _send(self, message: Any, on_outcome: Callable[[Frame | Failure], None], timeout: float) -> int:
+        frame = message.encode(self.protocol_version, features=self.features)
+        return self.submit(frame, Exchange(on_outcome), 0, timeout)
+
+    def _answer(self, outcome: Frame | Failure) -> Any:
+        if isinstance(outcome, Failure):
+            return failure_error(outcome, self.endpoint)
+        try:
+            return self.decode(outcome)
+        except Exception as error:
+            return error
+
+    # ---- keyspace
+
+    def set_keyspace_async(
+        self,
+        keyspace: str | None,
+        callback: Callable[[Connection, BaseException | None], None],
+        timeout: float = USE_TIMEOUT,
+    ) -> None:
+        """USE *keyspace*, then ``callback(connection, error)``, exactly once. Calls are carried out one after the
+        other: a server runs requests of one connection in any order, and the last USE must win."""
+        if not keyspace:
+            guarded(callback, self, None)
+            return
+        with self._lock:
+            self._keyspace_queue.append((keyspace, callback, timeout))
+            first = len(self._keyspace_queue) == 1
+        if first:
+            self._use_next()
+
+    def set_keyspace_blocking(self, keyspace: str | None) -> None:
+        """``set_keyspace_async``, waiting. Raises what went wrong."""
+        _refuse_to_block(self.reactor)
+        done = threading.Event()
+        errors: list[BaseException | None] = []
+
+        def finished(connection: Connection, error: BaseException | None) -> None:
+            errors.append(error)
+            done.set()
+
+        self.set_keyspace_async(keyspace, finished)
+        if not done.wait(2 * USE_TIMEOUT):
+            raise OperationTimedOut({str(self.endpoint): f"USE took longer than {2 * USE_TIMEOUT} s"}, self.endpoint)
+        if errors[0] is not None:
+            raise errors[0]
+
+    def _use_next(self) -> None:
+        while True:
+            with self._lock:
+                if not self._keyspace_queue:
+                    return
+                keyspace, _, timeout = self._keyspace_queue[0]
+            if keyspace != self.keyspace:
+                self.request_async(use_keyspace(keyspace), partial(self._used, keyspace), timeout)
+                return
+            self._keyspace_done(None)
+
+    def _used(self, keyspace: str, answer: Any) -> None:
+        error: BaseException | None = None
+        if isinstance(answer, ErrorMessage):
+            error = answer.to_exception()
+        elif isinstance(answer, BaseException):
+            error = answer
+        else:
+            self.keyspace = keyspace
+        self._keyspace_done(error)
+        self._use_next()
+
+    def _keyspace_done(self, error: BaseException | None) -> None:
+        with self._lock:
+            _, callback, _ = self._keyspace_queue.pop(0)
+        guarded(callback, self, error)
+
+    # ---- events
+
+    def register_watchers(
+        self, type_callback_dict: Mapping[str, Callable[[Any], None]], register_timeout: float | None = None
+    ) -> None:
+        """REGISTER for event types, blocking; callbacks get ``event_args`` on the I/O thread."""
+        for event_type, callback in type_callback_dict.items():
+            self._watchers.setdefault(event_type, []).append(callback)
+        self.wait_for_response(RegisterMessage(list(type_callback_dict)), register_timeout)
+
+    def register_watcher(
+        self, event_type: str, callback: Callable[[Any], None], register_timeout: float | None = None
+    ) -> None:
+        self.register_watchers({event_type: callback}, register_timeout)
+
+    # ---- the end
+
+    def close(self) -> None:
+        """Close in order; what is in flight fails. Idempotent."""
+        if self.channel is not None:
+            self.channel.close()
+
+    def defunct(self, error: BaseException) -> None:
+        """Close because of *error*, which becomes ``last_error`` and the cause of every failure in flight."""
+        if self.channel is None or self.channel.closed:
+            return
+        if self.last_error is None:
+            self.last_error = error
+        log.debug("Closing %r: %s", self, error)
+        self.channel.close(error)
+
+    # ---- called by the channel, on the I/O thread
+
+    def on_connected(self, channel: Channel) -> None:
+        self.channel = channel
+        if self._opening is not None:
+            self._opening.on_connected(self)
+
+    def on_event(self, channel: Channel, frame: Frame) -> None:
+        event = self.decode(frame)
+        if not isinstance(event, EventMessage):
+            raise ProtocolError(f"the server pushed {event!r}, which is not an event")
+        if self._event_callback is not None:
+            guarded(self._event_callback, self, event)
+        for callback in self._watchers.get(event.event_type, ()):
+            guarded(callback, event.event_args)
+
+    def on_closed(self, channel: Channel, error: BaseException | None) -> None:
+        self.channel = channel
+        if self.last_error is None:
+            self.last_error = error
+        if self._opening is not None:
+            self._opening.on_closed(self, error)
+        elif self._closed_callback is not None:
+            guarded(self._closed_callback, self, error)
+
+    # ---- state
+
+    @property
+    def is_closed(self) -> bool:
+        return self.channel is None or self.channel.closed
+
+    @property
+    def is_defunct(self) -> bool:
+        """Closed because of an error."""
+        return self.last_error is not None and self.is_closed
+
+    @property
+    def in_flight(self) -> int:
+        """Requests without an answer, orphaned ones included."""
+        return 0 if self.channel is None else self.channel.in_flight
+
+    @property
+    def orphaned(self) -> int:
+        """Streams that were given up and wait for a late answer."""
+        return 0 if self.channel is None else self.channel.orphaned
+
+    @property
+    def waiting(self) -> int:
+        """Requests that somebody waits for."""
+        return 0 if self.is_closed else self.in_flight - self.orphaned
+
+    @property
+    def orphaned_threshold(self) -> int:
+        return self.options.max_requests * 3 // 4
+
+    @property
+    def orphaned_threshold_reached(self) -> bool:
+        """Too few streams are left: the pool replaces the connection."""
+        return self.orphaned >= self.orphaned_threshold
+
+    @property
+    def idle_seconds(self) -> float:
+        """Since something was received."""
+        return 0.0 if self.channel is None else self.channel.idle_seconds
+
+    @property
+    def host(self) -> str:
+        return self.endpoint.address
+
+    @property
+    def port(self) -> int | None:
+        return self.endpoint.port
+
+    def __repr__(self) -> str:
+        status = "" if not self.is_closed else " (defunct)" if self.is_defunct else " (closed)"
+        return f"<Connection({id(self)}) {self.endpoint}{status}>"
+
+    __str__ = __repr__
+
+
+def _refuse_to_block(reactor: Reactor) -> None:
+    if reactor.in_reactor():
+        raise ConnectionException("a blocking call on the driver's I/O thread would never return")

@@ -1,0 +1,279 @@
+"""Where a node is: endpoints, their factories, and the socket addresses behind them (L3; ``cassandra.connection``)."""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+import socket
+from collections.abc import Mapping
+from functools import total_ordering
+from typing import Any
+
+from cassandra._base.errors import UnresolvableContactPoints
+from cassandra._base.public import public
+
+DEFAULT_PORT = 9042
+SocketAddress = tuple[int, Any]  # family, and (host, port) or a path
+
+
+@public("cassandra.connection")
+class EndPoint:
+    """How to reach one node. Endpoints are values: they compare, sort and hash by what they point to.
+
+    Subclasses give ``address``, ``port`` and ``resolve``.
+    """
+
+    @property
+    def address(self) -> str:
+        """The node's IP address, host name or socket path."""
+        raise NotImplementedError
+
+    @property
+    def port(self) -> int | None:
+        raise NotImplementedError
+
+    @property
+    def ssl_options(self) -> dict[str, Any] | None:
+        """TLS options of this endpoint, laid over those of the cluster."""
+        return None
+
+    @property
+    def socket_family(self) -> int:
+        """The address family to look up."""
+        return socket.AF_UNSPEC
+
+    @property
+    def tls_session_cache_key(self) -> tuple[Any, ...]:
+        """What TLS sessions are kept under. Endpoints with one key share sessions."""
+        return (self.address, self.port)
+
+    def resolve(self) -> tuple[str, int | None]:
+        """The (address, port) to connect to; called before each connection, never on the I/O thread when it may
+        block."""
+        raise NotImplementedError
+
+
+class _Ordered(EndPoint):
+    """Comparison by key within one class."""
+
+    def _key(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __lt__(self, other: Any) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return bool(self._key() < other._key())
+
+    def __str__(self) -> str:
+        return f"{self.address}:{self.port}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
+
+@public("cassandra.connection")
+@total_ordering
+class DefaultEndPoint(_Ordered):
+    """An IP address or host name, and a port."""
+
+    def __init__(self, address: str, port: int = DEFAULT_PORT) -> None:
+        self._address = address
+        self._port = port
+
+    @property
+    def address(self) -> str:
+        return self._address
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    def resolve(self) -> tuple[str, int]:
+        return self._address, self._port
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self._address, self._port)
+
+    def __str__(self) -> str:
+        return f"[{self._address}]:{self._port}" if ":" in self._address else f"{self._address}:{self._port}"
+
+
+@public("cassandra.connection")
+@total_ordering
+class SniEndPoint(_Ordered):
+    """A node behind a TLS proxy that routes by server name (SNI). Connections go round the proxy's addresses."""
+
+    def __init__(self, proxy_address: str, server_name: str, port: int = DEFAULT_PORT) -> None:
+        self._proxy_address = proxy_address
+        self._server_name = server_name
+        self._proxy_port = port
+        self._turn = itertools.count()
+
+    @property
+    def address(self) -> str:
+        return self._proxy_address
+
+    @property
+    def port(self) -> int:
+        return self._proxy_port
+
+    @property
+    def ssl_options(self) -> dict[str, Any]:
+        return {"server_hostname": self._server_name}
+
+    @property
+    def tls_session_cache_key(self) -> tuple[Any, ...]:
+        return (self._proxy_address, self._proxy_port, self._server_name)
+
+    def resolve(self) -> tuple[str, int]:
+        found = {sockaddr[0] for _, sockaddr in _look_up(self._proxy_address, self._proxy_port, socket.AF_UNSPEC)}
+        addresses = sorted(found)
+        return addresses[next(self._turn) % len(addresses)], self._proxy_port
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self._proxy_address, self._proxy_port, self._server_name)
+
+    def __str__(self) -> str:
+        return f"{self._proxy_address}:{self._proxy_port}:{self._server_name}"
+
+
+@public("cassandra.connection")
+@total_ordering
+class UnixSocketEndPoint(_Ordered):
+    """A node on this machine behind a unix domain socket, such as ScyllaDB's maintenance socket."""
+
+    def __init__(self, unix_socket_path: str) -> None:
+        self._unix_socket_path = unix_socket_path
+
+    @property
+    def address(self) -> str:
+        return self._unix_socket_path
+
+    @property
+    def port(self) -> None:
+        return None
+
+    @property
+    def socket_family(self) -> int:
+        return socket.AF_UNIX
+
+    def resolve(self) -> tuple[str, None]:
+        return self._unix_socket_path, None
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self._unix_socket_path,)
+
+    def __str__(self) -> str:
+        return self._unix_socket_path
+
+
+@public("cassandra.connection")
+class EndPointFactory:
+    """Makes endpoints from rows of ``system.local`` and ``system.peers``."""
+
+    cluster: Any = None
+
+    def configure(self, cluster: Any) -> EndPointFactory:
+        """Called once, before the first ``create``."""
+        self.cluster = cluster
+        return self
+
+    def create(self, row: Mapping[str, Any]) -> EndPoint:
+        """The endpoint of the node that *row* describes."""
+        raise NotImplementedError
+
+
+@public("cassandra.connection")
+class DefaultEndPointFactory(EndPointFactory):
+    """DefaultEndPoints of the address that clients shall use, through the cluster's address translator. *port*, or the
+    cluster's, serves rows that have none."""
+
+    port: int | None = None
+
+    def __init__(self, port: int | None = None) -> None:
+        self.port = port
+
+    def create(self, row: Mapping[str, Any]) -> DefaultEndPoint:
+        address = rpc_address(row)
+        if address is None:
+            raise ValueError("the row has no address that clients could connect to")
+        port = row.get("native_port") or row.get("rpc_port") or self.port or DEFAULT_PORT
+        translator = getattr(self.cluster, "address_translator", None)
+        if translator is not None:
+            address = translator.translate(address)
+        return DefaultEndPoint(address, port)
+
+
+@public("cassandra.connection")
+class SniEndPointFactory(EndPointFactory):
+    """SniEndPoints: all nodes behind one proxy, the server name made from the host id."""
+
+    def __init__(self, proxy_address: str, port: int, node_domain: str | None = None) -> None:
+        self._proxy_address = proxy_address
+        self._port = port
+        self._node_domain = node_domain
+
+    def create(self, row: Mapping[str, Any]) -> SniEndPoint:
+        host_id = row.get("host_id")
+        if host_id is None:
+            raise ValueError("the row has no host_id to make a server name of")
+        domain = f".{self._node_domain}" if self._node_domain else ""
+        return self.create_from_sni(f"{host_id}{domain}")
+
+    def create_from_sni(self, sni: str) -> SniEndPoint:
+        return SniEndPoint(self._proxy_address, sni, self._port)
+
+
+def rpc_address(row: Mapping[str, Any]) -> str | None:
+    """The address that clients shall use; a node bound to all addresses is reached at the one its peers use."""
+    address = row.get("native_address") or row.get("rpc_address")
+    if address is not None and not ipaddress.ip_address(address).is_unspecified:
+        return str(address)
+    other = row.get("peer") or row.get("broadcast_address") or row.get("listen_address")
+    return str(other) if other is not None else None
+
+
+def is_numeric(address: str) -> bool:
+    """Whether *address* needs no name look-up."""
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return True
+
+
+def needs_look_up(endpoint: EndPoint) -> bool:
+    """Whether ``socket_addresses`` may block for this endpoint. Users' own classes may do anything in ``resolve``."""
+    kind = type(endpoint)
+    return not (kind is UnixSocketEndPoint or (kind is DefaultEndPoint and is_numeric(endpoint.address)))
+
+
+def socket_addresses(endpoint: EndPoint) -> list[SocketAddress]:
+    """Every address to try, in order. May block. Raises UnresolvableContactPoints."""
+    address, port = endpoint.resolve()
+    if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
+        return [(socket.AF_UNIX, address)]
+    return _look_up(address, port if port is not None else DEFAULT_PORT, endpoint.socket_family)
+
+
+def _look_up(address: str, port: int, family: int) -> list[SocketAddress]:
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        pass
+    else:
+        return [(socket.AF_INET6 if ip.version == 6 else socket.AF_INET, (address, port))]
+    try:
+        found = socket.getaddrinfo(address, port, family, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UnresolvableContactPoints(f"{address!r} could not be resolved: {error}") from error
+    addresses = dict.fromkeys((entry[0], (entry[4][0], entry[4][1])) for entry in found)
+    if not addresses:
+        raise UnresolvableContactPoints(f"{address!r} has no addresses")
+    return list(addresses)

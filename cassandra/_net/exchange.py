@@ -1,0 +1,81 @@
+"""One control-plane request: an operation with a callback, and what its failures mean (L3)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from cassandra._base.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    OperationTimedOut,
+    ProtocolError,
+)
+from cassandra._core.transport import PROTOCOL, TIMED_OUT, Failure, Frame, Operation
+
+log = logging.getLogger("cassandra.connection")
+
+
+class Exchange(Operation):
+    """Calls *on_outcome* with the one outcome of one submit, on the I/O thread."""
+
+    def __init__(self, on_outcome: Callable[[Frame | Failure], None]) -> None:
+        super().__init__()
+        self._callback: Callable[[Frame | Failure], None] | None = on_outcome
+        self._set_eager()
+
+    def _on_outcome(self) -> None:
+        outcome = self._take()
+        callback, self._callback = self._callback, None
+        if outcome is None or callback is None:
+            return
+        self._finish()
+        guarded(callback, outcome[1])
+
+
+def guarded(callback: Callable[..., Any], *args: Any) -> None:
+    """Call a callback on the I/O thread: what it raises is logged, the thread goes on."""
+    try:
+        callback(*args)
+    except Exception:
+        log.exception("A callback failed on the I/O thread")
+
+
+def failure_error(failure: Failure, endpoint: Any) -> Exception:
+    """The public exception for an attempt that ended without an answer, with ``failure.cause`` as its cause."""
+    error: Any
+    if failure.kind == TIMED_OUT:
+        error = OperationTimedOut(
+            {str(endpoint): f"no answer within {failure.elapsed:.3f} s"}, endpoint, failure.elapsed
+        )
+    elif failure.kind == PROTOCOL:
+        error = ProtocolError(f"{endpoint}: {failure.message}")
+    elif isinstance(failure.cause, (ConnectionException, ProtocolError)):
+        error = ConnectionShutdown(f"Connection to {endpoint} was closed: {failure.cause}", endpoint)
+    else:
+        error = ConnectionShutdown(f"Connection to {endpoint} was closed: {failure.message}", endpoint)
+    error.maybe_executed = failure.sent
+    error.elapsed = failure.elapsed
+    error.__cause__ = failure.cause
+    return error  # type: ignore[no-any-return]
+
+
+def run_blocking(call: Callable[[], Any], deliver: Callable[[Any, BaseException | None], None]) -> None:
+    """Run *call* on a daemon thread of its own, then *deliver* (result, error) there.
+
+    For name look-ups and authenticators: rare, slow, and nothing that one hangs in may delay another.
+    """
+
+    def run() -> None:
+        try:
+            result, error = call(), None
+        except Exception as exception:
+            result, error = None, exception
+        deliver(result, error)
+
+    try:
+        threading.Thread(target=run, name="fastcql-blocking", daemon=True).start()
+    except RuntimeError as error:  # out of threads
+        deliver(None, error)

@@ -1,0 +1,198 @@
+"""What a server announced in SUPPORTED and a connection negotiated (L3; ``cassandra.protocol_features``)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cassandra._base.public import public
+
+log = logging.getLogger("cassandra.protocol_features")
+
+Supported = Mapping[str, list[str]]
+
+RATE_LIMIT_ERROR_EXTENSION: Final = "SCYLLA_RATE_LIMIT_ERROR"
+TABLETS_ROUTING_V1: Final = "TABLETS_ROUTING_V1"
+TABLETS_ROUTING_V2: Final = "TABLETS_ROUTING_V2_EXPERIMENTAL"
+LWT_ADD_METADATA_MARK: Final = "SCYLLA_LWT_ADD_METADATA_MARK"
+LWT_OPTIMIZATION_META_BIT_MASK: Final = "LWT_OPTIMIZATION_META_BIT_MASK"
+USE_METADATA_ID: Final = "SCYLLA_USE_METADATA_ID"
+
+BIASED_TOKEN_ROUND_ROBIN: Final = "biased-token-round-robin"
+MURMUR3_PARTITIONER: Final = "Murmur3Partitioner"  # the package before it differs between versions
+
+
+@public("cassandra.shard_info")
+@dataclass(frozen=True)
+class ShardingInfo:
+    """How a ScyllaDB node maps tokens to its shards."""
+
+    shards_count: int
+    partitioner: str
+    sharding_algorithm: str
+    sharding_ignore_msb: int
+    shard_aware_port: int | None = None
+    shard_aware_port_ssl: int | None = None
+
+    def shard_id_from_token(self, token_input: int) -> int:
+        """The shard that owns a Murmur3 token (protocol extensions, "Intranode sharding")."""
+        biased = (token_input + (1 << 63)) & 0xFFFF_FFFF_FFFF_FFFF
+        biased = (biased << self.sharding_ignore_msb) & 0xFFFF_FFFF_FFFF_FFFF
+        return (biased * self.shards_count) >> 64
+
+
+@public("cassandra.lwt_info")
+@dataclass(frozen=True)
+class LwtInfo:
+    """Which flag of prepared metadata marks a conditional statement."""
+
+    lwt_meta_bit_mask: int
+
+    def get_lwt_flag(self, flags: int) -> bool:
+        return (flags & self.lwt_meta_bit_mask) == self.lwt_meta_bit_mask
+
+
+@public("cassandra.protocol_features")
+class ProtocolFeatures:
+    """The extensions a connection uses. Everything is off unless the server announced it."""
+
+    rate_limit_error: int | None = None
+    shard_id: int = 0
+    sharding_info: ShardingInfo | None = None
+    tablets_routing_v1: bool = False
+    tablets_routing_v2: bool = False
+    lwt_info: LwtInfo | None = None
+    use_metadata_id: bool = False
+
+    def __init__(
+        self,
+        *,
+        rate_limit_error: int | None = None,
+        shard_id: int = 0,
+        sharding_info: ShardingInfo | None = None,
+        tablets_routing_v1: bool = False,
+        tablets_routing_v2: bool = False,
+        lwt_info: LwtInfo | None = None,
+        use_metadata_id: bool = False,
+    ) -> None:
+        self.rate_limit_error = rate_limit_error
+        self.shard_id = shard_id
+        self.sharding_info = sharding_info
+        self.tablets_routing_v1 = tablets_routing_v1
+        self.tablets_routing_v2 = tablets_routing_v2
+        self.lwt_info = lwt_info
+        self.use_metadata_id = use_metadata_id
+
+    @staticmethod
+    def parse_from_supported(supported: Supported) -> ProtocolFeatures:
+        """The features that both sides know."""
+        shard_id, sharding_info = ProtocolFeatures.parse_sharding_info(supported)
+        return ProtocolFeatures(
+            rate_limit_error=ProtocolFeatures.maybe_parse_rate_limit_error(supported),
+            shard_id=shard_id,
+            sharding_info=sharding_info,
+            tablets_routing_v1=ProtocolFeatures.parse_tablets_info(supported),
+            tablets_routing_v2=ProtocolFeatures.parse_tablets_v2_info(supported),
+            lwt_info=ProtocolFeatures.parse_lwt_info(supported),
+            use_metadata_id=ProtocolFeatures.parse_use_metadata_id(supported),
+        )
+
+    def add_startup_options(self, options: dict[str, str]) -> None:
+        """Opt in to what was announced. Version 2 of tablet routing replaces version 1."""
+        if self.rate_limit_error is not None:
+            options[RATE_LIMIT_ERROR_EXTENSION] = ""
+        if self.tablets_routing_v2:
+            options[TABLETS_ROUTING_V2] = ""
+        elif self.tablets_routing_v1:
+            options[TABLETS_ROUTING_V1] = ""
+        if self.lwt_info is not None:
+            options[LWT_ADD_METADATA_MARK] = str(self.lwt_info.lwt_meta_bit_mask)
+        if self.use_metadata_id:
+            options[USE_METADATA_ID] = ""
+
+    @staticmethod
+    def get_cql_extension_field(vals: Iterable[str], key: str) -> str | None:
+        """The value of ``key=value`` among the values of an option."""
+        prefix = f"{key}="
+        return next((value[len(prefix) :] for value in vals if value.startswith(prefix)), None)
+
+    @staticmethod
+    def maybe_parse_rate_limit_error(supported: Supported) -> int | None:
+        values = supported.get(RATE_LIMIT_ERROR_EXTENSION)
+        if values is None:
+            return None
+        code = ProtocolFeatures.get_cql_extension_field(values, "ERROR_CODE")
+        return _number(code, RATE_LIMIT_ERROR_EXTENSION)
+
+    @staticmethod
+    def parse_sharding_info(options: Supported) -> tuple[int, ShardingInfo | None]:
+        """(shard of this connection, sharding of the node); (0, None) for a node without shards."""
+
+        def first(name: str) -> str | None:
+            return next(iter(options.get(name) or ()), None)
+
+        shard_id = _number(first("SCYLLA_SHARD"), "SCYLLA_SHARD") or 0
+        count = _number(first("SCYLLA_NR_SHARDS"), "SCYLLA_NR_SHARDS")
+        algorithm = first("SCYLLA_SHARDING_ALGORITHM")
+        partitioner = first("SCYLLA_PARTITIONER")
+        ignore_msb = _number(first("SCYLLA_SHARDING_IGNORE_MSB"), "SCYLLA_SHARDING_IGNORE_MSB")
+        if not count or algorithm != BIASED_TOKEN_ROUND_ROBIN or partitioner is None:
+            return 0, None
+        if not partitioner.endswith(MURMUR3_PARTITIONER):
+            return 0, None
+        return shard_id, ShardingInfo(
+            count,
+            partitioner,
+            algorithm,
+            ignore_msb or 0,
+            _number(first("SCYLLA_SHARD_AWARE_PORT"), "SCYLLA_SHARD_AWARE_PORT"),
+            _number(first("SCYLLA_SHARD_AWARE_PORT_SSL"), "SCYLLA_SHARD_AWARE_PORT_SSL"),
+        )
+
+    @staticmethod
+    def parse_lwt_info(options: Supported) -> LwtInfo | None:
+        values = options.get(LWT_ADD_METADATA_MARK)
+        if values is None:
+            return None
+        mask = ProtocolFeatures.get_cql_extension_field(values, LWT_OPTIMIZATION_META_BIT_MASK)
+        number = _number(mask, LWT_ADD_METADATA_MARK)
+        return LwtInfo(number) if number else None
+
+    @staticmethod
+    def parse_tablets_info(options: Supported) -> bool:
+        return TABLETS_ROUTING_V1 in options
+
+    @staticmethod
+    def parse_tablets_v2_info(options: Supported) -> bool:
+        return TABLETS_ROUTING_V2 in options
+
+    @staticmethod
+    def parse_use_metadata_id(options: Supported) -> bool:
+        return USE_METADATA_ID in options
+
+    def __repr__(self) -> str:
+        on = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if value)
+        return f"<ProtocolFeatures({on})>"
+
+
+def supported_versions(supported: Supported) -> dict[int, bool] | None:
+    """Protocol versions a server lists in SUPPORTED, with whether each is beta; None when it does not list them."""
+    values = supported.get("PROTOCOL_VERSIONS")
+    if not values:
+        return None
+    found = (re.match(r"(\d+)/v\d+(-beta)?$", value) for value in values)
+    return {int(match[1]): match[2] is not None for match in found if match}
+
+
+def _number(text: Any, option: str) -> int | None:
+    """A decimal number of an option; what is not one is logged and ignored."""
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        log.warning("The server sent %s=%r in SUPPORTED, which is not a number; ignored", option, text)
+        return None

@@ -1,0 +1,283 @@
+"""From an endpoint to a connection (L3): addresses, TCP, TLS, handshake, version fallback, under one deadline.
+
+An :class:`Opening` tries each address of the endpoint, on each of them the protocol versions from the highest down, and
+calls ``on_done`` exactly once, in ``_finish``. Everything runs on the I/O thread, except name look-ups and
+authenticators that may block. Each try is one :class:`Connection`; outcomes of a try that is over are ignored.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.constants import ProtocolVersion
+from cassandra._base.errors import (
+    AuthenticationFailed,
+    ConnectionException,
+    ConnectionShutdown,
+    OperationTimedOut,
+    ProtocolError,
+    ProtocolVersionUnsupported,
+    RequestValidationException,
+)
+from cassandra._core.transport import Failure, Frame, Reactor
+from cassandra._net.endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
+from cassandra._net.exchange import Exchange, failure_error, guarded, run_blocking
+from cassandra._net.handshake import Blocking, Established, Negotiated, VersionRefused, handshake, next_version
+from cassandra._net.options import ConnectionOptions
+from cassandra._net.tls import make_filter, uses_tls
+
+if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
+
+log = logging.getLogger("cassandra.connection")
+
+#: No other address of the same node would say otherwise.
+_FINAL = (AuthenticationFailed, ProtocolVersionUnsupported, RequestValidationException, ValueError)
+
+
+class Opening:
+    """One connection being opened."""
+
+    def __init__(
+        self,
+        make: Callable[[], Connection],
+        reactor: Reactor,
+        endpoint: EndPoint,
+        options: ConnectionOptions,
+        on_done: Callable[[Connection | BaseException], None],
+    ) -> None:
+        self._make = make
+        self._reactor = reactor
+        self._endpoint = endpoint
+        self._options = options
+        self._on_done: Callable[[Connection | BaseException], None] | None = on_done
+        self._deadline = monotonic() + options.open_timeout
+        self._addresses: list[SocketAddress] = []
+        self._tried: list[SocketAddress] = []
+        self._errors: list[BaseException] = []
+        self._version = options.protocol_version or ProtocolVersion.MAX_SUPPORTED
+        self._connection: Connection | None = None  # the current try
+        self._steps: Any = None
+        self._step = "starting"
+        self._answered = False
+        self._timer: Any = None
+        try:
+            reactor.call_soon(self._start)
+        except Exception as error:  # the reactor was stopped
+            shutdown = ConnectionShutdown(f"no connection to {endpoint}: the driver was shut down", endpoint)
+            shutdown.__cause__ = error
+            self._finish(shutdown)
+
+    def cancel(self) -> None:
+        """Give up: ``on_done`` gets a ConnectionShutdown, unless it was called already. From any thread."""
+        self._reactor.call_soon(
+            lambda: self._finish(ConnectionShutdown(f"opening of {self._endpoint} was cancelled", self._endpoint))
+        )
+
+    @property
+    def is_done(self) -> bool:
+        """Whether ``on_done`` was called."""
+        return self._on_done is None
+
+    # ---- addresses
+
+    def _start(self) -> None:
+        self._timer = self._reactor.call_later(self._options.open_timeout, self._on_deadline)
+        if self._version not in ProtocolVersion.SUPPORTED_VERSIONS:
+            self._finish(ProtocolVersionUnsupported(self._endpoint, self._version))
+        elif needs_look_up(self._endpoint):
+            self._step = "looking up the address"
+            run_blocking(lambda: socket_addresses(self._endpoint), self._deliver(self._on_addresses))
+        else:
+            self._on_addresses(socket_addresses(self._endpoint), None)
+
+    def _deliver(self, handle: Callable[[Any, BaseException | None], None]) -> Callable[[Any, Any], None]:
+        """*handle* moved to the I/O thread."""
+
+        def deliver(result: Any, error: BaseException | None) -> None:
+            try:
+                self._reactor.call_soon(lambda: handle(result, error))
+            except Exception:
+                log.debug("The driver was shut down while a connection was being opened")
+
+        return deliver
+
+    def _on_addresses(self, addresses: list[SocketAddress] | None, error: BaseException | None) -> None:
+        if error is not None:
+            self._finish(error)
+        elif addresses is not None:
+            self._addresses = addresses
+            self._next_address()
+
+    def _next_address(self) -> None:
+        if not self._addresses:
+            self._finish(self._summary())
+            return
+        self._tried.append(self._addresses.pop(0))
+        self._connect()
+
+    # ---- one try
+
+    def _connect(self) -> None:
+        """Try the current address with the current version."""
+        if self._on_done is None:
+            return
+        family, address = self._tried[-1]
+        self._answered = False
+        self._step = f"connecting to {address}"
+        connection = self._connection = self._make()
+        connection.protocol_version = self._version
+        connection._opening = self
+        try:
+            connection.channel = self._reactor.connect(
+                family,
+                address,
+                connection,
+                timeout=self._share_of_time(),
+                sockopts=self._options.sockopts,
+                local_address=self._options.local_address,
+                byte_filter=make_filter(self._options, self._endpoint),
+            )
+        except Exception as error:
+            self._failed(connection, error)
+
+    def _share_of_time(self) -> float:
+        """What is left, divided among the addresses that are left: a silent one must not eat it all."""
+        return max(0.05, (self._deadline - monotonic()) / (1 + len(self._addresses)))
+
+    def on_connected(self, connection: Connection) -> None:
+        if connection is not self._connection:
+            connection.close()
+            return
+        self._steps = handshake(self._options, self._endpoint, self._version)
+        self._advance(connection, self._steps.__next__)
+
+    def on_closed(self, connection: Connection, error: BaseException | None) -> None:
+        if connection is self._connection:
+            self._failed(connection, error or ConnectionShutdown("connection was closed", self._endpoint))
+
+    def _advance(self, connection: Connection, step: Callable[[], Any]) -> None:
+        """Run the handshake up to its next request."""
+        if connection is not self._connection:
+            return
+        try:
+            wanted = step()
+            while isinstance(wanted, Established):
+                connection._established(self._version, wanted.compression, wanted.features)
+                wanted = self._steps.__next__()
+            if isinstance(wanted, Blocking):
+                self._step = "authenticating"
+                run_blocking(wanted.call, self._deliver(lambda r, e: self._on_called(connection, r, e)))
+            else:
+                self._step = f"waiting for the answer to {wanted.name}"
+                self._send(connection, wanted)
+        except StopIteration as stop:
+            self._succeeded(connection, stop.value)
+        except Exception as error:
+            self._failed(connection, error)
+
+    def _send(self, connection: Connection, message: Any) -> None:
+        assert connection.channel is not None
+        frame = message.encode(self._version, features=connection.features)
+        exchange = Exchange(lambda outcome: self._on_outcome(connection, outcome))
+        connection.channel.submit(frame, exchange, 0, max(0.05, self._deadline - monotonic()))
+
+    def _on_outcome(self, connection: Connection, outcome: Frame | Failure) -> None:
+        if connection is not self._connection:
+            return
+        if isinstance(outcome, Failure):
+            self._failed(connection, outcome.cause or failure_error(outcome, self._endpoint))
+            return
+        self._answered = True
+        try:
+            message = connection.decode(outcome)
+        except Exception as error:
+            self._failed(connection, error)
+            return
+        self._advance(connection, lambda: self._steps.send(message))
+
+    def _on_called(self, connection: Connection, result: Any, error: BaseException | None) -> None:
+        if error is not None:
+            self._advance(connection, lambda: self._steps.throw(error))
+        else:
+            self._advance(connection, lambda: self._steps.send(result))
+
+    # ---- ends
+
+    def _succeeded(self, connection: Connection, negotiated: Negotiated) -> None:
+        connection._ready(negotiated)
+        self._connection = None
+        self._finish(connection)
+
+    def _failed(self, connection: Connection, error: BaseException) -> None:
+        """The current try is over: another version, another address, or the end."""
+        was_connected = connection.channel is not None and self._steps is not None
+        self._connection, self._steps = None, None
+        connection._opening = None
+        connection._closed_callback = None
+        if connection.channel is not None:
+            connection.channel.close(error)
+        lower = self._lower_version(error, was_connected)
+        if lower is not None:
+            log.debug("%s refused protocol version %d, trying %d", self._endpoint, self._version, lower)
+            self._version = lower
+            self._connect()
+            return
+        self._errors.append(self._explained(error, was_connected))
+        if isinstance(error, _FINAL):
+            self._finish(self._errors[-1])
+        else:
+            self._next_address()
+
+    def _lower_version(self, error: BaseException, was_connected: bool) -> int | None:
+        """The version to try next when *error* is about the version. Old servers and some proxies answer an unknown
+        version by closing, or in a format of their own."""
+        if self._options.protocol_version is not None:
+            return None
+        if isinstance(error, VersionRefused):
+            return next_version(self._version, error.versions)
+        if was_connected and not self._answered and isinstance(error, (ConnectionException, ProtocolError, OSError)):
+            return next_version(self._version, frozenset())
+        return None
+
+    def _explained(self, error: BaseException, was_connected: bool) -> BaseException:
+        if isinstance(error, ProtocolError) and not self._answered and not uses_tls(self._options, self._endpoint):
+            hint = ProtocolError(f"{self._endpoint}: {error}; is this a CQL port, and without TLS?")
+            hint.__cause__ = error
+            return hint
+        if isinstance(error, OSError) and error.errno is not None and not was_connected:
+            addresses = [address for _, address in self._tried]
+            return OSError(error.errno, f"Tried connecting to {addresses}. Last error: {error.strerror}")
+        return error
+
+    def _summary(self) -> BaseException:
+        if len(self._errors) == 1:
+            return self._errors[0]
+        each = "; ".join(f"{address}: {error}" for (_, address), error in zip(self._tried, self._errors, strict=False))
+        summary = ConnectionException(f"no address of {self._endpoint} could be connected to: {each}", self._endpoint)
+        summary.__cause__ = self._errors[-1] if self._errors else None
+        return summary
+
+    def _on_deadline(self) -> None:
+        limit = self._options.open_timeout
+        self._finish(
+            OperationTimedOut(
+                {str(self._endpoint): f"Timed out opening the connection ({limit} seconds) while {self._step}"},
+                self._endpoint,
+                limit,
+            )
+        )
+
+    def _finish(self, result: Connection | BaseException) -> None:
+        on_done, self._on_done = self._on_done, None
+        if on_done is None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        connection, self._connection = self._connection, None
+        if connection is not None and connection.channel is not None and isinstance(result, BaseException):
+            connection.channel.close(result)
+        guarded(on_done, result)

@@ -1,0 +1,160 @@
+"""Protocol handlers: the seam where users change how messages become bytes and back (L2).
+
+A session with the standard handler never calls it: it encodes and decodes natively. A user's subclass is called for
+every request and answer of its session, in the thread that takes the answer.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from cassandra._base.constants import Flag, Opcode
+from cassandra._base.errors import ErrorMessage, UnsupportedOperation
+from cassandra._base.public import public
+from cassandra._core.codec import Reader
+from cassandra._core.transport import Frame
+from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
+from cassandra._wire.messages.base import HEADER_SIZE
+from cassandra._wire.messages.decode import decode_response, read_prefix
+from cassandra._wire.messages.events import EventMessage
+from cassandra._wire.messages.results import (
+    ReadyMessage,
+    ResultMessage,
+    SupportedMessage,
+    as_context,
+    as_plan,
+    uses_metadata_ids,
+)
+
+_RESPONSES: dict[int, Any] = {
+    Opcode.ERROR: ErrorMessage,
+    Opcode.READY: ReadyMessage,
+    Opcode.AUTHENTICATE: AuthenticateMessage,
+    Opcode.SUPPORTED: SupportedMessage,
+    Opcode.RESULT: ResultMessage,
+    Opcode.EVENT: EventMessage,
+    Opcode.AUTH_CHALLENGE: AuthChallengeMessage,
+    Opcode.AUTH_SUCCESS: AuthSuccessMessage,
+}
+
+
+@public("cassandra.protocol")
+class _ProtocolHandler:
+    """Encodes and decodes messages. Subclass it, override what you need, and set
+    ``Session.client_protocol_handler``.
+
+    ``message_types_by_opcode`` chooses the class of each response; a class that is not the standard one and has its own
+    ``recv_body`` gets the body as a file-like object.
+    """
+
+    message_types_by_opcode: ClassVar[dict[int, Any]] = dict(_RESPONSES)
+    column_encryption_policy: ClassVar[Any] = None
+
+    @classmethod
+    def encode_message(
+        cls,
+        msg: Any,
+        stream_id: int,
+        protocol_version: int,
+        compressor: Callable[[bytes], bytes] | None,
+        allow_beta_protocol_version: bool,
+        protocol_features: Any = None,
+    ) -> bytes:
+        """The envelope of a request. *compressor* is None when bodies travel as they are (always so on protocol 5)."""
+        flags = Flag.USE_BETA if allow_beta_protocol_version else 0
+        envelope: bytes = msg.encode(protocol_version, flags=flags, features=protocol_features)
+        if compressor is not None and protocol_version < 5:
+            envelope = compressed(envelope, compressor)
+        return b"".join((envelope[:2], struct.pack(">h", stream_id), envelope[4:]))
+
+    @classmethod
+    def decode_message(
+        cls,
+        protocol_version: int,
+        protocol_features: Any,
+        user_type_map: Any,
+        stream_id: int,
+        flags: int,
+        opcode: int,
+        body: bytes,
+        decompressor: Callable[[Any], bytes] | None,
+        result_metadata: Any,
+    ) -> Any:
+        """The message of a response body. *user_type_map* is the cluster's ``TypeContext``, or a mapping of keyspace
+        and type name to class; *result_metadata* is how to decode rows that come without metadata."""
+        own = cls.message_types_by_opcode.get(opcode)
+        standard = _RESPONSES.get(opcode)
+        is_result = isinstance(own, type) and issubclass(own, ResultMessage)
+        if own is not None and own is not standard and not _inherits_reading(own, standard):
+            if flags & Flag.COMPRESSED and protocol_version < 5 and decompressor is not None:
+                body = decompressor(body)
+            reader = Reader(body)
+            prefix = read_prefix(reader, flags)
+            message = own.recv_body(
+                io.BytesIO(body[reader.offset :]),
+                protocol_version,
+                protocol_features,
+                user_type_map,
+                result_metadata,
+                cls.column_encryption_policy,
+            )
+            message.stream_id = stream_id
+            if prefix is not None:
+                message.trace_id, message.warnings, message.custom_payload = prefix
+            return message
+        lwt = getattr(protocol_features, "lwt_info", None)
+        return decode_response(
+            Frame(protocol_version, flags, stream_id, opcode, body),
+            as_context(user_type_map),
+            decompress=decompressor,
+            plan=as_plan(result_metadata),
+            metadata_ids=uses_metadata_ids(protocol_version, protocol_features),
+            lwt_mask=lwt.lwt_meta_bit_mask if lwt else 0,
+            rate_limit_error=getattr(protocol_features, "rate_limit_error", None),
+            result_class=own if is_result else ResultMessage,
+        )
+
+
+def _inherits_reading(own: Any, standard: Any) -> bool:
+    """Whether *own* is a subclass of the standard class that reads bodies as that does."""
+    if not (isinstance(own, type) and isinstance(standard, type) and issubclass(own, standard)):
+        return False
+    read = getattr(own, "recv_body", None)
+    return getattr(read, "__func__", read) is getattr(getattr(standard, "recv_body", None), "__func__", None)
+
+
+def compressed(envelope: bytes, compressor: Callable[[bytes], bytes]) -> bytes:
+    """*envelope* with its body compressed (protocol 3 and 4), or as it is when there is no body."""
+    if len(envelope) == HEADER_SIZE:
+        return envelope
+    body = compressor(envelope[HEADER_SIZE:])
+    head = bytes((envelope[0], envelope[1] | Flag.COMPRESSED)) + envelope[2:5]
+    return b"".join((head, struct.pack(">I", len(body)), body))
+
+
+@public("cassandra.protocol")
+class ProtocolHandler(_ProtocolHandler):
+    """The standard handler. Rows are decoded natively, when they are asked for."""
+
+
+@public("cassandra.protocol")
+class LazyProtocolHandler(ProtocolHandler):
+    """The same: all rows of this driver are decoded lazily."""
+
+
+@public("cassandra.protocol")
+class NumpyProtocolHandler(ProtocolHandler):
+    """Columns instead of rows. Kept as a name; it says that columnar results are not part of this version."""
+
+    @classmethod
+    def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
+        raise UnsupportedOperation("NumpyProtocolHandler: columnar results are not part of this version")
+
+
+@public("cassandra.protocol")
+def cython_protocol_handler(colparser: Any) -> type[ProtocolHandler]:
+    """A handler class for a row parser. Parsers are not used: every handler decodes natively."""
+    return type("CythonProtocolHandler", (ProtocolHandler,), {})

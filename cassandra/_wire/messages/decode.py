@@ -1,0 +1,101 @@
+"""A response frame to its message (L2). Every answer goes through here, except rows that a session decodes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cassandra._base.constants import Flag, Opcode
+from cassandra._base.errors import ProtocolError
+from cassandra._base.message import _MessageType
+from cassandra._core.codec import Reader, ResultPlan, TypeContext, decode_result
+from cassandra._core.transport import Frame
+from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
+from cassandra._wire.messages.base import malformed
+from cassandra._wire.messages.errors import read_error
+from cassandra._wire.messages.events import EventMessage
+from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
+
+Decompress = Callable[[Any], bytes]
+
+_PREFIX_FLAGS = Flag.TRACING | Flag.WARNING | Flag.CUSTOM_PAYLOAD
+_DECODERS: dict[int, Callable[[Reader, int], Any]] = {
+    Opcode.READY: ReadyMessage.recv_body,
+    Opcode.AUTHENTICATE: AuthenticateMessage.recv_body,
+    Opcode.SUPPORTED: SupportedMessage.recv_body,
+    Opcode.EVENT: EventMessage.recv_body,
+    Opcode.AUTH_CHALLENGE: AuthChallengeMessage.recv_body,
+    Opcode.AUTH_SUCCESS: AuthSuccessMessage.recv_body,
+}
+_NAMES = {value: name for name, value in vars(Opcode).items() if not name.startswith("_")}
+
+
+def decode_response(
+    frame: Frame,
+    context: TypeContext,
+    *,
+    decompress: Decompress | None = None,
+    plan: ResultPlan | None = None,
+    metadata_ids: bool = False,
+    lwt_mask: int = 0,
+    rate_limit_error: int | None = None,
+    result_class: type[ResultMessage] = ResultMessage,
+) -> Any:
+    """The message of *frame*. An ERROR is returned, not raised; a malformed body raises ProtocolError.
+
+    *decompress* is for compressed bodies of protocol 3 and 4; *plan* is how to decode rows that come without metadata.
+    """
+    opcode = frame.opcode
+    body, flags = _plain_body(frame, decompress)
+    try:
+        if opcode == Opcode.RESULT:
+            return decode_result(
+                result_class,
+                body,
+                flags,
+                frame.version,
+                context,
+                plan,
+                stream_id=frame.stream,
+                lwt_mask=lwt_mask,
+                metadata_ids=metadata_ids,
+            )
+        return _decode_other(opcode, Reader(body), flags, frame, rate_limit_error)
+    except ProtocolError:
+        raise
+    except (EOFError, ValueError, IndexError, OverflowError, UnicodeError) as error:
+        raise malformed(_NAMES.get(opcode, f"opcode 0x{opcode:02x}"), error) from error
+
+
+def _plain_body(frame: Frame, decompress: Decompress | None) -> tuple[Any, int]:
+    """The body and the flags that are left; protocol 5 compresses segments, its envelope flag is ignored."""
+    flags = frame.flags
+    if not flags & Flag.COMPRESSED or frame.version >= 5:
+        return frame, flags
+    if decompress is None:
+        raise ProtocolError("compressed message on a connection without compression")
+    return decompress(frame), flags & ~Flag.COMPRESSED
+
+
+def _decode_other(opcode: int, reader: Reader, flags: int, frame: Frame, rate_limit_error: int | None) -> _MessageType:
+    prefix = read_prefix(reader, flags)
+    message: Any
+    if opcode == Opcode.ERROR:
+        message = read_error(reader, frame.version, rate_limit_error)
+    elif (decode := _DECODERS.get(opcode)) is not None:
+        message = decode(reader, frame.version)
+    else:
+        raise ProtocolError(f"the server sent a message with opcode 0x{opcode:02x}, which is not a response")
+    message.stream_id = frame.stream
+    if prefix is not None:
+        message.trace_id, message.warnings, message.custom_payload = prefix
+    return message  # type: ignore[no-any-return]
+
+
+def read_prefix(reader: Reader, flags: int) -> tuple[Any, list[str] | None, dict[str, bytes | None] | None] | None:
+    """Tracing id, warnings and custom payload that precede the message proper, None when there are none."""
+    if not flags & _PREFIX_FLAGS:
+        return None
+    trace_id = reader.uuid() if flags & Flag.TRACING else None
+    warnings = reader.string_list() if flags & Flag.WARNING else None
+    return trace_id, warnings, reader.bytes_map() if flags & Flag.CUSTOM_PAYLOAD else None

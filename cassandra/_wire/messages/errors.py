@@ -1,0 +1,74 @@
+"""ERROR bodies to error messages (L2). Which fields a code has is declared by its class (L0, ``info_fields``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra._base.constants import ProtocolVersion, WriteType
+from cassandra._base.errors import (
+    ERROR_CLASSES,
+    ErrorMessage,
+    OperationType,
+    PreparedQueryNotFound,
+    RateLimitReachedException,
+)
+from cassandra._core.codec import Reader
+
+
+def read_error(reader: Reader, version: int, rate_limit_error: int | None = None) -> ErrorMessage:
+    """Decode an ERROR body. *rate_limit_error* is the code the server announced for its rate limit."""
+    code = reader.int()
+    message = reader.string()
+    cls: type[ErrorMessage] = ERROR_CLASSES.get(code, ErrorMessage)
+    if rate_limit_error is not None and code == rate_limit_error:
+        cls = RateLimitReachedException
+    elif cls is RateLimitReachedException:
+        cls = ErrorMessage  # the stand-in code means nothing unless it was negotiated
+    return cls(code, message, _read_info(cls, reader, version))
+
+
+def _read_info(cls: type[ErrorMessage], reader: Reader, version: int) -> Any:
+    if not cls.info_fields:
+        return None
+    info: dict[str, Any] = {}
+    for name, kind in cls.info_fields:
+        if kind == "contentions":
+            if info.get("write_type") == WriteType.CAS and version >= 5 and reader.remaining >= 2:
+                info[name] = reader.short()
+        elif kind == "failures":
+            _read_failures(reader, version, info)
+        else:
+            info[name] = _READERS[kind](reader)
+    return info[""] if cls is PreparedQueryNotFound else info
+
+
+def _read_failures(reader: Reader, version: int, info: dict[str, Any]) -> None:
+    """How many replicas failed; protocol 5 says which, and why (section 8, Read_failure)."""
+    count = reader.int()
+    if ProtocolVersion.uses_error_code_map(version):
+        reasons: dict[str, int] = {}
+        for _ in range(count):
+            address = reader.inet_addr()
+            reasons[address] = reader.short()
+        info["failures"] = len(reasons)
+        info["error_code_map"] = reasons
+    else:
+        info["failures"] = count
+
+
+def _write_type(reader: Reader) -> int | str:
+    name = reader.string()
+    return WriteType.name_to_value.get(name, name)
+
+
+_READERS: dict[str, Any] = {
+    "consistency": Reader.short,
+    "int": Reader.int,
+    "short": Reader.short,
+    "string": Reader.string,
+    "string_list": Reader.string_list,
+    "short_bytes": Reader.short_bytes,
+    "bool": lambda reader: reader.byte() != 0,
+    "write_type": _write_type,
+    "op_type": lambda reader: OperationType(reader.byte()),
+}

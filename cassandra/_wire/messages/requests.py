@@ -1,0 +1,286 @@
+"""Requests of a session: QUERY, PREPARE, EXECUTE, BATCH, REGISTER, OPTIONS, STARTUP (L2).
+
+Sessions encode their requests straight through the codec; these classes are the same for everybody else: handshake,
+control connection, protocol handlers and users.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from cassandra._base.constants import Opcode
+from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.public import public
+from cassandra._core.codec import (
+    Bound,
+    Writer,
+    encode_batch,
+    encode_execute,
+    encode_prepare,
+    encode_query,
+)
+from cassandra._wire.messages.base import HEADER_SIZE, RequestMessage, WritableFile
+
+Payload = Mapping[str, bytes | None] | None
+
+
+@public("cassandra.protocol")
+class StartupMessage(RequestMessage):
+    """The first message that sets the connection's options."""
+
+    opcode = Opcode.STARTUP
+    name = "STARTUP"
+    KNOWN_OPTION_KEYS: Final = {"CQL_VERSION", "COMPRESSION", "NO_COMPACT"}
+
+    def __init__(self, cqlversion: str, options: Mapping[str, str]) -> None:
+        self.cqlversion = cqlversion
+        self.options = options
+
+    def _body(self, version: int) -> bytes:
+        writer = Writer()
+        writer.string_map({**self.options, "CQL_VERSION": self.cqlversion})
+        return writer.getvalue()
+
+
+@public("cassandra.protocol")
+class OptionsMessage(RequestMessage):
+    """Asks what the server supports. Also the heartbeat."""
+
+    opcode = Opcode.OPTIONS
+    name = "OPTIONS"
+
+
+@public("cassandra.protocol")
+class RegisterMessage(RequestMessage):
+    """Subscribes the connection to events."""
+
+    opcode = Opcode.REGISTER
+    name = "REGISTER"
+
+    def __init__(self, event_list: Sequence[str]) -> None:
+        self.event_list = event_list
+
+    def _body(self, version: int) -> bytes:
+        writer = Writer()
+        writer.string_list(list(self.event_list))
+        return writer.getvalue()
+
+
+@public("cassandra.protocol")
+class PrepareMessage(RequestMessage):
+    opcode = Opcode.PREPARE
+    name = "PREPARE"
+
+    def __init__(self, query: str, keyspace: str | None = None) -> None:
+        self.query = query
+        self.keyspace = keyspace
+
+    def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
+        return encode_prepare(version, self.query, flags=flags, payload=payload, keyspace=self.keyspace)
+
+
+@public("cassandra.protocol")
+class _QueryMessage(RequestMessage):
+    """What QUERY and EXECUTE have in common."""
+
+    def __init__(
+        self,
+        query_params: Sequence[Any] | Mapping[str, Any] | Bound | None,
+        consistency_level: int,
+        serial_consistency_level: int | None = None,
+        fetch_size: int | None = None,
+        paging_state: bytes | None = None,
+        timestamp: int | None = None,
+        skip_meta: bool = False,
+        continuous_paging_options: Any = None,
+        keyspace: str | None = None,
+    ) -> None:
+        if continuous_paging_options is not None:
+            raise UnsupportedOperation("continuous paging is an extension of DataStax Enterprise")
+        self.query_params = query_params
+        self.consistency_level = consistency_level
+        self.serial_consistency_level = serial_consistency_level
+        self.fetch_size = fetch_size
+        self.paging_state = paging_state
+        self.timestamp = timestamp
+        self.skip_meta = skip_meta
+        self.continuous_paging_options = None
+        self.keyspace = keyspace
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "skip_metadata": self.skip_meta,
+            "page_size": self.fetch_size,
+            "paging_state": self.paging_state,
+            "serial_consistency": self.serial_consistency_level,
+            "timestamp": self.timestamp,
+            "keyspace": self.keyspace,
+        }
+
+
+@public("cassandra.protocol")
+class QueryMessage(_QueryMessage):
+    """A statement as text, with encoded values if any: a sequence, or a mapping by name."""
+
+    opcode = Opcode.QUERY
+    name = "QUERY"
+
+    def __init__(
+        self,
+        query: str,
+        consistency_level: int,
+        serial_consistency_level: int | None = None,
+        fetch_size: int | None = None,
+        paging_state: bytes | None = None,
+        timestamp: int | None = None,
+        continuous_paging_options: Any = None,
+        keyspace: str | None = None,
+        query_params: Sequence[Any] | Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            query_params,
+            consistency_level,
+            serial_consistency_level,
+            fetch_size,
+            paging_state,
+            timestamp,
+            False,
+            continuous_paging_options,
+            keyspace,
+        )
+        self.query = query
+
+    def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
+        values, names = self.query_params, None
+        if isinstance(values, Mapping):
+            names, values = list(values), list(values.values())
+        return encode_query(
+            version,
+            self.query,
+            self.consistency_level,
+            values=values,
+            names=names,
+            flags=flags,
+            payload=payload,
+            **self._options(),
+        )
+
+
+@public("cassandra.protocol")
+class ExecuteMessage(_QueryMessage):
+    """A prepared statement by id, with its values: encoded ones, or a ``Bound``."""
+
+    opcode = Opcode.EXECUTE
+    name = "EXECUTE"
+
+    def __init__(
+        self,
+        query_id: bytes,
+        query_params: Sequence[Any] | Bound | None,
+        consistency_level: int,
+        serial_consistency_level: int | None = None,
+        fetch_size: int | None = None,
+        paging_state: bytes | None = None,
+        timestamp: int | None = None,
+        skip_meta: bool = False,
+        continuous_paging_options: Any = None,
+        result_metadata_id: bytes | None = None,
+        tablet_version_block: int | None = None,
+    ) -> None:
+        super().__init__(
+            query_params,
+            consistency_level,
+            serial_consistency_level,
+            fetch_size,
+            paging_state,
+            timestamp,
+            skip_meta,
+            continuous_paging_options,
+        )
+        self.query_id = query_id
+        self.result_metadata_id = result_metadata_id
+        self.tablet_version_block = tablet_version_block
+
+    def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
+        with_id = version >= 5 or getattr(features, "use_metadata_id", False)
+        envelope = encode_execute(
+            version,
+            self.query_id,
+            self.consistency_level,
+            self.query_params,  # type: ignore[arg-type]
+            result_metadata_id=self.result_metadata_id if with_id else None,
+            flags=flags,
+            payload=payload,
+            **self._options(),
+        )
+        if getattr(features, "tablets_routing_v2", False):
+            envelope = extended(envelope, bytes([self.tablet_version_block or 0]))
+        return envelope
+
+
+@public("cassandra.protocol")
+class BatchMessage(RequestMessage):
+    """*queries*: (is prepared, text or id, encoded values) each."""
+
+    opcode = Opcode.BATCH
+    name = "BATCH"
+
+    def __init__(
+        self,
+        batch_type: Any,
+        queries: Sequence[tuple[bool, Any, Any]],
+        consistency_level: int,
+        serial_consistency_level: int | None = None,
+        timestamp: int | None = None,
+        keyspace: str | None = None,
+    ) -> None:
+        self.batch_type = batch_type
+        self.queries = queries
+        self.consistency_level = consistency_level
+        self.serial_consistency_level = serial_consistency_level
+        self.timestamp = timestamp
+        self.keyspace = keyspace
+
+    def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
+        return encode_batch(
+            version,
+            getattr(self.batch_type, "value", self.batch_type),
+            self.queries,
+            self.consistency_level,
+            flags=flags,
+            payload=payload,
+            serial_consistency=self.serial_consistency_level,
+            timestamp=self.timestamp,
+            keyspace=self.keyspace,
+        )
+
+
+@public("cassandra.protocol")
+class ReviseRequestMessage(RequestMessage):
+    """Flow control of DataStax Enterprise's continuous paging. Kept as a name; it cannot be sent."""
+
+    class RevisionType:
+        PAGING_CANCEL: Final = 1
+        PAGING_BACKPRESSURE: Final = 2
+
+    opcode = 0xFF
+    name = "REVISE_REQUEST"
+
+    def __init__(self, op_type: int, op_id: int, next_pages: int = 0) -> None:
+        self.op_type = op_type
+        self.op_id = op_id
+        self.next_pages = next_pages
+
+    def send_body(self, f: WritableFile, protocol_version: int, protocol_features: Any = None) -> None:
+        raise UnsupportedOperation("continuous paging is an extension of DataStax Enterprise")
+
+    def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
+        raise UnsupportedOperation("continuous paging is an extension of DataStax Enterprise")
+
+
+def extended(envelope: bytes, more: bytes) -> bytes:
+    """*envelope* with *more* after its body."""
+    length = len(envelope) - HEADER_SIZE + len(more)
+    return b"".join((envelope[:5], struct.pack(">I", length), envelope[HEADER_SIZE:], more))
