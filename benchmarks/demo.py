@@ -94,8 +94,7 @@ def work(host: str, port: int) -> list[Step]:
         done(f"Connected: server {version}, protocol v{cluster.protocol_version}", begun)
         begun = time.perf_counter()
         session.execute(
-            f"CREATE KEYSPACE {keyspace} "
-            "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+            f"CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
         )
         try:
             session.execute(

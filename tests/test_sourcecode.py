@@ -138,9 +138,7 @@ def test_stub_matches_the_extension(name: str) -> None:
     wrong += [
         f"{item} is there but not declared"
         for item, value in vars(module).items()
-        if not item.startswith("_")
-        and item not in declared
-        and getattr(value, "__module__", None) == module.__name__
+        if not item.startswith("_") and item not in declared and getattr(value, "__module__", None) == module.__name__
     ]
     for item, node in classes.items():
         there = set(dir(getattr(module, item, None)))

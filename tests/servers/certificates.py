@@ -25,9 +25,7 @@ class Certificates:
     client_cert: Path
 
     @classmethod
-    def generate(
-        cls, folder: Path, addresses: Sequence[str], names: Sequence[str] = ("localhost",)
-    ) -> Certificates:
+    def generate(cls, folder: Path, addresses: Sequence[str], names: Sequence[str] = ("localhost",)) -> Certificates:
         """Make everything in *folder*; the server certificate is valid for *addresses* and *names*."""
         folder.mkdir(parents=True, exist_ok=True)
         made = cls(folder / "ca.pem", folder / "server.pem", folder / "client.key", folder / "client.pem")
@@ -75,9 +73,7 @@ def _sign(
         .not_valid_after(now + timedelta(days=30))
         .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False
-        )
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
         .add_extension(
             x509.KeyUsage(
                 digital_signature=True,

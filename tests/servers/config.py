@@ -42,9 +42,7 @@ def tokens(index: int, nodes: int) -> list[int]:
     return [-(2**63) + (2**64 // slots) * (slot * nodes + index) + 1 for slot in range(TOKENS_PER_NODE)]
 
 
-def write(
-    home: Path, options: Options, index: int, address: str, seed: str, tls: Certificates | None
-) -> None:
+def write(home: Path, options: Options, index: int, address: str, seed: str, tls: Certificates | None) -> None:
     """Write the configuration of node *index* into *home*."""
     conf = home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
