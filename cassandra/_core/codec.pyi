@@ -21,11 +21,14 @@ class Codec:
     field_names: Final[tuple[str, ...]]  # UDT
     dimensions: Final[int]  # vector
     py_type: Any  # L2's class for it; None until L2 sets it
-    factory: Any  # UDT: namedtuple class (built natively) or callable(**fields); None gives a cached namedtuple
+    factory: Any  # UDT: namedtuple class (filled natively) or callable(**fields); None gives a cached namedtuple
+    empty_value: Any  # what zero bytes decode to where they are no value of the type (all but text, ascii, blob): None
     def cql(self) -> str:
         """CQL spelling, such as ``frozen<map<text, list<int>>>`` without frozen marks: ``map<text, list<int>>``."""
-    def decode(self, data: Buffer | None, protocol_version: int = 4) -> Any: ...
-    def encode(self, value: Any, protocol_version: int = 4) -> bytes: ...
+    def decode(self, data: Buffer | None, protocol_version: int = 4) -> Any:
+        """DriverException (its cause tells why) when the bytes are no value of this type."""
+    def encode(self, value: Any, protocol_version: int = 4) -> bytes:
+        """TypeError (wrong type, also None), OverflowError (out of range) or ValueError."""
 
 def scalar(kind: int) -> Codec:
     """Interned, one per wire id."""
@@ -56,6 +59,8 @@ class TypeContext:
     ) -> None: ...
     def clear(self) -> None:
         """Forget cached plans (a user type was registered or altered)."""
+    def __len__(self) -> int:
+        """Plans in the cache."""
 
 class ResultPlan:
     """How to decode the rows of one result shape: names, codecs, and a row plan per factory. Immutable, shared."""
@@ -123,7 +128,10 @@ def decode_result(
     metadata_ids: bool = False,
 ) -> Result:
     """Decode a RESULT envelope's (uncompressed) body. *plan* is used when the server skipped metadata. *metadata_ids*:
-    prepared answers carry a result metadata id (always true on v5, or Scylla's extension)."""
+    prepared answers carry a result metadata id (always true on v5, or Scylla's extension).
+
+    A malformed body raises ProtocolError; an answer whose columns do not fit *plan* (stale metadata) DriverException.
+    Cells are looked at when rows are decoded, and only then can fail. ``cls.__init__`` is not called."""
 
 class BindPlan:
     """How to turn the parameters of a prepared statement into wire bytes and a routing token."""
@@ -139,7 +147,8 @@ class BindPlan:
         self, values: Sequence[Any] | Mapping[str, Any] | None, protocol_version: int, *, want_token: bool = True
     ) -> Bound:
         """Positions or names. Missing values: UNSET on v4+, ValueError on v3 (positional) / KeyError (names). Too many:
-        ValueError. A value of a wrong type: TypeError naming parameter, CQL type and value type."""
+        ValueError; names that no parameter has are ignored. UNSET on v3 or in the partition key: ValueError. A value
+        that the type cannot hold: TypeError naming parameter, CQL type and value type, its cause chained."""
 
 class Bound:
     """Bound values: the wire bytes of ``<n><value_1>...<value_n>`` and what routing needs."""
@@ -172,7 +181,7 @@ def encode_execute(
     version: int,
     query_id: bytes,
     consistency: int,
-    bound: Bound | None,
+    bound: Bound | Sequence[Any] | None,
     *,
     result_metadata_id: bytes | None = None,
     flags: int = 0,
@@ -183,6 +192,7 @@ def encode_execute(
     serial_consistency: int | None = None,
     timestamp: int | None = None,
     keyspace: str | None = None,
+    tablet_version_block: int | None = None,  # tablets-routing-v2: one byte behind the parameters
 ) -> bytes: ...
 def encode_batch(
     version: int,
@@ -207,7 +217,8 @@ def encode_prepare(
 def encode_envelope(version: int, flags: int, opcode: int, body: bytes, stream: int = 0) -> bytes: ...
 
 class Reader:
-    """Checked reads of protocol primitives from a body, for the rare messages L2 decodes in Python."""
+    """Checked reads of protocol primitives from a body, for the rare messages L2 decodes in Python. What goes beyond
+    the end, or is no UTF-8, raises ``cassandra.connection.ProtocolError`` (of L0)."""
 
     def __init__(self, data: Buffer, offset: int = 0) -> None: ...
     offset: int
@@ -228,6 +239,8 @@ class Reader:
     def inet(self) -> tuple[str, int]: ...
     def inet_addr(self) -> str: ...
     def type(self, context: TypeContext) -> Codec: ...
+    def schema_change(self) -> dict[str, Any]:
+        """change_type, target_type, keyspace and table | type | function | aggregate, of events and results."""
 
 class Writer:
     """Appends protocol primitives; ``getvalue`` gives the bytes."""
@@ -244,4 +257,5 @@ class Writer:
     def string_list(self, value: Sequence[str]) -> None: ...
     def string_map(self, value: Mapping[str, str]) -> None: ...
     def bytes_map(self, value: Mapping[str, bytes | None]) -> None: ...
+    def inet(self, address: str, port: int) -> None: ...
     def getvalue(self) -> bytes: ...

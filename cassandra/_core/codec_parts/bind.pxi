@@ -1,0 +1,231 @@
+# Parameters of a prepared statement to wire bytes and routing token, in one pass over one buffer.
+
+cdef enum:
+    NULL_VALUE = 0xFFFFFFFF
+    UNSET_MARK = 0xFFFFFFFE
+    MAX_KEY_COMPONENT = 0xFFFF
+
+
+cdef struct Span:
+    size_t start
+    Py_ssize_t length  # negative when the value is null or unset
+
+
+@cython.final
+cdef class Bound:
+    """Bound values: the bytes of ``<n><value_1>...<value_n>`` and what routing needs."""
+
+    cdef readonly bytes data
+    cdef readonly int count
+    cdef tuple _pk_indexes
+    cdef int64_t _token
+    cdef bint _has_token
+
+    def __init__(self):
+        raise TypeError("made by BindPlan.bind()")
+
+    def __len__(self):
+        return self.count
+
+    @property
+    def token(self):
+        return self._token if self._has_token else None
+
+    @property
+    def values(self):
+        """Per value its bytes, None, or UNSET."""
+        cdef Cursor c
+        cdef int32_t n
+        cdef list values = []
+        begin(&c, self.data)
+        take_short(&c)
+        while c.p < c.end:
+            n = take_int(&c)
+            if n >= 0:
+                skip(&c, n)
+                values.append(PyBytes_FromStringAndSize(<const char*>c.p - n, n))
+            else:
+                values.append(None if n == -1 else UNSET)
+        return values
+
+    @property
+    def routing_key(self):
+        """The serialized partition key, or None if a component is null or the statement does not name them all."""
+        if self._pk_indexes is None:
+            return None
+        values = self.values
+        if any([not isinstance(values[index], bytes) for index in self._pk_indexes]):
+            return None
+        if len(self._pk_indexes) == 1:
+            return values[self._pk_indexes[0]]
+        parts = [values[index] for index in self._pk_indexes]
+        if any([len(part) > MAX_KEY_COMPONENT for part in parts]):
+            return None
+        return b"".join([len(part).to_bytes(2, "big") + part + b"\0" for part in parts])
+
+    def __repr__(self):
+        return f"<Bound {self.count} values, {len(self.data)} bytes>"
+
+
+cdef void begin(Cursor* c, bytes data) noexcept:
+    c.p = <const uint8_t*>PyBytes_AS_STRING(data)
+    c.end = c.p + PyBytes_GET_SIZE(data)
+
+
+@cython.final
+cdef class BindPlan:
+    """How to turn the parameters of a prepared statement into wire bytes and a routing token."""
+
+    cdef readonly tuple specs
+    cdef readonly tuple names
+    cdef readonly object pk_indexes
+    cdef const Node** _nodes
+    cdef Py_ssize_t _count
+    cdef Py_ssize_t _pk_count
+    cdef Py_ssize_t* _pk  # positions of the partition key's components, in the order of the key
+
+    def __cinit__(self, specs, pk_indexes=None):
+        cdef Py_ssize_t i
+        self.specs = tuple([tuple(spec) for spec in specs])
+        self.names = tuple([intern_name(spec[2]) for spec in self.specs])
+        self._count = len(self.specs)
+        codecs = checked_children([spec[3] for spec in self.specs])
+        self.pk_indexes = tuple(pk_indexes) if pk_indexes else None
+        self._pk_count = len(self.pk_indexes) if self.pk_indexes else 0
+        if any([not 0 <= index < self._count for index in self.pk_indexes or ()]):
+            raise ValueError(f"partition key positions {self.pk_indexes} in {self._count} parameters")
+        self._nodes = <const Node**>malloc((self._count + 1) * sizeof(Node*))
+        self._pk = <Py_ssize_t*>malloc((self._pk_count + 1) * sizeof(Py_ssize_t))
+        if self._nodes == NULL or self._pk == NULL:
+            raise MemoryError()
+        for i in range(self._count):
+            self._nodes[i] = &(<Codec>codecs[i]).node
+        for i in range(self._pk_count):
+            self._pk[i] = self.pk_indexes[i]
+
+    def __dealloc__(self):
+        free(self._nodes)
+        free(self._pk)
+
+    def __len__(self):
+        return self._count
+
+    def bind(self, values, int protocol_version, *, bint want_token=True):
+        """Encode *values* (positions, a mapping of names, or None) for an EXECUTE or BATCH."""
+        cdef ByteBuffer out
+        cdef Span[16] few
+        cdef Span* spans = few
+        cdef Bound bound
+        cdef list positions = self._positions(values, protocol_version)
+        if self._count > 16:
+            spans = <Span*>malloc(self._count * sizeof(Span))
+            if spans == NULL:
+                raise MemoryError()
+        try:
+            self._encode(positions, protocol_version, &out, spans)
+            bound = Bound.__new__(Bound)
+            bound.data = buffer_bytes(&out)
+            bound.count = <int>self._count
+            bound._pk_indexes = self.pk_indexes
+            if want_token and self._pk_count:
+                self._route(bound, spans)
+        finally:
+            if spans != few:
+                free(spans)
+        return bound
+
+    cdef list _positions(self, values, int protocol_version):
+        """Exactly one value per parameter."""
+        cdef list positions
+        if values is None:
+            positions = []
+        elif PyDict_Check(values) or not PyList_Check(values) and not PyTuple_Check(values) and is_mapping(values):
+            return self._named(values, protocol_version)
+        elif PyUnicode_Check(values) or PyBytes_Check(values):
+            raise TypeError(f"parameters must be a sequence or a mapping, not {type(values).__name__}")
+        else:
+            positions = list(values)
+        if len(positions) > self._count:
+            raise ValueError(f"Too many arguments provided to bind() (got {len(positions)}, expected {self._count})")
+        if len(positions) < self._count:
+            if protocol_version < 4:
+                raise ValueError(f"Too few arguments provided to bind() (got {len(positions)}, expected {self._count})")
+            positions.extend([_unset] * (self._count - len(positions)))
+        return positions
+
+    cdef list _named(self, values, int protocol_version):
+        cdef list positions = []
+        for name in self.names:
+            try:
+                positions.append(values[name])
+            except KeyError:
+                if protocol_version < 4:
+                    raise KeyError(f"Column name `{name}` not found in bound dict.") from None
+                positions.append(_unset)
+        return positions
+
+    cdef int _encode(self, list positions, int version, ByteBuffer* out, Span* spans) except -1:
+        cdef Py_ssize_t i = 0
+        cdef size_t at
+        out.put16(<uint16_t>self._count)
+        try:
+            for i in range(self._count):
+                value = positions[i]
+                at = out.size() + 4
+                spans[i].start = at
+                spans[i].length = -1
+                if value is _unset:
+                    self._unset(i, version)
+                    out.put32(UNSET_MARK)
+                else:
+                    encode_cell(self._nodes[i], value, out, version)
+                    if value is not None:
+                        spans[i].length = <Py_ssize_t>(out.size() - at)
+        except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, UnsetError):
+                raise
+            raise bind_error(self.specs[i], positions[i], error) from error
+        return 0
+
+    cdef int _unset(self, Py_ssize_t i, int version) except -1:
+        if version < 4:
+            raise UnsetError(f"Attempt to bind UNSET_VALUE while using unsuitable protocol version ({version} < 4)")
+        if self.pk_indexes is not None and i in self.pk_indexes:
+            raise UnsetError(f"Cannot bind UNSET_VALUE as a part of the routing key '{self.names[i]}'")
+        return 0
+
+    cdef int _route(self, Bound bound, Span* spans) except -1:
+        """Hash the partition key in place, or as the composite Cassandra makes of several components."""
+        cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(bound.data)
+        cdef ByteBuffer key
+        cdef Span span = spans[self._pk[0]]
+        cdef Py_ssize_t i
+        for i in range(self._pk_count):
+            span = spans[self._pk[i]]
+            if span.length < 0 or self._pk_count > 1 and span.length > MAX_KEY_COMPONENT:
+                return 0
+            if self._pk_count > 1:
+                key.put16(<uint16_t>span.length)
+                key.put(data + span.start, <size_t>span.length)
+                key.put8(0)
+        if key.failed():
+            raise MemoryError()
+        if self._pk_count == 1:
+            bound._token = murmur3_token(data + span.start, <size_t>span.length)
+        else:
+            bound._token = murmur3_token(key.data(), key.size())
+        bound._has_token = True
+        return 0
+
+
+class UnsetError(ValueError):
+    """UNSET where it has no meaning; not about the type of a value."""
+
+
+cdef object bind_error(tuple spec, value, error):
+    keyspace, table, name, codec = spec
+    shown = type(value).__name__
+    return TypeError(
+        f"Received an argument of invalid type for column \"{name}\" of {keyspace}.{table}. "
+        f"Expected: {codec.cql()}, Got: {shown}; ({error})"
+    )

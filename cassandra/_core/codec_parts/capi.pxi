@@ -1,0 +1,279 @@
+# What the parts below need from C: the Python C API with bare pointers, where Cython's object handling would cost
+# a reference count or a type check per value, and our Python-free C++ headers.
+
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer
+from cpython.buffer cimport PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.datetime cimport PyDate_Check, PyDateTime_Check, PyTime_Check, import_datetime
+from cpython.datetime cimport PyDateTime_DATE_GET_HOUR, PyDateTime_DATE_GET_MICROSECOND, PyDateTime_DATE_GET_MINUTE
+from cpython.datetime cimport PyDateTime_DATE_GET_SECOND, PyDateTime_GET_DAY, PyDateTime_GET_MONTH
+from cpython.datetime cimport PyDateTime_GET_YEAR, PyDateTime_TIME_GET_HOUR, PyDateTime_TIME_GET_MICROSECOND
+from cpython.datetime cimport PyDateTime_TIME_GET_MINUTE, PyDateTime_TIME_GET_SECOND
+from cpython.datetime cimport PyDateTime_DELTA_GET_DAYS, PyDateTime_DELTA_GET_MICROSECONDS
+from cpython.datetime cimport PyDateTime_DELTA_GET_SECONDS, PyDelta_Check
+from cpython.object cimport PyObject, PyTypeObject
+from libc.math cimport isinf
+from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
+from libcpp cimport bool as cbool
+
+cdef extern from "base/bytes.h" namespace "fastcql" nogil:
+    uint16_t load16(const uint8_t* p)
+    uint32_t load32(const uint8_t* p)
+    int32_t load_i32(const uint8_t* p)
+    int64_t load_i64(const uint8_t* p)
+    float load_float(const uint8_t* p)
+    double load_double(const uint8_t* p)
+    cdef cppclass ByteBuffer:
+        ByteBuffer()
+        size_t size()
+        uint8_t* data()
+        cbool failed()
+        void truncate(size_t size)
+        uint8_t* extend(size_t n)
+        void put8(uint8_t v)
+        void put16(uint16_t v)
+        void put32(uint32_t v)
+        void put64(uint64_t v)
+        void put_float(float v)
+        void put_double(double v)
+        void put(const void* data, size_t n)
+        void patch8(size_t at, uint8_t v)
+        void patch16(size_t at, uint16_t v)
+        void patch32(size_t at, uint32_t v)
+
+cdef extern from "base/vint.h" namespace "fastcql" nogil:
+    size_t read_unsigned_vint(const uint8_t* p, const uint8_t* end, uint64_t* value)
+    void put_unsigned_vint(ByteBuffer& out, uint64_t value)
+    int64_t zigzag_decode(uint64_t n)
+    uint64_t zigzag_encode(int64_t n)
+
+cdef extern from "base/murmur3.h" namespace "fastcql" nogil:
+    int64_t murmur3_token(const uint8_t* data, size_t length)
+
+cdef extern from "codec/civil.h" namespace "fastcql" nogil:
+    cdef cppclass CivilTime:
+        int year
+        int month
+        int day
+        int hour
+        int minute
+        int second
+        int microsecond
+    int64_t days_from_civil(int64_t year, int month, int day)
+    cbool split_timestamp(int64_t ms, CivilTime* out)
+
+cdef extern from "codec/text.h" namespace "fastcql" nogil:
+    size_t kInetText
+    cbool is_ascii(const uint8_t* p, size_t n)
+    Py_ssize_t put_utf8(ByteBuffer& out, const void* units, size_t n, int width)
+    size_t format_inet(const uint8_t* address, size_t n, char* text)
+    size_t parse_inet(const char* text, uint8_t* address)
+    size_t format_int(int64_t v, char* p)
+
+cdef extern from "codec/integers.h" namespace "fastcql" nogil:
+    int64_t load_varint(const uint8_t* p, size_t n)
+    void put_varint(ByteBuffer& out, int64_t v)
+
+cdef extern from "codec/arrays.h" namespace "fastcql" nogil:
+    ctypedef int Element "fastcql::Element"
+    Element element_of(const char* fmt, size_t itemsize, cbool* swapped)
+    cbool copy_to_float(Element source, const uint8_t* p, Py_ssize_t stride, size_t n, cbool swapped, uint8_t* out)
+    cbool copy_to_double(Element source, const uint8_t* p, Py_ssize_t stride, size_t n, cbool swapped, uint8_t* out)
+    cbool copy_to_int32(Element source, const uint8_t* p, Py_ssize_t stride, size_t n, cbool swapped, uint8_t* out)
+    cbool copy_to_int64(Element source, const uint8_t* p, Py_ssize_t stride, size_t n, cbool swapped, uint8_t* out)
+
+cdef extern from "Python.h":
+    PyObject* Py_None
+    PyObject* Py_True
+    PyObject* Py_False
+    PyTypeObject PyTuple_Type
+    void INCREF "Py_INCREF"(PyObject* o)
+    void DECREF "Py_DECREF"(PyObject* o)
+    void XDECREF "Py_XDECREF"(PyObject* o)
+    PyTypeObject* TYPE "Py_TYPE"(PyObject* o)
+    PyObject* PyLong_FromLong(long v)
+    PyObject* PyLong_FromLongLong(long long v)
+    PyObject* PyFloat_FromDouble(double v)
+    PyObject* PyBytes_New "PyBytes_FromStringAndSize"(const char* p, Py_ssize_t n)
+    PyObject* PyUnicode_New(Py_ssize_t n, uint32_t highest)
+    void* PyUnicode_DATA(PyObject* o)
+    PyObject* PyUnicode_DecodeUTF8(const char* p, Py_ssize_t n, const char* errors)
+    PyObject* PyUnicode_DecodeASCII(const char* p, Py_ssize_t n, const char* errors)
+    int TEXT_KIND "PyUnicode_KIND"(object o)
+    void* TEXT_DATA "PyUnicode_DATA"(object o)
+    Py_ssize_t TEXT_LENGTH "PyUnicode_GET_LENGTH"(object o)
+    bint TEXT_IS_ASCII "PyUnicode_IS_ASCII"(object o)
+    const char* PyUnicode_AsUTF8AndSize(object o, Py_ssize_t* n) except NULL
+    void SET_TUPLE "PyTuple_SET_ITEM"(PyObject* t, Py_ssize_t i, PyObject* v)
+    void SET_LIST "PyList_SET_ITEM"(PyObject* t, Py_ssize_t i, PyObject* v)
+    PyObject* NEW_TUPLE "PyTuple_New"(Py_ssize_t n)
+    list PyList_New(Py_ssize_t n)
+    tuple PyTuple_New(Py_ssize_t n)
+    void GC_UNTRACK "PyObject_GC_UnTrack"(void* o)
+    void GC_TRACK "PyObject_GC_Track"(void* o)
+    long long PyLong_AsLongLongAndOverflow(object v, int* overflow) except? -1
+    bint PyLong_Check(object o)
+    bint PyFloat_Check(object o)
+    bint PyFloat_CheckExact(object o)
+    double PyFloat_AS_DOUBLE(object o)
+    double PyFloat_AsDouble(object o) except? -1
+    bint PyIndex_Check(object o)
+    object PyNumber_Index(object o)
+    int PyObject_IsTrue(object o) except -1
+    bint PyUnicode_Check(object o)
+    bint PyTuple_Check(object o)
+    bint PyList_Check(object o)
+    bint PyDict_Check(object o)
+
+cdef extern from "datetime.h":
+    ctypedef struct PyDateTime_CAPI:
+        PyTypeObject* DateTimeType
+        PyObject* (*DateTime_FromDateAndTime)(int, int, int, int, int, int, int, PyObject*, PyTypeObject*)
+    PyDateTime_CAPI* PyDateTimeAPI
+    PyObject* DATETIME_TZ "PyDateTime_DATE_GET_TZINFO"(object o)
+
+cdef extern from *:
+    """
+    #include <new>
+    #include <structmember.h>
+
+    namespace fastcql {
+
+    /* Owns one reference for the length of a scope, whichever way the scope is left. */
+    class Ref {
+    public:
+        Ref() = default;
+        ~Ref() { Py_XDECREF(held_); }
+        Ref(const Ref&) = delete;
+        Ref& operator=(const Ref&) = delete;
+        PyObject* get() const { return held_; }
+        void reset(PyObject* object) { PyObject* old = held_; held_ = object; Py_XDECREF(old); }
+        PyObject* release() { PyObject* object = held_; held_ = nullptr; return object; }
+    private:
+        PyObject* held_ = nullptr;
+    };
+
+    inline PyObject** tuple_items(PyObject* tuple) { return reinterpret_cast<PyTupleObject*>(tuple)->ob_item; }
+
+    /* True when instances of cls are laid out exactly like tuple and may be filled in place. */
+    inline int is_plain_tuple_class(PyObject* cls) {
+        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
+        return PyType_Check(cls) && PyType_IsSubtype(type, &PyTuple_Type)
+            && type->tp_basicsize == PyTuple_Type.tp_basicsize && type->tp_itemsize == PyTuple_Type.tp_itemsize
+            && type->tp_dictoffset == 0 && type->tp_weaklistoffset == 0 && PyType_IS_GC(type);
+    }
+
+    /* An instance of a class accepted above, all items null, unknown to the garbage collector: nobody sees it
+       before it is complete, and rows of atomic values never have to be known. */
+    inline PyObject* new_row(PyTypeObject* type, Py_ssize_t n) {
+        PyTupleObject* row = PyObject_GC_NewVar(PyTupleObject, type, n);
+        if (!row) return nullptr;
+    #if PY_VERSION_HEX >= 0x030E0000
+        row->ob_hash = -1;
+    #endif
+        for (Py_ssize_t i = 0; i < n; ++i) row->ob_item[i] = nullptr;
+        return reinterpret_cast<PyObject*>(row);
+    }
+
+    /* Offset of a __slots__ member in instances of cls, or -1 when the class has no such plain slot. */
+    inline Py_ssize_t slot_offset(PyObject* cls, const char* name) {
+        PyObject* descriptor = PyObject_GetAttrString(cls, name);
+        if (!descriptor) {
+            PyErr_Clear();
+            return -1;
+        }
+        Py_ssize_t offset = -1;
+        if (Py_TYPE(descriptor) == &PyMemberDescr_Type) {
+            PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
+            if (member->type == T_OBJECT_EX) offset = member->offset;
+        }
+        Py_DECREF(descriptor);
+        return offset;
+    }
+
+    /* True when instances hold nothing but slots, so that new_instance may leave __new__ out. */
+    inline int is_slotted_class(PyObject* cls) {
+        if (!PyType_Check(cls)) return 0;
+        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
+    #ifdef Py_TPFLAGS_MANAGED_DICT
+        if (type->tp_flags & Py_TPFLAGS_MANAGED_DICT) return 0;
+    #endif
+        return type->tp_dictoffset == 0 && type->tp_itemsize == 0 && PyType_IS_GC(type)
+            && (type->tp_flags & Py_TPFLAGS_HEAPTYPE);
+    }
+
+    /* tracked: whether the collector must know it (it may be part of a cycle). */
+    inline PyObject* new_instance(PyTypeObject* type, int tracked) {
+        if (tracked) return type->tp_alloc(type, 0);
+        PyObject* self = PyObject_GC_New(PyObject, type);
+        if (self) memset(reinterpret_cast<char*>(self) + sizeof(PyObject), 0, type->tp_basicsize - sizeof(PyObject));
+        return self;
+    }
+
+    /* Steals value. */
+    inline void set_slot(PyObject* self, Py_ssize_t offset, PyObject* value) {
+        *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset) = value;
+    }
+    inline PyObject* get_slot(PyObject* self, Py_ssize_t offset) {
+        return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset);
+    }
+
+    inline PyObject* long_from_bytes(const uint8_t* p, size_t n, int is_signed) {
+    #if PY_VERSION_HEX >= 0x030D0000
+        return is_signed ? PyLong_FromNativeBytes(p, n, Py_ASNATIVEBYTES_BIG_ENDIAN)
+                         : PyLong_FromUnsignedNativeBytes(p, n, Py_ASNATIVEBYTES_BIG_ENDIAN);
+    #else
+        return _PyLong_FromByteArray(p, n, 0, is_signed);
+    #endif
+    }
+
+    /* 16 bytes of an unsigned int below 2**128; -1 with an exception otherwise. */
+    inline int long_to_16_bytes(PyObject* v, uint8_t* out) {
+        if (!PyLong_Check(v)) {
+            PyErr_SetString(PyExc_TypeError, "UUID.int is not an int");
+            return -1;
+        }
+    #if PY_VERSION_HEX >= 0x030D0000
+        Py_ssize_t need = PyLong_AsNativeBytes(
+            v, out, 16,
+            Py_ASNATIVEBYTES_BIG_ENDIAN | Py_ASNATIVEBYTES_UNSIGNED_BUFFER | Py_ASNATIVEBYTES_REJECT_NEGATIVE);
+        if (need < 0) return -1;
+        if (need > 16) {
+            PyErr_SetString(PyExc_OverflowError, "UUID.int is out of range");
+            return -1;
+        }
+        return 0;
+    #else
+        return _PyLong_AsByteArray(reinterpret_cast<PyLongObject*>(v), out, 16, 0, 0);
+    #endif
+    }
+
+    }  // namespace fastcql
+    """
+    cdef cppclass Ref "fastcql::Ref":
+        Ref()
+        PyObject* get()
+        void reset(PyObject* o)
+        PyObject* release()
+    PyObject** tuple_items "fastcql::tuple_items"(PyObject* t)
+    bint is_plain_tuple_class "fastcql::is_plain_tuple_class"(object cls)
+    bint is_slotted_class "fastcql::is_slotted_class"(object cls)
+    PyObject* new_row "fastcql::new_row"(PyTypeObject* cls, Py_ssize_t n) except NULL
+    PyObject* new_instance "fastcql::new_instance"(PyTypeObject* cls, int tracked) except NULL
+    Py_ssize_t slot_offset "fastcql::slot_offset"(object cls, const char* name)
+    void set_slot "fastcql::set_slot"(PyObject* self, Py_ssize_t offset, PyObject* value)
+    PyObject* get_slot "fastcql::get_slot"(PyObject* self, Py_ssize_t offset)
+    PyObject* long_from_bytes "fastcql::long_from_bytes"(const uint8_t* p, size_t n, int is_signed)
+    int long_to_16_bytes "fastcql::long_to_16_bytes"(object v, uint8_t* out) except -1
+
+
+cdef inline PyObject* owned(object o) noexcept:
+    """Hand a new reference to bare-pointer code."""
+    INCREF(<PyObject*>o)
+    return <PyObject*>o
+
+
+cdef inline PyObject* none() noexcept:
+    INCREF(Py_None)
+    return Py_None

@@ -1,0 +1,150 @@
+# Collections, tuples, user types and vectors. A count from the wire is believed only as far as the bytes that are
+# left can hold so many items.
+
+cdef PyObject* decode_cell(const Node* node, const uint8_t** cursor, const uint8_t* end, int version) except NULL:
+    """One [bytes] item at *cursor*, which moves behind it."""
+    cdef const uint8_t* p = cursor[0]
+    cdef int32_t n
+    if end - p < 4:
+        raise ValueError(f"{(<Codec>node.codec).cql()} item: its length is cut off")
+    n = load_i32(p)
+    p += 4
+    if n < 0:
+        cursor[0] = p
+        return none()
+    if n > end - p:
+        raise ValueError(f"{(<Codec>node.codec).cql()} item of {n} bytes where {end - p} are left")
+    cursor[0] = p + n
+    return decode_value(node, p, n, version)
+
+
+cdef Py_ssize_t read_count(const Node* node, const uint8_t** cursor, const uint8_t* end, int cells) except -1:
+    """Number of items of a collection, each of which takes *cells* length prefixes at least."""
+    cdef const uint8_t* p = cursor[0]
+    cdef int32_t count
+    if end - p < 4:
+        raise ValueError(f"{(<Codec>node.codec).name} of {end - p} bytes has no room for its count")
+    count = load_i32(p)
+    cursor[0] = p + 4
+    if count < 0 or <int64_t>count * cells * 4 > end - p - 4:
+        raise ValueError(f"{(<Codec>node.codec).name} claims {count} items in {end - p - 4} bytes")
+    return count
+
+
+cdef inline int check_end(const Node* node, const uint8_t* p, const uint8_t* end) except -1:
+    if p != end:
+        raise ValueError(f"{(<Codec>node.codec).name} has {end - p} bytes too many")
+    return 0
+
+
+cdef list decode_list(const Node* node, const uint8_t* p, Py_ssize_t n, int version):
+    cdef const uint8_t* end = p + n
+    cdef Py_ssize_t i, count = read_count(node, &p, end, 1)
+    cdef list items = PyList_New(count)
+    for i in range(count):
+        SET_LIST(<PyObject*>items, i, decode_cell(node.children[0], &p, end, version))
+    check_end(node, p, end)
+    return items
+
+
+cdef object decode_set(const Node* node, const uint8_t* p, Py_ssize_t n, int version):
+    cdef list items = decode_list(node, p, n, version)
+    if _set_from_list is None:
+        load_collections()
+    return _set_from_list(items)
+
+
+cdef object decode_map(const Node* node, const uint8_t* p, Py_ssize_t n, int version):
+    cdef const uint8_t* end = p + n
+    cdef Py_ssize_t i, count = read_count(node, &p, end, 2)
+    cdef list items = PyList_New(count)
+    cdef Ref pair
+    for i in range(count):
+        pair.reset(new_row(&PyTuple_Type, 2))
+        tuple_items(pair.get())[0] = decode_cell(node.children[0], &p, end, version)
+        tuple_items(pair.get())[1] = decode_cell(node.children[1], &p, end, version)
+        if not (node.children[0].atomic and node.children[1].atomic):
+            GC_TRACK(pair.get())
+        SET_LIST(<PyObject*>items, i, pair.release())
+    check_end(node, p, end)
+    return make_map(node, items, version)
+
+
+cdef object make_map(const Node* node, list items, int version):
+    cdef object result
+    if _map is None:
+        load_collections()
+    if _map.direct:
+        result = Ref_take(new_instance(_map.type, _map.tracked))
+        set_slot(<PyObject*>result, _map.offsets[0], owned(items))
+        set_slot(<PyObject*>result, _map.offsets[1], none())
+        set_slot(<PyObject*>result, _map.offsets[2], owned(<object>node.children[0].codec))
+        set_slot(<PyObject*>result, _map.offsets[3], checked(PyLong_FromLong(version)))
+        return result
+    result = _map.cls.__new__(_map.cls)
+    result._items = items
+    result._index = None
+    result.cass_key_type = <object>node.children[0].codec
+    result.protocol_version = version
+    return result
+
+
+cdef int fill_fields(const Node* node, const uint8_t* p, const uint8_t* end, PyObject** items, int version) except -1:
+    """Fields of a tuple or user type. Missing ones at the end are null; more than we know of (the type was altered
+    since its metadata came) are left out."""
+    cdef Py_ssize_t i
+    for i in range(node.arity):
+        items[i] = none() if p == end else decode_cell(node.children[i], &p, end, version)
+    return 0
+
+
+cdef PyObject* decode_tuple(const Node* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
+    return decode_fields_into(&PyTuple_Type, node, p, n, version)
+
+
+cdef PyObject* decode_fields_into(
+    PyTypeObject* cls, const Node* node, const uint8_t* p, Py_ssize_t n, int version
+) except NULL:
+    cdef Ref row
+    if node.arity == 0:
+        return owned((<object>cls).__new__(<object>cls, ()))
+    row.reset(new_row(cls, node.arity))
+    fill_fields(node, p, p + n, tuple_items(row.get()), version)
+    if not node.atomic:
+        GC_TRACK(row.get())
+    return row.release()
+
+
+cdef PyObject* decode_udt(const Node* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
+    cdef object make = <object>node.make
+    cdef Codec codec = <Codec>node.codec
+    cdef Ref row
+    if node.how == MAKE_ROW:
+        return decode_fields_into(<PyTypeObject*>make, node, p, n, version)
+    row.reset(decode_tuple(node, p, n, version))
+    return owned(make(**dict(zip(codec.field_names, <object>row.get()))))
+
+
+cdef list decode_vector(const Node* node, const uint8_t* p, Py_ssize_t n, int version):
+    cdef const Node* child = node.children[0]
+    cdef const uint8_t* end = p + n
+    cdef Py_ssize_t i, size = child.fixed, count = node.arity
+    cdef uint64_t length = 0
+    cdef list items
+    cdef size_t used
+    if n != node.fixed if size >= 0 else n < count:
+        raise ValueError(f"{(<Codec>node.codec).cql()} cannot have {n} bytes")
+    items = PyList_New(count)
+    for i in range(count):
+        if size < 0:
+            used = read_unsigned_vint(p, end, &length)
+            p += used
+            if used == 0 or length > <uint64_t>(end - p):
+                raise ValueError(f"vector element {i} goes past the end of the value")
+            n = <Py_ssize_t>length
+        else:
+            n = size
+        SET_LIST(<PyObject*>items, i, decode_value(child, p, n, version))
+        p += n
+    check_end(node, p, end)
+    return items

@@ -1,0 +1,116 @@
+# Python classes the native code builds values of, found once, at first use: importing the codec imports nothing.
+# Slots of those classes are written by offset; a class that cannot be built that way is simply called.
+
+cdef class SlottedClass:
+    """A class of L0 or the standard library and the offsets of the slots its values are made of."""
+
+    cdef object cls
+    cdef PyTypeObject* type
+    cdef bint direct  # instances can be made by filling slots
+    cdef bint tracked  # whether the collector has to know its instances
+    cdef Py_ssize_t[4] offsets
+
+    def __cinit__(self, cls, tuple slots, bint tracked=False):
+        self.cls = cls
+        self.type = <PyTypeObject*>cls
+        self.tracked = tracked
+        self.direct = is_slotted_class(cls)
+        for i, slot in enumerate(slots):
+            self.offsets[i] = slot_offset(cls, slot.encode())
+            if self.offsets[i] < 0:
+                self.direct = False
+
+
+cdef SlottedClass _uuid = None
+cdef object _safe_uuid_unknown = None
+cdef SlottedClass _date = None
+cdef SlottedClass _time = None
+cdef SlottedClass _duration = None
+cdef SlottedClass _map = None
+cdef object _set_from_list = None
+cdef object _decimal = None
+cdef object _exact = None  # a decimal context in which nothing is rounded
+cdef object _ordered_dict = None
+
+
+cdef int load_uuid() except -1:
+    global _uuid, _safe_uuid_unknown
+    import uuid
+
+    _safe_uuid_unknown = uuid.SafeUUID.unknown
+    _uuid = SlottedClass(uuid.UUID, ("int", "is_safe"))
+    return 0
+
+
+cdef int load_temporal() except -1:
+    global _date, _time, _duration
+    from cassandra._base import temporal
+
+    _time = SlottedClass(temporal.Time, ("nanosecond_time",))
+    _duration = SlottedClass(temporal.Duration, ("months", "days", "nanoseconds"))
+    _date = SlottedClass(temporal.Date, ("days_from_epoch",))
+    return 0
+
+
+cdef int load_collections() except -1:
+    global _map, _set_from_list
+    from cassandra._base import collections
+
+    _set_from_list = collections.SortedSet._from_list
+    slots = ("_items", "_index", "cass_key_type", "protocol_version")
+    _map = SlottedClass(collections.OrderedMapSerializedKey, slots, True)
+    return 0
+
+
+cdef int load_decimal() except -1:
+    global _decimal, _exact
+    import decimal
+
+    _exact = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+    _decimal = decimal.Decimal
+    return 0
+
+
+cdef object ordered_dict_class():
+    global _ordered_dict
+    if _ordered_dict is None:
+        from collections import OrderedDict
+
+        _ordered_dict = OrderedDict
+    return _ordered_dict
+
+
+cdef dict _default_classes = {}  # (type name, fields) -> namedtuple class; touched when types are compiled only
+
+
+cdef object make_namedtuple(str name, tuple fields):
+    """For whoever gave no class: invalid field names become positions, an invalid type name a general one."""
+    from collections import namedtuple
+    from keyword import iskeyword
+
+    cls = _default_classes.get((name, fields))
+    if cls is None:
+        title = name if name.isidentifier() and not iskeyword(name) else "UserType"
+        cls = namedtuple(title, fields, rename=True)
+        if len(_default_classes) >= 1024:
+            _default_classes.clear()
+        _default_classes[name, fields] = cls
+    return cls
+
+
+cdef object driver_error(str message):
+    from cassandra._base.errors import DriverException
+
+    return DriverException(message)
+
+
+cdef object protocol_error(str message):
+    from cassandra._base.errors import ProtocolError
+
+    return ProtocolError(message)
+
+
+cdef object unsupported(str message):
+    from cassandra._base.errors import UnsupportedOperation
+
+    return UnsupportedOperation(message)

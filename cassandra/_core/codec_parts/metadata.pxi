@@ -1,0 +1,201 @@
+# Types and column specifications of result metadata, and the TypeContext that resolves and remembers them.
+
+cdef enum:
+    GLOBAL_SPEC = 0x1
+    HAS_MORE_PAGES = 0x2
+    NO_METADATA = 0x4
+    METADATA_CHANGED = 0x8
+
+
+@cython.final
+cdef class TypeContext:
+    """Resolves what wire metadata cannot say alone, and keeps the plans of results seen before."""
+
+    cdef object _resolve_custom
+    cdef object _resolve_udt
+    cdef dict _plans  # column count, flag and bytes of the specifications -> ResultPlan
+    cdef dict _customs  # class name -> Codec
+    cdef Py_ssize_t _size
+    cdef uint64_t _tick
+
+    def __cinit__(self, resolve_custom=None, resolve_udt=None, Py_ssize_t plan_cache_size=256):
+        if plan_cache_size < 0:
+            raise ValueError("plan_cache_size cannot be negative")
+        self._resolve_custom = resolve_custom
+        self._resolve_udt = resolve_udt
+        self._plans = {}
+        self._customs = {}
+        self._size = plan_cache_size
+
+    def clear(self):
+        """Forget plans and custom types: a user type was registered or altered."""
+        self._plans = {}
+        self._customs = {}
+
+    def __len__(self):
+        """Plans in the cache."""
+        return len(self._plans)
+
+
+cdef Codec custom_type(TypeContext context, str name):
+    codec = context._customs.get(name)
+    if codec is None:
+        codec = custom_codec(name) if context._resolve_custom is None else context._resolve_custom(name)
+        if not isinstance(codec, Codec):
+            raise TypeError(f"resolve_custom returned {type(codec).__name__} instead of a Codec for {name!r}")
+        if len(context._customs) >= 1024:
+            context._customs.clear()
+        context._customs[name] = codec
+    return codec
+
+
+cdef Codec take_type(Cursor* c, TypeContext context, int depth):
+    """One [option]."""
+    cdef int kind = take_short(c)
+    if depth >= MAX_DEPTH:
+        raise protocol_error(f"a CQL type is nested more than {MAX_DEPTH} levels deep")
+    if kind == LIST:
+        return list_codec(take_type(c, context, depth + 1))
+    if kind == SET:
+        return set_codec(take_type(c, context, depth + 1))
+    if kind == MAP:
+        key = take_type(c, context, depth + 1)
+        return map_codec(key, take_type(c, context, depth + 1))
+    if kind == TUPLE:
+        return tuple_codec(take_types(c, context, depth + 1))
+    if kind == UDT:
+        return take_udt(c, context, depth + 1)
+    if kind == CUSTOM:
+        return custom_type(context, take_string(c))
+    codec = _scalars.get(kind)
+    if codec is None:
+        raise protocol_error(f"unknown CQL type 0x{kind:04x}")
+    return codec
+
+
+cdef list take_types(Cursor* c, TypeContext context, int depth):
+    cdef int i, n = take_short(c)
+    return [take_type(c, context, depth) for i in range(n)]
+
+
+cdef Codec take_udt(Cursor* c, TypeContext context, int depth):
+    cdef int i, n
+    cdef list names = [], types = []
+    keyspace = take_string(c)
+    name = take_string(c)
+    n = take_short(c)
+    for i in range(n):
+        names.append(take_string(c))
+        types.append(take_type(c, context, depth))
+    factory = None if context._resolve_udt is None else context._resolve_udt(keyspace, name)
+    return udt_codec(keyspace, name, names, types, factory)
+
+
+cdef int skip(Cursor* c, Py_ssize_t n) except -1:
+    need(c, n)
+    c.p += n
+    return 0
+
+
+cdef int skip_type(Cursor* c, int depth) except -1:
+    cdef int kind = take_short(c)
+    cdef int i, n
+    if depth >= MAX_DEPTH:
+        raise protocol_error(f"a CQL type is nested more than {MAX_DEPTH} levels deep")
+    if kind == LIST or kind == SET:
+        skip_type(c, depth + 1)
+    elif kind == MAP:
+        skip_type(c, depth + 1)
+        skip_type(c, depth + 1)
+    elif kind == TUPLE:
+        n = take_short(c)
+        for i in range(n):
+            skip_type(c, depth + 1)
+    elif kind == UDT:
+        skip(c, take_short(c))
+        skip(c, take_short(c))
+        n = take_short(c)
+        for i in range(n):
+            skip(c, take_short(c))
+            skip_type(c, depth + 1)
+    elif kind == CUSTOM:
+        skip(c, take_short(c))
+    return 0
+
+
+cdef int check_columns(Cursor* c, int32_t columns, int smallest) except -1:
+    """Refuse a column count that the rest of the message has no room for."""
+    if columns < 0 or <int64_t>columns * smallest > c.end - c.p:
+        raise protocol_error(f"metadata of {columns} columns in {c.end - c.p} bytes")
+    return 0
+
+
+cdef int skip_specs(Cursor* c, int flags, int32_t columns) except -1:
+    cdef int i
+    check_columns(c, columns, 4)
+    if flags & GLOBAL_SPEC:
+        skip(c, take_short(c))
+        skip(c, take_short(c))
+    for i in range(columns):
+        if not flags & GLOBAL_SPEC:
+            skip(c, take_short(c))
+            skip(c, take_short(c))
+        skip(c, take_short(c))
+        skip_type(c, 0)
+    return 0
+
+
+cdef list take_specs(Cursor* c, int flags, int32_t columns, TypeContext context):
+    """Column specifications: (keyspace, table, name, codec) each."""
+    cdef int i
+    cdef list specs = []
+    check_columns(c, columns, 4)
+    keyspace = table = None
+    if flags & GLOBAL_SPEC:
+        keyspace = take_string(c)
+        table = take_string(c)
+    for i in range(columns):
+        if not flags & GLOBAL_SPEC:
+            keyspace = take_string(c)
+            table = take_string(c)
+        name = take_string(c)
+        specs.append((keyspace, table, name, take_type(c, context, 0)))
+    return specs
+
+
+cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext context):
+    """The plan of the specifications at the cursor: a known one if the same bytes came before."""
+    cdef Cursor start = c[0]
+    cdef ResultPlan plan
+    skip_specs(c, flags, columns)
+    cdef Py_ssize_t n = c.p - start.p
+    cdef bytes key = PyBytes_FromStringAndSize(NULL, n + 5)
+    cdef char* text = PyBytes_AS_STRING(key)
+    memcpy(text, &columns, 4)
+    text[4] = <char>(flags & GLOBAL_SPEC)
+    memcpy(text + 5, start.p, <size_t>n)
+    known = context._plans.get(key)
+    context._tick += 1
+    if known is not None:
+        plan = <ResultPlan>known
+        plan._used = context._tick
+        return plan
+    plan = ResultPlan(take_specs(&start, flags, columns, context))
+    plan._used = context._tick
+    remember(context, key, plan)
+    return plan
+
+
+cdef int remember(TypeContext context, bytes key, ResultPlan plan) except -1:
+    cdef uint64_t oldest = 0
+    if context._size == 0:
+        return 0
+    if len(context._plans) >= context._size:
+        victim = None
+        for candidate, other in list(context._plans.items()):
+            if victim is None or (<ResultPlan>other)._used < oldest:
+                victim = candidate
+                oldest = (<ResultPlan>other)._used
+        context._plans.pop(victim, None)
+    context._plans[key] = plan
+    return 0

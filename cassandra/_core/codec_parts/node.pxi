@@ -1,0 +1,339 @@
+# Codec: a compiled CQL type. Its Node is what the decoders and encoders run on: plain C, children by pointer.
+
+cdef enum:
+    # Wire option ids double as operations.
+    CUSTOM = 0x00
+    ASCII = 0x01
+    BIGINT = 0x02
+    BLOB = 0x03
+    BOOLEAN = 0x04
+    COUNTER = 0x05
+    DECIMAL = 0x06
+    DOUBLE = 0x07
+    FLOAT = 0x08
+    INT = 0x09
+    TEXT = 0x0A
+    TIMESTAMP = 0x0B
+    UUID = 0x0C
+    VARCHAR = 0x0D
+    VARINT = 0x0E
+    TIMEUUID = 0x0F
+    INET = 0x10
+    DATE = 0x11
+    TIME = 0x12
+    SMALLINT = 0x13
+    TINYINT = 0x14
+    DURATION = 0x15
+    LIST = 0x20
+    MAP = 0x21
+    SET = 0x22
+    UDT = 0x30
+    TUPLE = 0x31
+    # Not on the wire.
+    VECTOR = 0x40
+    CALL = 0x41  # custom type with Python functions
+
+cdef enum:
+    MAX_DEPTH = 128  # nesting of types; a bound for the C stack against hostile metadata
+
+cdef enum Make:
+    MAKE_CALL  # factory(**fields)
+    MAKE_ROW  # fill an instance of a plain tuple class
+
+cdef struct Node:
+    int op
+    int atomic  # decoded values hold no reference that could be part of a cycle
+    int depth  # 1 for a scalar
+    Py_ssize_t fixed  # bytes of a vector element of this type, -1 when they vary
+    Py_ssize_t arity  # children; dimensions of a vector
+    Node** children
+    PyObject* codec  # the owner, borrowed
+    PyObject* empty  # what a value of zero bytes decodes to where zero bytes mean nothing, borrowed
+    PyObject* make  # UDT class or callable, borrowed
+    Make how
+
+_SCALARS = {
+    ASCII: ("ascii", -1),
+    BIGINT: ("bigint", 8),
+    BLOB: ("blob", -1),
+    BOOLEAN: ("boolean", 1),
+    COUNTER: ("counter", -1),
+    DECIMAL: ("decimal", -1),
+    DOUBLE: ("double", 8),
+    FLOAT: ("float", 4),
+    INT: ("int", 4),
+    TEXT: ("text", -1),
+    TIMESTAMP: ("timestamp", 8),
+    UUID: ("uuid", 16),
+    VARCHAR: ("text", -1),
+    VARINT: ("varint", -1),
+    TIMEUUID: ("timeuuid", 16),
+    INET: ("inet", -1),
+    # Of one size each, yet vectors prefix their elements with a length, as Cassandra's own classes do.
+    DATE: ("date", -1),
+    TIME: ("time", -1),
+    SMALLINT: ("smallint", -1),
+    TINYINT: ("tinyint", -1),
+    DURATION: ("duration", -1),
+}
+
+
+@cython.final
+cdef class Codec:
+    """A compiled CQL type. Made by :func:`scalar` and its companions, never directly."""
+
+    cdef Node node
+    cdef Node** _children_store
+    cdef readonly int kind
+    cdef readonly str name
+    cdef readonly tuple children
+    cdef readonly object keyspace
+    cdef readonly object type_name
+    cdef readonly tuple field_names
+    cdef readonly int dimensions
+    cdef public object py_type
+    cdef object _factory
+    cdef object _make
+    cdef object _empty
+    cdef object _decode
+    cdef object _encode
+
+    def __cinit__(self):
+        self.children = ()
+        self.field_names = ()
+        self._empty = None
+        self.node.codec = <PyObject*>self
+        self.node.empty = Py_None
+        self.node.fixed = -1
+        self.node.depth = 1
+        self.node.atomic = 1
+
+    def __init__(self):
+        raise TypeError("codecs are made by scalar(), list_codec() and so on")
+
+    def __dealloc__(self):
+        free(self._children_store)
+
+    @property
+    def factory(self):
+        return self._factory
+
+    @factory.setter
+    def factory(self, value):
+        if self.node.op != UDT:
+            raise AttributeError(f"{self.name} has no factory")
+        set_factory(self, value)
+
+    @property
+    def empty_value(self):
+        """What a value of zero bytes decodes to, for types where zero bytes are no value of their own. None."""
+        return self._empty
+
+    @empty_value.setter
+    def empty_value(self, value):
+        old = self._empty  # stays alive until the node points elsewhere
+        self._empty = value
+        self.node.empty = <PyObject*>value
+        del old
+
+    def cql(self):
+        """CQL spelling without ``frozen``: ``map<text, list<int>>``."""
+        if self.node.op in (LIST, SET, MAP, TUPLE):
+            return f"{self.name}<{', '.join([child.cql() for child in self.children])}>"
+        if self.node.op == VECTOR:
+            return f"vector<{self.children[0].cql()}, {self.dimensions}>"
+        if self.node.op == UDT:
+            return self.type_name
+        return f"'{self.name}'" if self.kind == CUSTOM else self.name
+
+    def __repr__(self):
+        return f"<Codec {self.cql()}>"
+
+    def decode(self, data, int protocol_version=4):
+        """The value of these bytes; None for None. DriverException when they are no value of this type."""
+        cdef Py_buffer view
+        if data is None:
+            return None
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            return <object>Ref_take(decode_value(&self.node, <const uint8_t*>view.buf, view.len, protocol_version))
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise driver_error(f"Failed to decode a value of type {self.cql()}: {error}") from error
+        finally:
+            PyBuffer_Release(&view)
+
+    def encode(self, value, int protocol_version=4):
+        """The bytes of *value*. TypeError or OverflowError or ValueError when this type cannot hold it."""
+        cdef ByteBuffer out
+        if value is None:
+            raise TypeError(f"None is null, not a value of type {self.cql()}")
+        encode_value(&self.node, value, &out, protocol_version)
+        return buffer_bytes(&out)
+
+
+cdef inline object Ref_take(PyObject* o):
+    """Adopt a new reference."""
+    cdef object result = <object>o
+    DECREF(o)
+    return result
+
+
+cdef bytes buffer_bytes(ByteBuffer* out):
+    if out.failed():
+        raise MemoryError()
+    return PyBytes_FromStringAndSize(<const char*>out.data(), <Py_ssize_t>out.size())
+
+
+cdef Codec new_codec(int kind, int op, str name):
+    cdef Codec codec = Codec.__new__(Codec)
+    codec.kind = kind
+    codec.name = name
+    codec.node.op = op
+    return codec
+
+
+cdef int adopt(Codec codec, tuple children) except -1:
+    """Give a codec its children and check the depth they make."""
+    cdef Codec child
+    cdef Py_ssize_t i, n = len(children)
+    codec._children_store = <Node**>malloc((n + 1) * sizeof(Node*))
+    if codec._children_store == NULL:
+        raise MemoryError()
+    codec.node.children = codec._children_store
+    codec.node.arity = n
+    codec.children = children
+    for i in range(n):
+        child = children[i]
+        codec.node.children[i] = &child.node
+        codec.node.depth = max(codec.node.depth, child.node.depth + 1)
+        codec.node.atomic &= child.node.atomic
+    if codec.node.depth > MAX_DEPTH:
+        raise ValueError(f"a CQL type is nested more than {MAX_DEPTH} levels deep")
+    return 0
+
+
+cdef tuple checked_children(elements):
+    cdef tuple children = tuple(elements)
+    for child in children:
+        if not isinstance(child, Codec):
+            raise TypeError(f"a Codec is needed, not {type(child).__name__}")
+    return children
+
+
+cdef Codec new_scalar(int kind):
+    name, fixed = _SCALARS[kind]
+    cdef Codec codec = new_codec(kind, kind, name)
+    codec.node.fixed = fixed
+    return codec
+
+
+cdef dict _scalars = {kind: new_scalar(kind) for kind in _SCALARS}
+
+
+def scalar(int kind):
+    """The codec of a type without parameters; one object per wire id."""
+    codec = _scalars.get(kind)
+    if codec is None:
+        raise ValueError(f"0x{kind:04x} is no CQL type without parameters")
+    return codec
+
+
+def list_codec(element):
+    cdef Codec codec = new_codec(LIST, LIST, "list")
+    adopt(codec, checked_children((element,)))
+    codec.node.atomic = 0
+    return codec
+
+
+def set_codec(element):
+    cdef Codec codec = new_codec(SET, SET, "set")
+    adopt(codec, checked_children((element,)))
+    codec.node.atomic = 0
+    return codec
+
+
+def map_codec(key, value):
+    cdef Codec codec = new_codec(MAP, MAP, "map")
+    adopt(codec, checked_children((key, value)))
+    codec.node.atomic = 0
+    return codec
+
+
+def tuple_codec(elements):
+    cdef Codec codec = new_codec(TUPLE, TUPLE, "tuple")
+    adopt(codec, checked_children(elements))
+    return codec
+
+
+def vector_codec(element, int dimensions):
+    cdef Codec codec = new_codec(CUSTOM, VECTOR, "vector")
+    if dimensions <= 0:
+        raise ValueError(f"a vector has at least one dimension, not {dimensions}")
+    adopt(codec, checked_children((element,)))
+    codec.dimensions = dimensions
+    codec.node.arity = dimensions
+    codec.node.atomic = 0
+    if codec.node.children[0].fixed >= 0:
+        if dimensions > INT32_MAX // codec.node.children[0].fixed:
+            raise ValueError(f"a vector of {dimensions} dimensions is too large")
+        codec.node.fixed = dimensions * codec.node.children[0].fixed
+    return codec
+
+
+def udt_codec(str keyspace not None, str name not None, field_names, elements, factory=None):
+    cdef Codec codec = new_codec(UDT, UDT, "udt")
+    codec.keyspace = keyspace
+    codec.type_name = name
+    codec.field_names = tuple(field_names)
+    adopt(codec, checked_children(elements))
+    if len(codec.field_names) != len(codec.children):
+        raise ValueError(f"{len(codec.field_names)} field names for {len(codec.children)} types in {name}")
+    set_factory(codec, factory)
+    return codec
+
+
+def custom_codec(str class_name not None, decode=None, encode=None):
+    """A type of the server without a kernel here: bytes, or what the two functions make of them."""
+    cdef Codec codec = new_codec(CUSTOM, BLOB if decode is None and encode is None else CALL, class_name)
+    codec._decode = decode
+    codec._encode = encode
+    codec.node.atomic = decode is None
+    return codec
+
+
+cdef int set_factory(Codec codec, factory) except -1:
+    """Choose how values of a user type are made. A namedtuple whose fields are those of the type is filled in place."""
+    make = make_namedtuple(codec.type_name, codec.field_names) if factory is None else factory
+    if not callable(make):
+        raise TypeError(f"the factory of {codec.type_name} is not callable")
+    old = codec._make
+    codec._factory = factory
+    codec._make = make
+    codec.node.make = <PyObject*>make
+    codec.node.how = MAKE_ROW if is_fields_tuple(make, codec.field_names) else MAKE_CALL
+    codec.node.atomic = codec.node.how == MAKE_ROW
+    for child in codec.children:
+        codec.node.atomic &= (<Codec>child).node.atomic
+    del old
+    return 0
+
+
+cdef bint is_fields_tuple(make, tuple names) except -1:
+    """A class straight from namedtuple(), not a subclass with ideas of its own, that has *names* in their order.
+
+    Names that cannot be attributes may be spelled differently.
+    """
+    if not is_plain_tuple_class(make) or make.__bases__ != (tuple,):
+        return False
+    fields = make.__dict__.get("_fields")
+    if not isinstance(fields, tuple) or len(fields) != len(names):
+        return False
+    from keyword import iskeyword
+
+    for field, name in zip(fields, names):
+        valid = name.isidentifier() and not name.startswith("_") and not iskeyword(name)
+        if field != name and valid and names.count(name) == 1:
+            return False
+    return True

@@ -1,0 +1,96 @@
+# ResultPlan: how to decode the rows of one result shape. RowPlan: the same for one way of making rows.
+
+@cython.final
+cdef class ResultPlan:
+    """Names and codecs of a result's columns. Immutable but for *extra*, which belongs to the layers above."""
+
+    cdef readonly tuple specs
+    cdef readonly tuple names
+    cdef readonly tuple codecs
+    cdef public object extra
+    cdef const Node** _nodes
+    cdef Py_ssize_t _count
+    cdef int _atomic
+    cdef RowPlan _tuples
+    cdef uint64_t _used  # tick of its last use in a TypeContext
+
+    def __cinit__(self, specs):
+        cdef Py_ssize_t i
+        cdef Codec codec
+        self.specs = tuple([tuple(spec) for spec in specs])
+        self._count = len(self.specs)
+        self.names = tuple([intern_name(spec[2]) for spec in self.specs])
+        self.codecs = checked_children([spec[3] for spec in self.specs])
+        self._nodes = <const Node**>malloc((self._count + 1) * sizeof(Node*))
+        if self._nodes == NULL:
+            raise MemoryError()
+        self._atomic = 1
+        for i in range(self._count):
+            codec = self.codecs[i]
+            self._nodes[i] = &codec.node
+            self._atomic &= codec.node.atomic
+
+    def __dealloc__(self):
+        free(self._nodes)
+
+    def __len__(self):
+        return self._count
+
+    @property
+    def keyspace(self):
+        return self.specs[0][0] if self.specs else None
+
+    @property
+    def table(self):
+        return self.specs[0][1] if self.specs else None
+
+    def __repr__(self):
+        columns = ", ".join([f"{spec[2]} {(<Codec>spec[3]).cql()}" for spec in self.specs])
+        return f"<ResultPlan {columns}>"
+
+
+cdef str intern_name(name):
+    from sys import intern
+
+    return intern(name)
+
+
+cdef enum RowKind:
+    ROW_TUPLE
+    ROW_NAMED
+    ROW_DICT
+    ROW_ORDERED
+
+
+_ROW_KINDS = {"tuple": ROW_TUPLE, "named": ROW_NAMED, "dict": ROW_DICT, "ordered": ROW_ORDERED}
+
+
+@cython.final
+cdef class RowPlan:
+    """A ResultPlan for one way of making rows."""
+
+    cdef readonly ResultPlan plan
+    cdef readonly str kind
+    cdef readonly object row_class
+    cdef RowKind _kind
+
+    def __cinit__(self, ResultPlan plan not None, str kind not None, row_class=None):
+        self.plan = plan
+        self.kind = kind
+        self.row_class = row_class
+        if kind not in _ROW_KINDS:
+            raise ValueError(f"rows are made as {', '.join(_ROW_KINDS)}, not {kind!r}")
+        self._kind = _ROW_KINDS[kind]
+        if (row_class is not None) != (self._kind == ROW_NAMED):
+            raise ValueError("a row class is needed for named rows, and only for those")
+        if self._kind == ROW_NAMED and not is_plain_tuple_class(row_class):
+            raise TypeError(f"{row_class!r} is not a namedtuple class without instance attributes")
+        if self._kind == ROW_ORDERED:
+            ordered_dict_class()
+
+
+cdef RowPlan tuple_plan(ResultPlan plan):
+    """The plan's own plan for tuples, made once."""
+    if plan._tuples is None:
+        plan._tuples = RowPlan(plan, "tuple")
+    return plan._tuples

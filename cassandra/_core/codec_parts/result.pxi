@@ -1,0 +1,321 @@
+# RESULT messages: the slotted Result and decode_result().
+
+cdef enum:
+    FLAG_TRACING = 0x02
+    FLAG_PAYLOAD = 0x04
+    FLAG_WARNING = 0x08
+    RESULT_VOID = 1
+    RESULT_ROWS = 2
+    RESULT_KEYSPACE = 3
+    RESULT_PREPARED = 4
+    RESULT_SCHEMA = 5
+
+
+@cython.final
+cdef class _Rare:
+    """Fields that most results do not have, so that a result without them stays small."""
+
+    cdef object new_keyspace
+    cdef object query_id
+    cdef object bind_plan
+    cdef object pk_indexes
+    cdef object result_metadata_id
+    cdef object schema_change_event
+    cdef object continuous_paging_seq
+    cdef object continuous_paging_last
+    cdef object trace_id
+    cdef object custom_payload
+    cdef object warnings
+    cdef object column_names
+    cdef object column_metadata
+    cdef object bind_metadata
+
+
+cdef _Rare _no_rare = _Rare.__new__(_Rare)  # read, never written
+
+
+cdef class Result:
+    """Native fields of a RESULT message. Every one of them reads as None, False or 0 unless the message has it."""
+
+    cdef public RowsPage page
+    cdef public ResultPlan plan
+    cdef public object paging_state
+    cdef object _rows
+    cdef _Rare _rare
+    cdef public int stream_id
+    cdef uint8_t _kind
+    cdef public bint is_lwt
+    cdef public bint metadata_changed
+
+    def __cinit__(self, *args, **kwargs):
+        self._rare = _no_rare
+
+    def __init__(self, kind=None):
+        self.kind = kind
+
+    cdef _Rare _own(self):
+        if self._rare is _no_rare:
+            self._rare = _Rare.__new__(_Rare)
+        return self._rare
+
+    @property
+    def kind(self):
+        return self._kind or None
+
+    @kind.setter
+    def kind(self, value):
+        self._kind = 0 if value is None else value
+
+    @property
+    def parsed_rows(self):
+        """Rows as tuples, decoded when first read."""
+        if self._rows is None and self.page is not None:
+            self._rows = self.page._decode(tuple_plan(self.page.plan), 0, self.page._count)
+        return self._rows
+
+    @parsed_rows.setter
+    def parsed_rows(self, value):
+        self._rows = value
+
+    @property
+    def column_names(self):
+        if self._rare.column_names is None and self.plan is not None and self._kind == RESULT_ROWS:
+            return list(self.plan.names)
+        return self._rare.column_names
+
+    @column_names.setter
+    def column_names(self, value):
+        self._own().column_names = value
+
+    @property
+    def column_metadata(self):
+        """(keyspace, table, name, codec) of each column."""
+        if self._rare.column_metadata is None and self.plan is not None:
+            return list(self.plan.specs)
+        return self._rare.column_metadata
+
+    @column_metadata.setter
+    def column_metadata(self, value):
+        self._own().column_metadata = value
+
+    @property
+    def bind_metadata(self):
+        """(keyspace, table, name, codec) of each parameter."""
+        if self._rare.bind_metadata is None and self._rare.bind_plan is not None:
+            return list((<BindPlan>self._rare.bind_plan).specs)
+        return self._rare.bind_metadata
+
+    @bind_metadata.setter
+    def bind_metadata(self, value):
+        self._own().bind_metadata = value
+
+    @property
+    def new_keyspace(self):
+        return self._rare.new_keyspace
+
+    @new_keyspace.setter
+    def new_keyspace(self, value):
+        self._own().new_keyspace = value
+
+    @property
+    def query_id(self):
+        return self._rare.query_id
+
+    @query_id.setter
+    def query_id(self, value):
+        self._own().query_id = value
+
+    @property
+    def bind_plan(self):
+        return self._rare.bind_plan
+
+    @bind_plan.setter
+    def bind_plan(self, value):
+        self._own().bind_plan = value
+
+    @property
+    def pk_indexes(self):
+        return self._rare.pk_indexes
+
+    @pk_indexes.setter
+    def pk_indexes(self, value):
+        self._own().pk_indexes = value
+
+    @property
+    def result_metadata_id(self):
+        return self._rare.result_metadata_id
+
+    @result_metadata_id.setter
+    def result_metadata_id(self, value):
+        self._own().result_metadata_id = value
+
+    @property
+    def schema_change_event(self):
+        return self._rare.schema_change_event
+
+    @schema_change_event.setter
+    def schema_change_event(self, value):
+        self._own().schema_change_event = value
+
+    @property
+    def continuous_paging_seq(self):
+        return self._rare.continuous_paging_seq
+
+    @continuous_paging_seq.setter
+    def continuous_paging_seq(self, value):
+        self._own().continuous_paging_seq = value
+
+    @property
+    def continuous_paging_last(self):
+        return self._rare.continuous_paging_last
+
+    @continuous_paging_last.setter
+    def continuous_paging_last(self, value):
+        self._own().continuous_paging_last = value
+
+    @property
+    def trace_id(self):
+        return self._rare.trace_id
+
+    @trace_id.setter
+    def trace_id(self, value):
+        self._own().trace_id = value
+
+    @property
+    def custom_payload(self):
+        return self._rare.custom_payload
+
+    @custom_payload.setter
+    def custom_payload(self, value):
+        self._own().custom_payload = value
+
+    @property
+    def warnings(self):
+        return self._rare.warnings
+
+    @warnings.setter
+    def warnings(self, value):
+        self._own().warnings = value
+
+
+def decode_result(
+    cls,
+    body,
+    int flags,
+    int protocol_version,
+    TypeContext context not None,
+    ResultPlan plan=None,
+    int stream_id=0,
+    uint32_t lwt_mask=0,
+    bint metadata_ids=False,
+):
+    """Decode the body of a RESULT envelope into an instance of *cls*. ProtocolError when it is malformed."""
+    cdef Py_buffer view
+    cdef Cursor c
+    cdef Result result = new_result(cls)
+    result.stream_id = stream_id
+    PyObject_GetBuffer(body, &view, PyBUF_SIMPLE)
+    try:
+        c.p = <const uint8_t*>view.buf
+        c.end = c.p + view.len
+        if flags & (FLAG_TRACING | FLAG_PAYLOAD | FLAG_WARNING):
+            take_prefix(result, &c, flags)
+        take_result(result, &c, body, protocol_version, context, plan, lwt_mask, metadata_ids)
+    finally:
+        PyBuffer_Release(&view)
+    return result
+
+
+cdef Result new_result(cls):
+    if not issubclass(cls, Result):
+        raise TypeError(f"{cls!r} is no subclass of Result")
+    return cls.__new__(cls)
+
+
+cdef int take_prefix(Result result, Cursor* c, int flags) except -1:
+    cdef _Rare rare = result._own()
+    if flags & FLAG_TRACING:
+        rare.trace_id = take_uuid(c)
+    if flags & FLAG_WARNING:
+        rare.warnings = take_string_list(c)
+    if flags & FLAG_PAYLOAD:
+        rare.custom_payload = take_bytes_map(c)
+    return 0
+
+
+cdef int take_result(
+    Result result, Cursor* c, body, int version, TypeContext context, ResultPlan plan, uint32_t lwt_mask, bint ids
+) except -1:
+    cdef int32_t kind = take_int(c)
+    if kind == RESULT_ROWS:
+        take_rows(result, c, body, version, context, plan)
+    elif kind == RESULT_KEYSPACE:
+        result._own().new_keyspace = take_string(c)
+    elif kind == RESULT_PREPARED:
+        take_prepared(result, c, version, context, lwt_mask, ids or version >= 5)
+    elif kind == RESULT_SCHEMA:
+        result._own().schema_change_event = take_schema_change(c)
+    elif kind != RESULT_VOID:
+        raise protocol_error(f"unknown RESULT kind {kind}")
+    result._kind = <uint8_t>kind
+    return 0
+
+
+cdef int take_rows(Result result, Cursor* c, body, int version, TypeContext context, ResultPlan plan) except -1:
+    plan = take_result_metadata(result, c, context, plan)
+    result.plan = plan
+    result.page = new_page(plan, c, body, version)
+    return 0
+
+
+cdef ResultPlan take_result_metadata(Result result, Cursor* c, TypeContext context, ResultPlan known):
+    """<metadata> of section 4.2.5.2: the plan of its own columns, or the known one when the server left them out."""
+    cdef int flags = take_int(c)
+    cdef int32_t columns = take_int(c)
+    if flags & HAS_MORE_PAGES:
+        result.paging_state = take_bytes(c)
+    if flags & METADATA_CHANGED:
+        result._own().result_metadata_id = take_short_bytes(c)
+        result.metadata_changed = True
+    if not flags & NO_METADATA:
+        return take_plan(c, flags, columns, context)
+    if known is None:
+        if columns:
+            raise protocol_error(f"answer of {columns} columns without metadata to a request that has none")
+        return _no_columns
+    if columns != known._count:
+        raise driver_error(
+            f"The answer has {columns} columns where the metadata of the prepared statement has {known._count}: "
+            "the table was altered since it was prepared"
+        )
+    return known
+
+
+cdef ResultPlan _no_columns = ResultPlan(())
+
+
+cdef int take_prepared(
+    Result result, Cursor* c, int version, TypeContext context, uint32_t lwt_mask, bint ids
+) except -1:
+    cdef _Rare rare = result._own()
+    cdef int32_t flags, columns, count
+    cdef Py_ssize_t i
+    cdef list indexes = []
+    rare.query_id = take_short_bytes(c)
+    if ids:
+        rare.result_metadata_id = take_short_bytes(c)
+    flags = take_int(c)
+    columns = take_int(c)
+    check_columns(c, columns, 4)
+    if version >= 4:
+        count = take_int(c)
+        check_columns(c, count, 2)
+        indexes = [take_short(c) for i in range(count)]
+    specs = take_specs(c, flags, columns, context)
+    if any([index >= columns for index in indexes]):
+        raise protocol_error(f"partition key positions {indexes} in a statement of {columns} parameters")
+    rare.bind_plan = BindPlan(specs, indexes)
+    rare.pk_indexes = tuple(indexes) if version >= 4 else None
+    result.is_lwt = (<uint32_t>flags & lwt_mask) != 0
+    result.plan = take_result_metadata(result, c, context, None)
+    return 0

@@ -1,0 +1,164 @@
+// Big-endian loads and stores, and the buffer every encoder appends to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace fastcql {
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+inline uint16_t big16(uint16_t v) { return v; }
+inline uint32_t big32(uint32_t v) { return v; }
+inline uint64_t big64(uint64_t v) { return v; }
+#else
+inline uint16_t big16(uint16_t v) { return __builtin_bswap16(v); }
+inline uint32_t big32(uint32_t v) { return __builtin_bswap32(v); }
+inline uint64_t big64(uint64_t v) { return __builtin_bswap64(v); }
+#endif
+
+inline uint16_t load16(const uint8_t* p) {
+    uint16_t v;
+    std::memcpy(&v, p, sizeof v);
+    return big16(v);
+}
+inline uint32_t load32(const uint8_t* p) {
+    uint32_t v;
+    std::memcpy(&v, p, sizeof v);
+    return big32(v);
+}
+inline uint64_t load64(const uint8_t* p) {
+    uint64_t v;
+    std::memcpy(&v, p, sizeof v);
+    return big64(v);
+}
+inline int32_t load_i32(const uint8_t* p) { return static_cast<int32_t>(load32(p)); }
+inline int64_t load_i64(const uint8_t* p) { return static_cast<int64_t>(load64(p)); }
+inline float load_float(const uint8_t* p) {
+    const uint32_t bits = load32(p);
+    float v;
+    std::memcpy(&v, &bits, sizeof v);
+    return v;
+}
+inline double load_double(const uint8_t* p) {
+    const uint64_t bits = load64(p);
+    double v;
+    std::memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+inline void store16(uint8_t* p, uint16_t v) {
+    v = big16(v);
+    std::memcpy(p, &v, sizeof v);
+}
+inline void store32(uint8_t* p, uint32_t v) {
+    v = big32(v);
+    std::memcpy(p, &v, sizeof v);
+}
+inline void store64(uint8_t* p, uint64_t v) {
+    v = big64(v);
+    std::memcpy(p, &v, sizeof v);
+}
+inline void store_float(uint8_t* p, float v) {
+    uint32_t bits;
+    std::memcpy(&bits, &v, sizeof bits);
+    store32(p, bits);
+}
+inline void store_double(uint8_t* p, double v) {
+    uint64_t bits;
+    std::memcpy(&bits, &v, sizeof bits);
+    store64(p, bits);
+}
+
+// Append-only bytes: small contents stay on the stack of whoever owns the buffer, larger ones double on the heap.
+// A failed allocation is sticky: later appends do nothing and failed() says so once, at the end, instead of at
+// every call.
+class ByteBuffer {
+public:
+    ByteBuffer() = default;
+    ~ByteBuffer() {
+        if (data_ != inline_) std::free(data_);
+    }
+    ByteBuffer(const ByteBuffer&) = delete;
+    ByteBuffer& operator=(const ByteBuffer&) = delete;
+
+    size_t size() const { return size_; }
+    uint8_t* data() { return data_; }
+    bool failed() const { return failed_; }
+    void truncate(size_t size) {
+        if (size < size_) size_ = size;
+    }
+
+    // Room for n more bytes, counted as written; null when memory ran out.
+    uint8_t* extend(size_t n) {
+        if (n > capacity_ - size_ && !grow(n)) return nullptr;
+        uint8_t* at = data_ + size_;
+        size_ += n;
+        return at;
+    }
+    void put8(uint8_t v) {
+        if (uint8_t* p = extend(1)) *p = v;
+    }
+    void put16(uint16_t v) {
+        if (uint8_t* p = extend(2)) store16(p, v);
+    }
+    void put32(uint32_t v) {
+        if (uint8_t* p = extend(4)) store32(p, v);
+    }
+    void put64(uint64_t v) {
+        if (uint8_t* p = extend(8)) store64(p, v);
+    }
+    void put_float(float v) {
+        if (uint8_t* p = extend(4)) store_float(p, v);
+    }
+    void put_double(double v) {
+        if (uint8_t* p = extend(8)) store_double(p, v);
+    }
+    void put(const void* bytes, size_t n) {
+        if (n == 0) return;
+        if (uint8_t* p = extend(n)) std::memcpy(p, bytes, n);
+    }
+    void patch16(size_t at, uint16_t v) {
+        if (!failed_) store16(data_ + at, v);
+    }
+    void patch32(size_t at, uint32_t v) {
+        if (!failed_) store32(data_ + at, v);
+    }
+    void patch8(size_t at, uint8_t v) {
+        if (!failed_) data_[at] = v;
+    }
+
+private:
+    bool grow(size_t n) {
+        if (failed_ || n > SIZE_MAX / 2 - size_) return fail();
+        size_t capacity = capacity_ * 2;
+        while (capacity - size_ < n) capacity *= 2;
+        void* moved;
+        if (data_ == inline_) {
+            moved = std::malloc(capacity);
+            if (moved) std::memcpy(moved, inline_, size_);
+        } else {
+            moved = std::realloc(data_, capacity);
+        }
+        if (!moved) return fail();
+        data_ = static_cast<uint8_t*>(moved);
+        capacity_ = capacity;
+        return true;
+    }
+    bool fail() {
+        failed_ = true;
+        size_ = 0;
+        capacity_ = 0;  // keeps extend() on its slow path, which refuses from now on
+        return false;
+    }
+
+    static constexpr size_t kInline = 480;
+    uint8_t* data_ = inline_;
+    size_t size_ = 0;
+    size_t capacity_ = kInline;
+    bool failed_ = false;
+    uint8_t inline_[kInline];
+};
+
+}  // namespace fastcql

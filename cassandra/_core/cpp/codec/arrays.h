@@ -1,0 +1,126 @@
+// Arrays of machine numbers to the elements of a CQL vector, without making a Python object per element.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "base/bytes.h"
+
+namespace fastcql {
+
+enum class Element { kInt8, kInt16, kInt32, kInt64, kUint8, kUint16, kUint32, kUint64, kFloat, kDouble, kOther };
+
+// struct-module format character, with its optional byte-order mark, to what it stores. "swapped" tells that the
+// bytes are not in this machine's order.
+inline Element element_of(const char* format, size_t itemsize, bool* swapped) {
+    *swapped = false;
+    if (!format) return itemsize == 1 ? Element::kUint8 : Element::kOther;
+    if (*format == '>' || *format == '!') {
+        *swapped = big16(1) != 1;
+        ++format;
+    } else if (*format == '<') {
+        *swapped = big16(1) == 1;
+        ++format;
+    } else if (*format == '@' || *format == '=') {
+        ++format;
+    }
+    if (format[0] == '\0' || format[1] != '\0') return Element::kOther;
+    switch (format[0]) {
+        case 'f': return itemsize == 4 ? Element::kFloat : Element::kOther;
+        case 'd': return itemsize == 8 ? Element::kDouble : Element::kOther;
+        case 'b': case 'h': case 'i': case 'l': case 'q': case 'n':
+            return itemsize == 1   ? Element::kInt8
+                   : itemsize == 2 ? Element::kInt16
+                   : itemsize == 4 ? Element::kInt32
+                   : itemsize == 8 ? Element::kInt64
+                                   : Element::kOther;
+        case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N':
+            return itemsize == 1   ? Element::kUint8
+                   : itemsize == 2 ? Element::kUint16
+                   : itemsize == 4 ? Element::kUint32
+                   : itemsize == 8 ? Element::kUint64
+                                   : Element::kOther;
+        default: return Element::kOther;
+    }
+}
+
+template <typename T>
+inline T load_element(const uint8_t* p, bool swapped) {
+    T v;
+    if (!swapped) {
+        std::memcpy(&v, p, sizeof v);
+        return v;
+    }
+    uint8_t bytes[sizeof(T)];
+    for (size_t i = 0; i < sizeof(T); ++i) bytes[i] = p[sizeof(T) - 1 - i];
+    std::memcpy(&v, bytes, sizeof v);
+    return v;
+}
+
+// How a machine number becomes one element on the wire; false when the type cannot hold it.
+inline bool store_element(uint8_t* out, double v, float*) {
+    const float narrow = static_cast<float>(v);
+    if (std::isinf(narrow) && !std::isinf(v)) return false;
+    store_float(out, narrow);
+    return true;
+}
+inline bool store_element(uint8_t* out, double v, double*) {
+    store_double(out, v);
+    return true;
+}
+template <typename Int>
+inline bool store_element(uint8_t* out, Int v, int32_t*) {
+    if (v < static_cast<Int>(std::numeric_limits<int32_t>::min()) || v > std::numeric_limits<int32_t>::max()) return false;
+    store32(out, static_cast<uint32_t>(v));
+    return true;
+}
+template <typename Int>
+inline bool store_element(uint8_t* out, Int v, int64_t*) {
+    store64(out, static_cast<uint64_t>(v));
+    return true;
+}
+
+template <typename Source, typename Wide, typename Wire>
+inline bool copy_elements(const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+    for (size_t i = 0; i < n; ++i, p += stride, out += sizeof(Wire))
+        if (!store_element(out, static_cast<Wide>(load_element<Source>(p, swapped)), static_cast<Wire*>(nullptr)))
+            return false;
+    return true;
+}
+
+template <typename Wide, typename Wire>
+inline bool copy_integers(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+    switch (from) {
+        case Element::kInt8: return copy_elements<int8_t, Wide, Wire>(p, stride, n, swapped, out);
+        case Element::kInt16: return copy_elements<int16_t, Wide, Wire>(p, stride, n, swapped, out);
+        case Element::kInt32: return copy_elements<int32_t, Wide, Wire>(p, stride, n, swapped, out);
+        case Element::kInt64: return copy_elements<int64_t, Wide, Wire>(p, stride, n, swapped, out);
+        case Element::kUint8: return copy_elements<uint8_t, Wide, Wire>(p, stride, n, swapped, out);
+        case Element::kUint16: return copy_elements<uint16_t, Wide, Wire>(p, stride, n, swapped, out);
+        case Element::kUint32: return copy_elements<uint32_t, Wide, Wire>(p, stride, n, swapped, out);
+        default: return false;  // 64-bit unsigned goes element by element, with its range check
+    }
+}
+
+template <typename Wire>
+inline bool copy_floats(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+    if (from == Element::kFloat) return copy_elements<float, double, Wire>(p, stride, n, swapped, out);
+    if (from == Element::kDouble) return copy_elements<double, double, Wire>(p, stride, n, swapped, out);
+    return copy_integers<double, Wire>(from, p, stride, n, swapped, out);
+}
+
+// The four element types with machine representation on the wire; out has room for n of them.
+inline bool copy_to_float(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+    return copy_floats<float>(from, p, stride, n, swapped, out);
+}
+inline bool copy_to_double(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+    return copy_floats<double>(from, p, stride, n, swapped, out);
+}
+inline bool copy_to_int32(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+    return copy_integers<int64_t, int32_t>(from, p, stride, n, swapped, out);
+}
+inline bool copy_to_int64(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+    return copy_integers<int64_t, int64_t>(from, p, stride, n, swapped, out);
+}
+
+}  // namespace fastcql
