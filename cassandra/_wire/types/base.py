@@ -1,0 +1,260 @@
+"""What every CQL type class has: names, parameters, and the native codec that moves its values (L2).
+
+There is no second codec here. ``serialize`` and ``deserialize`` of a built-in class run its :class:`Codec`; an
+application's own subclass that overrides them is wrapped into a codec, so that it works in rows, parameters and
+inside collections.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from inspect import getattr_static
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+from cassandra._base.public import public
+from cassandra._core.codec import Codec, custom_codec
+
+apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."
+cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"
+cql_empty_type = "empty"
+
+UNKNOWN = "UNKNOWN"  # num_subtypes of classes that take any number
+
+
+@public("cassandra.cqltypes")
+class EmptyValue:
+    """A value of zero bytes of a type that has none; see ``support_empty_values``."""
+
+    def __str__(self) -> str:
+        return "EMPTY"
+
+    __repr__ = __str__
+
+
+EMPTY = EmptyValue()
+
+casstypes: dict[str, type["_CassandraType"]] = {}  # by the server's class name
+cqltypes: dict[str, type["_CassandraType"]] = {}  # by CQL name
+_applied: WeakValueDictionary[Any, type["_CassandraType"]] = WeakValueDictionary()
+_on_register: list[Callable[[], None]] = []  # caches of look-ups, emptied when a class is added
+
+
+@public("cassandra.cqltypes")
+class CassandraTypeType(type):
+    """Metaclass: registers classes by name, so that an application's class is found for the server's custom type."""
+
+    def __new__(metacls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> "CassandraTypeType":
+        dct.setdefault("cassname", name)
+        cls: Any = super().__new__(metacls, name, bases, dct)
+        cls.__module__ = "cassandra.cqltypes" if cls.__module__.startswith("cassandra._wire") else cls.__module__
+        if not name.startswith("_") and name.isidentifier() and not dct.get("subtypes"):
+            casstypes[name] = cls
+            cqltypes.setdefault(cls.typename, cls)
+            for forget in _on_register:
+                forget()
+        return cls  # type: ignore[no-any-return]
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "support_empty_values":
+            for known in (known for known in casstypes.values() if issubclass(known, cls)):
+                known._apply_empty()
+
+
+class _CassandraType(metaclass=CassandraTypeType):
+    """Base of all CQL types. Classes, not instances, stand for types."""
+
+    subtypes: ClassVar[tuple[Any, ...]] = ()
+    fieldnames: ClassVar[tuple[str | None, ...] | None] = None
+    num_subtypes: ClassVar[int | str] = 0
+    cassname: ClassVar[str]
+    typename: ClassVar[str] = ""
+
+    empty_binary_ok: ClassVar[bool] = False
+    """Zero bytes are a value of this type."""
+    support_empty_values: ClassVar[bool] = False
+    """Read zero bytes of a type that has no such value as :data:`EMPTY`, not as None."""
+
+    def __init__(self, val: Any) -> None:
+        self.val = val
+
+    def __repr__(self) -> str:
+        return f"<{self.cql_parameterized_type()}( {self.val!r} )>"
+
+    @classmethod
+    def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
+        """The value of these bytes. None for None and for zero bytes where they are no value."""
+        if byts is None:
+            return None
+        if len(byts) == 0 and not cls.empty_binary_ok:
+            return EMPTY if cls.support_empty_values else None
+        return cls.deserialize(byts, protocol_version)
+
+    @classmethod
+    def to_binary(cls, val: Any, protocol_version: int) -> bytes:
+        """The bytes of *val*, none for None."""
+        return b"" if val is None or val is EMPTY else cls.serialize(val, protocol_version)
+
+    @classmethod
+    def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
+        """The value of bytes that are one. Override together with :meth:`serialize` for a type of your own."""
+        return cls._native().decode(byts, protocol_version)
+
+    @classmethod
+    def serialize(cls, val: Any, protocol_version: int) -> bytes:
+        """The bytes of a value. TypeError when it is of a wrong type."""
+        return cls._native().encode(val, protocol_version)
+
+    @classmethod
+    def codec(cls) -> Codec:
+        """The native codec of this type, with an application's overrides in it. Made once per class."""
+        codec = cls.__dict__.get("_codec")
+        if codec is None:
+            codec = cls._wrapped() if cls._is_overridden() else cls._native()
+            cls._codec = codec
+        return codec
+
+    @classmethod
+    def _native(cls) -> Codec:
+        """The native codec of the built-in behaviour, made once per class."""
+        codec = cls.__dict__.get("_native_codec")
+        if codec is None:
+            codec = cls._make_native()
+            cls._native_codec = codec
+            cls._apply_empty()
+        return codec
+
+    @classmethod
+    def _make_native(cls) -> Codec:
+        codec = custom_codec(cls.cass_parameterized_type(full=True))
+        codec.py_type = cls
+        return codec
+
+    @classmethod
+    def _wrapped(cls) -> Codec:
+        codec = custom_codec(cls.cass_parameterized_type(full=True), cls.deserialize, cls.serialize)
+        codec.py_type = cls
+        return codec
+
+    @classmethod
+    def _is_overridden(cls) -> bool:
+        """Whether a subclass brought Python functions of its own."""
+        return any(
+            getattr_static(cls, name) is not getattr_static(_CassandraType, name)
+            for name in ("deserialize", "serialize")
+        )
+
+    @classmethod
+    def _apply_empty(cls) -> None:
+        codec = cls.__dict__.get("_native_codec")
+        if codec is not None:
+            codec.empty_value = EMPTY if cls.support_empty_values and not cls.empty_binary_ok else None
+
+    @classmethod
+    def serial_size(cls) -> int | None:
+        """Size of every value of a type of fixed size, as an element of a vector."""
+        return None
+
+    @classmethod
+    def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
+        """The server's spelling with these parameters, such as ``ListType(Int32Type)``; *full* adds packages."""
+        name = cls.cassname
+        if full and "." not in name:
+            name = apache_cassandra_type_prefix + name
+        if not subtypes:
+            return name
+        return f"{name}({', '.join(spell(sub, full) for sub in subtypes)})"
+
+    @classmethod
+    def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[str | None] | None = None) -> Any:
+        """The class of this type with these parameters; the same class for the same parameters."""
+        if cls.num_subtypes not in (UNKNOWN, len(subtypes)):
+            raise ValueError(f"{cls.typename} types require {cls.num_subtypes} subtypes ({len(subtypes)} given)")
+        attributes = {
+            "subtypes": tuple(subtypes),
+            "fieldnames": None if names is None else tuple(names),
+            "cassname": cls.cassname,
+        }
+        return make_applied(cls, cls.cass_parameterized_type_with(subtypes), attributes)
+
+    @classmethod
+    def cql_parameterized_type(cls) -> str:
+        """The CQL spelling, such as ``list<int>``."""
+        if not cls.subtypes:
+            return cls.typename
+        return f"{cls.typename}<{', '.join(sub.cql_parameterized_type() for sub in cls.subtypes)}>"
+
+    @classmethod
+    def cass_parameterized_type(cls, full: bool = False) -> str:
+        """The server's spelling of this type."""
+        return cls.cass_parameterized_type_with(cls.subtypes, full=full)
+
+
+CassandraType = _CassandraType
+
+
+class _UnrecognizedType(_CassandraType):
+    """A class of the server that nobody here knows: bytes in and out."""
+
+    num_subtypes = UNKNOWN
+    empty_binary_ok = True
+
+
+class _ParameterizedType(_CassandraType):
+    """A type that needs parameters before it can move values."""
+
+    num_subtypes: ClassVar[int | str] = UNKNOWN
+
+    @classmethod
+    def deserialize_safe(cls, byts: bytes, protocol_version: int) -> Any:
+        return cls.deserialize(byts, protocol_version)
+
+    @classmethod
+    def serialize_safe(cls, val: Any, protocol_version: int) -> bytes:
+        return cls.serialize(val, protocol_version)
+
+    @classmethod
+    def _make_native(cls) -> Codec:
+        if not cls.subtypes:
+            raise NotImplementedError(f"{cls.cassname} needs parameters before it can move values")
+        return cls._build([sub.codec() for sub in cls.subtypes])
+
+    @classmethod
+    def _build(cls, children: list[Codec]) -> Codec:
+        raise NotImplementedError
+
+
+class _SimpleParameterizedType(_ParameterizedType):
+    """A collection of one element type."""
+
+    num_subtypes = 1
+    adapter: ClassVar[Any]
+
+
+def make_applied(cls: Any, name: str, attributes: dict[str, Any]) -> Any:
+    """A subclass of *cls* with *attributes*; the same one while somebody holds it."""
+    key = (cls, *attributes.items())
+    applied = _applied.get(key)
+    if applied is None:
+        applied = CassandraTypeType(name, (cls,), attributes)  # type: ignore[assignment]
+        _applied[key] = applied  # type: ignore[assignment]
+    return applied
+
+
+def spell(parameter: Any, full: bool = False) -> str:
+    """A parameter as the server writes it: a type or a number."""
+    return str(parameter) if isinstance(parameter, int) else str(parameter.cass_parameterized_type(full=full))
+
+
+@public("cassandra.cqltypes")
+@lru_cache(maxsize=256)
+def mkUnrecognizedType(casstypename: str) -> Any:
+    """A class for a server class that is not known here."""
+    return CassandraTypeType(casstypename, (_UnrecognizedType,), {"typename": f"'{casstypename}'"})
+
+
+@public("cassandra.cqltypes")
+def lookup_casstype_simple(casstype: str) -> Any:
+    """The class for a server class name without parameters, known or not."""
+    short = casstype.removeprefix(apache_cassandra_type_prefix)
+    return casstypes.get(short) or mkUnrecognizedType(casstype)

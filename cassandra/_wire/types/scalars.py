@@ -1,0 +1,190 @@
+"""Types without parameters (L2). Each is a name, a wire id and what scylla-driver's class of that name offers."""
+
+import calendar
+import time
+from typing import Any, ClassVar
+
+from cassandra._base.constants import TypeId
+from cassandra._base.temporal import unix_time_from_uuid1
+from cassandra._core.codec import Codec, scalar
+from cassandra._wire.types.base import _CassandraType
+
+cql_timestamp_formats = (
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%d",
+)
+
+scalar_classes: dict[int, type["_ScalarType"]] = {}  # by wire id
+
+
+class _ScalarType(_CassandraType):
+    """A built-in type; ``type_id`` is its option id on the wire."""
+
+    type_id: ClassVar[int]
+    fixed_size: ClassVar[int | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "type_id" in cls.__dict__:
+            scalar_classes[cls.type_id] = cls
+
+    @classmethod
+    def serial_size(cls) -> int | None:
+        return cls.fixed_size
+
+    @classmethod
+    def _make_native(cls) -> Codec:
+        codec = scalar(cls.type_id)
+        if codec.py_type is None:
+            codec.py_type = scalar_classes[cls.type_id]
+        return codec
+
+
+class AsciiType(_ScalarType):
+    typename = "ascii"
+    type_id = TypeId.ASCII
+    empty_binary_ok = True
+
+
+class LongType(_ScalarType):
+    typename = "bigint"
+    type_id = TypeId.BIGINT
+    fixed_size = 8
+
+
+class BytesType(_ScalarType):
+    typename = "blob"
+    type_id = TypeId.BLOB
+    empty_binary_ok = True
+
+
+class BooleanType(_ScalarType):
+    typename = "boolean"
+    type_id = TypeId.BOOLEAN
+    fixed_size = 1
+
+
+class CounterColumnType(LongType):
+    typename = "counter"
+    type_id = TypeId.COUNTER
+
+
+class DecimalType(_ScalarType):
+    typename = "decimal"
+    type_id = TypeId.DECIMAL
+
+
+class DoubleType(_ScalarType):
+    typename = "double"
+    type_id = TypeId.DOUBLE
+    fixed_size = 8
+
+
+class FloatType(_ScalarType):
+    typename = "float"
+    type_id = TypeId.FLOAT
+    fixed_size = 4
+
+
+class Int32Type(_ScalarType):
+    typename = "int"
+    type_id = TypeId.INT
+    fixed_size = 4
+
+
+class UTF8Type(_ScalarType):
+    typename = "text"
+    type_id = TypeId.TEXT
+    empty_binary_ok = True
+
+
+class VarcharType(UTF8Type):
+    typename = "varchar"
+    type_id = TypeId.VARCHAR
+
+
+class DateType(_ScalarType):
+    """CQL ``timestamp``: milliseconds since the epoch, read as naive UTC datetimes."""
+
+    typename = "timestamp"
+    type_id = TypeId.TIMESTAMP
+    fixed_size = 8
+
+    @staticmethod
+    def interpret_datestring(val: str) -> float:
+        """Milliseconds since the epoch of text in one of the ``cql_timestamp_formats``, with an optional ``±hhmm``."""
+        offset = 0
+        if len(val) > 5 and val[-5] in "+-" and val[-4:].isdigit():
+            offset = int(val[-4:-2]) * 3600 + int(val[-2:]) * 60
+            offset = -offset if val[-5] == "+" else offset
+            val = val[:-5]
+        for form in cql_timestamp_formats:
+            try:
+                return (calendar.timegm(time.strptime(val.strip(), form)) + offset) * 1e3
+            except ValueError:
+                continue
+        raise ValueError(f"can't interpret {val!r} as a date")
+
+
+class TimestampType(DateType):
+    """The server's later name for the same type."""
+
+
+class UUIDType(_ScalarType):
+    typename = "uuid"
+    type_id = TypeId.UUID
+    fixed_size = 16
+
+
+class IntegerType(_ScalarType):
+    typename = "varint"
+    type_id = TypeId.VARINT
+
+
+class TimeUUIDType(DateType):
+    typename = "timeuuid"
+    type_id = TypeId.TIMEUUID
+    fixed_size = 16
+
+    def my_timestamp(self) -> float:
+        """Seconds since the epoch."""
+        return unix_time_from_uuid1(self.val)
+
+
+class InetAddressType(_ScalarType):
+    typename = "inet"
+    type_id = TypeId.INET
+
+
+class SimpleDateType(_ScalarType):
+    """CQL ``date``: days, read as :class:`cassandra.util.Date`."""
+
+    typename = "date"
+    type_id = TypeId.DATE
+    date_format: ClassVar[str] = "%Y-%m-%d"
+    EPOCH_OFFSET_DAYS: ClassVar[int] = 2**31
+
+
+class TimeType(_ScalarType):
+    """CQL ``time``: nanoseconds, read as :class:`cassandra.util.Time`."""
+
+    typename = "time"
+    type_id = TypeId.TIME
+
+
+class ShortType(_ScalarType):
+    typename = "smallint"
+    type_id = TypeId.SMALLINT
+
+
+class ByteType(_ScalarType):
+    typename = "tinyint"
+    type_id = TypeId.TINYINT
+
+
+class DurationType(_ScalarType):
+    typename = "duration"
+    type_id = TypeId.DURATION
