@@ -57,7 +57,7 @@ SANITIZERS = LD_PRELOAD="$(shell g++ -print-file-name=libasan.so) $(shell g++ -p
 sanitize: .venv/ready  ## the extensions under AddressSanitizer and UBSan, a build of their own
 	FASTCQL_DEBUG=1 FASTCQL_SANITIZE=address,undefined $(PY) setup.py --quiet \
 		build --build-base $(SANITIZED)/temp --build-lib $(SANITIZED)/lib --parallel 2
-	$(SANITIZERS) .venv/bin/pytest --junitxml=$(RESULTS)/sanitize.xml -o pythonpath=". $(SANITIZED)/lib" \
+	$(SANITIZERS) .venv/bin/pytest --junitxml=$(RESULTS)/sanitize.xml -o pythonpath="$(SANITIZED)/lib ." \
 		tests/unit/core tests/property
 
 bench: build  ## the benchmarks of benchmarks/README.rst
