@@ -1,8 +1,8 @@
 """How rows are made (L2): the row factories, and the plan that lets native code make the rows of a built-in one.
 
-A built-in factory is chosen by identity: rows then come out of the decoder in their final form. Any other callable gets
-``(column_names, list_of_tuples)``. ``named_tuple_factory`` caches its classes by column names, so that a statement that is
-executed again makes no new class.
+A built-in factory is chosen by identity: rows then come out of the decoder in their final form. Any other callable
+gets ``(column_names, list_of_tuples)``. ``named_tuple_factory`` caches its classes by column names, so that a statement
+that is executed again makes no new class.
 """
 
 from collections import OrderedDict
@@ -27,8 +27,8 @@ def tuple_factory(colnames: Sequence[str], rows: Any) -> Any:
 def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     """Rows as named tuples, the default.
 
-    Names that are no identifiers are cleaned (``count(*)`` is ``count``); what is still none, is a keyword or comes twice
-    is named by its position (``field_2_``).
+    Names that are no identifiers are cleaned (``count(*)`` is ``count``); what is still none, is a keyword or comes
+    twice is named by its position (``field_2_``).
     """
     cls = row_class(tuple(colnames))
     return [cls._make(row) for row in rows]

@@ -1,0 +1,176 @@
+"""CQL literals of Python values, for the ``%s`` parameters of simple statements (L2).
+
+Prepared statements do not come here: their values travel as bytes.
+"""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
+from types import GeneratorType
+from typing import Any
+from uuid import UUID
+
+from cassandra._base.collections import OrderedMap, OrderedMapSerializedKey, SortedSet
+from cassandra._base.daterange import DateRange
+from cassandra._base.geometry import LineString, Point, Polygon
+from cassandra._base.names import cql_quote, maybe_escape_name
+from cassandra._base.public import public
+from cassandra._base.temporal import Date, Duration, Time, ms_timestamp_from_datetime
+
+_EPOCH_DAY = 2**31  # day 0 of the CQL date as a number
+
+
+@public("cassandra.encoder")
+class ValueSequence(list[Any]):
+    """A list that is written as ``(a, b)``, for the values of ``IN``."""
+
+
+@public("cassandra.encoder")
+class Encoder:
+    """Writes values as CQL literals. ``mapping`` says how, by type; a session's own may be changed:
+
+    ``session.encoder.mapping[tuple] = session.encoder.cql_encode_tuple`` makes tuples of tuples, which are lists else.
+    """
+
+    mapping: dict[type, Callable[[Any], str]]
+
+    def __init__(self) -> None:
+        self.mapping = {
+            type(None): self.cql_encode_none,
+            bool: self.cql_encode_object,
+            int: self._encode_int,
+            float: self.cql_encode_float,
+            Decimal: self.cql_encode_decimal,
+            str: self.cql_encode_str,
+            bytes: self.cql_encode_bytes,
+            bytearray: self.cql_encode_bytes,
+            memoryview: self.cql_encode_bytes,
+            UUID: self.cql_encode_object,
+            datetime: self.cql_encode_datetime,
+            date: self.cql_encode_date,
+            time: self.cql_encode_time,
+            Date: self.cql_encode_date_ext,
+            Time: self.cql_encode_time,
+            Duration: self.cql_encode_object,
+            IPv4Address: self.cql_encode_ipaddress,
+            IPv6Address: self.cql_encode_ipaddress,
+            ValueSequence: self.cql_encode_sequence,
+            list: self.cql_encode_list_collection,
+            tuple: self.cql_encode_list_collection,
+            GeneratorType: self.cql_encode_list_collection,
+            set: self.cql_encode_set_collection,
+            frozenset: self.cql_encode_set_collection,
+            SortedSet: self.cql_encode_set_collection,
+            dict: self.cql_encode_map_collection,
+            OrderedDict: self.cql_encode_map_collection,
+            OrderedMap: self.cql_encode_map_collection,
+            OrderedMapSerializedKey: self.cql_encode_map_collection,
+            Point: self.cql_encode_str_quoted,
+            LineString: self.cql_encode_str_quoted,
+            Polygon: self.cql_encode_str_quoted,
+            DateRange: self.cql_encode_str_quoted,
+        }
+
+    def cql_encode_all_types(self, val: Any, as_text_type: bool = False) -> str:
+        """The literal of any value: by its type, else by the nearest base that is known, else its ``str()``."""
+        return (self.mapping.get(type(val)) or self._nearest(type(val)))(val)
+
+    def _nearest(self, cls: type) -> Callable[[Any], str]:
+        """A subclass must not fall through to ``str()``: text without quotes would be CQL of somebody else's making."""
+        if issubclass(cls, tuple) and hasattr(cls, "_fields") and self._overrides(tuple) is None:
+            return self._encode_named_tuple
+        for base in cls.__mro__:
+            if base in self.mapping:
+                return self.mapping[base]
+        return self.cql_encode_object
+
+    def _overrides(self, cls: type) -> Callable[[Any], str] | None:
+        chosen = self.mapping.get(cls)
+        return None if chosen == self.cql_encode_list_collection else chosen
+
+    def cql_encode_none(self, val: Any) -> str:
+        return "NULL"
+
+    def cql_encode_object(self, val: Any) -> str:
+        """Whatever ``str()`` makes of it."""
+        return str(val)
+
+    def _encode_int(self, val: int) -> str:
+        return int.__repr__(val)  # an IntEnum too is a number
+
+    def cql_encode_float(self, val: float) -> str:
+        """With all digits; NaN and infinities as CQL spells them."""
+        if math.isinf(val):
+            return "Infinity" if val > 0 else "-Infinity"
+        return "NaN" if math.isnan(val) else float.__repr__(val)
+
+    def cql_encode_decimal(self, val: Decimal) -> str:
+        return str(val)
+
+    def cql_encode_unicode(self, val: str) -> str:
+        """In quotes, with quotes inside doubled."""
+        return cql_quote(val)
+
+    def cql_encode_str(self, val: str) -> str:
+        """In quotes, with quotes inside doubled."""
+        return cql_quote(val)
+
+    def cql_encode_str_quoted(self, val: Any) -> str:
+        """The ``str()`` of a value in quotes."""
+        return cql_quote(str(val))
+
+    def cql_encode_bytes(self, val: bytes | bytearray | memoryview) -> str:
+        """``0x`` and hex digits."""
+        return "0x" + bytes(val).hex()
+
+    def cql_encode_datetime(self, val: datetime) -> str:
+        """Milliseconds since the epoch; a naive datetime is in UTC."""
+        return str(ms_timestamp_from_datetime(val))
+
+    def cql_encode_date(self, val: date) -> str:
+        """``'YYYY-MM-DD'``."""
+        return f"'{val.isoformat()}'"
+
+    def cql_encode_date_ext(self, val: Date) -> str:
+        """As a number: a :class:`cassandra.util.Date` may be far from what text can say."""
+        return str(val.days_from_epoch + _EPOCH_DAY)
+
+    def cql_encode_time(self, val: time | Time) -> str:
+        """``'HH:MM:SS.fffffffff'``."""
+        return f"'{val.replace(tzinfo=None).isoformat() if isinstance(val, time) else val}'"
+
+    def cql_encode_ipaddress(self, val: IPv4Address | IPv6Address) -> str:
+        return f"'{val.compressed}'"
+
+    def cql_encode_sequence(self, val: Iterable[Any]) -> str:
+        """``(a, b)``, for ``IN``."""
+        return f"({self._items(val)})"
+
+    def cql_encode_tuple(self, val: Iterable[Any]) -> str:
+        """``(a, b)``, for tuple columns."""
+        return f"({self._items(val)})"
+
+    def cql_encode_list_collection(self, val: Iterable[Any]) -> str:
+        """``[a, b]``."""
+        return f"[{self._items(val)}]"
+
+    def cql_encode_set_collection(self, val: Iterable[Any]) -> str:
+        """``{a, b}``."""
+        return f"{{{self._items(val)}}}"
+
+    def cql_encode_map_collection(self, val: Mapping[Any, Any]) -> str:
+        """``{a: b}``."""
+        write = self.cql_encode_all_types
+        return f"{{{', '.join(f'{write(key)}: {write(value)}' for key, value in val.items())}}}"
+
+    def _encode_named_tuple(self, val: Any) -> str:
+        """A user type's literal: that is what named tuples are read from."""
+        fields = zip(val._fields, val, strict=True)
+        parts = (f"{maybe_escape_name(name)}: {self.cql_encode_all_types(value)}" for name, value in fields)
+        return f"{{{', '.join(parts)}}}"
+
+    def _items(self, val: Iterable[Any]) -> str:
+        return ", ".join(map(self.cql_encode_all_types, val))

@@ -1,0 +1,14 @@
+"""CQL literals for the parameters of simple statements."""
+
+# fmt: off
+# isort: off
+from cassandra._base.collections import OrderedMap, OrderedMapSerializedKey, sortedset
+from cassandra._base.geometry import LineString, Point, Polygon
+from cassandra._base.names import cql_quote
+from cassandra._base.temporal import Date, Time
+from cassandra._wire.encoder import Encoder, ValueSequence
+
+__all__ = [
+    "Date", "Encoder", "LineString", "OrderedMap", "OrderedMapSerializedKey", "Point", "Polygon", "Time",
+    "ValueSequence", "cql_quote", "sortedset",
+]
