@@ -9,10 +9,9 @@ schema change never mix.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan
-from cassandra._wire.messages.results import ColumnMetadata
 from cassandra._wire.types.registry import type_class
 
 from .sentinels import FETCH_SIZE_UNSET, Sentinel
@@ -25,6 +24,15 @@ if TYPE_CHECKING:
 UNSET_VALUE = UNSET
 
 Specs = Sequence[tuple[str, str, str, Any]]
+
+
+class ColumnMetadata(NamedTuple):
+    """A bind marker or a result column; *type* is a class of ``cassandra.cqltypes``."""
+
+    keyspace_name: str
+    table_name: str
+    name: str
+    type: Any
 
 
 def specs_of(columns: Specs) -> list[tuple[str, str, str, Any]]:

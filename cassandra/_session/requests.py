@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException, UnsupportedOperation
+from cassandra._core.codec import ResultPlan
 from cassandra._core.routing import murmur3_token
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
@@ -48,26 +49,25 @@ class RequestBuilder:
             raise DriverException("The session is shut down; open a new one with Cluster.connect().")
         profile = session._resolve_profile(execution_profile)
         statement = self._statement(query, parameters)
-        message = self._message(statement, parameters, profile, paging_state)
+        message, plan = self._message(statement, parameters, profile, paging_state)
         message.tracing = trace
         if statement.custom_payload:
             message.update_custom_payload(statement.custom_payload)
         if custom_payload:
             message.update_custom_payload(custom_payload)
-        prepared = statement.prepared_statement if isinstance(statement, BoundStatement) else None
         return ResponseFuture(
             session,
             message,
             statement,
             profile.request_timeout if isinstance(timeout, Sentinel) else timeout,
             metrics=session.cluster.metrics,
-            prepared_statement=prepared,
+            prepared_statement=statement.prepared_statement if isinstance(statement, BoundStatement) else None,
             retry_policy=statement.retry_policy or profile.retry_policy,
             row_factory=profile.row_factory,
             load_balancer=profile.load_balancing_policy,
             speculative_execution_plan=self._speculation(statement, profile),
             host=host or getattr(statement, "target_host", None),
-            bound_result_metadata=message.result_plan if prepared is not None else None,
+            bound_result_metadata=plan,
             routing_token=_token(statement),
         )
 
@@ -88,7 +88,8 @@ class RequestBuilder:
         parameters: Sequence[Any] | Mapping[str, Any] | None,
         profile: ResolvedProfile,
         paging_state: bytes | None,
-    ) -> Any:
+    ) -> tuple[Any, ResultPlan | None]:
+        """The message, and the result plan it was built for (the answer may come without metadata)."""
         session = self._session
         consistency = statement.consistency_level
         if consistency is None:
@@ -106,12 +107,15 @@ class RequestBuilder:
             text = statement.query_string
             if parameters:
                 text = bind_params(text, parameters, session.encoder)
-            return QueryMessage(text, consistency, serial, fetch_size, paging_state, timestamp, keyspace=keyspace)
+            return (
+                QueryMessage(text, consistency, serial, fetch_size, paging_state, timestamp, keyspace=keyspace),
+                None,
+            )
         if isinstance(statement, BatchStatement):
             if parameters:
                 raise ValueError("A batch takes the parameters of its statements in add(), not in execute()")
             entries = statement._statements_and_parameters
-            return BatchMessage(statement.batch_type, entries, consistency, serial, timestamp, keyspace)
+            return BatchMessage(statement.batch_type, entries, consistency, serial, timestamp, keyspace), None
         raise UnsupportedOperation(f"{type(statement).__name__} is not a statement this driver can execute")
 
     def _execute_message(
@@ -122,7 +126,7 @@ class RequestBuilder:
         fetch_size: Any,
         paging_state: bytes | None,
         timestamp: int | None,
-    ) -> Any:
+    ) -> tuple[ExecuteMessage, ResultPlan | None]:
         prepared = statement.prepared_statement
         bound = statement._bound
         if bound is None:
@@ -139,8 +143,7 @@ class RequestBuilder:
             skip_meta=plan is not None,
             result_metadata_id=metadata_id,
         )
-        message.result_plan = plan
-        return message
+        return message, plan
 
     def _speculation(self, statement: Statement, profile: ResolvedProfile) -> Any:
         policy = profile.speculative_execution_policy
