@@ -42,13 +42,14 @@ WT = WriteType
 
 __all__ = [
     "AddressTranslator", "ColDesc", "ColumnEncryptionPolicy", "ConsistencyLevel", "ConstantReconnectionPolicy",
-    "ConstantSpeculativeExecutionPolicy", "ConvictionPolicy", "DCAwareRoundRobinPolicy", "DefaultLoadBalancingPolicy",
-    "DowngradingConsistencyRetryPolicy", "EC2MultiRegionTranslator", "ExponentialBackoffRetryPolicy",
-    "ExponentialReconnectionPolicy", "FallthroughRetryPolicy", "HostDistance", "HostFilterPolicy", "HostStateListener",
-    "IdentityTranslator", "LoadBalancingPolicy", "NeverRetryPolicy", "NoSpeculativeExecutionPlan",
-    "NoSpeculativeExecutionPolicy", "OperationTimedOut", "RackAwareRoundRobinPolicy", "ReconnectionPolicy", "RetryPolicy",
-    "RoundRobinPolicy", "SimpleConvictionPolicy", "SpeculativeExecutionPlan", "SpeculativeExecutionPolicy",
-    "TokenAwarePolicy", "WT", "WhiteListRoundRobinPolicy", "WrapperPolicy", "WriteType",
+    "ConstantSpeculativeExecutionPolicy", "ConvictionPolicy", "DCAwareRoundRobinPolicy",
+    "DefaultLoadBalancingPolicy", "DowngradingConsistencyRetryPolicy", "EC2MultiRegionTranslator",
+    "ExponentialBackoffRetryPolicy", "ExponentialReconnectionPolicy", "FallthroughRetryPolicy", "HostDistance",
+    "HostFilterPolicy", "HostStateListener", "IdentityTranslator", "LoadBalancingPolicy", "NeverRetryPolicy",
+    "NoSpeculativeExecutionPlan", "NoSpeculativeExecutionPolicy", "OperationTimedOut",
+    "RackAwareRoundRobinPolicy", "ReconnectionPolicy", "RetryPolicy", "RoundRobinPolicy",
+    "SimpleConvictionPolicy", "SpeculativeExecutionPlan", "SpeculativeExecutionPolicy", "TokenAwarePolicy",
+    "WT", "WhiteListRoundRobinPolicy", "WrapperPolicy", "WriteType",
 ]  # fmt: skip
 
 

@@ -130,13 +130,13 @@ class Host:
         return self.endpoint == other.endpoint if isinstance(other, Host) else NotImplemented
 
     def __lt__(self, other: Host) -> bool:
-        return bool(self.endpoint < other.endpoint) if isinstance(other, Host) else NotImplemented
+        return bool(_sort_key(self) < _sort_key(other)) if isinstance(other, Host) else NotImplemented
 
     def __le__(self, other: Host) -> bool:
         return self == other or self < other
 
     def __gt__(self, other: Host) -> bool:
-        return bool(other.endpoint < self.endpoint) if isinstance(other, Host) else NotImplemented
+        return bool(_sort_key(other) < _sort_key(self)) if isinstance(other, Host) else NotImplemented
 
     def __ge__(self, other: Host) -> bool:
         return self == other or self > other
@@ -150,3 +150,7 @@ class Host:
     def __repr__(self) -> str:
         location = f" {self._datacenter}" if self._datacenter else ""
         return f"<Host: {self.endpoint}{location}>"
+
+
+def _sort_key(host: Host) -> Any:
+    return host.endpoint  # endpoints of one class are ordered; EndPoint itself does not promise it

@@ -1,4 +1,5 @@
-"""Replication strategies: which hosts hold a range of the ring (L4). The rules are the server's (its ``locator`` package)."""
+"""Replication strategies: which hosts hold a range of the ring (L4). The rules are the server's (its
+``locator`` package)."""
 
 from __future__ import annotations
 
@@ -81,9 +82,7 @@ class _ReplicationStrategy(metaclass=ReplicationStrategyTypeType):
         self.options_map = options_map
 
     @classmethod
-    def create(
-        cls, strategy_class: str | None, options_map: Mapping[str, Any] | None
-    ) -> _ReplicationStrategy | None:
+    def create(cls, strategy_class: str | None, options_map: Mapping[str, Any] | None) -> _ReplicationStrategy | None:
         """The strategy a schema table describes; one that is not known, or wrongly described, routes nothing."""
         if not strategy_class:
             return None
@@ -139,11 +138,7 @@ class _UnknownStrategy(_ReplicationStrategy):
         self.options_map = dict(options_map)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _UnknownStrategy)
-            and self.name == other.name
-            and self.options_map == other.options_map
-        )
+        return isinstance(other, _UnknownStrategy) and self.name == other.name and self.options_map == other.options_map
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -191,10 +186,7 @@ class SimpleStrategy(_ReplicationStrategy):
         return find
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, SimpleStrategy)
-            and self.replication_factor_info == other.replication_factor_info
-        )
+        return isinstance(other, SimpleStrategy) and self.replication_factor_info == other.replication_factor_info
 
     def __hash__(self) -> int:
         return hash(self.replication_factor_info)
@@ -239,8 +231,8 @@ class NetworkTopologyStrategy(_ReplicationStrategy):
 class _RackWalk:
     """Walks the ring once for all data centres, as the server's NetworkTopologyStrategy does since 4.0.
 
-    In each data centre the next host of a rack not met yet is taken. A host of a rack met before is taken as well, but only
-    as often as there are more replicas than racks, and then the first such hosts are.
+    In each data centre the next host of a rack not met yet is taken. A host of a rack met before is taken as
+    well, but only as often as there are more replicas than racks, and then the first such hosts are.
     """
 
     def __init__(self, ring: Ring, factors: Mapping[str, ReplicationFactor]) -> None:

@@ -1,4 +1,5 @@
-"""The vnode ring of one partitioner, and the replicas of each of its ranges (L4). Immutable but for lazily filled tables."""
+"""The vnode ring of one partitioner, and the replicas of each of its ranges (L4). Immutable but for lazily
+filled tables."""
 
 from __future__ import annotations
 
@@ -38,6 +39,11 @@ class Ring:
     def __len__(self) -> int:
         return len(self.owners)
 
+    def without(self, host: Host) -> Ring | None:
+        """The ring once *host* is gone; None if nothing is left."""
+        left = {value: owner for value, owner in zip(self.values, self.owners, strict=True) if owner is not host}
+        return Ring(self.token_class, left) if left else None
+
     def _bisect(self, value: Any) -> int:
         return bisect_left(self.values, value) % len(self.values)
 
@@ -58,8 +64,8 @@ class Ring:
 class ReplicaMap:
     """Replicas of every range of a ring under one replication strategy; a range is worked out when first asked for.
 
-    Why lazily: a ring of 45 nodes with 256 tokens has 11,520 ranges, which take a tenth of a second to walk, per strategy and
-    per topology change, while most clients touch few of them before the next change.
+    Why lazily: a ring of 45 nodes with 256 tokens has 11,520 ranges, which take a tenth of a second to walk,
+    per strategy and per topology change, while most clients touch few of them before the next change.
     """
 
     __slots__ = ("_find", "_table", "index", "ring")

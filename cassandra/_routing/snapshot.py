@@ -1,7 +1,8 @@
 """ClusterState: everything the driver knows of the cluster, as one immutable value (L4).
 
-Writers (the control connection, through :class:`~cassandra._routing.metadata.Metadata`) make a new state and publish it by one
-assignment. Readers take the state once and see hosts, ring, replicas and schema of the same moment, with no lock.
+Writers (the control connection, through :class:`~cassandra._routing.metadata.Metadata`) make a new state and
+publish it by one assignment. Readers take the state once and see hosts, ring, replicas and schema of the same
+moment, with no lock.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Token:
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return self.value == (other.value if isinstance(other, Token) else other)
+        return bool(self.value == (other.value if isinstance(other, Token) else other))
 
     def __lt__(self, other: Any) -> bool:
         return bool(self.value < (other.value if isinstance(other, Token) else other))
@@ -119,5 +119,6 @@ _BY_PARTITIONER: dict[str, type[Token]] = {
 
 
 def token_class_of(partitioner: str | None) -> type[Token] | None:
-    """The token class for a partitioner's class name; None for one the driver does not know (then nothing is routed)."""
+    """The token class for a partitioner's class name; None for one the driver does not know (then nothing is
+    routed)."""
     return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])

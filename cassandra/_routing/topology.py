@@ -19,26 +19,25 @@ class Topology:
 
     __slots__ = ("_replica_maps", "by_endpoint", "by_id", "hosts", "partitioner", "ring")
 
-    def __init__(
-        self, hosts: Iterable[Host] = (), ring: Ring | None = None, partitioner: str | None = None
-    ) -> None:
+    def __init__(self, hosts: Iterable[Host] = (), ring: Ring | None = None, partitioner: str | None = None) -> None:
         self.hosts = tuple(hosts)
         self.by_endpoint: dict[Any, Host] = {host.endpoint: host for host in self.hosts}
         self.by_id: dict[UUID, Host] = {host.host_id: host for host in self.hosts if host.host_id is not None}
         self.ring = ring
         self.partitioner = partitioner
-        self._replica_maps: dict[_ReplicationStrategy, ReplicaMap | None] = {}
+        self._replica_maps: dict[tuple[type, _ReplicationStrategy], ReplicaMap | None] = {}
 
     def replica_map(self, strategy: _ReplicationStrategy | None) -> ReplicaMap | None:
         """Replicas under *strategy*; None if it cannot be routed by."""
         if strategy is None or not self.ring:
             return None
+        key = (type(strategy), strategy)  # a subclass may be equal to its base and yet place otherwise
         try:
-            return self._replica_maps[strategy]
+            return self._replica_maps[key]
         except KeyError:
             find = finder_for(strategy, self.ring)
             made = ReplicaMap(self.ring, find) if find is not None else None
-            return self._replica_maps.setdefault(strategy, made)
+            return self._replica_maps.setdefault(key, made)
 
     def with_hosts(self, hosts: Iterable[Host]) -> Topology:
         """The same ring with other hosts; the ring is rebuilt separately, once the tokens are known."""

@@ -1,4 +1,5 @@
-"""Policies (cassandra.policies): load balancing, retry, reconnection, speculative execution, conviction, translation."""
+"""Policies (cassandra.policies): load balancing, retry, reconnection, speculative execution, conviction,
+translation."""
 
 from .base import HostDistance, HostStateListener, LoadBalancingPolicy
 from .conviction import ConvictionPolicy, SimpleConvictionPolicy

@@ -1,11 +1,11 @@
 """What every load balancing policy is, and the two ways the driver asks one (L4).
 
-A policy of the user is asked for ``make_query_plan(keyspace, statement)``: an iterator of hosts, best first. A chain of built-in
-policies is asked to ``pick`` just the first host, with nothing allocated; ``fallback`` yields the others when that host
-fails. ``router.py`` chooses between the two ways, once per profile.
+A policy of the user is asked for ``make_query_plan(keyspace, statement)``: an iterator of hosts, best first. A
+chain of built-in policies is asked to ``pick`` just the first host, with nothing allocated; ``fallback`` yields
+the others when that host fails. ``router.py`` chooses between the two ways, once per profile.
 
-Policies are called from many threads. What one knows of the cluster is a single immutable value (its *view*) which event
-handlers replace under a lock; a plan reads it once.
+Policies are called from many threads. What one knows of the cluster is a single immutable value (its *view*)
+which event handlers replace under a lock; a plan reads it once.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class LoadBalancingPolicy(HostStateListener):
         raise NotImplementedError
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """The hosts to try for one request, best first, made while they are asked for. *query* is the statement or None."""
+        """The hosts to try for one request, best first, made while they are asked for. *query* is the statement
+        or None."""
         raise NotImplementedError
 
     def check_supported(self) -> None:
@@ -107,9 +108,7 @@ class Picker(Protocol):
     def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
         """The first host of a plan; None when there is none."""
 
-    def fallback(
-        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
-    ) -> Iterator[Host]:
+    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
         """The whole plan, lazily; callers skip what they have tried."""
 
 

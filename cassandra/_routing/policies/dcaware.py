@@ -106,7 +106,8 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
             self._replace(tuple(hosts))
 
     def distance(self, host: Host) -> int:
-        """LOCAL in the local data centre (and where the data centre is not known), REMOTE for the used hosts of others."""
+        """LOCAL in the local data centre (and where the data centre is not known), REMOTE for the used hosts of
+        others."""
         dc = host.datacenter
         if not dc or dc == self._local_dc:
             return HostDistance.LOCAL
@@ -135,9 +136,7 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
     def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
         return _pick(self._view, self._position)
 
-    def fallback(
-        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
-    ) -> Iterator[Host]:
+    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
         return _plan(self._view, self._position)
 
     def _include(self, host: Host) -> None:
@@ -229,9 +228,7 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
     def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
         return _pick(self._view, self._position)
 
-    def fallback(
-        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
-    ) -> Iterator[Host]:
+    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
         return _plan(self._view, self._position)
 
     def _include(self, host: Host) -> None:

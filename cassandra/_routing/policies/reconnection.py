@@ -38,7 +38,8 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
 
 @public("cassandra.policies")
 class ExponentialReconnectionPolicy(ReconnectionPolicy):
-    """Doubles the delay from attempt to attempt; each is jittered by up to 15 % so that clients do not come back at once.
+    """Doubles the delay from attempt to attempt; each is jittered by up to 15 % so that clients do not come
+    back at once.
 
     :param base_delay: seconds before the first attempt; no delay is shorter.
     :param max_delay: no delay is longer.

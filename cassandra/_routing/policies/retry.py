@@ -1,7 +1,7 @@
 """Retry policies: what to do after an attempt failed (L4).
 
-A server error or a lost connection does not tell whether the statement was executed. No policy here sends such a statement
-again unless it is idempotent, or was provably not executed; scylla-driver's default does.
+A server error or a lost connection does not tell whether the statement was executed. No policy here sends such
+a statement again unless it is idempotent, or was provably not executed; scylla-driver's default does.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ def may_resend(query: Any, error: BaseException) -> bool:
 
 @public("cassandra.policies")
 class RetryPolicy:
-    """Decides after a failed attempt: once more, on the next host, give up, or pretend success. This is the default one.
+    """Decides after a failed attempt: once more, on the next host, give up, or pretend success. This is the
+    default one.
 
-    Each method returns ``(decision, consistency level)``; None keeps the level. A third item is a delay in seconds before
-    the next try. *retry_num* counts the retries made so far; *query* is the statement.
+    Each method returns ``(decision, consistency level)``; None keeps the level. A third item is a delay in
+    seconds before the next try. *retry_num* counts the retries made so far; *query* is the statement.
 
     What may have been executed is sent again only if the statement is idempotent (its ``is_idempotent``).
     """
@@ -92,9 +93,7 @@ class RetryPolicy:
         be cut off from the others."""
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
-    def on_request_error(
-        self, query: Any, consistency: int | None, error: BaseException, retry_num: int
-    ) -> Verdict:
+    def on_request_error(self, query: Any, consistency: int | None, error: BaseException, retry_num: int) -> Verdict:
         """The coordinator or the connection to it failed: overloaded, bootstrapping, server error, truncate error, lost
         connection. The next host is tried if that cannot execute a statement twice by accident."""
         return (self.RETRY_NEXT_HOST, None) if may_resend(query, error) else (self.RETHROW, None)
@@ -258,9 +257,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     ) -> Verdict:
         return self._retry(True, self.RETRY_NEXT_HOST, None, retry_num)
 
-    def on_request_error(
-        self, query: Any, consistency: int | None, error: BaseException, retry_num: int
-    ) -> Verdict:
+    def on_request_error(self, query: Any, consistency: int | None, error: BaseException, retry_num: int) -> Verdict:
         return self._retry(may_resend(query, error), self.RETRY_NEXT_HOST, None, retry_num)
 
     def _retry(self, worth: bool, decision: int, consistency: int | None, retry_num: int) -> Verdict:

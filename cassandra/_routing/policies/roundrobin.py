@@ -64,9 +64,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
         hosts = self._hosts
         return hosts[next(self._position) % len(hosts)] if hosts else None
 
-    def fallback(
-        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
-    ) -> Iterator[Host]:
+    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
         return rotated(self._hosts, next(self._position))
 
 
@@ -75,15 +73,13 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 class WhiteListRoundRobinPolicy(RoundRobinPolicy):
     """Round-robin over the given hosts only; every other host is ignored, also when it is up.
 
-    For clients that must go through certain nodes. *hosts* are addresses or names (resolved here, once); paths of Unix sockets
-    too.
+    For clients that must go through certain nodes. *hosts* are addresses or names (resolved here, once); paths
+    of Unix sockets too.
     """
 
     def __init__(self, hosts: Iterable[str]) -> None:
         self._allowed_hosts = tuple(hosts)
-        self._allowed_addresses = frozenset(
-            address for name in self._allowed_hosts for address in _resolve(name)
-        )
+        self._allowed_addresses = frozenset(address for name in self._allowed_hosts for address in _resolve(name))
         super().__init__()
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:

@@ -1,8 +1,9 @@
 """How a request asks a load balancing policy: :func:`router_for`, once per policy, then the router per request (L4).
 
-Why not always ``make_query_plan``: a plan costs a generator, and with token awareness a shuffled list and a set, for every
-request, though all but the first host is thrown away unless a host fails. Identity decides: only an unmodified built-in class, all
-the way down its children, is asked by ``pick``; a subclass may have overridden anything, so its own plan is followed.
+Why not always ``make_query_plan``: a plan costs a generator, and with token awareness a shuffled list and a
+set, for every request, though all but the first host is thrown away unless a host fails. Identity decides: only
+an unmodified built-in class, all the way down its children, is asked by ``pick``; a subclass may have
+overridden anything, so its own plan is followed.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ def fallback_of(
 class Router:
     """Asks one policy for the hosts of requests. Stateless; any thread::
 
-        host, rest = router.start(state, keyspace, token, statement)
-        while not tried(host):
-            rest = rest or router.fallback(state, keyspace, token, statement, host)
-            host = next(rest)
+    host, rest = router.start(state, keyspace, token, statement)
+    while not tried(host):
+        rest = rest or router.fallback(state, keyspace, token, statement, host)
+        host = next(rest)
     """
 
     __slots__ = ("policy",)
@@ -69,7 +70,8 @@ class Router:
     ) -> tuple[Host | None, Iterator[Host] | None]:
         """The first host (None: there is none) and, if it was made already, the rest of the plan.
 
-        *keyspace* is the statement's, or else the session's; *token* the Murmur3 token of the request's partition if known.
+        *keyspace* is the statement's, or else the session's; *token* the Murmur3 token of the request's partition if
+        it is known.
         """
         plan = fallback_of(self.policy, state, keyspace, token, statement)
         return next(plan, None), plan

@@ -1,4 +1,5 @@
-"""Speculative execution: when to try a second host while the first has not answered (L4). Idempotent statements only."""
+"""Speculative execution: when to try a second host while the first has not answered (L4). Idempotent statements
+only."""
 
 from __future__ import annotations
 

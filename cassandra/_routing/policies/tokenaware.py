@@ -13,7 +13,7 @@ from .router import builtin, fallback_of
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
-    from cassandra._routing.replicas import ReplicaMap
+    from cassandra._routing.ring import ReplicaMap
     from cassandra._routing.snapshot import ClusterState
     from cassandra._routing.topology import Topology
 
@@ -23,7 +23,8 @@ _NEAR_TO_FAR = (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE
 
 
 class _Routes:
-    """Replicas of every token range by distance, worked out on first use; valid for one topology and one epoch of the child."""
+    """Replicas of every token range by distance, worked out on first use; valid for one topology and one epoch
+    of the child."""
 
     __slots__ = ("_tables", "epoch", "topology")
 
@@ -106,12 +107,10 @@ class TokenAwarePolicy(LoadBalancingPolicy):
                 host = self._choose(tier, statement)
                 if host is not None:
                     return host
-        host = self._child_policy.pick(state, keyspace, token, statement)
-        return host
+        picked: Host | None = self._child_policy.pick(state, keyspace, token, statement)
+        return picked
 
-    def fallback(
-        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
-    ) -> Iterator[Host]:
+    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
         tried: list[Host] = []
         if keyspace is not None:
             for tier in self._tiers(state, keyspace, token, statement):

@@ -72,9 +72,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         host: Host | None = target or self._child_policy.pick(state, keyspace, token, statement)
         return host
 
-    def fallback(
-        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
-    ) -> Iterator[Host]:
+    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
         target = _target(state, statement)
         if target is not None:
             yield target
@@ -96,8 +94,9 @@ def _target(state: ClusterState, statement: Any) -> Host | None:
 class HostFilterPolicy(LoadBalancingPolicy):
     """The hosts of a child's plan for which *predicate* is true; every other host is ignored.
 
-    The predicate is asked for every host of every plan and may change its mind; it must be quick. Filtering happens after
-    the child has put hosts in order, so the neighbours of filtered hosts get their share of a round-robin::
+    The predicate is asked for every host of every plan and may change its mind; it must be quick. Filtering
+    happens after the child has put hosts in order, so the neighbours of filtered hosts get their share of a
+    round-robin::
 
         HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address != "10.0.0.7")
     """
@@ -152,8 +151,6 @@ class HostFilterPolicy(LoadBalancingPolicy):
             return picked
         return next(self.fallback(state, keyspace, token, statement), None)
 
-    def fallback(
-        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
-    ) -> Iterator[Host]:
+    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
         plan = fallback_of(self._child_policy, state, keyspace, token, statement)
         return (host for host in plan if self._predicate(host))

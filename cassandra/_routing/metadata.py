@@ -1,0 +1,239 @@
+"""Metadata (``cluster.metadata``): what users see of the cluster, and how the driver publishes what it learns (L4).
+
+The only writer of :class:`~cassandra._routing.snapshot.ClusterState`. Every method below that changes something
+makes a new state from the current one and publishes it under a lock; whoever reads takes :attr:`Metadata.state`
+and works on that.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from cassandra._base.public import public
+
+from .ring import Ring
+from .schema.parser import SchemaRows
+from .schema.target import EVERYTHING, SchemaTarget
+from .schema.update import updated
+from .snapshot import EMPTY, ClusterState
+from .tokenmap import TokenMap
+from .tokens import token_class_of
+from .topology import Topology
+
+if TYPE_CHECKING:
+    from .host import Host
+    from .schema.keyspace import KeyspaceMetadata
+
+#: Hosts with their tokens as system tables spell them.
+TokensByHost = Mapping["Host", Iterable[str]]
+
+
+@dataclass(frozen=True)
+class TopologyChange:
+    """What a published list of hosts changed."""
+
+    added: tuple[Host, ...]
+    removed: tuple[Host, ...]
+
+
+@public("cassandra.metadata")
+class Metadata:
+    """The cluster as its nodes describe it: hosts, token ring, schema. Found at ``cluster.metadata``.
+
+    Kept fresh by the control connection. What is read from it is a consistent moment and stays as it is: read
+    again to see later ones.
+    """
+
+    #: Name of the cluster.
+    cluster_name: str | None = None
+    #: Whether the cluster is a managed service (never detected: DSE is not supported).
+    dbaas = False
+
+    def __init__(self) -> None:
+        self._state = EMPTY
+        self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
+        self._lock = threading.RLock()
+
+    @property
+    def state(self) -> ClusterState:
+        """The current snapshot."""
+        return self._state
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def keyspaces(self) -> Mapping[str, KeyspaceMetadata]:
+        """Keyspaces by name."""
+        return self._state.keyspaces
+
+    @property
+    def partitioner(self) -> str | None:
+        """Class name of the cluster's partitioner, None until known."""
+        return self._state.topology.partitioner
+
+    @property
+    def token_map(self) -> TokenMap | None:
+        """The ring; None until it is known, or if the partitioner is not."""
+        state = self._state
+        made_for, token_map = self._token_map
+        if made_for is not state:
+            token_map = TokenMap._of(state)
+            self._token_map = (state, token_map)
+        return token_map
+
+    def all_hosts(self) -> list[Host]:
+        """All hosts known."""
+        return list(self._state.topology.hosts)
+
+    def all_hosts_items(self) -> list[tuple[UUID | None, Host]]:
+        """All hosts known, each with its id."""
+        return [(host.host_id, host) for host in self._state.topology.hosts]
+
+    def get_host(self, endpoint_or_address: Any, port: int | None = None) -> Host | None:
+        """The host with this endpoint, or with this address (and port) for clients; None if there is none."""
+        return self._state.host_at(endpoint_or_address, port)
+
+    def get_host_by_host_id(self, host_id: UUID) -> Host | None:
+        """The host with this id; None if there is none."""
+        return self._state.topology.by_id.get(host_id)
+
+    def get_replicas(self, keyspace: str, key: bytes) -> list[Host]:
+        """The hosts that hold the partition with the serialised key *key*, in ring order; empty if that is not
+        known."""
+        state = self._state
+        token = state.token_of(key)
+        return list(state.replicas(keyspace, token)) if token is not None else []
+
+    def can_support_partitioner(self) -> bool:
+        """Whether requests can be routed by token: always; for a partitioner that is not known they are not routed."""
+        return True
+
+    def export_schema_as_string(self) -> str:
+        """The statements that create all keyspaces and all that is in them."""
+        return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
+
+    # ------------------------------------------------------------------ hosts
+
+    def add_or_return_host(self, host: Host) -> tuple[Host, bool]:
+        """Add *host* unless one with its id (or, without an id, its endpoint) is known.
+
+        Returns the host that is known now, and whether it is new.
+        """
+        with self._lock:
+            topology = self._state.topology
+            known = self._known(topology, host)
+            if known is not None:
+                return known, False
+            self._publish_hosts((*topology.hosts, host))
+            return host, True
+
+    def update_host(self, host: Host, old_endpoint: Any) -> Host:
+        """Take notice that *host* got another endpoint or id; adds it if it is not known."""
+        with self._lock:
+            known, added = self.add_or_return_host(host)
+            if not added:
+                self._publish_hosts(self._state.topology.hosts)
+            return known
+
+    def remove_host(self, host: Host) -> bool:
+        """Forget *host* and its tokens; False if it was not known."""
+        with self._lock:
+            return self._remove(self._known(self._state.topology, host))
+
+    def remove_host_by_host_id(self, host_id: UUID, endpoint: Any = None) -> bool:
+        """Forget the host with this id (and, if given, this endpoint); False if it was not known."""
+        with self._lock:
+            known = self._state.topology.by_id.get(host_id)
+            if known is not None and endpoint is not None and known.endpoint != endpoint:
+                known = None
+            return self._remove(known)
+
+    def rebuild_token_map(self, partitioner: str | None, token_map: TokensByHost) -> None:
+        """Replace the ring. *token_map*: the tokens of each host as system tables spell them.
+
+        Needed whenever tokens, data centres or racks changed.
+        """
+        ring = _make_ring(partitioner, token_map)
+        with self._lock:
+            self._publish(topology=Topology(self._state.topology.hosts, ring, partitioner))
+
+    def replace_topology(
+        self, hosts: Iterable[Host], partitioner: str | None = None, token_map: TokensByHost | None = None
+    ) -> TopologyChange:
+        """Publish the hosts and the ring as one snapshot. Without *token_map* there is no ring.
+
+        *hosts* must hold the :class:`Host` object that is known already for every node that stays.
+        """
+        ring = _make_ring(partitioner, token_map) if token_map is not None else None
+        with self._lock:
+            before = self._state.topology
+            after = Topology(hosts, ring, partitioner)
+            self._publish(topology=after)
+        kept = {id(host) for host in after.hosts} & {id(host) for host in before.hosts}
+        return TopologyChange(
+            tuple(host for host in after.hosts if id(host) not in kept),
+            tuple(host for host in before.hosts if id(host) not in kept),
+        )
+
+    # ------------------------------------------------------------------ schema
+
+    def schema_target(self, event: Mapping[str, Any]) -> SchemaTarget:
+        """What to read after a schema change event. A keyspace the driver has not heard of is read whole."""
+        target = SchemaTarget.from_event(event)
+        if target.kind == EVERYTHING or target.keyspace is None or target.keyspace in self.keyspaces:
+            return target
+        if target.dropped:
+            return target
+        return SchemaTarget.of_keyspace(target.keyspace, contents=True)
+
+    def apply_schema(self, target: SchemaTarget, rows: SchemaRows) -> None:
+        """Publish *target* as it was read: *rows* by query name (see ``schema_queries``). A dropped target has
+        no rows."""
+        with self._lock:
+            self._publish(keyspaces=updated(self._state.keyspaces, target, rows))
+
+    # ------------------------------------------------------------------ publishing
+
+    @staticmethod
+    def _known(topology: Topology, host: Host) -> Host | None:
+        if host.host_id is not None and host.host_id in topology.by_id:
+            return topology.by_id[host.host_id]
+        known = topology.by_endpoint.get(host.endpoint)
+        if known is None or known is host or None in (known.host_id, host.host_id):
+            return known
+        return None  # another node at the same address
+
+    def _remove(self, host: Host | None) -> bool:
+        if host is None:
+            return False
+        topology = self._state.topology
+        hosts = tuple(other for other in topology.hosts if other is not host)
+        ring = topology.ring.without(host) if topology.ring is not None else None
+        self._publish(topology=Topology(hosts, ring, topology.partitioner))
+        return True
+
+    def _publish_hosts(self, hosts: Iterable[Host]) -> None:
+        self._publish(topology=self._state.topology.with_hosts(hosts))
+
+    def _publish(
+        self, *, topology: Topology | None = None, keyspaces: Mapping[str, KeyspaceMetadata] | None = None
+    ) -> None:
+        """The one place where a state becomes the current one; with the lock held."""
+        current = self._state
+        self._state = ClusterState(
+            current.topology if topology is None else topology,
+            current.keyspaces if keyspaces is None else keyspaces,
+        )
+
+
+def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
+    """The ring of *token_map*; None if the partitioner is not known or nobody has tokens."""
+    token_class = token_class_of(partitioner)
+    if token_class is None:
+        return None
+    owners = {token_class.from_string(token).value: host for host, tokens in token_map.items() for token in tokens}
+    return Ring(token_class, owners) if owners else None

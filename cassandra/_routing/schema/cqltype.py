@@ -1,0 +1,120 @@
+"""Types as schema tables spell them, such as ``frozen<map<text, "My type">>``, taken apart (L4). The model
+keeps the strings; who needs the structure (which user types a type mentions, say) parses them here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<quoted>"(?:[^"]|"")*")      # a user type that needs quotes
+      | '(?P<custom>(?:[^']|'')*)'      # a Java class name
+      | (?P<name>[A-Za-z0-9_.]+)        # anything else, also the dimension of a vector
+      | (?P<mark>[<>,])
+    )\s*""",
+    re.VERBOSE,
+)
+
+_PARAMETRIC = frozenset(("list", "set", "map", "tuple", "vector", "frozen"))
+_SIMPLE = frozenset(
+    (
+        *("ascii", "bigint", "blob", "boolean", "counter", "date", "decimal", "double", "duration", "empty", "float"),
+        *("inet", "int", "smallint", "text", "time", "timestamp", "timeuuid", "tinyint", "uuid", "varchar", "varint"),
+    )
+)
+
+
+class CqlType(NamedTuple):
+    """A type and its parameters. ``name`` is without quotes; ``kind`` tells a user type called "text" from the
+    type text."""
+
+    name: str
+    kind: str = "native"  # native | user | custom | dimension
+    args: tuple[CqlType, ...] = ()
+
+    def walk(self) -> Iterator[CqlType]:
+        """This type and all within it."""
+        yield self
+        for arg in self.args:
+            yield from arg.walk()
+
+    @property
+    def is_collection(self) -> bool:
+        """Whether the outermost type is a list, set or map, frozen or not."""
+        inner = self.args[0] if self.name == "frozen" and self.args else self
+        return inner.kind == "native" and inner.name in ("list", "set", "map")
+
+
+def parse_cql_type(text: str) -> CqlType:
+    """Take *text* apart. Raises ValueError if it is not a type."""
+    parser = _Parser(text)
+    parsed = parser.type()
+    if parser.next() is not None:
+        raise parser.error()
+    return parsed
+
+
+def user_types_in(text: str) -> set[str]:
+    """Names of the user types that the type *text* mentions; empty if it cannot be taken apart."""
+    try:
+        return {part.name for part in parse_cql_type(text).walk() if part.kind == "user"}
+    except ValueError:
+        return set()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._marks = list(self._split(text))
+        self._position = 0
+
+    def _split(self, text: str) -> Iterator[tuple[str, str]]:
+        position = 0
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None or match.lastgroup is None:
+                raise self.error()
+            yield match.lastgroup, match[match.lastgroup]
+            position = match.end()
+
+    def error(self) -> ValueError:
+        return ValueError(f"not a CQL type: {self._text!r}")
+
+    def next(self) -> tuple[str, str] | None:
+        return self._marks[self._position] if self._position < len(self._marks) else None
+
+    def type(self) -> CqlType:
+        found = self._take()
+        group, word = found
+        if group == "quoted":
+            return CqlType(word[1:-1].replace('""', '"'), "user")
+        if group == "custom":
+            return CqlType(word.replace("''", "'"), "custom")
+        if group != "name":
+            raise self.error()
+        if word.isdigit():
+            return CqlType(word, "dimension")
+        lowered = word.lower()
+        if self.next() == ("mark", "<"):
+            if lowered not in _PARAMETRIC:
+                raise self.error()
+            return CqlType(lowered, "native", self._arguments())
+        return CqlType(lowered, "native") if lowered in _SIMPLE else CqlType(word, "user")
+
+    def _arguments(self) -> tuple[CqlType, ...]:
+        self._take()
+        args = [self.type()]
+        while (mark := self._take()) == ("mark", ","):
+            args.append(self.type())
+        if mark != ("mark", ">"):
+            raise self.error()
+        return tuple(args)
+
+    def _take(self) -> tuple[str, str]:
+        found = self.next()
+        if found is None:
+            raise self.error()
+        self._position += 1
+        return found

@@ -1,0 +1,257 @@
+"""Rows of the schema tables to the model (L4). Pure; rows are mappings by column name.
+
+Speaks ``system_schema`` of Apache Cassandra 3.0 to 5.x and of ScyllaDB. Columns it does not know are ignored, columns
+that a version does not have are taken as null.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .functions import Aggregate, Function, UserType
+from .keyspace import KeyspaceMetadata
+from .table import (
+    ColumnMetadata,
+    DroppedColumn,
+    IndexMetadata,
+    MaterializedViewMetadata,
+    TableMetadata,
+    TableMetadataV3,
+    TriggerMetadata,
+)
+
+Row = Mapping[str, Any]
+#: Rows of each schema query, by its name.
+SchemaRows = Mapping[str, Sequence[Row]]
+
+_OPTIONS = (
+    "additional_write_policy",
+    "allow_auto_snapshot",
+    "bloom_filter_fp_chance",
+    "caching",
+    "cdc",
+    "comment",
+    "compaction",
+    "compression",
+    "crc_check_chance",
+    "default_time_to_live",
+    "gc_grace_seconds",
+    "incremental_backups",
+    "max_index_interval",
+    "memtable",
+    "memtable_flush_period_in_ms",
+    "min_index_interval",
+    "read_repair",
+    "speculative_retry",
+)
+# Servers that have read_repair still store these but do not take them.
+_OPTIONS_BEFORE_READ_REPAIR = ("dclocal_read_repair_chance", "read_repair_chance")
+
+
+class RowIndex:
+    """Rows of several queries, found by keyspace and by (keyspace, table)."""
+
+    def __init__(self, rows: SchemaRows) -> None:
+        self._by_keyspace: dict[str, dict[str, list[Row]]] = {}
+        self._by_table: dict[str, dict[tuple[str, str], list[Row]]] = {}
+        for name, found in rows.items():
+            by_keyspace: dict[str, list[Row]] = defaultdict(list)
+            by_table: dict[tuple[str, str], list[Row]] = defaultdict(list)
+            for row in found:
+                by_keyspace[row["keyspace_name"]].append(row)
+                table = row.get("table_name") or row.get("view_name")
+                if table is not None:
+                    by_table[row["keyspace_name"], table].append(row)
+            self._by_keyspace[name] = by_keyspace
+            self._by_table[name] = by_table
+
+    def all(self, part: str) -> Iterable[Row]:
+        for rows in self._by_keyspace.get(part, {}).values():
+            yield from rows
+
+    def of_keyspace(self, part: str, keyspace: str) -> list[Row]:
+        return self._by_keyspace.get(part, {}).get(keyspace, [])
+
+    def of_table(self, part: str, keyspace: str, table: str) -> list[Row]:
+        return self._by_table.get(part, {}).get((keyspace, table), [])
+
+
+def parse_everything(rows: RowIndex) -> dict[str, KeyspaceMetadata]:
+    """All keyspaces, the virtual ones after the others."""
+    keyspaces = {}
+    for row in rows.all("keyspaces"):
+        keyspace = parse_keyspace(row)
+        keyspaces[keyspace.name] = with_contents(keyspace, rows)
+    for row in rows.all("virtual_keyspaces"):
+        keyspace = _parse_virtual_keyspace(row["keyspace_name"], rows)
+        keyspaces.setdefault(keyspace.name, keyspace)
+    return keyspaces
+
+
+def parse_keyspace(row: Row) -> KeyspaceMetadata:
+    """A keyspace by its own row, empty."""
+    replication = dict(row["replication"])
+    return KeyspaceMetadata(row["keyspace_name"], row["durable_writes"], replication.pop("class", None), replication)
+
+
+def with_contents(keyspace: KeyspaceMetadata, rows: RowIndex) -> KeyspaceMetadata:
+    """*keyspace* filled with what *rows* have of it."""
+    name = keyspace.name
+    tables = [parse_table(row, rows) for row in rows.of_keyspace("tables", name)]
+    views = [parse_view(row, rows) for row in rows.of_keyspace("views", name)]
+    types = [parse_type(row) for row in rows.of_keyspace("types", name)]
+    functions = [parse_function(row) for row in rows.of_keyspace("functions", name)]
+    aggregates = [parse_aggregate(row) for row in rows.of_keyspace("aggregates", name)]
+    by_name = {table.name: table for table in tables}
+    for view in views:
+        if view.base_table_name in by_name:
+            by_name[view.base_table_name].views[view.name] = view
+    return keyspace._with(
+        tables=by_name,
+        views={view.name: view for view in views},
+        indexes={index.name: index for table in tables for index in table.indexes.values()},
+        user_types={user_type.name: user_type for user_type in types},
+        functions={function.signature: function for function in functions},
+        aggregates={aggregate.signature: aggregate for aggregate in aggregates},
+    )
+
+
+def parse_table(row: Row, rows: RowIndex) -> TableMetadata:
+    """A table with its columns, indexes, triggers and dropped columns; views are put in by the caller."""
+    keyspace, name = row["keyspace_name"], row["table_name"]
+    table = TableMetadataV3(keyspace, name, options=_options(row))
+    flags = frozenset(row.get("flags") or ())
+    table.extensions = _optional_dict(row.get("extensions"))
+    table.is_compact_storage = bool(flags) and ("dense" in flags or "super" in flags or "compound" not in flags)
+    columns: Iterable[Row] = rows.of_table("columns", keyspace, name)
+    if table.is_compact_storage:
+        columns = _compact_columns(columns, flags)
+    _add_columns(table, columns)
+    for index_row in rows.of_table("indexes", keyspace, name):
+        index = IndexMetadata(
+            keyspace, name, index_row["index_name"], index_row["kind"], _optional_dict(index_row.get("options"))
+        )
+        table.indexes[index.name] = index
+    for trigger_row in rows.of_table("triggers", keyspace, name):
+        trigger = TriggerMetadata(table, trigger_row["trigger_name"], _optional_dict(trigger_row.get("options")))
+        table.triggers[trigger.name] = trigger
+    table.dropped_columns = {
+        dropped["column_name"]: DroppedColumn(
+            dropped["column_name"], dropped["type"], dropped.get("kind") or "regular", dropped.get("dropped_time")
+        )
+        for dropped in rows.of_table("dropped_columns", keyspace, name)
+    }
+    return table
+
+
+def parse_view(row: Row, rows: RowIndex) -> MaterializedViewMetadata:
+    """A materialized view with its columns."""
+    keyspace, name = row["keyspace_name"], row["view_name"]
+    view = MaterializedViewMetadata(
+        keyspace, name, row["base_table_name"], row["include_all_columns"], row["where_clause"], _options(row)
+    )
+    view.extensions = _optional_dict(row.get("extensions"))
+    _add_columns(view, rows.of_table("columns", keyspace, name))
+    return view
+
+
+def parse_type(row: Row) -> UserType:
+    return UserType(row["keyspace_name"], row["type_name"], row["field_names"], row["field_types"])
+
+
+def parse_function(row: Row) -> Function:
+    return Function(
+        row["keyspace_name"],
+        row["function_name"],
+        row["argument_types"],
+        row["argument_names"],
+        row["return_type"],
+        row["language"],
+        row["body"],
+        row["called_on_null_input"],
+        bool(row.get("deterministic")),
+        bool(row.get("monotonic")),
+        row.get("monotonic_on") or (),
+    )
+
+
+def parse_aggregate(row: Row) -> Aggregate:
+    return Aggregate(
+        row["keyspace_name"],
+        row["aggregate_name"],
+        row["argument_types"],
+        row["state_func"],
+        row["state_type"],
+        row.get("final_func"),
+        row.get("initcond"),
+        row["return_type"],
+        bool(row.get("deterministic")),
+    )
+
+
+def _parse_virtual_keyspace(name: str, rows: RowIndex) -> KeyspaceMetadata:
+    keyspace = KeyspaceMetadata(name, False, None, None)
+    keyspace.virtual = True
+    for row in rows.of_keyspace("virtual_tables", name):
+        table = TableMetadataV3(name, row["table_name"], virtual=True)
+        table.options = {"comment": row["comment"]} if row.get("comment") else {}
+        _add_columns(table, rows.of_table("virtual_columns", name, table.name))
+        keyspace.tables[table.name] = table
+    return keyspace
+
+
+def _add_columns(owner: TableMetadata | MaterializedViewMetadata, rows: Iterable[Row]) -> None:
+    """Partition key, clustering key, then the rest in the order of the rows (by name, as the server sorts them)."""
+    ordered = sorted(rows, key=_column_order)
+    for row in ordered:
+        column = ColumnMetadata(
+            owner,
+            row["column_name"],
+            row["type"],
+            row["kind"] == "static",
+            (row.get("clustering_order") or "none").lower() == "desc",
+        )
+        owner.columns[column.name] = column
+        if row["kind"] == "partition_key":
+            owner.partition_key.append(column)
+        elif row["kind"] == "clustering":
+            owner.clustering_key.append(column)
+
+
+def _column_order(row: Row) -> tuple[int, int]:
+    if row["kind"] == "partition_key":
+        return 0, row["position"]
+    if row["kind"] == "clustering":
+        return 1, row["position"]
+    return 2, 0
+
+
+def _compact_columns(rows: Iterable[Row], flags: frozenset[str]) -> list[Row]:
+    """The columns of a compact table as CQL shows them.
+
+    A static compact table (neither dense, super nor compound) keeps its columns as static ones, besides a
+    clustering column and a regular one that nobody declared. A dense table with no column of its own has a
+    nameless one.
+    """
+    if "dense" in flags or "super" in flags:
+        return [row for row in rows if not (row["kind"] == "regular" and row["type"] == "empty")]
+    return [
+        {**row, "kind": "regular"} if row["kind"] == "static" else row
+        for row in rows
+        if row["kind"] in ("partition_key", "static")
+    ]
+
+
+def _options(row: Row) -> dict[str, Any]:
+    names = _OPTIONS if "read_repair" in row else (*_OPTIONS, *_OPTIONS_BEFORE_READ_REPAIR)
+    return {name: _plain(row[name]) for name in names if row.get(name) is not None}
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _optional_dict(value: Any) -> dict[str, Any] | None:
+    return dict(value) if value is not None else None

@@ -1,0 +1,75 @@
+"""Which SELECTs read a part of the schema: one small set per change, never more (L4).
+
+Only ``system_schema`` (Apache Cassandra 3.0 and later, ScyllaDB) is spoken. Queries of one set are independent
+of each other and may run at once; their rows go to ``parser.py`` as dicts, under the query's ``name``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from cassandra._base.constants import SchemaTargetType
+from cassandra._base.names import protect_value
+
+from .target import EVERYTHING, KEYSPACE_CONTENTS, SchemaTarget
+
+
+class SchemaQuery(NamedTuple):
+    """One query. An ``optional`` one may be refused by the server (InvalidRequest, Unauthorized): then it has
+    no rows."""
+
+    name: str
+    cql: str
+    optional: bool = False
+
+
+class ServerTraits(NamedTuple):
+    """What a server has, by its version."""
+
+    virtual_schema: bool
+
+    @classmethod
+    def of(cls, release_version: str | None, is_scylla: bool = False) -> ServerTraits:
+        """From ``release_version`` of ``system.local``; ScyllaDB reports 3.0.8 and has no virtual schema tables."""
+        match = re.match(r"(\d+)", release_version or "")
+        return cls(virtual_schema=not is_scylla and match is not None and int(match[1]) >= 4)
+
+
+_TABLE_PARTS = ("tables", "columns", "indexes", "triggers", "dropped_columns")
+_KEYSPACE_PARTS = (*_TABLE_PARTS, "views", "types", "functions", "aggregates")
+_VIRTUAL_PARTS = ("keyspaces", "tables", "columns")
+_OPTIONAL_PARTS = frozenset(("triggers", "dropped_columns"))
+
+
+def schema_queries(target: SchemaTarget, traits: ServerTraits) -> tuple[SchemaQuery, ...]:
+    """The queries that read *target*; none if it was dropped."""
+    if target.dropped:
+        return ()
+    if target.kind == EVERYTHING:
+        virtual = _VIRTUAL_PARTS if traits.virtual_schema else ()
+        return (
+            _select("keyspaces"),
+            *(_select(part) for part in _KEYSPACE_PARTS),
+            *(SchemaQuery(f"virtual_{part}", f"SELECT * FROM system_virtual_schema.{part}", True) for part in virtual),
+        )
+    keyspace = f"keyspace_name = {protect_value(target.keyspace)}"
+    if target.kind == SchemaTargetType.KEYSPACE:
+        return (_select("keyspaces", keyspace),)
+    if target.kind == KEYSPACE_CONTENTS:
+        return (_select("keyspaces", keyspace), *(_select(part, keyspace) for part in _KEYSPACE_PARTS))
+    name = protect_value(target.name)
+    if target.kind == SchemaTargetType.TABLE:
+        table = f"{keyspace} AND table_name = {name}"
+        view = _select("views", f"{keyspace} AND view_name = {name}")
+        return (*(_select(part, table) for part in _TABLE_PARTS), view)
+    if target.kind == SchemaTargetType.TYPE:
+        return (_select("types", f"{keyspace} AND type_name = {name}"),)
+    types = ", ".join(protect_value(argument) for argument in target.argument_types)
+    kind = target.kind.lower()
+    return (_select(f"{kind}s", f"{keyspace} AND {kind}_name = {name} AND argument_types = [{types}]"),)
+
+
+def _select(part: str, where: str = "") -> SchemaQuery:
+    cql = f"SELECT * FROM system_schema.{part}"
+    return SchemaQuery(part, f"{cql} WHERE {where}" if where else cql, part in _OPTIONAL_PARTS)

@@ -1,0 +1,277 @@
+"""Tables, views and what belongs to them, as users read them from ``cluster.metadata`` (L4).
+
+Objects are made by ``parser.py`` and not changed afterwards: a schema change makes new ones, so a reader that
+holds one sees it whole. CQL text comes from ``ddl.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, ClassVar, NamedTuple
+
+from cassandra._base.public import public
+
+from . import ddl
+
+
+@public("cassandra.metadata")
+class ColumnMetadata:
+    """A column of a table or view."""
+
+    #: The table (or view) the column belongs to.
+    table: Any = None
+    #: Name, without quotes.
+    name: str = None  # type: ignore[assignment]
+    #: Type as CQL spells it, such as ``frozen<list<int>>``.
+    cql_type: str = None  # type: ignore[assignment]
+    #: Whether the partition has one value of it.
+    is_static = False
+    #: Whether rows are in descending order of it (clustering columns).
+    is_reversed = False
+
+    def __init__(
+        self,
+        table_metadata: Any,
+        column_name: str,
+        cql_type: str,
+        is_static: bool = False,
+        is_reversed: bool = False,
+    ) -> None:
+        self.table = table_metadata
+        self.name = column_name
+        self.cql_type = cql_type
+        self.is_static = is_static
+        self.is_reversed = is_reversed
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.cql_type}"
+
+
+class DroppedColumn(NamedTuple):
+    """A column that was dropped; old data may still have it."""
+
+    name: str
+    cql_type: str
+    kind: str
+    dropped_time: Any
+
+
+@public("cassandra.metadata")
+class IndexMetadata:
+    """A secondary index."""
+
+    #: Keyspace and table it is on.
+    keyspace_name: str = None  # type: ignore[assignment]
+    table_name: str = None  # type: ignore[assignment]
+    #: Name of the index.
+    name: str = None  # type: ignore[assignment]
+    #: ``COMPOSITES``, ``KEYS`` or ``CUSTOM``.
+    kind: str = None  # type: ignore[assignment]
+    #: Its options; ``target`` is what is indexed, ``class_name`` the implementation of a custom one.
+    index_options: dict[str, str] = {}
+
+    def __init__(
+        self,
+        keyspace_name: str,
+        table_name: str,
+        index_name: str,
+        kind: str,
+        index_options: Mapping[str, str] | None,
+    ) -> None:
+        self.keyspace_name = keyspace_name
+        self.table_name = table_name
+        self.name = index_name
+        self.kind = kind
+        self.index_options = dict(index_options or {})
+
+    def as_cql_query(self) -> str:
+        """The statement that creates the index."""
+        return ddl.create_index(self)
+
+    def export_as_string(self) -> str:
+        """The same with a semicolon."""
+        return self.as_cql_query() + ";"
+
+
+@public("cassandra.metadata")
+class TriggerMetadata:
+    """A trigger of a table."""
+
+    table: Any = None
+    name: str = None  # type: ignore[assignment]
+    #: Its options; ``class`` is the implementation.
+    options: Mapping[str, str] | None = None
+
+    def __init__(self, table_metadata: Any, trigger_name: str, options: Mapping[str, str] | None = None) -> None:
+        self.table = table_metadata
+        self.name = trigger_name
+        self.options = options
+
+    def as_cql_query(self) -> str:
+        """The statement that creates the trigger."""
+        return ddl.create_trigger(self)
+
+    def export_as_string(self) -> str:
+        """The same with a semicolon."""
+        return self.as_cql_query() + ";"
+
+
+@public("cassandra.metadata")
+class TableMetadata:
+    """A table."""
+
+    keyspace_name: str = None  # type: ignore[assignment]
+    name: str = None  # type: ignore[assignment]
+    #: Columns of the partition key, in order.
+    partition_key: list[ColumnMetadata] = None  # type: ignore[assignment]
+    #: Columns of the clustering key, in order.
+    clustering_key: list[ColumnMetadata] = None  # type: ignore[assignment]
+    #: All columns by name: partition key, clustering key, then the others by name.
+    columns: dict[str, ColumnMetadata] = None  # type: ignore[assignment]
+    #: Indexes by name.
+    indexes: dict[str, IndexMetadata] = None  # type: ignore[assignment]
+    #: Table options by name, as the schema tables have them.
+    options: dict[str, Any] = None  # type: ignore[assignment]
+    #: Server extensions of the table: name to blob, or None.
+    extensions: dict[str, bytes] | None = None
+    #: Triggers by name.
+    triggers: dict[str, TriggerMetadata] = None  # type: ignore[assignment]
+    #: Materialized views on this table, by name.
+    views: dict[str, MaterializedViewMetadata] = None  # type: ignore[assignment]
+    #: Columns that were dropped, by name. (Not in scylla-driver.)
+    dropped_columns: dict[str, DroppedColumn] = {}
+    #: Whether the table was made by the old API and keeps its storage format.
+    is_compact_storage = False
+    #: Whether the table is virtual: provided by the node, not stored.
+    virtual = False
+
+    #: Names of compaction options that old servers stored apart.
+    compaction_options: ClassVar[dict[str, str]] = {
+        "min_compaction_threshold": "min_threshold",
+        "max_compaction_threshold": "max_threshold",
+        "compaction_strategy_class": "class",
+    }
+
+    def __init__(
+        self,
+        keyspace_name: str,
+        name: str,
+        partition_key: list[ColumnMetadata] | None = None,
+        clustering_key: list[ColumnMetadata] | None = None,
+        columns: dict[str, ColumnMetadata] | None = None,
+        triggers: dict[str, TriggerMetadata] | None = None,
+        options: dict[str, Any] | None = None,
+        virtual: bool = False,
+    ) -> None:
+        self.keyspace_name = keyspace_name
+        self.name = name
+        self.partition_key = [] if partition_key is None else partition_key
+        self.clustering_key = [] if clustering_key is None else clustering_key
+        self.columns = {} if columns is None else columns
+        self.indexes = {}
+        self.options = {} if options is None else options
+        self.comparator = None
+        self.triggers = {} if triggers is None else triggers
+        self.views = {}
+        self.virtual = virtual
+
+    @property
+    def primary_key(self) -> list[ColumnMetadata]:
+        """Columns of the partition key, then of the clustering key."""
+        return self.partition_key + self.clustering_key
+
+    @property
+    def is_cql_compatible(self) -> bool:
+        """Whether CQL can create the table again. Always, since the servers the driver speaks to keep tables so."""
+        return True
+
+    def as_cql_query(self, formatted: bool = False) -> str:
+        """The statement that creates the table, without its indexes; with line breaks if *formatted*."""
+        return ddl.create_table(self, formatted)
+
+    def export_as_string(self) -> str:
+        """The statements that create the table with its indexes, triggers and views."""
+        return ddl.export_table(self)
+
+    def _with_views(self, views: dict[str, MaterializedViewMetadata]) -> TableMetadata:
+        """A copy that has *views*."""
+        clone = copy(self)
+        clone.views = views
+        clone.columns = {name: _moved(column, clone) for name, column in self.columns.items()}
+        clone.partition_key = [clone.columns[column.name] for column in self.partition_key]
+        clone.clustering_key = [clone.columns[column.name] for column in self.clustering_key]
+        clone.triggers = {
+            name: TriggerMetadata(clone, trigger.name, trigger.options) for name, trigger in self.triggers.items()
+        }
+        return clone
+
+
+@public("cassandra.metadata")
+class TableMetadataV3(TableMetadata):
+    """A table of a server with ``system_schema`` (all that are supported)."""
+
+    compaction_options: ClassVar[dict[str, str]] = {}
+    option_maps: ClassVar[list[str]] = ["compaction", "compression", "caching", "nodesync"]
+
+    @property
+    def is_cql_compatible(self) -> bool:
+        """Whether CQL can create the table again: always."""
+        return True
+
+
+@public("cassandra.metadata")
+class MaterializedViewMetadata:
+    """A materialized view."""
+
+    keyspace_name: str = None  # type: ignore[assignment]
+    name: str = None  # type: ignore[assignment]
+    #: Name of the table it is a view of.
+    base_table_name: str = None  # type: ignore[assignment]
+    #: Columns of the partition key, in order.
+    partition_key: list[ColumnMetadata] = None  # type: ignore[assignment]
+    #: Columns of the clustering key, in order.
+    clustering_key: list[ColumnMetadata] = None  # type: ignore[assignment]
+    #: All columns by name.
+    columns: dict[str, ColumnMetadata] = None  # type: ignore[assignment]
+    #: Whether it selects ``*``.
+    include_all_columns: bool = None  # type: ignore[assignment]
+    #: Its WHERE clause, without the word.
+    where_clause: str = None  # type: ignore[assignment]
+    #: Table options by name.
+    options: dict[str, Any] = None  # type: ignore[assignment]
+    #: Server extensions: name to blob, or None.
+    extensions: dict[str, bytes] | None = None
+
+    def __init__(
+        self,
+        keyspace_name: str,
+        view_name: str,
+        base_table_name: str,
+        include_all_columns: bool,
+        where_clause: str,
+        options: dict[str, Any],
+    ) -> None:
+        self.keyspace_name = keyspace_name
+        self.name = view_name
+        self.base_table_name = base_table_name
+        self.partition_key = []
+        self.clustering_key = []
+        self.columns = {}
+        self.include_all_columns = include_all_columns
+        self.where_clause = where_clause
+        self.options = options or {}
+
+    def as_cql_query(self, formatted: bool = False) -> str:
+        """The statement that creates the view."""
+        return ddl.create_view(self, formatted)
+
+    def export_as_string(self) -> str:
+        """The same with line breaks and a semicolon."""
+        return self.as_cql_query(formatted=True) + ";"
+
+
+def _moved(column: ColumnMetadata, table: TableMetadata) -> ColumnMetadata:
+    moved = copy(column)
+    moved.table = table
+    return moved

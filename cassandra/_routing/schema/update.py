@@ -1,0 +1,103 @@
+"""A schema change applied: new keyspaces from old ones and the rows that were read (L4). Nothing old is modified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cassandra._base.constants import SchemaTargetType
+from cassandra._base.descriptors import SignatureDescriptor
+
+from .keyspace import KeyspaceMetadata
+from .parser import (
+    RowIndex,
+    SchemaRows,
+    parse_aggregate,
+    parse_everything,
+    parse_function,
+    parse_keyspace,
+    parse_table,
+    parse_type,
+    parse_view,
+    with_contents,
+)
+from .table import IndexMetadata, MaterializedViewMetadata, TableMetadata
+from .target import EVERYTHING, KEYSPACE_CONTENTS, SchemaTarget
+
+Keyspaces = Mapping[str, KeyspaceMetadata]
+
+
+def updated(keyspaces: Keyspaces, target: SchemaTarget, rows: SchemaRows) -> dict[str, KeyspaceMetadata]:
+    """The keyspaces after *target* was read as *rows*. What *target* names and *rows* do not have is gone."""
+    found = RowIndex(rows)
+    if target.kind == EVERYTHING:
+        return parse_everything(found)
+    name = target.keyspace or ""
+    known = keyspaces.get(name)
+    changed = _changed_keyspace(known, target, found)
+    if changed is None:
+        return {other: keyspace for other, keyspace in keyspaces.items() if other != name}
+    return {**keyspaces, name: changed}
+
+
+def _changed_keyspace(known: KeyspaceMetadata | None, target: SchemaTarget, rows: RowIndex) -> KeyspaceMetadata | None:
+    if target.kind in (SchemaTargetType.KEYSPACE, KEYSPACE_CONTENTS):
+        read = next(iter(rows.all("keyspaces")), None)
+        if read is None:
+            return None
+        keyspace = parse_keyspace(read)
+        if target.kind == KEYSPACE_CONTENTS:
+            return with_contents(keyspace, rows)
+        if known is None:
+            return keyspace
+        return known._with(durable_writes=keyspace.durable_writes, replication_strategy=keyspace.replication_strategy)
+    if known is None or target.name is None:
+        return known
+    if target.kind == SchemaTargetType.TABLE:
+        return _with_table(known, target.name, rows)
+    if target.kind == SchemaTargetType.TYPE:
+        types = [parse_type(row) for row in rows.all("types")]
+        return known._with(user_types=_replaced(known.user_types, target.name, types[0] if types else None))
+    signature = SignatureDescriptor.format_signature(target.name, target.argument_types)
+    if target.kind == SchemaTargetType.FUNCTION:
+        functions = [parse_function(row) for row in rows.all("functions")]
+        return known._with(functions=_replaced(known.functions, signature, functions[0] if functions else None))
+    aggregates = [parse_aggregate(row) for row in rows.all("aggregates")]
+    return known._with(aggregates=_replaced(known.aggregates, signature, aggregates[0] if aggregates else None))
+
+
+def _with_table(known: KeyspaceMetadata, name: str, rows: RowIndex) -> KeyspaceMetadata:
+    """The keyspace with the table or view *name* as read; its indexes, and the links from tables to views, follow."""
+    table_row = next(iter(rows.all("tables")), None)
+    view_row = next(iter(rows.all("views")), None)
+    tables = _replaced(known.tables, name, parse_table(table_row, rows) if table_row is not None else None)
+    views = _replaced(known.views, name, parse_view(view_row, rows) if view_row is not None else None)
+    return known._with(tables=_linked(tables, views), views=views, indexes=_indexes(known, tables, name))
+
+
+def _linked(tables: dict[str, TableMetadata], views: dict[str, MaterializedViewMetadata]) -> dict[str, TableMetadata]:
+    """Tables that know their views; only those whose views changed are copied."""
+    by_table: dict[str, dict[str, MaterializedViewMetadata]] = {}
+    for view in views.values():
+        by_table.setdefault(view.base_table_name, {})[view.name] = view
+    linked = {}
+    for name, table in tables.items():
+        own = by_table.get(name, {})
+        linked[name] = table if _same(table.views, own) else table._with_views(own)
+    return linked
+
+
+def _indexes(known: KeyspaceMetadata, tables: dict[str, TableMetadata], changed: str) -> dict[str, IndexMetadata]:
+    kept = {name: index for name, index in known.indexes.items() if index.table_name != changed}
+    return {**kept, **(tables[changed].indexes if changed in tables else {})}
+
+
+def _replaced(items: Mapping[str, Any], name: str, item: Any) -> dict[str, Any]:
+    """*items* with *item* under *name*, in its old place; without it if it is None."""
+    if item is None:
+        return {key: value for key, value in items.items() if key != name}
+    return {**items, name: item}
+
+
+def _same(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
+    return left.keys() == right.keys() and all(left[name] is right[name] for name in left)

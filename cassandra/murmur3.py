@@ -1,0 +1,18 @@
+"""Murmur3 as Apache Cassandra computes tokens with it."""
+
+from cassandra._core.routing import murmur3_token as murmur3
+from cassandra._routing.murmur3 import (
+    INT64_MAX,
+    INT64_MIN,
+    INT64_OVF_DIV,
+    INT64_OVF_OFFSET,
+    body_and_tail,
+    fmix,
+    rotl64,
+    truncate_int64,
+)
+
+__all__ = [
+    "INT64_MAX", "INT64_MIN", "INT64_OVF_DIV", "INT64_OVF_OFFSET",
+    "body_and_tail", "fmix", "murmur3", "rotl64", "truncate_int64",
+]  # fmt: skip
