@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.constants import Flag, ResultKind
+from cassandra._base.constants import ResultKind
 from cassandra._base.errors import (
     ConnectionBusy,
     ConnectionException,
@@ -41,6 +41,7 @@ from .attempts import IGNORE, RETRY, RETRY_NEXT_HOST, Attempt, Decision, ask_pol
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy, RetryPolicy, SpeculativeExecutionPlan
 
@@ -51,6 +52,7 @@ log = logging.getLogger("cassandra.cluster")
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
+KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
 NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
 
 
@@ -180,7 +182,7 @@ class Execution(Operation):
         self._attempts[number] = attempt
         self.attempted_hosts.append(attempt.host)
         try:
-            frame = self._encode(connection.protocol_version, prepare)
+            frame = self._encode(connection, prepare)
             attempt.stream = connection.submit(frame, self, number, remaining)
         except NOT_SENT as error:
             del self._attempts[number]
@@ -196,14 +198,17 @@ class Execution(Operation):
             self._schedule_speculation(attempt.host)
         return True
 
-    def _encode(self, version: int, prepare: PreparedStatement | None) -> bytes:
+    def _encode(self, connection: Connection, prepare: PreparedStatement | None) -> bytes:
+        version = connection.protocol_version
         if prepare is not None:
-            keyspace = prepare.keyspace if version >= 5 else None
-            return PrepareMessage(prepare.query_string, keyspace).encode(version)
+            keyspace = prepare.keyspace if version >= KEYSPACE_PER_REQUEST else None
+            return PrepareMessage(prepare.query_string, keyspace).encode(version, features=connection.features)
         if self._frame is None or self._frame_version != version:
-            message = self.message
-            flags = Flag.TRACING if message.tracing else 0
-            self._frame = message.encode(version, flags=flags, payload=message.custom_payload)
+            handler = self.session.client_protocol_handler
+            if handler is self.session._default_protocol_handler:
+                self._frame = self.message.encode(version, features=connection.features)
+            else:
+                self._frame = handler.encode_message(self.message, 0, version, None, False, connection.features)
             self._frame_version = version
             self.request_encoded_size = len(self._frame)
         return self._frame
@@ -273,7 +278,7 @@ class Execution(Operation):
             self._conclude(message)
         elif kind == ResultKind.SET_KEYSPACE:
             attempt.connection.keyspace = message.new_keyspace
-            self.session._keyspace_changed(message.new_keyspace, self._keyspace_set)
+            self.session._keyspace_changed(message.new_keyspace or "", self._keyspace_set)
         elif kind == ResultKind.SCHEMA_CHANGE:
             self.session.cluster.handle_schema_change(message.schema_change_event, attempt.host, self._schema_agreed)
         else:

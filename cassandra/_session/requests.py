@@ -12,6 +12,7 @@ from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
 
 from .batch import BatchStatement
+from .execution import KEYSPACE_PER_REQUEST
 from .future import ResponseFuture
 from .prepared import BoundStatement, PreparedStatement
 from .profiles import ResolvedProfile
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
 
     from .session import Session
-
-KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
 
 
 class RequestBuilder:

@@ -24,6 +24,7 @@ from cassandra._wire.encoder import Encoder
 from cassandra._wire.handlers import ProtocolHandler
 
 from .agreement import SchemaAgreementScope
+from .execution import Execution
 from .future import ResponseFuture
 from .pools import PoolSet
 from .preparing import Preparer
@@ -75,9 +76,9 @@ class Session:
     max_trace_wait: float = 2.0
     default_fetch_size: int | None = 5000
     use_client_timestamp: bool = True
-    client_protocol_handler: type = ProtocolHandler
+    client_protocol_handler: Any = ProtocolHandler
 
-    _default_protocol_handler: type = ProtocolHandler
+    _default_protocol_handler: Any = ProtocolHandler
 
     default_timeout = _profile_option(
         "request_timeout", "Seconds a request may take unless told otherwise; None waits without limit."
@@ -346,7 +347,7 @@ class Session:
         """Run *fn* on a background thread of the cluster; returns a concurrent future."""
         return self.cluster.submit(fn, *args, **kwargs)
 
-    def _call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
+    def _call_later(self, delay: float, future: Execution, step: Callable[[], None]) -> Any:
         """A delayed step of a request; shutdown fails the requests that wait for one."""
         self._delayed.add(future)
         return self.cluster.reactor.call_later(delay, step)
