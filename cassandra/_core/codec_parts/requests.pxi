@@ -237,7 +237,7 @@ def encode_batch(
 def encode_prepare(int version, query, *, int flags=0, payload=None, keyspace=None):
     """A PREPARE envelope."""
     cdef ByteBuffer out
-    cdef int options = keyspace_flag(keyspace, version)
+    cdef int options = 0x01 if keyspace_flag(keyspace, version) else 0  # section 4.1.5; not the bit of QUERY
     open_envelope(&out, version, flags, OP_PREPARE, payload)
     put_long_string(&out, query)
     if version >= 5:
