@@ -29,3 +29,11 @@ MapType = _TypeId.MAP
 SetType = _TypeId.SET
 UserType = _TypeId.UDT
 TupleType = _TypeId.TUPLE
+
+# fmt: off
+__all__ = [
+    "AsciiType", "BooleanType", "ByteType", "BytesType", "CUSTOM_TYPE", "CounterColumnType", "DateType",
+    "DecimalType", "DoubleType", "DurationType", "FloatType", "InetAddressType", "Int32Type",
+    "IntegerType", "ListType", "LongType", "MapType", "SetType", "ShortType", "SimpleDateType",
+    "TimeType", "TimeUUIDType", "TupleType", "UTF8Type", "UUIDType", "UserType", "VarcharType",
+]

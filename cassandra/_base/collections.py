@@ -46,9 +46,9 @@ class SortedSet:
         if self._ordered:
             try:
                 index = bisect_left(items, item)
-                return index, index < len(items) and bool(items[index] == item)
+                return index, index < len(items) and (items[index] is item or bool(items[index] == item))
             except TypeError:
-                return len(items), False
+                pass  # equal it may be all the same: None is not less than None
         try:
             return items.index(item), True
         except ValueError:
@@ -130,7 +130,7 @@ class SortedSet:
         items = self._items
         items.insert(index, item)
         # Bisection of a partial order may have found a place that is none: check the neighbours.
-        if self._ordered and not _increasing(items[max(index - 1, 0) : index + 2]):
+        if self._ordered and not _is_ordered(items[max(index - 1, 0) : index + 2]):
             self._items, self._ordered = _arrange(items)
 
     def update(self, iterable: Iterable[Any]) -> None:
@@ -191,6 +191,13 @@ sortedset = SortedSet  # the name scylla-driver had first
 
 def _increasing(items: list[Any]) -> bool:
     return all(map(lt, items, islice(items, 1, None)))
+
+
+def _is_ordered(items: list[Any]) -> bool:
+    try:
+        return _increasing(items)
+    except TypeError:
+        return False
 
 
 def _arrange(items: list[Any]) -> tuple[list[Any], bool]:

@@ -129,7 +129,7 @@ class Date:
         """As ``datetime.date``. OverflowError outside the years 1 to 9999."""
         try:
             return datetime.date.fromordinal(self.days_from_epoch + _EPOCH_ORDINAL)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise OverflowError(f"{self!r} is outside the range of datetime.date") from error
 
     def __hash__(self) -> int:
