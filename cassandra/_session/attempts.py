@@ -67,14 +67,16 @@ def ask_policy(
     if isinstance(error, ReadTimeoutErrorMessage):
         verdict = policy.on_read_timeout(statement, retry_num=retry_num, **error.info)
     elif isinstance(error, WriteTimeoutErrorMessage):
-        verdict = policy.on_write_timeout(statement, retry_num=retry_num, **error.info)
+        details = {name: value for name, value in error.info.items() if name != "contentions"}  # not scylla-driver's
+        verdict = policy.on_write_timeout(statement, retry_num=retry_num, **details)
     elif isinstance(error, UnavailableErrorMessage):
         verdict = policy.on_unavailable(statement, retry_num=retry_num, **error.info)
     elif isinstance(error, (*REQUEST_ERRORS, ConnectionException)):
         verdict = policy.on_request_error(statement, consistency, error=error, retry_num=retry_num)
     else:
         return None
-    return Decision(*verdict)
+    action, consistency, *delay = verdict
+    return Decision(action, consistency, (delay[0] or 0.0) if delay else 0.0)
 
 
 def connection_error(failure: Failure, host: Host) -> ConnectionException:

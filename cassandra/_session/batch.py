@@ -118,7 +118,10 @@ class BatchStatement(Statement):
     def _add_bound(self, statement: BoundStatement) -> None:
         prepared = statement.prepared_statement
         self._inherit(statement)
-        self._append(True, prepared.query_id, statement._bound)
+        bound = statement._bound
+        if bound is None:
+            bound = prepared._bind_plan.bind((), prepared.protocol_version)
+        self._append(True, prepared.query_id, bound)
         self._prepared[prepared.query_id] = prepared
 
     def _append(self, prepared: bool, query: str | bytes, values: Bound | None) -> None:

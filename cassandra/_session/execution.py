@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -54,6 +56,7 @@ Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
 NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
+REPREPARE_LIMIT = 5  # per statement and host; one that forgets quicker than that is not asked again
 
 
 class Execution(Operation):
@@ -69,6 +72,8 @@ class Execution(Operation):
     _retries: int = 0
     _timer: Any = None
     _picked: Host | None = None
+    _plan_lock: threading.Lock | None = None
+    _reprepares: Counter[tuple[Host, bytes]] | None = None
     _rest: Iterator[Host] | None = None
     _callbacks: list[Call] | None = None
     _errbacks: list[Call] | None = None
@@ -111,6 +116,8 @@ class Execution(Operation):
         self._metrics = metrics
         self._retry_policy = retry_policy
         self._router = session._router_of(load_balancer or session.cluster.load_balancing_policy)
+        if speculative_execution_plan is not None:
+            self._plan_lock = threading.Lock()
         self._speculative_plan = speculative_execution_plan
         self._host = host
         self._result_plan = bound_result_metadata
@@ -124,7 +131,14 @@ class Execution(Operation):
     # ---- sending
 
     def _next_host(self) -> Host | None:
-        """The next host to try: the policy's pick first; the rest of the plan is made only when that one fails."""
+        """The next host to try. Speculative attempts and retries may ask from two threads at a time."""
+        if self._plan_lock is None:
+            return self._advance_plan()
+        with self._plan_lock:
+            return self._advance_plan()
+
+    def _advance_plan(self) -> Host | None:
+        """The policy's pick first; the rest of the plan is made only when that one fails."""
         if self._rest is not None:
             return next(self._rest, None)
         if self._host is not None:
@@ -149,12 +163,12 @@ class Execution(Operation):
             yield host
 
     def send_request(self, error_no_hosts: bool = True) -> bool:
-        """Send to the next host of the plan that takes it. False when none does (then, with *error_no_hosts*, the
-        future has failed with :exc:`NoHostAvailable`)."""
+        """Send to the next host of the plan that takes it. False when none does (then, with *error_no_hosts* and
+        unless another attempt is still under way, the future has failed with :exc:`NoHostAvailable`)."""
         while (host := self._next_host()) is not None:
             if self._concluded or self._send_to(host):
                 return True
-        if error_no_hosts:
+        if error_no_hosts and not self._attempts:
             self._fail(NoHostAvailable("Unable to complete the operation against any hosts", self._errors))
         return False
 
@@ -185,11 +199,11 @@ class Execution(Operation):
             frame = self._encode(connection, prepare)
             attempt.stream = connection.submit(frame, self, number, remaining)
         except NOT_SENT as error:
-            del self._attempts[number]
+            self._attempts.pop(number, None)
             self._errors[attempt.host] = error
             return False
         except Exception as error:  # encoding failed: no host can help
-            del self._attempts[number]
+            self._attempts.pop(number, None)
             self._fail(error)
             return True
         if self._concluded:  # another attempt won while this one was being sent
@@ -221,13 +235,24 @@ class Execution(Operation):
             return
         delay = self._speculative_plan.next_execution(host)
         if delay >= 0:
-            self._timer = self.session._call_later(delay, self, self._speculate)
+            self._later(delay, self._speculate)
 
     def _speculate(self) -> None:
-        if not self._concluded:
-            if self._metrics is not None:
-                self._metrics.on_speculative_execution()
-            self.send_request(error_no_hosts=False)
+        if self._metrics is not None:
+            self._metrics.on_speculative_execution()
+        self.send_request(error_no_hosts=False)
+
+    def _later(self, delay: float, step: Callable[[], object]) -> None:
+        """Run *step* on the I/O thread after *delay* seconds, unless the request is over by then."""
+
+        def run() -> None:
+            if not self._concluded:
+                try:
+                    step()
+                except Exception as error:  # a policy of the user: nobody else would hear of it
+                    self._fail(error)
+
+        self._timer = self.session._call_later(delay, self, run)
 
     # ---- outcomes
 
@@ -353,13 +378,11 @@ class Execution(Operation):
         same_host = decision.action == RETRY
 
         def send() -> None:
-            if self._concluded:
-                return
             if not (same_host and self._send_to(attempt.host)):
                 self.send_request()
 
         if decision.delay > 0:
-            self._timer = self.session._call_later(decision.delay, self, send)
+            self._later(decision.delay, send)
         else:
             send()
 
@@ -377,6 +400,8 @@ class Execution(Operation):
         error = OperationTimedOut(
             {str(attempt.host.endpoint): "Client request timeout. See Session.execute[_async](timeout)"},
             attempt.host,
+            self.timeout,
+            attempt.connection.in_flight,
         )
         annotate(error, maybe_executed=True)
         if self._metrics is not None:
@@ -404,8 +429,21 @@ class Execution(Operation):
                     f"the statement was prepared with ({prepared.keyspace})"
                 )
             )
+        elif self._counts_reprepare(attempt.host, query_id) > REPREPARE_LIMIT:
+            self._fail(
+                DriverException(
+                    f"{attempt.host} forgot the prepared statement {query_id.hex()} {REPREPARE_LIMIT} times at once; "
+                    f"is its cache of prepared statements too small? Query: {prepared.query_string}"
+                )
+            )
         elif not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection), prepared):
             self.send_request()
+
+    def _counts_reprepare(self, host: Host, query_id: bytes) -> int:
+        if self._reprepares is None:
+            self._reprepares = Counter()
+        self._reprepares[host, query_id] += 1
+        return self._reprepares[host, query_id]
 
     @staticmethod
     def _is_other_keyspace(attempt: Attempt, prepared: PreparedStatement) -> bool:

@@ -109,11 +109,10 @@ class ResponseFuture(Execution):
             if errback is not None:
                 self._errbacks = [*(self._errbacks or ()), errback]
             concluded = self._concluded
-        if not concluded:
-            self._set_eager()
-        elif self._final_exception is None and callback is not None:
+        self._set_eager()  # also when this page is here already: the next one must find the callbacks too
+        if concluded and self._final_exception is None and callback is not None:
             self._call(callback, self._final_result)
-        elif self._final_exception is not None and errback is not None:
+        elif concluded and self._final_exception is not None and errback is not None:
             self._call(errback, self._final_exception)
         return self
 

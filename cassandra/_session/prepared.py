@@ -242,15 +242,19 @@ class BoundStatement(Statement):
         custom_payload: Payload | None = None,
     ) -> None:
         self.prepared_statement = prepared_statement
-        inherited = prepared_statement.__dict__
-        self.consistency_level = inherited.get("consistency_level")
-        self.retry_policy = inherited.get("retry_policy")
-        self.custom_payload = inherited.get("custom_payload")
-        self.fetch_size = inherited.get("fetch_size", FETCH_SIZE_UNSET)
-        self.is_idempotent = inherited.get("is_idempotent", False)
-        serial = inherited.get("serial_consistency_level")
-        if serial is not None:
-            self.serial_consistency_level = serial
+        # As in Statement: only what differs from the class default is stored.
+        if prepared_statement.consistency_level is not None:
+            self.consistency_level = prepared_statement.consistency_level
+        if prepared_statement.retry_policy is not None:
+            self.retry_policy = prepared_statement.retry_policy
+        if prepared_statement.custom_payload is not None:
+            self.custom_payload = prepared_statement.custom_payload
+        if prepared_statement.fetch_size is not FETCH_SIZE_UNSET:
+            self.fetch_size = prepared_statement.fetch_size
+        if prepared_statement.is_idempotent:
+            self.is_idempotent = True
+        if prepared_statement.serial_consistency_level is not None:
+            self.serial_consistency_level = prepared_statement.serial_consistency_level
         specs = prepared_statement._bind_plan.specs
         if specs:
             self.keyspace, self.table = specs[0][0], specs[0][1]

@@ -349,7 +349,10 @@ class Session:
 
     def _call_later(self, delay: float, future: Execution, step: Callable[[], None]) -> Any:
         """A delayed step of a request; shutdown fails the requests that wait for one."""
-        self._delayed.add(future)
+        with self._request_lock:
+            if self.is_shutdown:
+                raise DriverException("The session was shut down while the request waited to be sent again.")
+            self._delayed.add(future)
         return self.cluster.reactor.call_later(delay, step)
 
     def shutdown(self) -> None:
@@ -358,8 +361,9 @@ class Session:
             if self.is_shutdown:
                 return
             self.is_shutdown = True
+            delayed = list(self._delayed)
         self._pool_set.close()
-        for future in list(self._delayed):
+        for future in delayed:
             future._fail(DriverException("The session was shut down while the request waited to be sent again."))
         self.cluster.session_closed(self)
 
