@@ -6,6 +6,10 @@ cdef enum:
     MAX_KEY_COMPONENT = 0xFFFF
 
 
+class _UnsetError(ValueError):
+    """UNSET where it has no meaning; not about the type of a value."""
+
+
 cdef struct Span:
     size_t start
     Py_ssize_t length  # negative when the value is null or unset
@@ -182,16 +186,16 @@ cdef class BindPlan:
                     if value is not None:
                         spans[i].length = <Py_ssize_t>(out.size() - at)
         except (TypeError, ValueError, OverflowError) as error:
-            if isinstance(error, UnsetError):
+            if isinstance(error, _UnsetError):
                 raise
             raise bind_error(self.specs[i], positions[i], error) from error
         return 0
 
     cdef int _unset(self, Py_ssize_t i, int version) except -1:
         if version < 4:
-            raise UnsetError(f"Attempt to bind UNSET_VALUE while using unsuitable protocol version ({version} < 4)")
+            raise _UnsetError(f"Attempt to bind UNSET_VALUE while using unsuitable protocol version ({version} < 4)")
         if self.pk_indexes is not None and i in self.pk_indexes:
-            raise UnsetError(f"Cannot bind UNSET_VALUE as a part of the routing key '{self.names[i]}'")
+            raise _UnsetError(f"Cannot bind UNSET_VALUE as a part of the routing key '{self.names[i]}'")
         return 0
 
     cdef int _route(self, Bound bound, Span* spans) except -1:
@@ -216,10 +220,6 @@ cdef class BindPlan:
             bound._token = murmur3_token(key.data(), key.size())
         bound._has_token = True
         return 0
-
-
-class UnsetError(ValueError):
-    """UNSET where it has no meaning; not about the type of a value."""
 
 
 cdef object bind_error(tuple spec, value, error):

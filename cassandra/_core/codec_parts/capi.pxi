@@ -4,13 +4,13 @@
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer
 from cpython.buffer cimport PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.datetime cimport PyDate_Check, PyDateTime_Check, PyTime_Check, import_datetime
+from cpython.datetime cimport PyDate_Check, PyDateTime_Check, PyDateTime_CheckExact, PyTime_Check, import_datetime
 from cpython.datetime cimport PyDateTime_DATE_GET_HOUR, PyDateTime_DATE_GET_MICROSECOND, PyDateTime_DATE_GET_MINUTE
 from cpython.datetime cimport PyDateTime_DATE_GET_SECOND, PyDateTime_GET_DAY, PyDateTime_GET_MONTH
 from cpython.datetime cimport PyDateTime_GET_YEAR, PyDateTime_TIME_GET_HOUR, PyDateTime_TIME_GET_MICROSECOND
 from cpython.datetime cimport PyDateTime_TIME_GET_MINUTE, PyDateTime_TIME_GET_SECOND
 from cpython.datetime cimport PyDateTime_DELTA_GET_DAYS, PyDateTime_DELTA_GET_MICROSECONDS
-from cpython.datetime cimport PyDateTime_DELTA_GET_SECONDS, PyDelta_Check
+from cpython.datetime cimport PyDateTime_DELTA_GET_SECONDS
 from cpython.object cimport PyObject, PyTypeObject
 from libc.math cimport isinf
 from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -125,6 +125,9 @@ cdef extern from "Python.h":
     bint PyTuple_Check(object o)
     bint PyList_Check(object o)
     bint PyDict_Check(object o)
+    int PyDict_SetItem(object d, PyObject* key, PyObject* value) except -1
+    object PyODict_New()
+    int PyODict_SetItem(object d, PyObject* key, PyObject* value) except -1
 
 cdef extern from "datetime.h":
     ctypedef struct PyDateTime_CAPI:
@@ -152,6 +155,28 @@ cdef extern from *:
         PyObject* release() { PyObject* object = held_; held_ = nullptr; return object; }
     private:
         PyObject* held_ = nullptr;
+    };
+
+    /* Cells of a row on their way into something that is not a tuple. */
+    class Cells {
+    public:
+        Cells() = default;
+        ~Cells() {
+            for (Py_ssize_t i = 0; i < count_; ++i) Py_XDECREF(items_[i]);
+            PyMem_Free(items_);
+        }
+        Cells(const Cells&) = delete;
+        Cells& operator=(const Cells&) = delete;
+        int allocate(Py_ssize_t n) {
+            items_ = static_cast<PyObject**>(PyMem_Calloc(n + 1, sizeof(PyObject*)));
+            count_ = items_ ? n : 0;
+            return items_ != nullptr;
+        }
+        PyObject** items() { return items_; }
+        void clear(Py_ssize_t i) { Py_CLEAR(items_[i]); }
+    private:
+        PyObject** items_ = nullptr;
+        Py_ssize_t count_ = 0;
     };
 
     inline PyObject** tuple_items(PyObject* tuple) { return reinterpret_cast<PyTupleObject*>(tuple)->ob_item; }
@@ -256,6 +281,11 @@ cdef extern from *:
         PyObject* get()
         void reset(PyObject* o)
         PyObject* release()
+    cdef cppclass Cells "fastcql::Cells":
+        Cells()
+        bint allocate(Py_ssize_t n)
+        PyObject** items()
+        void clear(Py_ssize_t i)
     PyObject** tuple_items "fastcql::tuple_items"(PyObject* t)
     bint is_plain_tuple_class "fastcql::is_plain_tuple_class"(object cls)
     bint is_slotted_class "fastcql::is_slotted_class"(object cls)

@@ -8,10 +8,11 @@ cdef enum:
 cdef int64_t as_timestamp(const Node* node, object value) except? -1:
     """Milliseconds since the epoch, rounded down. Naive datetimes are UTC."""
     cdef int64_t days, microseconds
-    cdef int overflow = 0
     if PyLong_Check(value):
         return as_integer(node, value, INT64_MIN, INT64_MAX)
     if PyDate_Check(value):
+        if not PyDateTime_CheckExact(value) and value != value:
+            raise ValueError(f"{value} is no point in time")  # NaT of pandas, which is a datetime to isinstance()
         days = days_of(value)
         if not PyDateTime_Check(value):
             return days * 86400000
@@ -53,6 +54,8 @@ cdef uint32_t as_date(const Node* node, object value) except? 0:
     if PyLong_Check(value) or not PyDate_Check(value) and PyIndex_Check(value):
         return <uint32_t>as_integer(node, value, 0, 0xFFFFFFFF)
     if PyDate_Check(value):
+        if value != value:
+            raise ValueError(f"{value} is no date")
         days = days_of(value)
     else:
         if PyUnicode_Check(value):

@@ -30,7 +30,6 @@ cdef SlottedClass _map = None
 cdef object _set_from_list = None
 cdef object _decimal = None
 cdef object _exact = None  # a decimal context in which nothing is rounded
-cdef object _ordered_dict = None
 
 
 cdef int load_uuid() except -1:
@@ -71,31 +70,11 @@ cdef int load_decimal() except -1:
     return 0
 
 
-cdef object ordered_dict_class():
-    global _ordered_dict
-    if _ordered_dict is None:
-        from collections import OrderedDict
-
-        _ordered_dict = OrderedDict
-    return _ordered_dict
-
-
-cdef dict _default_classes = {}  # (type name, fields) -> namedtuple class; touched when types are compiled only
-
-
 cdef object make_namedtuple(str name, tuple fields):
-    """For whoever gave no class: invalid field names become positions, an invalid type name a general one."""
-    from collections import namedtuple
-    from keyword import iskeyword
+    """For whoever gave no class: cached, with the names that Python cannot have replaced."""
+    from cassandra._base.tuples import udt_class
 
-    cls = _default_classes.get((name, fields))
-    if cls is None:
-        title = name if name.isidentifier() and not iskeyword(name) else "UserType"
-        cls = namedtuple(title, fields, rename=True)
-        if len(_default_classes) >= 1024:
-            _default_classes.clear()
-        _default_classes[name, fields] = cls
-    return cls
+    return udt_class(name, fields)
 
 
 cdef object driver_error(str message):

@@ -85,8 +85,6 @@ cdef class RowPlan:
             raise ValueError("a row class is needed for named rows, and only for those")
         if self._kind == ROW_NAMED and not is_plain_tuple_class(row_class):
             raise TypeError(f"{row_class!r} is not a namedtuple class without instance attributes")
-        if self._kind == ROW_ORDERED:
-            ordered_dict_class()
 
 
 cdef RowPlan tuple_plan(ResultPlan plan):

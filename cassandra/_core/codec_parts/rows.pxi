@@ -74,15 +74,21 @@ cdef int fill_dicts(RowPlan how, Cursor* c, list rows, int version, RowPosition*
     """Rows that are dicts; keys are the plan's own interned names. The last of two equal names wins."""
     cdef ResultPlan plan = how.plan
     cdef Py_ssize_t i, j, n = len(rows)
-    cdef Ref cells
-    cdef tuple names = plan.names
+    cdef Cells cells
+    cdef dict row
+    cdef PyObject** names = tuple_items(<PyObject*>plan.names)
+    if not cells.allocate(plan._count):
+        raise MemoryError()
     for i in range(n):
         at.row = first + i
-        row = {} if how._kind == ROW_DICT else _ordered_dict()
-        cells.reset(new_row(&PyTuple_Type, plan._count))
-        fill_row(plan, c, tuple_items(cells.get()), version, at)
+        row = {} if how._kind == ROW_DICT else <dict>PyODict_New()
+        fill_row(plan, c, cells.items(), version, at)
         for j in range(plan._count):
-            row[names[j]] = <object>tuple_items(cells.get())[j]
+            if how._kind == ROW_DICT:
+                PyDict_SetItem(row, names[j], cells.items()[j])
+            else:
+                PyODict_SetItem(row, names[j], cells.items()[j])
+            cells.clear(j)
         SET_LIST(<PyObject*>rows, i, owned(row))
     return 0
 
