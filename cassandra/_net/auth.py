@@ -13,7 +13,7 @@ from cassandra._base.errors import DependencyException
 from cassandra._base.public import public
 
 try:
-    from puresasl.client import SASLClient
+    from puresasl.client import SASLClient  # type: ignore[import-not-found]
 except ImportError:
     SASLClient = None
 

@@ -6,6 +6,7 @@ factor, so a length beyond that factor is a lie.
 
 from __future__ import annotations
 
+import importlib
 import struct
 from collections import OrderedDict
 from collections.abc import Callable
@@ -20,14 +21,17 @@ Decompress = Callable[[Any], bytes]
 _LZ4_MAX_RATIO = 255  # a run of 255 bytes costs one byte (LZ4 block format)
 _SNAPPY_MAX_RATIO = 64  # a copy of 64 bytes costs three
 
-try:
-    import lz4.block as _lz4
-except ImportError:
-    _lz4 = None
-try:
-    from cramjam import snappy as _snappy
-except ImportError:
-    _snappy = None
+
+def _optional(name: str) -> Any:
+    """The module, or None when its package is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+_lz4 = _optional("lz4.block")
+_snappy: Any = getattr(_optional("cramjam"), "snappy", None)
 
 
 class Compression(NamedTuple):

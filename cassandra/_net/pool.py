@@ -129,9 +129,10 @@ class HostPool:
         )
         slot.append(opening)
         with self._lock:
+            closed_meanwhile: bool = self.is_shutdown
             if not opening.is_done:
                 self._openings.add(opening)
-        if self.is_shutdown:
+        if closed_meanwhile:
             opening.cancel()
 
     def _add(self, connection: Connection, on_done: Callable[[BaseException | None], None]) -> None:
@@ -321,6 +322,11 @@ class HostPool:
     @property
     def open_count(self) -> int:
         return sum(not connection.is_closed for connection in self._connections)
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a connection is being opened right now (not: waiting for its time)."""
+        return bool(self._openings)
 
     @property
     def in_flight(self) -> int:

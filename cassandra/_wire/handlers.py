@@ -85,9 +85,8 @@ class _ProtocolHandler:
     ) -> Any:
         """The message of a response body. *user_type_map* is the cluster's ``TypeContext``, or a mapping of keyspace
         and type name to class; *result_metadata* is how to decode rows that come without metadata."""
-        own = cls.message_types_by_opcode.get(opcode)
+        own: Any = cls.message_types_by_opcode.get(opcode)
         standard = _RESPONSES.get(opcode)
-        is_result = isinstance(own, type) and issubclass(own, ResultMessage)
         if own is not None and own is not standard and not _inherits_reading(own, standard):
             if flags & Flag.COMPRESSED and protocol_version < 5 and decompressor is not None:
                 body = decompressor(body)
@@ -114,7 +113,7 @@ class _ProtocolHandler:
             metadata_ids=uses_metadata_ids(protocol_version, protocol_features),
             lwt_mask=lwt.lwt_meta_bit_mask if lwt else 0,
             rate_limit_error=getattr(protocol_features, "rate_limit_error", None),
-            result_class=own if is_result else ResultMessage,
+            result_class=own if opcode == Opcode.RESULT and own is not None else ResultMessage,
         )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 from cassandra._base.constants import Flag
-from cassandra._base.errors import ProtocolError
 from cassandra._base.message import _MessageType
 from cassandra._base.public import public
 from cassandra._core.codec import Reader, encode_envelope
@@ -70,8 +69,3 @@ class ResponseMessage(_MessageType):
 def as_reader(source: Reader | ReadableFile) -> Reader:
     """A Reader over the rest of a file-like object; a Reader is passed through."""
     return source if isinstance(source, Reader) else Reader(source.read())
-
-
-def malformed(opcode_name: str, error: BaseException) -> ProtocolError:
-    """The error for a body that ended too early or holds nonsense."""
-    return ProtocolError(f"malformed {opcode_name} message: {error}")

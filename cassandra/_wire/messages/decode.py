@@ -11,7 +11,6 @@ from cassandra._base.message import _MessageType
 from cassandra._core.codec import Reader, ResultPlan, TypeContext, decode_result
 from cassandra._core.transport import Frame
 from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
-from cassandra._wire.messages.base import malformed
 from cassandra._wire.messages.errors import read_error
 from cassandra._wire.messages.events import EventMessage
 from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
@@ -60,11 +59,12 @@ def decode_response(
                 lwt_mask=lwt_mask,
                 metadata_ids=metadata_ids,
             )
+        if opcode not in _NAMES:
+            raise ProtocolError("there is no such message")
         return _decode_other(opcode, Reader(body), flags, frame, rate_limit_error)
-    except ProtocolError:
-        raise
-    except (EOFError, ValueError, IndexError, OverflowError, UnicodeError) as error:
-        raise malformed(_NAMES.get(opcode, f"opcode 0x{opcode:02x}"), error) from error
+    except (ProtocolError, ValueError) as error:
+        name = _NAMES.get(opcode, f"0x{opcode:02x}")
+        raise ProtocolError(f"malformed {name} message: {error}") from error
 
 
 def _plain_body(frame: Frame, decompress: Decompress | None) -> tuple[Any, int]:
@@ -85,7 +85,7 @@ def _decode_other(opcode: int, reader: Reader, flags: int, frame: Frame, rate_li
     elif (decode := _DECODERS.get(opcode)) is not None:
         message = decode(reader, frame.version)
     else:
-        raise ProtocolError(f"the server sent a message with opcode 0x{opcode:02x}, which is not a response")
+        raise ProtocolError("it is a request, and came from the server")
     message.stream_id = frame.stream
     if prefix is not None:
         message.trace_id, message.warnings, message.custom_payload = prefix

@@ -14,6 +14,48 @@ from cassandra._base.errors import ProtocolError
 from cassandra._core.codec import UNSET
 from cassandra._wire.messages.base import ReadableFile, WritableFile
 
+__all__ = [
+    "int32_pack",
+    "read_binary_longstring",
+    "read_binary_string",
+    "read_byte",
+    "read_bytesmap",
+    "read_consistency_level",
+    "read_error_code_map",
+    "read_inet",
+    "read_inet_addr_only",
+    "read_int",
+    "read_longstring",
+    "read_short",
+    "read_string",
+    "read_stringlist",
+    "read_stringmap",
+    "read_stringmultimap",
+    "read_uint_le",
+    "read_value",
+    "uint16_pack",
+    "uint32_le_pack",
+    "uint32_pack",
+    "uint64_pack",
+    "uint8_pack",
+    "v3_header_pack",
+    "write_byte",
+    "write_bytesmap",
+    "write_consistency_level",
+    "write_inet",
+    "write_int",
+    "write_long",
+    "write_longstring",
+    "write_short",
+    "write_string",
+    "write_stringlist",
+    "write_stringmap",
+    "write_stringmultimap",
+    "write_uint",
+    "write_uint_le",
+    "write_value",
+]
+
 int32_pack: Callable[[int], bytes] = struct.Struct(">i").pack
 uint8_pack: Callable[[int], bytes] = struct.Struct(">B").pack
 uint16_pack: Callable[[int], bytes] = struct.Struct(">H").pack

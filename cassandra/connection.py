@@ -1,0 +1,47 @@
+"""Endpoints, connections and what goes wrong with them."""
+
+# fmt: off
+# isort: off
+from cassandra._base.errors import (
+    AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException,
+    ErrorMessage, InvalidRequestException, OperationTimedOut, ProtocolError, ProtocolException,
+    ProtocolVersionUnsupported,
+)
+from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
+from cassandra._net.application import ApplicationInfoBase
+from cassandra._net.compression import locally_supported_compressions, lz4_compress, lz4_decompress
+from cassandra._net.connection import Connection
+from cassandra._net.endpoint import (
+    DefaultEndPoint, DefaultEndPointFactory, EndPoint, EndPointFactory, SniEndPoint, SniEndPointFactory,
+    UnixSocketEndPoint,
+)
+from cassandra._net.features import ProtocolFeatures, ShardingInfo
+from cassandra._net.handshake import DRIVER_NAME, DRIVER_VERSION
+from cassandra._net.heartbeat import Heartbeat as ConnectionHeartbeat
+from cassandra._net.options import DEFAULT_CQL_VERSION
+from cassandra._wire.handlers import ProtocolHandler
+from cassandra._wire.messages.auth import (
+    AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
+)
+from cassandra._wire.messages.requests import (
+    OptionsMessage, QueryMessage, RegisterMessage, ReviseRequestMessage, StartupMessage,
+)
+from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
+
+PROTOCOL_VERSION_MASK = 0x7F
+HEADER_DIRECTION_FROM_CLIENT = 0x00
+HEADER_DIRECTION_TO_CLIENT = 0x80
+HEADER_DIRECTION_MASK = 0x80
+
+__all__ = [
+    "DEFAULT_CQL_VERSION", "DRIVER_NAME", "DRIVER_VERSION", "HEADER_DIRECTION_FROM_CLIENT", "HEADER_DIRECTION_MASK",
+    "HEADER_DIRECTION_TO_CLIENT", "PROTOCOL_VERSION_MASK", "ApplicationInfoBase", "AuthChallengeMessage",
+    "AuthResponseMessage", "AuthSuccessMessage", "AuthenticateMessage", "AuthenticationFailed", "Connection",
+    "ConnectionBusy", "ConnectionException", "ConnectionHeartbeat", "ConnectionShutdown", "ConsistencyLevel",
+    "CrcException", "CrcMismatchException", "CredentialsMessage", "DefaultEndPoint", "DefaultEndPointFactory",
+    "EndPoint", "EndPointFactory", "ErrorMessage", "InvalidRequestException", "OperationTimedOut", "OptionsMessage",
+    "ProtocolError", "ProtocolException", "ProtocolFeatures", "ProtocolHandler", "ProtocolVersion",
+    "ProtocolVersionUnsupported", "QueryMessage", "ReadyMessage", "RegisterMessage", "ResultMessage",
+    "ReviseRequestMessage", "ShardingInfo", "SniEndPoint", "SniEndPointFactory", "StartupMessage", "SupportedMessage",
+    "UnixSocketEndPoint", "locally_supported_compressions", "lz4_compress", "lz4_decompress",
+]

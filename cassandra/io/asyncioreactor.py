@@ -1,0 +1,5 @@
+"""``AsyncioConnection``, accepted as ``Cluster(connection_class=...)``; it is the native transport."""
+
+from cassandra._net.reactors import AsyncioConnection
+
+__all__ = ["AsyncioConnection"]

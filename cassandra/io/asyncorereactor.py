@@ -1,0 +1,5 @@
+"""``AsyncoreConnection``, accepted as ``Cluster(connection_class=...)``; it is the native transport."""
+
+from cassandra._net.reactors import AsyncoreConnection
+
+__all__ = ["AsyncoreConnection"]

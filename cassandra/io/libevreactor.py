@@ -1,0 +1,5 @@
+"""``LibevConnection``, accepted as ``Cluster(connection_class=...)``; it is the native transport."""
+
+from cassandra._net.reactors import LibevConnection
+
+__all__ = ["LibevConnection"]

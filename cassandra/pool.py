@@ -1,0 +1,19 @@
+"""Hosts, and the connections of a session to one of them."""
+
+from cassandra._base.errors import AuthenticationFailed, ConnectionException, NoConnectionsAvailable
+from cassandra._net.endpoint import DefaultEndPoint, EndPoint, UnixSocketEndPoint
+from cassandra._net.pool import HostPool as HostConnection
+from cassandra._routing.host import Host
+from cassandra._routing.policies import HostDistance
+
+__all__ = [
+    "AuthenticationFailed",
+    "ConnectionException",
+    "DefaultEndPoint",
+    "EndPoint",
+    "Host",
+    "HostConnection",
+    "HostDistance",
+    "NoConnectionsAvailable",
+    "UnixSocketEndPoint",
+]

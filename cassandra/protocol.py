@@ -1,0 +1,54 @@
+"""Messages of the native protocol, and the handlers that encode and decode them."""
+
+# fmt: off
+# isort: off
+from cassandra._base.constants import Flag, ResultKind
+from cassandra._base.errors_connection import InternalError, NotSupportedError
+from cassandra._base.errors_messages import (
+    AlreadyExistsException, BadCredentials, CASWriteUnknownMessage, CDCWriteException, ClientWriteError,
+    ConfigurationException, ERROR_CLASSES as error_classes, ErrorMessage, ErrorMessageSub, FunctionFailureMessage,
+    InvalidRequestException, IsBootstrappingErrorMessage, OverloadedErrorMessage, PreparedQueryNotFound,
+    ProtocolException, RateLimitReachedException, ReadFailureMessage, ReadTimeoutErrorMessage,
+    RequestExecutionException, RequestValidationException, ServerError, SyntaxException, TruncateError,
+    UnauthorizedErrorMessage, UnavailableErrorMessage, WriteFailureMessage, WriteTimeoutErrorMessage,
+)
+from cassandra._base.message import _MessageType
+from cassandra._wire.handlers import (
+    LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, _ProtocolHandler, cython_protocol_handler,
+)
+from cassandra._wire.messages.auth import (
+    AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
+)
+from cassandra._wire.messages.events import EventMessage, known_event_types
+from cassandra._wire.messages import primitives
+from cassandra._wire.messages.primitives import *  # noqa: F403
+from cassandra._wire.messages.requests import (
+    BatchMessage, ExecuteMessage, OptionsMessage, PrepareMessage, QueryMessage, RegisterMessage,
+    ReviseRequestMessage, StartupMessage, _QueryMessage,
+)
+from cassandra._wire.messages.results import FastResultMessage, ReadyMessage, ResultMessage, SupportedMessage
+
+COMPRESSED_FLAG, TRACING_FLAG, CUSTOM_PAYLOAD_FLAG = Flag.COMPRESSED, Flag.TRACING, Flag.CUSTOM_PAYLOAD
+WARNING_FLAG, USE_BETA_FLAG, USE_BETA_MASK = Flag.WARNING, Flag.USE_BETA, ~Flag.USE_BETA
+HEADER_DIRECTION_TO_CLIENT = HEADER_DIRECTION_MASK = 0x80
+RESULT_KIND_VOID, RESULT_KIND_ROWS, RESULT_KIND_SET_KEYSPACE = ResultKind.VOID, ResultKind.ROWS, ResultKind.SET_KEYSPACE
+RESULT_KIND_PREPARED, RESULT_KIND_SCHEMA_CHANGE = ResultKind.PREPARED, ResultKind.SCHEMA_CHANGE
+HAVE_CYTHON, HAVE_NUMPY = True, False
+
+__all__ = [
+    *primitives.__all__, "AlreadyExistsException", "AuthChallengeMessage", "AuthResponseMessage", "AuthSuccessMessage",
+    "AuthenticateMessage", "BadCredentials", "BatchMessage", "CASWriteUnknownMessage", "CDCWriteException",
+    "COMPRESSED_FLAG", "CUSTOM_PAYLOAD_FLAG", "ClientWriteError", "ConfigurationException", "CredentialsMessage",
+    "ErrorMessage", "ErrorMessageSub", "EventMessage", "ExecuteMessage", "FastResultMessage", "FunctionFailureMessage",
+    "HAVE_CYTHON", "HAVE_NUMPY", "HEADER_DIRECTION_MASK", "HEADER_DIRECTION_TO_CLIENT", "InternalError",
+    "InvalidRequestException", "IsBootstrappingErrorMessage", "LazyProtocolHandler", "NotSupportedError",
+    "NumpyProtocolHandler", "OptionsMessage", "OverloadedErrorMessage", "PrepareMessage", "PreparedQueryNotFound",
+    "ProtocolException", "ProtocolHandler", "QueryMessage", "RESULT_KIND_PREPARED", "RESULT_KIND_ROWS",
+    "RESULT_KIND_SCHEMA_CHANGE", "RESULT_KIND_SET_KEYSPACE", "RESULT_KIND_VOID", "RateLimitReachedException",
+    "ReadFailureMessage", "ReadTimeoutErrorMessage", "ReadyMessage", "RegisterMessage", "RequestExecutionException",
+    "RequestValidationException", "ResultMessage", "ReviseRequestMessage", "ServerError", "StartupMessage",
+    "SupportedMessage", "SyntaxException", "TRACING_FLAG", "TruncateError", "USE_BETA_FLAG", "USE_BETA_MASK",
+    "UnauthorizedErrorMessage", "UnavailableErrorMessage", "WARNING_FLAG", "WriteFailureMessage",
+    "WriteTimeoutErrorMessage", "_MessageType", "_ProtocolHandler", "_QueryMessage", "cython_protocol_handler",
+    "error_classes", "known_event_types",
+]

@@ -1,0 +1,21 @@
+"""Protocol extensions that a server announced and a connection uses."""
+
+from cassandra._net.features import (
+    LWT_ADD_METADATA_MARK,
+    LWT_OPTIMIZATION_META_BIT_MASK,
+    RATE_LIMIT_ERROR_EXTENSION,
+    TABLETS_ROUTING_V1,
+    TABLETS_ROUTING_V2,
+    USE_METADATA_ID,
+    ProtocolFeatures,
+)
+
+__all__ = [
+    "LWT_ADD_METADATA_MARK",
+    "LWT_OPTIMIZATION_META_BIT_MASK",
+    "RATE_LIMIT_ERROR_EXTENSION",
+    "TABLETS_ROUTING_V1",
+    "TABLETS_ROUTING_V2",
+    "USE_METADATA_ID",
+    "ProtocolFeatures",
+]

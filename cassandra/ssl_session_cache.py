@@ -1,0 +1,5 @@
+"""TLS session resumption, given to ``Cluster(ssl_session_cache=...)``."""
+
+from cassandra._net.tls_sessions import SSLSessionCache
+
+__all__ = ["SSLSessionCache"]
