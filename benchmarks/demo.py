@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
@@ -131,11 +132,12 @@ def scan(session: Session, table: str, bars: Progress) -> Step:
     return measure(f"Read by pages of {PAGE:,}", map(check, session.execute(statement)), bars)
 
 
-def check(row: tuple[object, ...]) -> None:
+def check(row: Any) -> Any:
     """A row must come back as it was written."""
-    expected = reading(row[0])  # type: ignore[arg-type]
-    if (*row[:4], set(row[4])) != expected:  # type: ignore[call-overload]
+    expected = reading(row.id)
+    if (*row[:4], set(row.tags)) != expected:
         raise AssertionError(f"read {row!r}, but wrote {expected!r}")
+    return row
 
 
 def measure(name: str, results: Iterable[object], bars: Progress) -> Step:

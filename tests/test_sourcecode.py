@@ -111,7 +111,7 @@ def test_facades_say_what_they_export() -> None:
     wrong = []
     for path in filter(is_facade, SOURCES):
         tree = ast.parse(path.read_text())
-        names = {t.id for node in tree.body if isinstance(node, ast.Assign) for t in _names(node)}
+        names = {target.id for node in tree.body for target in _targets(node)}
         if ast.get_docstring(tree) is None or "__all__" not in names:
             wrong.append(f"{path.relative_to(ROOT)}: a facade has a docstring and __all__")
         if any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body if not _is_hook(node)):
@@ -119,8 +119,9 @@ def test_facades_say_what_they_export() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def _names(node: ast.Assign) -> list[ast.Name]:
-    return [target for target in node.targets if isinstance(target, ast.Name)]
+def _targets(node: ast.stmt) -> list[ast.Name]:
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [target for target in targets if isinstance(target, ast.Name)]
 
 
 def _is_hook(node: ast.stmt) -> bool:
