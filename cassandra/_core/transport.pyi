@@ -58,6 +58,8 @@ class Operation:
     def _finish(self) -> None:
         """The request is over: wakes every waiter, now and later."""
     _finished: Final[bool]
+    def _rearm(self) -> None:
+        """Back from finished to pending, for the next page of the same request. Only when nobody waits."""
     def _set_eager(self) -> None:
         """From now on call ``_on_outcome`` for hot outcomes too; one that is ready already is called on this thread."""
     def _attach(self, queue: LoopQueue | None) -> None:
@@ -107,8 +109,9 @@ class Channel:
         answer to *operation*. Returns the stream id. After *timeout* seconds the outcome is a TIMED_OUT failure and the
         stream is orphaned: not reused until its late answer came. Raises ConnectionShutdown (closed) or ConnectionBusy
         (no free stream below max_requests); then nothing was sent."""
-    def orphan(self, stream: int) -> bool:
-        """Give up on a stream without an outcome (cancellation). False if it was answered already."""
+    def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
+        """Give up on a request without an outcome (cancellation). False if it was answered already: the stream may
+        belong to another request then, so the operation and attempt it was submitted with are compared."""
     def enable_segments(
         self,
         compress: Callable[[bytes], bytes] | None = None,

@@ -180,9 +180,9 @@ class Connection:
             frame = compressed(frame, self.compression.compress)
         return self.channel.submit(frame, operation, attempt, timeout)
 
-    def orphan(self, stream: int) -> bool:
+    def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
         """Give a request up: its stream stays taken until its answer came. False if it was answered already."""
-        return self.channel is not None and self.channel.orphan(stream)
+        return self.channel is not None and self.channel.orphan(stream, operation, attempt)
 
     def decode(self, frame: Frame, plan: ResultPlan | None = None) -> Any:
         """The message of a frame; an ERROR is returned, not raised. A malformed one closes the connection and raises
@@ -234,7 +234,7 @@ class Connection:
         operation._wait(timeout + 1.0)
         outcome = operation._take()
         if outcome is None:  # the I/O thread itself is late
-            self.orphan(stream)
+            self.orphan(stream, operation)
             raise OperationTimedOut({str(self.endpoint): f"no answer within {timeout} s"}, self.endpoint, timeout)
         answer = self._answer(outcome[1])
         if isinstance(answer, ErrorMessage):

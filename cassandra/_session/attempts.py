@@ -19,7 +19,7 @@ from cassandra._base.errors import (
     WriteTimeoutErrorMessage,
     annotate,
 )
-from cassandra._core.transport import TIMED_OUT, Failure
+from cassandra._core.transport import TIMED_OUT, Failure, Operation
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
@@ -36,19 +36,20 @@ REQUEST_ERRORS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, TruncateE
 class Attempt:
     """One send of a request: where it went, and on which stream, so that it can be given up."""
 
-    __slots__ = ("connection", "host", "pool", "reprepares", "stream")
+    __slots__ = ("connection", "host", "number", "pool", "reprepares", "stream")
 
     def __init__(self, host: Host, pool: HostPool | None, connection: Connection) -> None:
         self.host = host
         self.pool = pool
         self.connection = connection
+        self.number = -1  # among the attempts of its request
         self.stream = -1
         self.reprepares: Any = None  # the PreparedStatement this attempt prepares again, instead of the request itself
 
-    def abandon(self) -> None:
-        """Nobody waits for its answer any more."""
+    def abandon(self, request: Operation) -> None:
+        """*request* does not wait for its answer any more."""
         if self.stream >= 0:
-            self.connection.orphan(self.stream)
+            self.connection.orphan(self.stream, request, self.number)
 
 
 class Decision(NamedTuple):

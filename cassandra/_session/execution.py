@@ -192,7 +192,7 @@ class Execution(Operation):
             return True
         connection = attempt.connection
         attempt.reprepares = prepare
-        number = next(self._numbers)
+        number = attempt.number = next(self._numbers)
         self._attempts[number] = attempt
         self.attempted_hosts.append(attempt.host)
         try:
@@ -207,7 +207,7 @@ class Execution(Operation):
             self._fail(error)
             return True
         if self._concluded:  # another attempt won while this one was being sent
-            attempt.abandon()
+            attempt.abandon(self)
         elif self._speculative_plan is not None and prepare is None:
             self._schedule_speculation(attempt.host)
         return True
@@ -505,7 +505,7 @@ class Execution(Operation):
         if losers is not None:
             self._attempts.clear()
             for attempt in losers:
-                attempt.abandon()
+                attempt.abandon(self)
         if self._metrics is not None:
             self._metrics.request_timer.addValue(monotonic() - self._start_time)
         self._finish()

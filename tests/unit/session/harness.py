@@ -1,0 +1,325 @@
+"""A session over scripted hosts: everything real but pools and connections.
+
+``Lab(hosts=2)`` has a :class:`Session` whose requests go to :class:`ScriptedConnection` objects. A connection answers
+a request from its ``script``: an answer (bytes of a RESULT or ERROR body with its opcode), a ``Failure``-like
+:class:`Lost`, or an exception that ``submit`` raises; when the script is used up, requests stay unanswered until the
+test calls ``answer``. Delayed steps wait in ``lab.reactor`` until the test runs them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from cassandra._core.codec import TypeContext
+from cassandra._core.transport import CLOSED, TIMED_OUT, Failure, Frame, Operation
+from cassandra._net.features import ProtocolFeatures
+from cassandra._wire.messages.decode import decode_response
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, Session
+from cassandra.connection import DefaultEndPoint
+from cassandra.policies import LoadBalancingPolicy, SimpleConvictionPolicy
+from cassandra.pool import Host, NoConnectionsAvailable
+
+ERROR, RESULT = 0, 8
+INT, VARCHAR = 9, 13
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response envelope's opcode, body and flags."""
+
+    opcode: int
+    body: bytes
+    flags: int = 0
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The attempt ends without an answer."""
+
+    kind: int = CLOSED
+    sent: bool = True
+    message: str = "connection reset"
+
+
+def string(text: str) -> bytes:
+    encoded = text.encode()
+    return struct.pack(">H", len(encoded)) + encoded
+
+
+def value(data: bytes | None) -> bytes:
+    return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
+
+
+def void() -> Answer:
+    return Answer(RESULT, struct.pack(">i", 1))
+
+
+def rows(*values: int, more: bytes | None = None, column: str = "n") -> Answer:
+    """Rows of one int column; *more* is a paging state."""
+    flags = 1 | (2 if more is not None else 0)
+    metadata = struct.pack(">ii", flags, 1) + (value(more) if more is not None else b"")
+    metadata += string("ks") + string("tbl") + string(column) + struct.pack(">H", INT)
+    body = struct.pack(">i", len(values)) + b"".join(value(struct.pack(">i", v)) for v in values)
+    return Answer(RESULT, struct.pack(">i", 2) + metadata + body)
+
+
+def rows_without_metadata(*values: int) -> Answer:
+    """As answers to EXECUTE with skip_metadata."""
+    body = struct.pack(">i", len(values)) + b"".join(value(struct.pack(">i", v)) for v in values)
+    return Answer(RESULT, struct.pack(">iii", 2, 4, 1) + body)
+
+
+def prepared(query_id: bytes = b"id", columns: Sequence[str] = ("n",)) -> Answer:
+    """PREPARED of protocol 4 with one int parameter ``k`` (the partition key) and int result columns."""
+    body = struct.pack(">iH", 4, len(query_id)) + query_id
+    body += struct.pack(">iiiH", 1, 1, 1, 0) + string("ks") + string("tbl") + string("k") + struct.pack(">H", INT)
+    body += struct.pack(">ii", 1, len(columns)) + string("ks") + string("tbl")
+    body += b"".join(string(name) + struct.pack(">H", INT) for name in columns)
+    return Answer(RESULT, body)
+
+
+def set_keyspace(name: str) -> Answer:
+    return Answer(RESULT, struct.pack(">i", 3) + string(name))
+
+
+def schema_change() -> Answer:
+    return Answer(RESULT, struct.pack(">i", 5) + string("CREATED") + string("KEYSPACE") + string("ks"))
+
+
+def error(code: int, message: str = "no", more: bytes = b"") -> Answer:
+    return Answer(ERROR, struct.pack(">i", code) + string(message) + more)
+
+
+def unprepared(query_id: bytes = b"id") -> Answer:
+    return error(0x2500, "who?", struct.pack(">H", len(query_id)) + query_id)
+
+
+Scripted = Answer | Lost | BaseException
+
+
+@dataclass
+class Sent:
+    """A request that reached a connection."""
+
+    frame: bytes
+    operation: Operation
+    attempt: int
+    timeout: float | None
+    stream: int
+
+    @property
+    def opcode(self) -> int:
+        return self.frame[4]
+
+    @property
+    def body(self) -> bytes:
+        return self.frame[9:]
+
+
+class ScriptedConnection:
+    """What a request needs of :class:`cassandra.connection.Connection`."""
+
+    def __init__(self, host: Host, protocol_version: int = 4) -> None:
+        self.host = host
+        self.endpoint = host.endpoint
+        self.protocol_version = protocol_version
+        self.keyspace: str | None = None
+        self.features = ProtocolFeatures()
+        self.context = TypeContext()
+        self.sent: list[Sent] = []
+        self.script: list[Scripted] = []
+        self.orphaned: list[tuple[int, Operation, int]] = []
+
+    def submit(self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None) -> int:
+        step = self.script.pop(0) if self.script else None
+        if isinstance(step, BaseException):
+            raise step
+        sent = Sent(frame, operation, attempt, timeout, len(self.sent))
+        self.sent.append(sent)
+        if step is not None:
+            self.answer(step, sent)
+        return sent.stream
+
+    def answer(self, step: Answer | Lost, sent: Sent | None = None) -> None:
+        """Deliver the outcome of a request, the last one by default."""
+        sent = sent or self.sent[-1]
+        outcome: Frame | Failure
+        if isinstance(step, Lost):
+            outcome = Failure(step.kind, step.message, step.sent, 0.01)
+        else:
+            outcome = Frame(self.protocol_version, step.flags, sent.stream, step.opcode, step.body)
+        sent.operation._inject(sent.attempt, outcome)
+
+    def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
+        self.orphaned.append((stream, operation, attempt))
+        return True
+
+    @property
+    def in_flight(self) -> int:
+        return len(self.sent)
+
+    def decode(self, frame: Frame, plan: Any = None) -> Any:
+        return decode_response(frame, self.context, plan=plan, metadata_ids=self.protocol_version >= 5)
+
+
+class ScriptedPool:
+    """A pool of one connection; ``gone`` makes it refuse."""
+
+    is_shutdown = False
+
+    def __init__(self, host: Host, protocol_version: int) -> None:
+        self.host = host
+        self.connection = ScriptedConnection(host, protocol_version)
+        self.gone = False
+        self.keyspaces: list[str] = []
+        self.keyspace_errors: list[BaseException] = []
+        self.picked_tokens: list[int | None] = []
+
+    def pick(self, token: int | None = None) -> ScriptedConnection:
+        self.picked_tokens.append(token)
+        if self.gone:
+            raise NoConnectionsAvailable(f"nothing open to {self.host}")
+        return self.connection
+
+    def set_keyspace(self, keyspace: str, on_done: Callable[[list[BaseException]], None]) -> None:
+        self.keyspaces.append(keyspace)
+        on_done(self.keyspace_errors)
+
+    def close(self) -> None:
+        self.is_shutdown = True
+        for sent in self.connection.sent:
+            if not sent.operation._finished:
+                self.connection.answer(Lost(message="closed by us"), sent)
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+
+class Later:
+    """A timer of :class:`ManualReactor`."""
+
+    def __init__(self, delay: float, callback: Callable[[], object]) -> None:
+        self.delay = delay
+        self.callback = callback
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class ManualReactor:
+    """Timers that run when the test says so."""
+
+    def __init__(self) -> None:
+        self.timers: list[Later] = []
+
+    def call_later(self, delay: float, callback: Callable[[], object]) -> Later:
+        self.timers.append(Later(delay, callback))
+        return self.timers[-1]
+
+    def run(self) -> list[float]:
+        """Run what waits now; the delays of what was run."""
+        due, self.timers = self.timers, []
+        ran = [timer for timer in due if not timer.cancelled]
+        for timer in ran:
+            timer.callback()
+        return [timer.delay for timer in ran]
+
+    def in_reactor(self) -> bool:
+        return False
+
+
+class InOrder(LoadBalancingPolicy):
+    """The hosts in their order; a user's own policy as far as the driver can tell."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self.hosts = list(hosts)
+        self.plans = 0
+        self.raises: BaseException | None = None
+
+    def distance(self, host: Host) -> int:
+        return 1
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+        self.plans += 1
+        for host in self.hosts:
+            if self.raises is not None:
+                raise self.raises
+            yield host
+
+
+@dataclass
+class FakeCluster:
+    """What a session reads of its cluster."""
+
+    profile_manager: ProfileManager
+    protocol_version: int = 4
+    reactor: ManualReactor = field(default_factory=ManualReactor)
+    metrics: Any = None
+    timestamp_generator: Any = None
+    user_types: dict[str, dict[str, type]] = field(default_factory=dict)
+    prepare_on_all_hosts: bool = False
+    prepared: dict[bytes, Any] = field(default_factory=dict)
+    schema_changes: list[Any] = field(default_factory=list)
+    schema_outcome: tuple[bool, BaseException | None] = (True, None)
+    closed_sessions: list[Session] = field(default_factory=list)
+    legacy: list[str] = field(default_factory=list)
+    type_context: TypeContext = field(default_factory=TypeContext)
+    metadata: Any = field(default_factory=lambda: SimpleNamespace(state=None, keyspaces={}, all_hosts=list))
+
+    @property
+    def load_balancing_policy(self) -> Any:
+        return self.profile_manager.default.load_balancing_policy
+
+    def handle_schema_change(self, event: Any, host: Any, on_done: Callable[..., None]) -> None:
+        self.schema_changes.append((event, host))
+        on_done(*self.schema_outcome)
+
+    def add_prepared(self, query_id: bytes, statement: Any) -> None:
+        self.prepared[query_id] = statement
+
+    def get_prepared(self, query_id: bytes) -> Any:
+        return self.prepared.get(query_id)
+
+    def session_closed(self, session: Session) -> None:
+        self.closed_sessions.append(session)
+
+    def commit_legacy(self, what: str) -> None:
+        self.legacy.append(what)
+
+
+class Lab:
+    """A session, its hosts and their connections."""
+
+    def __init__(self, hosts: int = 1, protocol_version: int = 4, **profile: Any) -> None:
+        self.hosts = [Host(DefaultEndPoint(f"10.0.0.{n + 1}"), SimpleConvictionPolicy) for n in range(hosts)]
+        for host in self.hosts:
+            host.set_up()
+        self.policy = InOrder(self.hosts)
+        self.profile = ExecutionProfile(**{"load_balancing_policy": self.policy, **profile})
+        manager = ProfileManager()
+        manager.profiles[EXEC_PROFILE_DEFAULT] = self.profile
+        self.cluster = FakeCluster(manager, protocol_version)
+        self.reactor = self.cluster.reactor
+        self.session = Session(self.cluster, self.hosts)  # type: ignore[arg-type]
+        self.pools = {host: ScriptedPool(host, protocol_version) for host in self.hosts}
+        self.session._pool_set.pools = dict(self.pools)  # type: ignore[arg-type]
+
+    def __getitem__(self, index: int) -> ScriptedConnection:
+        return self.pools[self.hosts[index]].connection
+
+    @contextlib.contextmanager
+    def listening(self, listener: Callable[..., Any]) -> Iterator[None]:
+        self.session.add_request_init_listener(listener)
+        try:
+            yield
+        finally:
+            self.session.remove_request_init_listener(listener)
+
+
+__all__ = ["CLOSED", "TIMED_OUT", "Answer", "Lab", "Lost"]
