@@ -34,6 +34,15 @@ class Failure:
     sent: Final[bool]
     elapsed: Final[float]  # seconds since submit
     cause: Final[BaseException | None]  # what closed the channel, if it was an exception
+    def __init__(
+        self,
+        kind: int,
+        message: str,
+        sent: bool = False,
+        elapsed: float = 0.0,
+        cause: BaseException | None = None,
+    ) -> None:
+        """For ``Operation._inject`` and tests."""
 
 class Operation:
     """Native half of one request over all its attempts; ResponseFuture derives from it.
@@ -48,6 +57,7 @@ class Operation:
       :class:`LoopQueue` is attached, by that queue's ``drain`` on the asyncio thread (all outcomes then go there).
 
     A waiter that leaves without taking (timeout, Ctrl-C) hands a pending cold outcome back to the I/O thread.
+    ``_on_outcome`` of one operation is never called by two threads at a time. Outcomes after ``_finish`` are discarded.
     """
 
     def __init__(self) -> None: ...
@@ -65,7 +75,9 @@ class Operation:
     def _attach(self, queue: LoopQueue | None) -> None:
         """From now on deliver through *queue*; an outcome that is ready already is queued."""
     def _inject(self, attempt: int, outcome: Frame | Failure) -> None:
-        """Deliver an outcome as if it had come from a channel (used for failures before the first submit)."""
+        """Deliver an outcome as if it had come from a channel (used for failures before the first submit). Where the I/O
+        thread would call ``_on_outcome``, this thread does, before this returns; from inside ``_on_outcome`` itself,
+        after that returned."""
     def _on_outcome(self) -> None:
         """Override. Takes and processes outcomes; must not block and must not raise."""
 
@@ -76,7 +88,8 @@ class LoopQueue:
     def fileno(self) -> int: ...
     def drain(self) -> None:
         """On the loop thread: calls ``_on_outcome`` of every queued operation."""
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Operations waiting in it are processed by this call; later outcomes go where they would without a queue."""
 
 class ChannelHandler(Protocol):
     """Called on the I/O thread with the GIL held; must not block. An exception closes the channel with it."""
@@ -119,12 +132,15 @@ class Channel:
     ) -> None:
         """Protocol v5: from here on both directions are segments (CRC24 header, CRC32 payload). Call from the answer
         that ended the legacy part of the handshake, on the I/O thread. *decompress* gets (payload, length)."""
-    def set_protocol(self, version: int, max_frame: int = 256 << 20) -> None:
-        """Answers must carry *version*; longer frames than *max_frame* bytes close the channel."""
+    def set_protocol(self, version: int, max_frame: int = 256 << 20, compression: str | None = None) -> None:
+        """Answers must carry *version*; longer frames than *max_frame* bytes close the channel. *compression* ("lz4" or
+        "snappy", v3/v4 bodies) lets hot outcomes be told in compressed answers; without it those are all cold. Only on
+        the I/O thread."""
     def close(self, error: BaseException | None = None) -> None:
         """Idempotent. Pending operations get CLOSED failures with cause *error*."""
     closed: Final[bool]
-    in_flight: Final[int]
+    reactor: Final[Reactor]
+    in_flight: Final[int]  # waiting for an answer; orphaned streams are not among them
     orphaned: Final[int]
     max_requests: int  # 32768 at most
     idle_seconds: Final[float]  # since the last byte was received
@@ -152,8 +168,11 @@ class Reactor:
         local_address: tuple[str, int] | None = None,
         byte_filter: ByteFilter | None = None,
     ) -> Channel:
-        """Start a non-blocking connect to a numeric (host, port) or an AF_UNIX path. The outcome goes to *handler*;
-        *timeout* covers TCP connect and the filter's handshake."""
+        """Start a non-blocking connect to a numeric (host, port) or an AF_UNIX path (str or bytes). The outcome goes to
+        *handler*, which may be called before this returns; *timeout* covers TCP connect and the filter's handshake.
+        ``on_closed`` gets: OSError (of its subclass for the errno), TimeoutError, ConnectionShutdown (closed by the
+        server; reactor stopped), ProtocolError or CrcException (malformed input), or what ``close`` was given or a
+        handler or filter raised. ValueError for an address that is not numeric; ConnectionShutdown after stop."""
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Run *callback* on the I/O thread."""
     def call_later(self, delay: float, callback: Callable[[], object]) -> Timer: ...
@@ -166,4 +185,5 @@ class Reactor:
         """channels, timers, wakeups, slabs_in_use, slabs_retained, bytes_in_use, ..."""
 
 def debug_counters() -> dict[str, int]:
-    """Live native objects (operations, channels, slabs, frames); all zero when nothing is alive."""
+    """Live native objects: reactors, channels, timers, loop_queues, arenas, blocks; with CQL_DEBUG also those made per
+    request: operations, frames, requests. All zero when nothing is alive."""

@@ -1,0 +1,242 @@
+// Life of a channel: connecting, opening, closing.
+#include "transport/channel.h"
+
+#include <cerrno>
+#include <cstring>
+#include <unistd.h>
+
+#include "transport/reactor.h"
+
+namespace fastcql {
+
+Channel::Channel(Reactor& reactor, const ConnectSpec& spec)
+    : reactor_(&reactor), connect_deadline_(spec.timeout == kNever ? kNever : monotonic_now() + spec.timeout) {
+    last_received_.store(monotonic_now(), std::memory_order_relaxed);
+}
+
+Channel::~Channel() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+void Channel::start(const ConnectStep& step) {
+    if (step.fd < 0) {
+        fail(Reason::Kind::System, step.operation, step.error);
+        return;
+    }
+    {
+        Lock lock(mutex_);
+        fd_ = step.fd;
+        scan_at_ = connect_deadline_;
+    }
+    interest_ = kWritable;
+    if (!reactor_->poller().add(fd_, interest_, this)) {
+        fail(Reason::Kind::System, "poll", errno);
+        return;
+    }
+    registered_ = true;
+    reactor_->arm_scan(*this, connect_deadline_);
+}
+
+void Channel::finish_connecting() {
+    if (const int error = finish_connect(fd_)) {
+        fail(Reason::Kind::System, "connect", error);
+        return;
+    }
+    last_received_.store(monotonic_now(), std::memory_order_relaxed);
+    if (!filter) {
+        become_open();
+        return;
+    }
+    {
+        Lock lock(mutex_);
+        if (state() != State::Connecting) return;
+        state_.store(State::Filtering, std::memory_order_release);
+    }
+    update_interest();
+    reactor_->host_input(*this);
+}
+
+void Channel::become_open() {
+    {
+        Lock lock(mutex_);
+        if (state() >= State::Open) return;
+        state_.store(State::Open, std::memory_order_release);
+    }
+    update_interest();
+    reactor_->host_connected(*this);
+    reactor_->mark_dirty(*this);  // requests may have come early
+}
+
+void Channel::on_ready(uint32_t readiness) {
+    switch (state()) {
+        case State::Connecting:
+            finish_connecting();
+            return;
+        case State::Filtering:
+        case State::Open:
+            break;
+        default:
+            return;
+    }
+    if (readiness & (kReadable | kBroken)) receive();
+    if (readiness & kWritable && !closed()) {
+        Lock lock(mutex_);
+        blocked_ = write_error_ != 0;
+        lock.unlock();
+        flush();
+        update_interest();
+    }
+}
+
+// Interest follows the state: to learn of a finished connect, of input, and of room for more output if it ran out.
+void Channel::update_interest() {
+    uint32_t wanted = kReadable;
+    {
+        Lock lock(mutex_);
+        if (state() >= State::Closing || !registered_) return;
+        if (state() == State::Connecting || (blocked_ && write_error_ == 0)) wanted |= kWritable;
+    }
+    if (wanted == interest_) return;
+    interest_ = wanted;
+    reactor_->poller().modify(fd_, interest_, this);
+}
+
+void Channel::on_attention() {
+    uint32_t wanted;
+    int write_error;
+    Nanos scan_at;
+    Ref<Reason> reason;
+    {
+        Lock lock(mutex_);
+        wanted = wanted_attention_;
+        wanted_attention_ = 0;
+        attention_posted_ = false;
+        write_error = write_error_;
+        scan_at = scan_at_;
+        if (wanted & kClose) reason = std::move(reason_);
+    }
+    if (wanted & kClose) {
+        finish_close(std::move(reason));
+        return;
+    }
+    if (closed()) return;
+    if (wanted & kWriteFailed) {
+        receive();  // the peer may have said why before it closed
+        fail(Reason::Kind::System, "send", write_error);
+        return;
+    }
+    if (wanted & kScan && scan_at < armed_scan_) reactor_->arm_scan(*this, scan_at);
+    if (wanted & kInterest) update_interest();
+    if (wanted & kFlush) reactor_->mark_dirty(*this);
+}
+
+// Unlocks, and tells the role holder if something is to be looked at.
+void Channel::leave(Lock& lock) {
+    const bool post = wanted_attention_ != 0 && !attention_posted_;
+    if (post) attention_posted_ = true;
+    lock.unlock();
+    if (post) reactor_->attend(*this);
+}
+
+void Channel::close(Ref<Reason> reason) {
+    Lock lock(mutex_);
+    if (state() >= State::Closing) return;
+    state_.store(State::Closing, std::memory_order_release);
+    reason_ = std::move(reason);
+    ask(kClose);
+    leave(lock);
+}
+
+// By the role holder. Without effect when somebody closed the channel already: the command to clean up is on its way.
+void Channel::fail(Reason::Kind kind, std::string message, int error) {
+    {
+        Lock lock(mutex_);
+        if (state() >= State::Closing) return;
+        state_.store(State::Closing, std::memory_order_release);
+    }
+    finish_close(Ref<Reason>::adopt(new Reason(kind, std::move(message), error)));
+}
+
+void Channel::fail(const Fault& fault) {
+    switch (fault.kind) {
+        case Fault::Kind::None:
+            break;
+        case Fault::Kind::Protocol:
+            fail(Reason::Kind::Protocol, fault.message);
+            break;
+        case Fault::Kind::Crc:
+            fail(Reason::Kind::Crc, fault.message);
+            break;
+        case Fault::Kind::Memory:
+            fail(Reason::Kind::System, fault.message, ENOMEM);
+            break;
+    }
+}
+
+void Channel::finish_close(Ref<Reason> reason) {
+    if (registered_) reactor_->poller().remove(fd_);
+    registered_ = false;
+    armed_scan_ = kNever;
+    auto closing = std::make_unique<ChannelClosing>();
+    {
+        Lock lock(mutex_);
+        state_.store(State::Closed, std::memory_order_release);
+        take_requests(*closing);
+        close_descriptor();
+    }
+    stash_.clear();
+    closing->reason = std::move(reason);
+    reactor_->host_closed(*this, std::move(closing));
+    reactor_->forget(*this);
+}
+
+// Locked. A sender without the lock keeps the descriptor until it is back: the number must not be reused under it.
+void Channel::close_descriptor() {
+    close_fd_wanted_ = writing_;
+    if (writing_ || fd_ < 0) return;
+    ::close(fd_);
+    fd_ = -1;
+}
+
+bool Channel::socket_name(bool peer, SocketAddress* address) {
+    Lock lock(mutex_);
+    if (fd_ < 0) {
+        errno = EBADF;
+        return false;
+    }
+    address->length = sizeof address->storage;
+    auto* storage = reinterpret_cast<sockaddr*>(&address->storage);
+    return (peer ? getpeername(fd_, storage, &address->length) : getsockname(fd_, storage, &address->length)) == 0;
+}
+
+void Channel::on_scan(Nanos now) {
+    // Deadlines are met with this precision, so that scanning many streams stays cheap whatever their deadlines are.
+    constexpr Nanos kPrecision = 5 * kMillisecond;
+    armed_scan_ = kNever;
+    std::vector<EndedRequest> expired;
+    Nanos next = kNever;
+    bool opening;
+    {
+        Lock lock(mutex_);
+        opening = state() < State::Open;
+        if (opening) next = connect_deadline_;
+        next = std::min(next, expire(now, expired));
+        scan_at_ = next == kNever ? kNever : std::max(next, now + kPrecision);
+        next = scan_at_;
+    }
+    for (const EndedRequest& one : expired) {
+        Outcome outcome;
+        outcome.attempt = one.attempt;
+        outcome.elapsed = one.elapsed;
+        outcome.failure.reset(new Failure{FailureKind::TimedOut, one.sent, "no answer in time", nullptr});
+        reactor_->deliver(one.operation, std::move(outcome));
+    }
+    if (opening && connect_deadline_ <= now) {
+        fail(Reason::Kind::Timeout, state() == State::Filtering ? "handshake of the byte filter timed out" : "connect timed out",
+             ETIMEDOUT);
+        return;
+    }
+    if (next != kNever) reactor_->arm_scan(*this, next);
+}
+
+}  // namespace fastcql

@@ -1,0 +1,220 @@
+// One connection: socket, frame splitter, stream ids, coalesced writes.
+//
+//   Connecting --> [Filtering] --> Open --> Closing --> Closed
+//
+// Connecting   the socket is not writable yet                Filtering  the byte filter (TLS) shakes hands
+// Open         frames flow                                   Closing    no more requests; the role holder cleans up
+// Closed       out of the poller; every request has its outcome on the way
+//
+// Who may touch what:
+//   mutex_       guards the state, streams and the write queue. Held for short steps only, never over a system call.
+//   writing_     (guarded by mutex_) its setter owns wire_ and may call send() without the mutex. Whoever comes in the
+//                meantime leaves its frame in the queue; the owner looks again before it stops. So no thread waits for
+//                another one's system call, and frames that meet there go out together.
+//   role holder  the thread that runs the reactor just now: everything about receiving, the poller, the filter.
+// All transitions are made by the role holder, except the one to Closing, which is anybody's.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "transport/counters.h"
+#include "transport/host.h"
+#include "transport/reason.h"
+#include "transport/refs.h"
+#include "transport/socket.h"
+#include "transport/streams.h"
+#include "transport/write_queue.h"
+
+namespace fastcql {
+
+class Reactor;
+struct ChannelClosing;
+
+enum class SubmitStatus : uint8_t { Accepted, Busy, Closed };
+
+// A request that ended without an answer. The operation comes with its reference.
+struct EndedRequest {
+    Operation* operation;
+    uint32_t attempt;
+    bool sent;
+    Nanos elapsed;
+};
+
+struct Submitted {
+    SubmitStatus status;
+    int stream;
+};
+
+class Channel final : public RefCounted<Channel> {
+public:
+    enum class State : uint8_t { Connecting, Filtering, Open, Closing, Closed };
+
+    Channel(Reactor& reactor, const ConnectSpec& spec);
+    ~Channel();
+
+    // Host objects. `self` is a reference from connect until Host::closed; the others live as long as it.
+    void* self = nullptr;
+    void* filter = nullptr;
+    void* decompressor = nullptr;
+
+    // --- any thread ---
+
+    // Sends a frame (header and body, its length checked) under a free stream. Takes over a reference of the
+    // operation's host object if accepted.
+    Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt, double timeout);
+    // The same in two steps, for frames that the host compresses in between. A request that ended meanwhile is not sent;
+    // no bytes after orphan(): the host failed.
+    Submitted reserve(Operation* operation, uint32_t attempt, double timeout);
+    void submit_encoded(int stream, const uint8_t* bytes, size_t size);
+    // Gives a stream up; the operation whose reference the caller must drop, or null if it was answered already.
+    Operation* orphan(int stream, const Operation* operation, uint32_t attempt);
+    // *reason* is taken only if the channel was not closing yet.
+    void close(Ref<Reason> reason);
+
+    State state() const { return state_.load(std::memory_order_acquire); }
+    bool closed() const { return state() >= State::Closing; }
+    int in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
+    int orphaned() const { return orphaned_.load(std::memory_order_relaxed); }
+    int max_requests() const { return max_requests_.load(std::memory_order_relaxed); }
+    void set_max_requests(int limit) { max_requests_.store(limit, std::memory_order_relaxed); }
+    uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+    uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
+    Nanos last_received() const { return last_received_.load(std::memory_order_relaxed); }
+    bool socket_name(bool peer, SocketAddress* address);
+    Reactor& reactor() { return *reactor_; }
+
+    // --- role holder ---
+
+    void set_rules(EnvelopeRules rules) { splitter_.rules = rules; }
+    void set_peek(Peek peek) { peek_ = peek; }
+    // False in the middle of a frame. With a decompressor the compressed format is used, and requests come through
+    // reserve() and submit_encoded().
+    bool enable_segments(bool compressed);
+    bool compressed() const { return compressed_.load(std::memory_order_acquire); }
+
+    // Called by the reactor.
+    void start(const ConnectStep& step);
+    void on_ready(uint32_t readiness);
+    void on_attention();
+    void on_scan(Nanos now);
+    // The reactor keeps one moment for the next scan; an earlier one replaces it.
+    bool rearm(Nanos due) {
+        if (due >= armed_scan_) return false;
+        armed_scan_ = due;
+        return true;
+    }
+    bool stale(Nanos due) const { return due != armed_scan_; }
+    void flush();
+    // Inside the host lock.
+    void host_input();
+    void host_flush();
+    void host_closed(ChannelClosing& closing);
+    void fail(Reason::Kind kind, std::string message, int error = 0);
+
+    // Position in the reactor's registry, and whether a list of it holds the channel; the reactor's.
+    size_t registry_index = 0;
+    bool listed_dirty = false;
+    bool listed_host_flush = false;
+
+private:
+    using Lock = std::unique_lock<std::mutex>;
+    // What the role holder is asked to look at.
+    enum Attention : uint32_t { kClose = 1, kInterest = 2, kFlush = 4, kScan = 8, kWriteFailed = 16 };
+
+    // channel.cpp
+    void finish_connecting();
+    void become_open();
+    void finish_close(Ref<Reason> reason);
+    void close_descriptor();
+    void ask(uint32_t attention) { wanted_attention_ |= attention; }
+    void leave(Lock& lock);
+    void update_interest();
+
+    // channel_requests.cpp
+    Nanos expire(Nanos now, std::vector<EndedRequest>& expired);
+    int allocate(Operation* operation, uint32_t attempt, double timeout, uint64_t position);
+    void release_stream(int stream);
+    void give_up(StreamEntry& entry);
+    bool unsent(const StreamEntry& entry) const;
+    void take_requests(ChannelClosing& closing);
+
+    // channel_write.cpp
+    void send_or_hand_over(Lock& lock);
+    void pump(Lock& lock, int batches);
+    void take_queue(Buffer& batch);
+
+    // channel_read.cpp
+    void receive();
+    void accept_bytes(const uint8_t* data, size_t size, Block* owner);
+    void decode(const uint8_t* data, size_t size, Block* owner);
+    void complete(Fault fault);
+    bool resolve(const Frame& frame, Fault* fault);
+    void on_eof();
+    bool host_start_filter();
+    bool host_filter_input(const uint8_t* data, size_t size);
+    bool needs_host_input() const { return filter || compressed_; }
+    void fail(const Fault& fault);
+
+    const Ref<Reactor> reactor_;
+
+    std::mutex mutex_;
+    std::atomic<State> state_{State::Connecting};
+    int fd_ = -1;
+    bool close_fd_wanted_ = false;
+    uint32_t wanted_attention_ = 0;
+    bool attention_posted_ = false;
+    Ref<Reason> reason_;
+    StreamIds ids_;
+    std::vector<StreamEntry> entries_;
+    Nanos scan_at_ = kNever;
+    WriteQueue queue_;
+    bool writing_ = false;
+    bool blocked_ = false;  // the socket takes no more; the poller waits for it
+    int write_error_ = 0;
+    size_t wire_sent_ = 0;
+    std::vector<int> released_;
+
+    Buffer wire_;   // owned by the setter of writing_
+    Buffer batch_;  // the same: frames before they become segments
+
+    std::atomic<int> in_flight_{0};
+    std::atomic<int> orphaned_{0};
+    std::atomic<int> max_requests_{kMaxStreams};
+    std::atomic<uint64_t> bytes_sent_{0};
+    std::atomic<uint64_t> bytes_received_{0};
+    std::atomic<Nanos> last_received_{0};
+
+    // The role holder's.
+    const Nanos connect_deadline_;
+    uint32_t interest_ = 0;
+    bool registered_ = false;
+    Nanos armed_scan_ = kNever;
+    Splitter splitter_;
+    std::unique_ptr<SegmentDecoder> decoder_;
+    Peek peek_ = Peek::Nothing;
+    // Outgoing frames become segments, or come as compressed ones; set once, read by senders too.
+    std::atomic<bool> segmented_{false};
+    std::atomic<bool> compressed_{false};
+    bool filter_started_ = false;
+    // Input that waits for the host lock.
+    struct Chunk {
+        BlockRef block;
+        const uint8_t* data;
+        size_t size;
+    };
+    std::vector<Chunk> stash_;
+    bool stash_eof_ = false;
+    Buffer plain_;
+    Counted<&Counters::channels> counted_;
+};
+
+// What is left to do for a closed channel inside the host lock.
+struct ChannelClosing {
+    Ref<Reason> reason;
+    std::vector<EndedRequest> requests;
+};
+
+}  // namespace fastcql

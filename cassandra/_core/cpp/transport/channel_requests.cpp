@@ -1,0 +1,168 @@
+// Streams of a channel: what waits for an answer, and how it stops waiting.
+#include <algorithm>
+
+#include "transport/channel.h"
+#include "transport/reactor.h"
+
+namespace fastcql {
+
+// Locked. The stream, or -1 when none is free.
+int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, uint64_t position) {
+    const int stream = ids_.acquire(max_requests());
+    if (stream < 0) return -1;
+    const auto index = static_cast<size_t>(stream);
+    if (index >= entries_.size()) entries_.resize(std::max<size_t>(16, 2 * entries_.size()));
+    StreamEntry& entry = entries_[index];
+    entry.operation = operation;
+    entry.attempt = attempt;
+    entry.started = monotonic_now();
+    entry.deadline = deadline_after(entry.started, timeout);
+    entry.position = position;
+    entry.state = StreamState::Waiting;
+    FASTCQL_COUNT(requests, 1);
+    in_flight_.fetch_add(1, std::memory_order_relaxed);
+    if (entry.deadline < scan_at_) {
+        scan_at_ = entry.deadline;
+        ask(kScan);
+    }
+    return stream;
+}
+
+// Locked.
+void Channel::release_stream(int stream) {
+    entries_[static_cast<size_t>(stream)] = StreamEntry{};
+    ids_.release(stream);
+}
+
+// Locked.
+bool Channel::unsent(const StreamEntry& entry) const {
+    if (entry.position == kNotQueued) return true;
+    if (writing_ || filter) return queue_.still_queued(entry.position);
+    const bool plain = !segmented_.load(std::memory_order_relaxed) || compressed();
+    return queue_.unsent(entry.position, wire_sent_, plain);
+}
+
+// Locked. The entry's operation is the caller's from here on.
+void Channel::give_up(StreamEntry& entry) {
+    const bool reserved = entry.position == kNotQueued;
+    if (reserved || queue_.still_queued(entry.position)) {
+        entry.state = StreamState::Withdrawn;
+        if (!reserved) queue_.withdraw();
+    } else {
+        entry.state = StreamState::Orphaned;
+        orphaned_.fetch_add(1, std::memory_order_relaxed);
+    }
+    entry.operation = nullptr;
+    in_flight_.fetch_sub(1, std::memory_order_relaxed);
+    FASTCQL_COUNT(requests, -1);
+}
+
+Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt, double timeout) {
+    Lock lock(mutex_);
+    if (state() >= State::Closing) return {SubmitStatus::Closed, -1};
+    const int stream = allocate(operation, attempt, timeout, queue_.position());
+    if (stream < 0) return {SubmitStatus::Busy, -1};
+    queue_.append_frame(frame, size, stream);
+    send_or_hand_over(lock);
+    return {SubmitStatus::Accepted, stream};
+}
+
+Submitted Channel::reserve(Operation* operation, uint32_t attempt, double timeout) {
+    Lock lock(mutex_);
+    if (state() >= State::Closing) return {SubmitStatus::Closed, -1};
+    const int stream = allocate(operation, attempt, timeout, kNotQueued);
+    if (stream < 0) return {SubmitStatus::Busy, -1};
+    leave(lock);
+    return {SubmitStatus::Accepted, stream};
+}
+
+void Channel::submit_encoded(int stream, const uint8_t* bytes, size_t size) {
+    Lock lock(mutex_);
+    if (state() >= State::Closing) return;  // the request failed with the channel
+    StreamEntry& entry = entries_[static_cast<size_t>(stream)];
+    if (entry.state == StreamState::Withdrawn) {
+        release_stream(stream);
+        return;
+    }
+    entry.position = queue_.position();
+    queue_.append_encoded(bytes, size, stream);
+    send_or_hand_over(lock);
+}
+
+// The stream may carry another request by now: only the attempt it was given to is given up.
+Operation* Channel::orphan(int stream, const Operation* expected, uint32_t attempt) {
+    Lock lock(mutex_);
+    if (stream < 0 || static_cast<size_t>(stream) >= entries_.size()) return nullptr;
+    StreamEntry& entry = entries_[static_cast<size_t>(stream)];
+    if (entry.state != StreamState::Waiting || entry.operation != expected || entry.attempt != attempt) return nullptr;
+    Operation* operation = entry.operation;
+    give_up(entry);
+    return operation;
+}
+
+// Locked. Collects what timed out; the next deadline.
+Nanos Channel::expire(Nanos now, std::vector<EndedRequest>& expired) {
+    Nanos next = kNever;
+    if (in_flight() == 0) return next;
+    for (StreamEntry& entry : entries_) {
+        if (entry.state != StreamState::Waiting) continue;
+        if (entry.deadline > now) {
+            next = std::min(next, entry.deadline);
+            continue;
+        }
+        expired.push_back({entry.operation, entry.attempt, false, now - entry.started});
+        give_up(entry);
+        expired.back().sent = entry.state == StreamState::Orphaned;
+    }
+    return next;
+}
+
+// Locked, when the channel closes.
+void Channel::take_requests(ChannelClosing& closing) {
+    const Nanos now = monotonic_now();
+    for (StreamEntry& entry : entries_) {
+        if (entry.state != StreamState::Waiting) continue;
+        closing.requests.push_back({entry.operation, entry.attempt, !unsent(entry), now - entry.started});
+        entry.operation = nullptr;
+        entry.state = StreamState::Free;
+        FASTCQL_COUNT(requests, -1);
+    }
+    in_flight_.store(0, std::memory_order_relaxed);
+    orphaned_.store(0, std::memory_order_relaxed);
+}
+
+// Locked. Finds what *frame* answers and appends it to the reactor's list; false if that is nothing.
+bool Channel::resolve(const Frame& frame, Fault* fault) {
+    const auto stream = static_cast<size_t>(frame.stream);
+    StreamEntry* entry = stream < entries_.size() ? &entries_[stream] : nullptr;
+    if (entry && entry->state == StreamState::Waiting && entry->position != kNotQueued &&
+        !queue_.still_queued(entry->position)) {
+        reactor_->resolved.push_back({entry->operation, entry->attempt});
+        in_flight_.fetch_sub(1, std::memory_order_relaxed);
+        FASTCQL_COUNT(requests, -1);
+    } else if (entry && entry->state == StreamState::Orphaned) {
+        reactor_->resolved.push_back({nullptr, 0});
+        orphaned_.fetch_sub(1, std::memory_order_relaxed);
+    } else {
+        *fault = Fault::protocol("answer on stream " + std::to_string(frame.stream) + ", which has no request");
+        return false;
+    }
+    release_stream(frame.stream);
+    return true;
+}
+
+void Channel::host_closed(ChannelClosing& closing) {
+    reactor_->host().closed(*this, *closing.reason);
+    const Reason::Kind kind = closing.reason->kind;
+    const bool malformed = kind == Reason::Kind::Protocol || kind == Reason::Kind::Crc;
+    for (const EndedRequest& request : closing.requests) {
+        Outcome outcome;
+        outcome.attempt = request.attempt;
+        outcome.elapsed = request.elapsed;
+        outcome.failure.reset(new Failure{malformed ? FailureKind::Protocol : FailureKind::Closed, request.sent,
+                                          closing.reason->message, closing.reason});
+        reactor_->deliver(request.operation, std::move(outcome));
+    }
+}
+
+}  // namespace fastcql

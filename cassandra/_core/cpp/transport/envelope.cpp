@@ -1,0 +1,163 @@
+#include "transport/envelope.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace fastcql {
+
+namespace {
+
+template <class... Args>
+std::string format(const char* pattern, Args... args) {
+    char text[240];
+    std::snprintf(text, sizeof text, pattern, args...);
+    return text;
+}
+
+bool is_response(uint8_t opcode) {
+    switch (opcode) {
+        case kError:
+        case kReady:
+        case kAuthenticate:
+        case kSupported:
+        case kResult:
+        case kEvent:
+        case kAuthChallenge:
+        case kAuthSuccess:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool is_hot_kind(const uint8_t* kind) { return load_be32(kind) == 1 || load_be32(kind) == 2; }  // VOID, ROWS
+
+// A compressed body starts with literals: its first four bytes (00 00 00 kind) have no repetition that could be a
+// match, so that the result kind is found without decompressing.
+bool is_hot_lz4(const uint8_t* body, size_t length) {  // spec 5: [int] length, then an LZ4 block
+    size_t at = 4;
+    if (length < at + 5) return false;
+    const unsigned literals = body[at++] >> 4;
+    if (literals < 4) return false;
+    if (literals == 15) {
+        while (at < length && body[at] == 255) ++at;
+        ++at;
+    }
+    return at + 4 <= length && is_hot_kind(body + at);
+}
+
+bool is_hot_snappy(const uint8_t* body, size_t length) {  // varint length, then elements
+    size_t at = 0;
+    while (at < length && body[at] & 0x80) ++at;
+    ++at;
+    if (at >= length || (body[at] & 3) != 0) return false;  // not a literal
+    const unsigned size = body[at++] >> 2;
+    if (size < 3) return false;
+    if (size >= 60) at += size - 59;
+    return at + 4 <= length && is_hot_kind(body + at);
+}
+
+}  // namespace
+
+bool is_hot(const Frame& frame, Peek peek) {
+    if (frame.opcode != kResult || (frame.flags & (kTracing | kPayload | kWarning)) != 0) return false;
+    if ((frame.flags & kCompressed) == 0 || frame.version >= 5) return frame.length >= 4 && is_hot_kind(frame.body);
+    if (peek == Peek::Lz4) return is_hot_lz4(frame.body, frame.length);
+    return peek == Peek::Snappy && is_hot_snappy(frame.body, frame.length);
+}
+
+Fault EnvelopeRules::check(const Header& header) const {
+    if ((header.version & kResponseBit) == 0) {
+        const char* hint = "";
+        if (header.version == 0x15 || header.version == 0x16) hint = " (the peer seems to speak TLS)";
+        if (header.version == 'H') hint = " (the peer seems to speak HTTP)";
+        return Fault::protocol(format("frame starts with byte 0x%02x, which is no response header%s", header.version, hint));
+    }
+    const uint8_t received = header.version & 0x7f;
+    if (version != 0 && received != version) {
+        return Fault::protocol(
+            format("answer carries protocol version %u on a connection of version %u", received, version));
+    }
+    if (!is_response(header.opcode)) {
+        return Fault::protocol(format("answer with opcode 0x%02x, which is no response", header.opcode));
+    }
+    if (header.length < 0) return Fault::protocol(format("answer with negative length %d", header.length));
+    if (static_cast<uint32_t>(header.length) > max_frame) {
+        return Fault::protocol(format("answer of %d bytes, the limit is %u", header.length, max_frame));
+    }
+    if ((header.opcode == kEvent) != (header.stream < 0) && header.opcode != kError) {
+        return Fault::protocol(
+            format("answer with opcode 0x%02x on stream %d", header.opcode, static_cast<int>(header.stream)));
+    }
+    return {};
+}
+
+Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, std::vector<Frame>& frames) {
+    while (size > 0) {
+        if (partial_.block) {
+            const size_t part = std::min(size, partial_.length - filled_);
+            std::memcpy(partial_.block->data() + filled_, data, part);
+            data += part;
+            size -= part;
+            direct_filled(part, frames);
+            continue;
+        }
+        const uint8_t* head = data;
+        if (head_size_ > 0 || size < kHeaderSize) {
+            const size_t part = std::min(size, kHeaderSize - head_size_);
+            std::memcpy(head_ + head_size_, data, part);
+            head_size_ = static_cast<uint8_t>(head_size_ + part);
+            data += part;
+            size -= part;
+            if (head_size_ < kHeaderSize) break;
+            head_size_ = 0;
+            head = head_;
+        } else {
+            data += kHeaderSize;
+            size -= kHeaderSize;
+        }
+        const Header header = Header::parse(head);
+        if (Fault fault = rules.check(header)) return fault;
+        const auto length = static_cast<size_t>(header.length);
+        if (owner && length >= kInPlace && length <= size) {
+            frames.push_back(Frame{static_cast<uint8_t>(header.version & 0x7f), header.flags, header.opcode, header.stream,
+                                   static_cast<uint32_t>(length), data, BlockRef(owner)});
+            data += length;
+            size -= length;
+            continue;
+        }
+        if (Fault fault = open_partial(header, arena)) return fault;
+        if (length == 0) close_partial(frames);
+    }
+    return {};
+}
+
+Fault Splitter::open_partial(const Header& header, Arena& arena) {
+    const auto length = static_cast<uint32_t>(header.length);
+    BlockRef block = arena.allocate(length);
+    if (!block) return Fault::memory(length);
+    const uint8_t* body = block->data();
+    partial_ = Frame{static_cast<uint8_t>(header.version & 0x7f), header.flags, header.opcode, header.stream, length, body,
+                     std::move(block)};
+    filled_ = 0;
+    return {};
+}
+
+void Splitter::close_partial(std::vector<Frame>& frames) {
+    frames.push_back(std::move(partial_));
+    partial_ = Frame{};
+}
+
+uint8_t* Splitter::direct(size_t* room) {
+    if (!partial_.block || partial_.length - filled_ < kInPlace) return nullptr;
+    *room = partial_.length - filled_;
+    return partial_.block->data() + filled_;
+}
+
+void Splitter::direct_filled(size_t size, std::vector<Frame>& frames) {
+    filled_ += size;
+    if (filled_ == partial_.length) close_partial(frames);
+}
+
+}  // namespace fastcql

@@ -1,0 +1,122 @@
+// Envelopes of the native protocol (spec section 2.4): a header of nine bytes and a body.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "transport/memory.h"
+
+namespace fastcql {
+
+constexpr size_t kHeaderSize = 9;
+constexpr uint8_t kResponseBit = 0x80;
+constexpr uint32_t kDefaultMaxFrame = 256u << 20;  // spec 2.4.1.5
+
+enum Opcode : uint8_t {
+    kError = 0x00,
+    kReady = 0x02,
+    kAuthenticate = 0x03,
+    kSupported = 0x06,
+    kResult = 0x08,
+    kEvent = 0x0C,
+    kAuthChallenge = 0x0E,
+    kAuthSuccess = 0x10,
+};
+
+enum EnvelopeFlag : uint8_t { kCompressed = 0x01, kTracing = 0x02, kPayload = 0x04, kWarning = 0x08 };
+
+inline uint16_t load_be16(const uint8_t* p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
+inline uint32_t load_be32(const uint8_t* p) {
+    return static_cast<uint32_t>(p[0]) << 24 | static_cast<uint32_t>(p[1]) << 16 | static_cast<uint32_t>(p[2]) << 8 | p[3];
+}
+inline void store_be16(uint8_t* p, uint16_t value) {
+    p[0] = static_cast<uint8_t>(value >> 8);
+    p[1] = static_cast<uint8_t>(value);
+}
+
+struct Header {
+    uint8_t version;  // with the direction bit
+    uint8_t flags;
+    int16_t stream;
+    uint8_t opcode;
+    int32_t length;
+
+    static Header parse(const uint8_t* p) {
+        return {p[0], p[1], static_cast<int16_t>(load_be16(p + 2)), p[4], static_cast<int32_t>(load_be32(p + 5))};
+    }
+};
+
+// One response. The body lies in *block*, which the frame keeps alive.
+struct Frame {
+    uint8_t version = 0;
+    uint8_t flags = 0;
+    uint8_t opcode = 0;
+    int16_t stream = 0;
+    uint32_t length = 0;
+    const uint8_t* body = nullptr;
+    BlockRef block;
+};
+
+// What is wrong with received bytes; the channel closes with it.
+struct Fault {
+    enum class Kind : uint8_t { None, Protocol, Crc, Memory };
+    Kind kind = Kind::None;
+    std::string message;
+
+    explicit operator bool() const { return kind != Kind::None; }
+    static Fault protocol(std::string text) { return {Kind::Protocol, std::move(text)}; }
+    static Fault crc(std::string text) { return {Kind::Crc, std::move(text)}; }
+    static Fault memory(size_t size) {
+        return {Kind::Memory, "no memory for a frame of " + std::to_string(size) + " bytes"};
+    }
+};
+
+// How a compressed v3/v4 body is to be looked into.
+enum class Peek : uint8_t { Nothing, Lz4, Snappy };
+
+// True for answers that need nobody but the caller: VOID or ROWS without tracing id, payload or warnings. Every other
+// answer changes state (keyspace, schema, prepared statements, routing) or is an error, and is handled at once.
+bool is_hot(const Frame& frame, Peek peek);
+
+// Rules for response headers on one connection.
+struct EnvelopeRules {
+    uint8_t version = 0;  // 0 while it is negotiated: any
+    uint32_t max_frame = kDefaultMaxFrame;
+
+    Fault check(const Header& header) const;
+};
+
+// Splits a byte stream into envelopes. Large bodies that lie in one chunk are referenced in place, small ones copied so
+// that they never pin a slab, straddling ones assembled in a block of their exact size.
+class Splitter {
+public:
+    // Bodies from this size on stay in the slab.
+    static constexpr size_t kInPlace = 16 << 10;
+
+    EnvelopeRules rules;
+
+    // Appends what *data* completes to *frames*; on a fault these stay valid and come before it. *owner* holds the
+    // bytes, or is null when they are gone after the call.
+    Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, std::vector<Frame>& frames);
+
+    // Room for the rest of a large body, so that it can be received where it stays; null if there is none.
+    uint8_t* direct(size_t* room);
+    // *size* bytes were received there.
+    void direct_filled(size_t size, std::vector<Frame>& frames);
+
+    // True between envelopes.
+    bool idle() const { return head_size_ == 0 && !partial_.block; }
+
+private:
+    Fault open_partial(const Header& header, Arena& arena);
+    void close_partial(std::vector<Frame>& frames);
+
+    uint8_t head_[kHeaderSize];
+    uint8_t head_size_ = 0;
+    Frame partial_;       // its block is set while a body is being assembled
+    size_t filled_ = 0;
+};
+
+}  // namespace fastcql

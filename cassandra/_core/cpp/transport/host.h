@@ -1,0 +1,48 @@
+// What the reactor asks of the language it is embedded in. A table of functions, so that the C++ part knows nothing of
+// Python and its tests bring a host of their own.
+//
+// All but enter, leave and thread_ending are called between enter and leave, by the holder of the reactor's role.
+// Locks: a thread that holds the host lock (the GIL) may take native locks; no thread asks for the host lock while it
+// holds a native one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/envelope.h"
+#include "transport/operation.h"
+#include "transport/reason.h"
+#include "transport/segments.h"
+
+namespace fastcql {
+
+class Channel;
+
+struct Host {
+    // Takes the host lock; false when the host is going away: nothing of it may be touched any more.
+    bool (*enter)(void** token);
+    void (*leave)(void* token);
+    void (*thread_ending)();  // last call of a reactor's own thread, without the lock
+
+    // Takes over a reference each.
+    void (*dispatch)(Operation* operation);
+    void (*drop_operations)(Operation* list);  // linked by next_drop
+    void (*call)(void* callback);
+    void (*drop_object)(void* object);
+
+    // Handler calls. A reason (null: all is well), the caller's from then on, closes the channel. closed() makes
+    // reason.object, if it was an error, and gives back channel.self.
+    Reason* (*connected)(Channel& channel);
+    Reason* (*event)(Channel& channel, Frame& frame);
+    void (*closed)(Channel& channel, Reason& reason);
+
+    // Byte filters (channel.filter) and decompressors (channel.decompressor). Output is appended.
+    Reason* (*filter_start)(void* filter, Buffer& wire);
+    Reason* (*filter_receive)(void* filter, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire);
+    Reason* (*filter_send)(void* filter, const uint8_t* data, size_t size, Buffer& wire);
+    Reason* (*filter_eof)(void* filter);
+    bool (*filter_established)(void* filter);
+    Reason* (*decompress)(void* decompressor, const uint8_t* data, size_t size, size_t plain_size, Buffer& out);
+};
+
+}  // namespace fastcql

@@ -1,0 +1,214 @@
+#include "transport/operation.h"
+
+#include <mutex>
+#include <utility>
+
+namespace fastcql {
+
+using Guard = std::lock_guard<SmallLock>;
+
+Operation::Operation() { FASTCQL_COUNT(operations, 1); }
+Operation::~Operation() { FASTCQL_COUNT(operations, -1); }
+
+// An outcome is waiting that somebody is to be called for. Locked.
+bool Operation::wants_dispatch() const {
+    if (!has_first_) return false;
+    if (eager_ || queue_ || !first_.hot) return true;
+    for (const Outcome& outcome : more_) {
+        if (!outcome.hot) return true;
+    }
+    return false;
+}
+
+// Takes the references from the outcomes that are still there: whoever asks has the host lock and a reference of his own,
+// so that an outcome nobody ever takes leaves no cycle behind. Locked.
+int Operation::release_references() {
+    int count = 0;
+    if (has_first_ && std::exchange(first_.holds_reference, false)) ++count;
+    for (Outcome& outcome : more_) {
+        if (std::exchange(outcome.holds_reference, false)) ++count;
+    }
+    return count;
+}
+
+// Schedules a dispatch. Locked; the caller passes a reference along.
+Next Operation::route(Ref<LoopQueue>* queue) {
+    dispatching_ = Dispatching::Scheduled;
+    if (queue_ && !queue_->closed()) {
+        *queue = queue_;
+        return Next::Enqueue;
+    }
+    return Next::Dispatch;
+}
+
+Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue) {
+    Outcome unwanted;  // destroyed after the lock
+    bool wake = false;
+    Next next = Next::Nothing;
+    {
+        Guard guard(lock_);
+        const auto drop = [this, &next] {
+            in_drop_list_ = true;
+            next = Next::Drop;
+        };
+        if (finished_.load(std::memory_order_relaxed)) {
+            unwanted = std::move(outcome);
+            // Already listed: the reference must go somewhere, and a host thread looks at the operation anyway.
+            if (in_drop_list_) {
+                next = Next::Dispatch;
+            } else {
+                drop();
+            }
+        } else {
+            Outcome& stored = has_first_ ? more_.emplace_back(std::move(outcome)) : (first_ = std::move(outcome));
+            has_first_ = true;
+            stored.holds_reference = true;
+            if (waiters_ > 0) {
+                signal_.fetch_add(1, std::memory_order_release);
+                wake = true;
+            } else if (dispatching_ == Dispatching::Running) {
+                dispatching_ = Dispatching::RunningAgain;
+            } else if (dispatching_ == Dispatching::Idle) {
+                if (wants_dispatch()) {
+                    stored.holds_reference = false;
+                    next = route(queue);
+                } else if (!in_drop_list_) {
+                    stored.holds_reference = false;
+                    drop();
+                }
+            }
+        }
+    }
+    if (wake) unpark_all(&signal_);
+    return next;
+}
+
+bool Operation::take(Outcome* outcome) {
+    Guard guard(lock_);
+    if (!has_first_) return false;
+    *outcome = std::move(first_);
+    if (more_.empty()) {
+        has_first_ = false;
+    } else {
+        first_ = std::move(more_.front());
+        more_.erase(more_.begin());
+    }
+    return true;
+}
+
+bool Operation::ready() {
+    Guard guard(lock_);
+    return has_first_;
+}
+
+bool Operation::enter_wait(uint32_t* ticket) {
+    Guard guard(lock_);
+    if (has_first_ || finished_.load(std::memory_order_relaxed)) return false;
+    ++waiters_;
+    *ticket = signal_.load(std::memory_order_relaxed);
+    return true;
+}
+
+bool Operation::still_waiting(uint32_t* ticket) {
+    Guard guard(lock_);
+    *ticket = signal_.load(std::memory_order_relaxed);
+    return !has_first_ && !finished_.load(std::memory_order_relaxed);
+}
+
+Next Operation::leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue) {
+    Guard guard(lock_);
+    --waiters_;
+    *references = release_references();
+    if (abandoned && waiters_ == 0 && dispatching_ == Dispatching::Idle && wants_dispatch()) return route(queue);
+    return Next::Nothing;
+}
+
+void Operation::finish() {
+    {
+        Guard guard(lock_);
+        if (finished_.exchange(true, std::memory_order_release)) return;
+        signal_.fetch_add(1, std::memory_order_release);
+        if (waiters_ == 0) return;
+    }
+    unpark_all(&signal_);
+}
+
+void Operation::rearm() {
+    Guard guard(lock_);
+    finished_.store(false, std::memory_order_release);
+}
+
+Next Operation::set_eager(Ref<LoopQueue>* queue) {
+    Guard guard(lock_);
+    eager_ = true;
+    if (dispatching_ == Dispatching::Idle && waiters_ == 0 && wants_dispatch()) return route(queue);
+    return Next::Nothing;
+}
+
+Next Operation::attach(Ref<LoopQueue> new_queue, Ref<LoopQueue>* target) {
+    Guard guard(lock_);
+    queue_ = std::move(new_queue);
+    if (dispatching_ == Dispatching::Idle && waiters_ == 0 && wants_dispatch()) return route(target);
+    return Next::Nothing;
+}
+
+bool Operation::begin_dispatch() {
+    Guard guard(lock_);
+    if (!has_first_) {
+        dispatching_ = Dispatching::Idle;
+        return false;
+    }
+    dispatching_ = Dispatching::Running;
+    return true;
+}
+
+Next Operation::end_dispatch(int* references, Ref<LoopQueue>* queue) {
+    Guard guard(lock_);
+    *references = release_references();
+    const bool again = dispatching_ == Dispatching::RunningAgain;
+    dispatching_ = Dispatching::Idle;
+    if (again && waiters_ == 0 && wants_dispatch()) return route(queue);
+    return Next::Nothing;
+}
+
+int Operation::left_drop_list() {
+    Guard guard(lock_);
+    in_drop_list_ = false;
+    return 1 + release_references();
+}
+
+bool LoopQueue::push(Operation* operation, bool* notify) {
+    Guard guard(lock_);
+    if (closed_) return false;
+    operations_.push_back(operation);
+    *notify = !std::exchange(rung_, true);
+    return true;
+}
+
+void LoopQueue::ring() {
+    Guard guard(lock_);
+    if (!closed_) bell_.ring();
+}
+
+void LoopQueue::take_all(std::vector<Operation*>& operations) {
+    operations.clear();
+    Guard guard(lock_);
+    if (closed_) return;
+    if (rung_) bell_.silence();
+    rung_ = false;
+    operations.swap(operations_);
+}
+
+void LoopQueue::close(std::vector<Operation*>& operations) {
+    Guard guard(lock_);
+    closed_ = true;
+    operations.swap(operations_);
+    bell_.close();
+}
+
+bool LoopQueue::closed() {
+    Guard guard(lock_);
+    return closed_;
+}
+
+}  // namespace fastcql

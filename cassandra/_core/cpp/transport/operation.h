@@ -1,0 +1,156 @@
+// One request over all its attempts: collects outcomes and decides who processes them.
+//
+// An Operation lives inside an object of the host language. Every attempt in flight, and every outcome that nobody took
+// yet, may hold one reference of that object; `self` leads to it. The rules who drops it, when, are here:
+//
+//   submit            the host adds a reference, the stream entry holds it
+//   deliver           the entry's reference passes to the outcome, or to whatever deliver() tells its caller to do
+//   take/leave_wait   the outcome's reference passes to the caller, who has the host lock and drops it
+//
+// so that the I/O thread never needs the host lock for an answer that somebody waits for, or that nobody asked for yet.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "transport/envelope.h"
+#include "transport/reason.h"
+#include "transport/sys.h"
+
+namespace fastcql {
+
+class LoopQueue;
+
+struct Outcome {
+    uint32_t attempt = 0;
+    bool hot = false;
+    bool holds_reference = false;
+    Nanos elapsed = 0;
+    Frame frame;                       // when failure is null
+    std::unique_ptr<Failure> failure;
+};
+
+// What the caller of deliver() and friends has to do next, after all locks are free. Anything but Nothing passes one
+// reference of the host object along.
+enum class Next : uint8_t {
+    Nothing,
+    Drop,      // drop the reference some time soon
+    Dispatch,  // call _on_outcome on the I/O thread, then drop the reference
+    Enqueue,   // push to queue(): the loop thread dispatches
+};
+
+class Operation {
+public:
+    Operation();
+    ~Operation();
+    Operation(const Operation&) = delete;
+    Operation& operator=(const Operation&) = delete;
+
+    // Set once, before the operation is used. The host object; not a reference.
+    void* self = nullptr;
+
+    // Any thread. Takes over one reference of the host object. *queue* is set with Next::Enqueue.
+    Next deliver(Outcome&& outcome, Ref<LoopQueue>* queue);
+    // Any thread: the oldest outcome. outcome->holds_reference tells the caller to drop one.
+    bool take(Outcome* outcome);
+    bool ready();
+
+    // The waiting side. enter_wait() is false when there is nothing to wait for; else sleep() as often as needed, then
+    // leave_wait(), whatever happened. *references* is the number the caller must drop (he has another one himself).
+    // An abandoned wait hands an outcome that it leaves behind to whoever would have got it without the waiter; the
+    // caller adds a reference for that.
+    bool enter_wait(uint32_t* ticket);
+    Parked sleep(uint32_t ticket, Nanos timeout) { return park(signal_, ticket, timeout); }
+    bool still_waiting(uint32_t* ticket);
+    Next leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue);
+
+    void finish();
+    // Back to pending, when nobody waits. Outcomes that came too late for the first time are forgotten.
+    void rearm();
+    bool finished() const { return finished_.load(std::memory_order_acquire); }
+
+    // Change who is called. For an outcome that is there already the caller adds a reference and does what is returned.
+    Next set_eager(Ref<LoopQueue>* queue);
+    Next attach(Ref<LoopQueue> queue, Ref<LoopQueue>* target);
+
+    // Around a call of _on_outcome. begin is false when there is nothing left to process. end may ask for another
+    // dispatch; then the dispatcher's own reference passes on with it. *references* as with leave_wait().
+    bool begin_dispatch();
+    Next end_dispatch(int* references, Ref<LoopQueue>* queue);
+
+    // A list of references to be dropped, see DropList. Returns the number to drop, that of the list included.
+    Operation* next_drop = nullptr;
+    int left_drop_list();
+
+private:
+    enum class Dispatching : uint8_t { Idle, Scheduled, Running, RunningAgain };
+
+    bool wants_dispatch() const;
+    int release_references();
+    Next route(Ref<LoopQueue>* queue);
+
+    SmallLock lock_;
+    std::atomic<uint32_t> signal_{0};  // changes with every outcome and with finish()
+    std::atomic<bool> finished_{false};
+    bool eager_ = false;
+    bool in_drop_list_ = false;
+    Dispatching dispatching_ = Dispatching::Idle;
+    uint16_t waiters_ = 0;
+    Ref<LoopQueue> queue_;
+    // The oldest outcome and, rarely (speculative attempts), later ones.
+    bool has_first_ = false;
+    Outcome first_;
+    std::vector<Outcome> more_;
+};
+
+// References to host objects that may be dropped by whoever has the host lock next. Push from any thread, lock-free;
+// a consumer takes everything, so that there is no ABA.
+class DropList {
+public:
+    void push(Operation* operation) {
+        Operation* head = head_.load(std::memory_order_relaxed);
+        do {
+            operation->next_drop = head;
+        } while (!head_.compare_exchange_weak(head, operation, std::memory_order_release, std::memory_order_relaxed));
+        size_.fetch_add(1, std::memory_order_relaxed);
+    }
+    bool empty() const { return head_.load(std::memory_order_relaxed) == nullptr; }
+    size_t size() const { return size_.load(std::memory_order_relaxed); }
+    // The whole list, linked by next_drop. Read an element's link before left_drop_list().
+    Operation* take_all() {
+        size_.store(0, std::memory_order_relaxed);
+        return head_.exchange(nullptr, std::memory_order_acquire);
+    }
+
+private:
+    std::atomic<Operation*> head_{nullptr};
+    std::atomic<size_t> size_{0};  // roughly
+};
+
+// Operations of one asyncio loop that have outcomes, and one descriptor that says so.
+class LoopQueue : public RefCounted<LoopQueue> {
+public:
+    bool open() { return bell_.open(); }
+    int fd() const { return bell_.fd(); }
+
+    // Takes over a reference of the operation's host object. False when closed: nothing was taken.
+    // *notify*: ring() must follow, once for any number of pushes.
+    bool push(Operation* operation, bool* notify);
+    void ring();
+    // Loop thread: everything queued, in order.
+    void take_all(std::vector<Operation*>& operations);
+    void close(std::vector<Operation*>& operations);
+    bool closed();
+
+private:
+    SmallLock lock_;
+    bool closed_ = false;
+    bool rung_ = false;
+    std::vector<Operation*> operations_;
+    Bell bell_;
+    Counted<&Counters::loop_queues> counted_;
+};
+
+}  // namespace fastcql

@@ -1,0 +1,173 @@
+// Reactor: creation, its thread, commands from other threads, stopping. The loop itself is in reactor_turn.cpp.
+#include "transport/reactor.h"
+
+#include <cerrno>
+#include <csignal>
+#include <unistd.h>
+
+namespace fastcql {
+
+namespace {
+
+constexpr size_t kRetainBytes = 8 << 20;
+
+}  // namespace
+
+thread_local Reactor* Reactor::current_ = nullptr;
+
+Reactor::Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name)
+    : host_(&host),
+      poller_(std::move(poller)),
+      name_(name),
+      generation_(fork_generation()),
+      arena_(new Arena(kRetainBytes)) {}
+
+Ref<Reactor> Reactor::create(const Host& host, const char* backend, const char* name) {
+    std::unique_ptr<Poller> poller = make_poller(backend);
+    if (!poller) return nullptr;
+    auto reactor = Ref<Reactor>::adopt(new Reactor(host, std::move(poller), name));
+    return reactor->start() ? reactor : nullptr;
+}
+
+Reactor::~Reactor() {
+    slab_ = nullptr;
+    frames.clear();
+    arena_->close();
+    if (started_ && !joined_) pthread_detach(thread_);
+}
+
+bool Reactor::start() {
+    if (!bell_.open() || !poller_->add(bell_.fd(), kReadable, nullptr)) return false;
+    // Signals are for the host's threads: a handler must interrupt their waits, not ours.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    retain();  // the thread's
+    const int error = pthread_create(
+        &thread_, nullptr,
+        [](void* self) -> void* {
+            static_cast<Reactor*>(self)->main();
+            return nullptr;
+        },
+        this);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (error != 0) {
+        release();
+        errno = error;
+        return false;
+    }
+    started_ = true;
+    return true;
+}
+
+void Reactor::main() {
+#ifdef __linux__
+    pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
+#endif
+    while (!stopped_) run_once(kNever);
+    host_->thread_ending();
+    exited_.store(1, std::memory_order_release);
+    unpark_all(&exited_);
+    release();
+}
+
+bool Reactor::post(Command&& command) {
+    {
+        std::lock_guard<std::mutex> guard(commands_mutex_);
+        if (!accepting_) return false;
+        commands_.push_back(std::move(command));
+        has_commands_.store(true, std::memory_order_seq_cst);
+    }
+    if (!on_role()) wake();
+    return true;
+}
+
+// The role holder announces that it sleeps, then looks for commands; we leave a command, then look whether it sleeps.
+void Reactor::wake() {
+    if (sleeping_.exchange(false, std::memory_order_seq_cst)) bell_.ring();
+}
+
+bool Reactor::open(const Ref<Channel>& channel, const ConnectSpec& spec) {
+    Command command{Command::Kind::Open, channel, nullptr, nullptr, start_connect(spec)};
+    const int fd = command.step.fd;
+    if (post(std::move(command))) return true;
+    if (fd >= 0) ::close(fd);
+    return false;
+}
+
+bool Reactor::call_soon(void* callback) { return post({Command::Kind::Call, nullptr, nullptr, callback, {}}); }
+
+bool Reactor::add_timer(const Ref<Timer>& timer) { return post({Command::Kind::Timer, nullptr, timer, nullptr, {}}); }
+
+bool Reactor::dispatch_later(Operation* operation) {
+    return post({Command::Kind::Dispatch, nullptr, nullptr, operation, {}});
+}
+
+bool Reactor::attend(Channel& channel) {
+    return post({Command::Kind::Attend, Ref<Channel>(&channel), nullptr, nullptr, {}});
+}
+
+bool Reactor::stop(Nanos timeout) {
+    stopping_.store(true, std::memory_order_seq_cst);
+    if (on_role()) return true;  // it ends after this turn
+    wake();
+    const Nanos start = monotonic_now();
+    while (exited_.load(std::memory_order_acquire) == 0) {
+        Nanos left = kNever;
+        if (timeout != kNever) {
+            left = timeout - (monotonic_now() - start);
+            if (left <= 0) return false;
+        }
+        park(exited_, 0, left);
+    }
+    std::lock_guard<std::mutex> guard(join_mutex_);
+    if (!joined_) {
+        pthread_join(thread_, nullptr);
+        joined_ = true;
+    }
+    return true;
+}
+
+ReactorStats Reactor::stats() const {
+    ReactorStats stats{};
+    stats.channels = channel_count_.load(std::memory_order_relaxed);
+    stats.timers = timer_count_.load(std::memory_order_relaxed);
+    stats.wakeups = wakeups_.load(std::memory_order_relaxed);
+    stats.host_entries = host_entries_.load(std::memory_order_relaxed);
+    stats.slabs_in_use = arena_->live_blocks();
+    stats.slabs_retained_bytes = arena_->retained_bytes();
+    stats.bytes_in_use = arena_->live_bytes();
+    return stats;
+}
+
+// The last turns: everything is closed, which leaves work for the host; when that is done the thread ends.
+void Reactor::begin_stop() {
+    // From the back: one that is forgotten is replaced by the last. Those that are closing have a command on its way.
+    for (size_t i = channels_.size(); i-- > 0;) channels_[i]->fail(Reason::Kind::Stopped, "the driver was shut down");
+}
+
+void Reactor::finish_stop() {
+    constexpr int kPatience = 16;  // callbacks may go on calling for more; then that is refused
+    {
+        std::lock_guard<std::mutex> guard(commands_mutex_);
+        const bool idle = commands_.empty() && host_tasks_.empty() && channels_.empty();
+        if (idle || ++stop_turns_ > kPatience) accepting_ = false;
+        if (!idle) return;
+    }
+    stopped_ = true;
+    slab_ = nullptr;
+    // Timers that are not due any more: their callbacks go unused.
+    std::vector<void*> callbacks;
+    while (const Ref<Timer> timer = timers_.pop(kNever)) {
+        if (void* callback = timer->take_callback()) callbacks.push_back(callback);
+    }
+    timer_count_.store(0, std::memory_order_relaxed);
+    void* token;
+    if (callbacks.empty() && drops.empty()) return;
+    if (!host_->enter(&token)) return;
+    for (void* callback : callbacks) host_->drop_object(callback);
+    drop_references();
+    host_->leave(token);
+}
+
+}  // namespace fastcql

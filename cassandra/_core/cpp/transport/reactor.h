@@ -1,0 +1,183 @@
+// The event loop: a poller, timers, a slab arena, and the channels that live in it.
+//
+// Whatever one turn of the loop touches belongs to the holder of the reactor's *role*: a mutex that run_once() takes.
+// Today that is always the reactor's own thread; nothing below depends on it, so that a thread which blocks for its own
+// answer may run a turn itself while nobody else does. Other threads leave commands and ring a bell.
+//
+// One turn: wait; work natively on what is ready (receive, split, complete, time out); ring the loop queues that got
+// something; send what was coalesced; then, only if there is something for it, take the host lock once and run
+// everything that needs it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <pthread.h>
+#include <string>
+#include <vector>
+
+#include "transport/channel.h"
+#include "transport/counters.h"
+#include "transport/host.h"
+#include "transport/memory.h"
+#include "transport/poller.h"
+#include "transport/refs.h"
+#include "transport/timers.h"
+
+namespace fastcql {
+
+struct ReactorStats {
+    int64_t channels, timers, wakeups, host_entries, slabs_in_use, slabs_retained_bytes, bytes_in_use;
+};
+
+class Reactor final : public RefCounted<Reactor> {
+public:
+    // Null: errno says why.
+    static Ref<Reactor> create(const Host& host, const char* backend, const char* name);
+    ~Reactor();
+
+    // --- any thread ---
+
+    const char* backend() const { return poller_->name(); }
+    // True while this thread holds the role: where nothing may block.
+    bool on_role() const { return current_ == this; }
+    // The process was forked since: the thread and the sockets are the parent's.
+    bool foreign() const { return generation_ != fork_generation(); }
+
+    // False after stop(); nothing is taken then.
+    bool open(const Ref<Channel>& channel, const ConnectSpec& spec);
+    bool call_soon(void* callback);
+    bool add_timer(const Ref<Timer>& timer);
+    bool dispatch_later(Operation* operation);
+    bool attend(Channel& channel);
+
+    // Closes every channel, runs the last callbacks and waits for the thread (unless this is it). False: not done in
+    // *timeout*.
+    bool stop(Nanos timeout);
+    ReactorStats stats() const;
+
+    // References that the next thread with the host lock may drop.
+    DropList drops;
+
+    // --- role holder ---
+
+    void run_once(Nanos limit);
+
+    Poller& poller() { return *poller_; }
+    Arena& arena() { return *arena_; }
+    const Host& host() const { return *host_; }
+    // Where the next bytes go: at least kMinRoom bytes, or null without memory.
+    struct Room {
+        uint8_t* data;
+        size_t size;
+        Block* block;
+    };
+    Room room();
+    void used(size_t size) { slab_used_ += size; }
+
+    void deliver(Operation* operation, Outcome&& outcome);
+    void schedule_dispatch(Operation* operation);
+    void host_connected(Channel& channel);
+    void host_event(Channel& channel, Frame&& frame);
+    void host_input(Channel& channel);
+    void host_closed(Channel& channel, std::unique_ptr<ChannelClosing> closing);
+    void mark_dirty(Channel& channel);
+    void arm_scan(Channel& channel, Nanos due);
+    void forget(Channel& channel);
+
+    // Scratch space of one completion, here so that idle channels own none.
+    struct Resolved {
+        Operation* operation;
+        uint32_t attempt;
+    };
+    std::vector<Frame> frames;
+    std::vector<Resolved> resolved;
+
+    static constexpr size_t kSlabSize = 128 << 10;
+    static constexpr size_t kMinRoom = 16 << 10;
+
+private:
+    struct Command {
+        enum class Kind : uint8_t { Open, Attend, Timer, Call, Dispatch } kind;
+        Ref<Channel> channel;
+        Ref<fastcql::Timer> timer;
+        void* object = nullptr;  // a callback or an operation; a reference
+        ConnectStep step;
+    };
+    struct HostTask {
+        enum class Kind : uint8_t { Dispatch, Call, Timer, Connected, Event, Input, Flush, Closed } kind;
+        Ref<Channel> channel;
+        Ref<fastcql::Timer> timer;
+        void* object = nullptr;
+        Frame frame;
+        std::unique_ptr<ChannelClosing> closing;
+    };
+
+    Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name);
+    bool start();
+    void main();
+    bool post(Command&& command);
+    void wake();
+    Nanos announce_sleep();
+    void run_commands();
+    void run_command(Command& command);
+    void run_events();
+    void run_due();
+    void run_host();
+    void run_host_task(HostTask& task);
+    void flush_dirty();
+    void ring_queues();
+    void drop_references();
+    void begin_stop();
+    void finish_stop();
+
+    static thread_local Reactor* current_;
+
+    const Host* const host_;
+    const std::unique_ptr<Poller> poller_;
+    const std::string name_;
+    const uint32_t generation_;
+    Bell bell_;
+    Arena* const arena_;
+
+    std::mutex role_;
+    std::mutex commands_mutex_;
+    std::vector<Command> commands_;
+    bool accepting_ = true;  // guarded by commands_mutex_
+    std::atomic<bool> has_commands_{false};
+    std::atomic<bool> sleeping_{false};
+    std::atomic<bool> stopping_{false};
+
+    // The role holder's.
+    std::vector<Command> running_commands_;
+    std::vector<ReadyEvent> events_;
+    std::vector<Ref<Channel>> channels_;
+    std::vector<Ref<Channel>> buried_;  // closed in this turn; events may still point to them
+    std::vector<Ref<Channel>> dirty_;
+    std::vector<Ref<Channel>> flushing_;
+    std::vector<Ref<LoopQueue>> touched_queues_;
+    std::vector<HostTask> host_tasks_;
+    std::vector<HostTask> running_tasks_;
+    DueHeap<Timer> timers_;
+    DueHeap<Channel> scans_;
+    BlockRef slab_;
+    size_t slab_used_ = 0;
+    Nanos drop_due_ = kNever;
+    int stop_turns_ = 0;
+    bool stopped_ = false;
+
+    // The thread.
+    pthread_t thread_{};
+    bool started_ = false;
+    std::atomic<uint32_t> exited_{0};
+    std::mutex join_mutex_;
+    bool joined_ = false;
+
+    std::atomic<int64_t> channel_count_{0};
+    std::atomic<int64_t> timer_count_{0};
+    std::atomic<int64_t> wakeups_{0};
+    std::atomic<int64_t> host_entries_{0};
+    Counted<&Counters::reactors> counted_;
+};
+
+}  // namespace fastcql

@@ -1,0 +1,287 @@
+// One turn of the reactor, see reactor.h.
+#include <algorithm>
+#include <unistd.h>
+
+#include "transport/reactor.h"
+
+namespace fastcql {
+
+namespace {
+
+// References of operations that nobody waits for are dropped by the next thread that submits something, or after this
+// time by the reactor itself; at once if there are very many.
+constexpr Nanos kDropDelay = 50 * kMillisecond;
+constexpr size_t kDropsAtOnce = 4096;
+// Rounds of host callbacks in a turn, so that callbacks which schedule callbacks do not starve the sockets.
+constexpr int kHostRounds = 16;
+
+}  // namespace
+
+void Reactor::run_once(Nanos limit) {
+    std::lock_guard<std::mutex> role(role_);
+    Reactor* const outer = std::exchange(current_, this);
+    poller_->wait(std::min(limit, announce_sleep()), events_);
+    sleeping_.store(false, std::memory_order_relaxed);
+    wakeups_.fetch_add(1, std::memory_order_relaxed);
+    run_commands();
+    run_events();
+    run_due();
+    if (stopping_.load(std::memory_order_acquire)) begin_stop();
+    ring_queues();
+    flush_dirty();
+    run_host();
+    ring_queues();
+    flush_dirty();
+    if (stopping_.load(std::memory_order_acquire)) finish_stop();
+    buried_.clear();
+    current_ = outer;
+}
+
+// From here until the wait ends other threads ring the bell. Returns when the wait must end.
+Nanos Reactor::announce_sleep() {
+    sleeping_.store(true, std::memory_order_seq_cst);
+    const bool busy = has_commands_.load(std::memory_order_seq_cst) || stopping_.load(std::memory_order_seq_cst) ||
+                      !host_tasks_.empty() || !dirty_.empty();
+    if (busy) return 0;
+    if (!drops.empty() && drop_due_ == kNever) drop_due_ = monotonic_now() + kDropDelay;
+    return std::min({timers_.next_due(), scans_.next_due(), drop_due_});
+}
+
+void Reactor::run_commands() {
+    if (!has_commands_.load(std::memory_order_acquire)) return;
+    {
+        std::lock_guard<std::mutex> guard(commands_mutex_);
+        running_commands_.swap(commands_);
+        has_commands_.store(false, std::memory_order_relaxed);
+    }
+    for (Command& command : running_commands_) run_command(command);
+    running_commands_.clear();
+}
+
+void Reactor::run_command(Command& command) {
+    switch (command.kind) {
+        case Command::Kind::Open:
+            command.channel->registry_index = channels_.size();
+            channels_.push_back(command.channel);
+            channel_count_.fetch_add(1, std::memory_order_relaxed);
+            command.channel->start(command.step);
+            break;
+        case Command::Kind::Attend:
+            command.channel->on_attention();
+            break;
+        case Command::Kind::Timer:
+            timers_.add(command.timer->due, command.timer);
+            break;
+        case Command::Kind::Call: {
+            HostTask& task = host_tasks_.emplace_back();
+            task.kind = HostTask::Kind::Call;
+            task.object = command.object;
+            break;
+        }
+        case Command::Kind::Dispatch:
+            schedule_dispatch(static_cast<Operation*>(command.object));
+            break;
+    }
+}
+
+void Reactor::run_events() {
+    for (const ReadyEvent& event : events_) {
+        if (event.data) {
+            static_cast<Channel*>(event.data)->on_ready(event.ready);
+        } else {
+            bell_.silence();
+        }
+    }
+}
+
+void Reactor::run_due() {
+    const Nanos due = std::min(timers_.next_due(), scans_.next_due());
+    if (due != kNever) {
+        const Nanos now = monotonic_now();
+        while (Ref<Timer> timer = timers_.pop(now)) {
+            HostTask& task = host_tasks_.emplace_back();
+            task.kind = HostTask::Kind::Timer;
+            task.timer = std::move(timer);
+        }
+        while (const Ref<Channel> channel = scans_.pop(now)) channel->on_scan(now);
+    }
+    timer_count_.store(static_cast<int64_t>(timers_.size()), std::memory_order_relaxed);
+}
+
+void Reactor::run_host() {
+    const bool drop = !drops.empty() &&
+                      (drops.size() >= kDropsAtOnce || (drop_due_ != kNever && monotonic_now() >= drop_due_));
+    if (host_tasks_.empty() && !drop) {
+        if (drops.empty()) drop_due_ = kNever;
+        return;
+    }
+    void* token;
+    if (!host_->enter(&token)) {
+        // What they refer to is the host's, which is going away.
+        for (HostTask& task : host_tasks_) static_cast<void>(task.closing.release());
+        host_tasks_.clear();
+        return;
+    }
+    host_entries_.fetch_add(1, std::memory_order_relaxed);
+    for (int round = 0; round < kHostRounds && !host_tasks_.empty(); ++round) {
+        running_tasks_.swap(host_tasks_);
+        for (HostTask& task : running_tasks_) run_host_task(task);
+        running_tasks_.clear();
+        run_commands();  // what the callbacks asked for
+    }
+    drop_references();
+    host_->leave(token);
+}
+
+void Reactor::run_host_task(HostTask& task) {
+    switch (task.kind) {
+        case HostTask::Kind::Dispatch:
+            host_->dispatch(static_cast<Operation*>(task.object));
+            break;
+        case HostTask::Kind::Call:
+            host_->call(task.object);
+            break;
+        case HostTask::Kind::Timer:
+            if (void* callback = task.timer->take_callback()) host_->call(callback);
+            break;
+        case HostTask::Kind::Connected:
+            if (!task.channel->closed()) {
+                if (auto reason = Ref<Reason>::adopt(host_->connected(*task.channel))) task.channel->close(std::move(reason));
+            }
+            break;
+        case HostTask::Kind::Event:
+            if (!task.channel->closed()) {
+                auto reason = Ref<Reason>::adopt(host_->event(*task.channel, task.frame));
+                if (reason) task.channel->close(std::move(reason));
+            }
+            break;
+        case HostTask::Kind::Input:
+            task.channel->host_input();
+            break;
+        case HostTask::Kind::Flush:
+            task.channel->listed_host_flush = false;
+            task.channel->host_flush();
+            break;
+        case HostTask::Kind::Closed:
+            task.channel->host_closed(*task.closing);
+            task.closing.reset();
+            break;
+    }
+}
+
+void Reactor::flush_dirty() {
+    while (!dirty_.empty()) {
+        flushing_.swap(dirty_);
+        for (const Ref<Channel>& channel : flushing_) {
+            channel->listed_dirty = false;
+            if (!channel->closed()) channel->flush();
+        }
+        flushing_.clear();
+    }
+}
+
+void Reactor::ring_queues() {
+    for (const Ref<LoopQueue>& queue : touched_queues_) queue->ring();
+    touched_queues_.clear();
+}
+
+// Inside the host lock.
+void Reactor::drop_references() {
+    drop_due_ = kNever;
+    if (Operation* list = drops.take_all()) host_->drop_operations(list);
+}
+
+void Reactor::deliver(Operation* operation, Outcome&& outcome) {
+    Ref<LoopQueue> queue;
+    switch (operation->deliver(std::move(outcome), &queue)) {
+        case Next::Nothing:
+            break;
+        case Next::Drop:
+            drops.push(operation);
+            break;
+        case Next::Enqueue: {
+            bool notify = false;
+            if (!queue->push(operation, &notify)) {
+                schedule_dispatch(operation);
+            } else if (notify) {
+                touched_queues_.push_back(std::move(queue));
+            }
+            break;
+        }
+        case Next::Dispatch:
+            schedule_dispatch(operation);
+            break;
+    }
+}
+
+void Reactor::schedule_dispatch(Operation* operation) {
+    HostTask& task = host_tasks_.emplace_back();
+    task.kind = HostTask::Kind::Dispatch;
+    task.object = operation;
+}
+
+void Reactor::host_connected(Channel& channel) {
+    HostTask& task = host_tasks_.emplace_back();
+    task.kind = HostTask::Kind::Connected;
+    task.channel = Ref<Channel>(&channel);
+}
+
+void Reactor::host_event(Channel& channel, Frame&& frame) {
+    HostTask& task = host_tasks_.emplace_back();
+    task.kind = HostTask::Kind::Event;
+    task.channel = Ref<Channel>(&channel);
+    task.frame = std::move(frame);
+}
+
+void Reactor::host_input(Channel& channel) {
+    HostTask& task = host_tasks_.emplace_back();
+    task.kind = HostTask::Kind::Input;
+    task.channel = Ref<Channel>(&channel);
+}
+
+void Reactor::host_closed(Channel& channel, std::unique_ptr<ChannelClosing> closing) {
+    HostTask& task = host_tasks_.emplace_back();
+    task.kind = HostTask::Kind::Closed;
+    task.channel = Ref<Channel>(&channel);
+    task.closing = std::move(closing);
+}
+
+void Reactor::mark_dirty(Channel& channel) {
+    if (channel.filter && channel.state() == Channel::State::Open) {
+        if (std::exchange(channel.listed_host_flush, true)) return;
+        HostTask& task = host_tasks_.emplace_back();
+        task.kind = HostTask::Kind::Flush;
+        task.channel = Ref<Channel>(&channel);
+        return;
+    }
+    if (!std::exchange(channel.listed_dirty, true)) dirty_.push_back(Ref<Channel>(&channel));
+}
+
+void Reactor::arm_scan(Channel& channel, Nanos due) {
+    if (channel.rearm(due)) scans_.add(due, Ref<Channel>(&channel));
+}
+
+void Reactor::forget(Channel& channel) {
+    scans_.erase(&channel);
+    const size_t index = channel.registry_index;
+    buried_.push_back(std::move(channels_[index]));
+    if (index + 1 != channels_.size()) {
+        channels_[index] = std::move(channels_.back());
+        channels_[index]->registry_index = index;
+    }
+    channels_.pop_back();
+    channel_count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// Room is kept in one slab while nothing pins it, so that its memory stays in cache.
+Reactor::Room Reactor::room() {
+    if (slab_ && !slab_->shared()) slab_used_ = 0;
+    if (!slab_ || kSlabSize - slab_used_ < kMinRoom) {
+        slab_ = arena_->allocate(kSlabSize);
+        slab_used_ = 0;
+        if (!slab_) return {nullptr, 0, nullptr};
+    }
+    return {slab_->data() + slab_used_, kSlabSize - slab_used_, slab_.get()};
+}
+
+}  // namespace fastcql

@@ -1,0 +1,67 @@
+// Stream ids of one connection: which are in use, and what waits on each.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/sys.h"
+
+namespace fastcql {
+
+class Operation;
+
+constexpr int kMaxStreams = 32768;
+
+// A set of ids handed out lowest first, so that the table of entries stays short and in cache. Two levels of bitmaps;
+// a set bit is a free id, or a word with one.
+class StreamIds {
+public:
+    StreamIds() {
+        for (uint64_t& word : free_) word = ~uint64_t{0};
+        for (uint64_t& word : words_) word = ~uint64_t{0};
+    }
+    // The lowest free id below *limit*, or -1.
+    int acquire(int limit) {
+        for (int group = 0; group < kGroups; ++group) {
+            if (words_[group] == 0) continue;
+            const int word = group * 64 + __builtin_ctzll(words_[group]);
+            const int id = word * 64 + __builtin_ctzll(free_[word]);
+            if (id >= limit) return -1;
+            free_[word] &= free_[word] - 1;
+            if (free_[word] == 0) words_[group] &= words_[group] - 1;
+            return id;
+        }
+        return -1;
+    }
+    void release(int id) {
+        free_[id / 64] |= uint64_t{1} << (id % 64);
+        words_[id / 4096] |= uint64_t{1} << (id / 64 % 64);
+    }
+
+private:
+    static constexpr int kGroups = kMaxStreams / 4096;
+    uint64_t words_[kGroups];
+    uint64_t free_[kMaxStreams / 64];
+};
+
+// Where a request is on its way. Only Free ids are handed out.
+enum class StreamState : uint8_t {
+    Free,
+    Waiting,    // holds an operation
+    Orphaned,   // given up after it may have been sent: its late answer frees it
+    Withdrawn,  // given up before it was sent: frees itself when the write queue gets to it
+};
+
+// Position of a request whose bytes are not in the write queue yet (they are being compressed).
+constexpr uint64_t kNotQueued = UINT64_MAX;
+
+struct StreamEntry {
+    Operation* operation = nullptr;
+    Nanos started = 0;
+    Nanos deadline = kNever;
+    uint64_t position = 0;  // of its first byte in the channel's write queue
+    uint32_t attempt = 0;
+    StreamState state = StreamState::Free;
+};
+
+}  // namespace fastcql

@@ -1,0 +1,82 @@
+// Bytes of one channel on their way to the socket, and the answer to "was any of this request sent?".
+//
+// Frames are appended to a queue. A sender takes the whole queue, turns it into what goes over the wire (as it is, as
+// segments, encrypted) and sends that. A position counts the bytes ever appended; a request is known by the position
+// of its first byte. Requests that are given up while they are still queued are left out when the queue is taken, so
+// that what was reported as unsent is never sent later.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/segments.h"
+#include "transport/streams.h"
+
+namespace fastcql {
+
+class WriteQueue {
+public:
+    bool empty() const { return queue_.empty(); }
+    uint64_t position() const { return queued_; }
+    size_t queued_bytes() const { return queue_.size(); }
+
+    // Appends one request. The stream id goes into its header; already encoded bytes have theirs.
+    void append_frame(const uint8_t* frame, size_t size, int stream) {
+        append_encoded(frame, size, stream);
+        store_be16(queue_.data() + queue_.size() - size + 2, static_cast<uint16_t>(stream));
+    }
+    void append_encoded(const uint8_t* bytes, size_t size, int stream) {
+        queue_.insert(queue_.end(), bytes, bytes + size);
+        records_.push_back({static_cast<uint32_t>(size), static_cast<uint32_t>(stream)});
+        queued_ += size;
+    }
+
+    void withdraw() { ++withdrawn_; }
+
+    // Moves the queue into *batch*; *released* gets the streams of withdrawn requests.
+    template <class IsWithdrawn>
+    void take(Buffer& batch, std::vector<int>& released, IsWithdrawn is_withdrawn) {
+        batch_start_ = queued_ - queue_.size();
+        batch_end_ = queued_;
+        exact_ = withdrawn_ == 0;
+        if (exact_) {
+            batch.swap(queue_);
+        } else {
+            const uint8_t* from = queue_.data();
+            for (const Record& record : records_) {
+                if (is_withdrawn(static_cast<int>(record.stream))) {
+                    released.push_back(static_cast<int>(record.stream));
+                } else {
+                    batch.insert(batch.end(), from, from + record.size);
+                }
+                from += record.size;
+            }
+            withdrawn_ = 0;
+        }
+        queue_.clear();
+        records_.clear();
+    }
+
+    // True if it is certain that no byte of the request at *position* reached the socket. *sent*: bytes of the last
+    // batch that did; *plain*: the batch went out byte by byte as it was queued.
+    bool unsent(uint64_t position, size_t sent, bool plain) const {
+        if (position >= batch_end_) return true;
+        return plain && exact_ ? position >= batch_start_ + sent : sent == 0 && position >= batch_start_;
+    }
+    bool still_queued(uint64_t position) const { return position >= batch_end_; }
+
+private:
+    struct Record {
+        uint32_t size;
+        uint32_t stream;
+    };
+    Buffer queue_;
+    std::vector<Record> records_;
+    uint64_t queued_ = 0;       // position after the last byte of queue_
+    uint64_t batch_start_ = 0;  // the batch that was taken last
+    uint64_t batch_end_ = 0;
+    uint32_t withdrawn_ = 0;
+    bool exact_ = true;
+};
+
+}  // namespace fastcql

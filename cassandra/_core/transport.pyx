@@ -1,0 +1,31 @@
+# distutils: language = c++
+"""Native transport (L1): reactor, channels, frames, operations. The contract is in transport.pyi.
+
+The engine is C++ without Python (cpp/transport, see reactor.h, channel.h and operation.h there for who owns what); the
+parts included here give it Python objects to talk to. Called by L3 (connections) and L5 (requests derive from
+Operation).
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.exc cimport PyErr_CheckSignals, PyErr_WriteUnraisable
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int16_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libcpp cimport bool as cbool
+from libcpp.memory cimport unique_ptr
+from libcpp.string cimport string
+from libcpp.utility cimport move, pair
+from libcpp.vector cimport vector
+
+include "transport_parts/native.pxi"
+include "transport_parts/errors.pxi"
+include "transport_parts/frame.pxi"
+include "transport_parts/operation.pxi"
+include "transport_parts/loop.pxi"
+include "transport_parts/channel.pxi"
+include "transport_parts/filter.pxi"
+include "transport_parts/host.pxi"
+include "transport_parts/reactor.pxi"
+include "transport_parts/life.pxi"

@@ -1,0 +1,182 @@
+# Channel: one connection.
+
+
+cdef class Channel:
+    """One connection: non-blocking socket, frame splitter, stream ids, coalesced writes. Made by Reactor.connect."""
+
+    cdef CChannel* core
+    cdef readonly Reactor reactor
+    cdef object handler
+    cdef object byte_filter
+    cdef object compressor
+    cdef object decompressor
+
+    def __init__(self):
+        raise TypeError("channels are made by Reactor.connect")
+
+    def __dealloc__(self):
+        if self.core != NULL and not self.core.reactor().foreign():
+            self.core.release()
+
+    def submit(self, bytes frame not None, Operation operation not None, uint32_t attempt=0, timeout=None):
+        cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(frame)
+        cdef size_t size = <size_t> PyBytes_GET_SIZE(frame)
+        if size < 9 or load_be32(data + 5) != size - 9:
+            raise ValueError("a request is a header of 9 bytes and a body of the length it says")
+        cdef double limit = NO_TIMEOUT if timeout is None else timeout
+        self.check_process()
+        operation.home = self.reactor
+        Py_INCREF(operation)  # the stream's
+        cdef Submitted submitted
+        if self.core.compressed():
+            submitted = self.submit_compressed(frame, operation, attempt, limit)
+        else:
+            submitted = self.core.submit(data, size, &operation.core, attempt, limit)
+        if not self.reactor.core.drops.empty():
+            drop_operations(self.reactor.core.drops.take_all())
+        if submitted.status != SubmitStatus.Accepted:
+            Py_DECREF(operation)
+            self.refuse(submitted.status)
+        return submitted.stream
+
+    cdef int refuse(self, SubmitStatus status) except -1:
+        if status == SubmitStatus.Busy:
+            raise error_class("ConnectionBusy")(
+                f"no free stream: {self.core.in_flight()} requests in flight, {self.core.orphaned()} orphaned, "
+                f"{self.core.max_requests()} allowed"
+            )
+        raise error_class("ConnectionShutdown")("the connection is closed")
+
+    cdef int check_process(self) except -1:
+        if self.core.reactor().foreign():
+            raise error_class("ConnectionShutdown")("the connection belongs to the parent of this process")
+
+    cdef Submitted submit_compressed(self, bytes frame, Operation operation, uint32_t attempt, double limit) except *:
+        """Protocol v5 with compression: this thread compresses, so the stream is allocated before."""
+        cdef Submitted reserved = self.core.reserve(&operation.core, attempt, limit)
+        if reserved.status != SubmitStatus.Accepted:
+            return reserved
+        cdef Buffer encoded
+        try:
+            self.compress(frame, reserved.stream, encoded)
+        except BaseException:
+            if self.core.orphan(reserved.stream, &operation.core, attempt) != NULL:
+                Py_DECREF(operation)
+            self.core.submit_encoded(reserved.stream, NULL, 0)
+            raise
+        self.core.submit_encoded(reserved.stream, encoded.data(), encoded.size())
+        return reserved
+
+    cdef int compress(self, bytes frame, int stream, Buffer& encoded) except -1:
+        cdef bytes envelope = frame[:2] + stream.to_bytes(2, "big") + frame[4:]
+        cdef bytes plain, packed
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(envelope)
+        cdef Py_ssize_t limit = <Py_ssize_t> MAX_PAYLOAD
+        cdef Py_ssize_t at
+        cdef bint single = size <= limit
+        for at in range(0, size, limit):
+            plain = envelope if single else envelope[at:at + limit]
+            packed = self.compressor(plain)
+            if len(packed) < len(plain):
+                append_segment(packed, len(plain), single, encoded)
+            else:
+                append_segment(plain, 0, single, encoded)
+
+    def orphan(self, int stream, Operation operation not None, uint32_t attempt=0):
+        if self.core.reactor().foreign():
+            return False
+        if self.core.orphan(stream, &operation.core, attempt) == NULL:
+            return False
+        Py_DECREF(operation)  # the stream's; the caller has another one
+        return True
+
+    def enable_segments(self, compress=None, decompress=None):
+        self.check_reactor_thread()
+        if (compress is None) != (decompress is None):
+            raise ValueError("compress and decompress go together")
+        self.compressor = compress
+        self.decompressor = decompress
+        self.core.decompressor = <void*> decompress
+        if not self.core.enable_segments(decompress is not None):
+            raise RuntimeError("segments can be enabled once, between frames, with nothing waiting to be sent")
+
+    def set_protocol(self, int version, max_frame=256 << 20, compression=None):
+        self.check_reactor_thread()
+        cdef EnvelopeRules rules
+        rules.version = <uint8_t> version
+        rules.max_frame = max_frame
+        self.core.set_rules(rules)
+        if compression == "lz4":
+            self.core.set_peek(Peek.Lz4)
+        elif compression == "snappy":
+            self.core.set_peek(Peek.Snappy)
+        else:
+            self.core.set_peek(Peek.Nothing)
+
+    cdef int check_reactor_thread(self) except -1:
+        if not self.core.reactor().on_role():
+            raise RuntimeError("only on the I/O thread")
+
+    def close(self, error=None):
+        if self.core.reactor().foreign():
+            return
+        if error is None:
+            self.core.close(Ref[Reason].adopt(new Reason(ReasonKind.Local, b"the connection was closed")))
+        else:
+            self.core.close(Ref[Reason].adopt(reason_of(error)))
+
+    @property
+    def closed(self):
+        return self.core.closed() or self.core.reactor().foreign()
+
+    @property
+    def in_flight(self):
+        return self.core.in_flight()
+
+    @property
+    def orphaned(self):
+        return self.core.orphaned()
+
+    @property
+    def max_requests(self):
+        return self.core.max_requests()
+
+    @max_requests.setter
+    def max_requests(self, int limit):
+        if not 1 <= limit <= 32768:
+            raise ValueError(f"max_requests is 1 to 32768, not {limit}")
+        self.core.set_max_requests(limit)
+
+    @property
+    def idle_seconds(self):
+        return <double> (monotonic_now() - self.core.last_received()) / <double> SECOND
+
+    @property
+    def bytes_sent(self):
+        return self.core.bytes_sent()
+
+    @property
+    def bytes_received(self):
+        return self.core.bytes_received()
+
+    def getsockname(self):
+        return self.socket_name(False)
+
+    def getpeername(self):
+        return self.socket_name(True)
+
+    cdef object socket_name(self, bint peer):
+        cdef SocketAddress address
+        cdef string host
+        cdef int port = 0
+        if self.core.reactor().foreign() or not self.core.socket_name(peer, &address):
+            raise OSError(_errno.EBADF, "the connection is closed")
+        if not describe_address(address, &host, &port):
+            return text_of(host)
+        return text_of(host), port
+
+
+cdef void append_segment(bytes payload, size_t plain_size, bint single, Buffer& encoded) noexcept:
+    encode_compressed_segment(
+        <const uint8_t*> PyBytes_AS_STRING(payload), <size_t> PyBytes_GET_SIZE(payload), plain_size, single, encoded
+    )

@@ -1,0 +1,63 @@
+# Exceptions out of native reasons.
+
+import errno as _errno
+
+TIMED_OUT = 1
+CLOSED = 2
+PROTOCOL = 3
+CANCELLED = 4
+
+cdef object _errors = None
+
+
+cdef object error_class(str name):
+    """A class of cassandra._base.errors, which is not needed until something fails."""
+    global _errors
+    if _errors is None:
+        from cassandra._base import errors
+
+        _errors = errors
+    return getattr(_errors, name)
+
+
+cdef void drop_object(void* target) noexcept:
+    Py_DECREF(<object> target)
+
+
+cdef object text_of(const string& text):
+    return PyUnicode_DecodeUTF8(text.data(), text.size(), "replace")
+
+
+cdef object make_exception(Reason* reason):
+    cdef str message = text_of(reason.message)
+    if reason.kind == ReasonKind.System:
+        import os
+
+        return OSError(reason.error, f"{message}: {os.strerror(reason.error)}")
+    if reason.kind == ReasonKind.Timeout:
+        return TimeoutError(reason.error, message)
+    if reason.kind == ReasonKind.Protocol:
+        return error_class("ProtocolError")(message)
+    if reason.kind == ReasonKind.Crc:
+        return error_class("CrcException")(message)
+    return error_class("ConnectionShutdown")(message)
+
+
+cdef object reason_exception(Reason* reason):
+    """The exception that stands for *reason*, made once; None if we closed without one. Needs the GIL."""
+    if reason.object != NULL:
+        return <object> reason.object
+    if reason.kind == ReasonKind.Local:
+        return None
+    exception = make_exception(reason)
+    Py_INCREF(exception)
+    reason.object = <void*> exception
+    reason.drop = drop_object
+    return exception
+
+
+cdef Reason* reason_of(object exception) except NULL:
+    """A new reason that holds *exception*."""
+    cdef bytes message = (str(exception) or type(exception).__name__).encode("utf-8", "replace")
+    Py_INCREF(exception)
+    return host_reason(message, <void*> exception, drop_object)

@@ -1,0 +1,90 @@
+# Frame and Failure: what an attempt ends with.
+
+
+cdef class Frame:
+    """One response envelope. The buffer protocol exposes the body, read-only, without a copy; it pins its slab."""
+
+    cdef CFrame native
+
+    def __init__(self, int version, int flags, int stream, int opcode, bytes body not None):
+        self.native = make_frame(
+            <uint8_t> version, <uint8_t> flags, <int16_t> stream, <uint8_t> opcode,
+            PyBytes_AS_STRING(body), <size_t> PyBytes_GET_SIZE(body),
+        )
+
+    def __cinit__(self):
+        count_frame(1)
+
+    def __dealloc__(self):
+        count_frame(-1)
+
+    @property
+    def version(self):
+        return self.native.version
+
+    @property
+    def flags(self):
+        return self.native.flags
+
+    @property
+    def stream(self):
+        return self.native.stream
+
+    @property
+    def opcode(self):
+        return self.native.opcode
+
+    def __len__(self):
+        return self.native.length
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, <void*> self.native.body, <Py_ssize_t> self.native.length, 1, flags)
+
+    def __repr__(self):
+        return (
+            f"<Frame version={self.version} opcode=0x{self.opcode:02x} stream={self.stream} "
+            f"flags=0x{self.flags:02x} length={len(self)}>"
+        )
+
+
+cdef object wrap_frame(CFrame& native):
+    cdef Frame frame = Frame.__new__(Frame)
+    frame.native = move(native)
+    return frame
+
+
+cdef class Failure:
+    """An attempt ended without an answer. ``sent`` is False only when no byte of it reached the socket."""
+
+    cdef readonly int kind
+    cdef readonly str message
+    cdef readonly bint sent
+    cdef readonly double elapsed
+    cdef readonly object cause
+
+    def __init__(self, int kind, str message, sent=False, double elapsed=0.0, cause=None):
+        self.kind = kind
+        self.message = message
+        self.sent = sent
+        self.elapsed = elapsed
+        self.cause = cause
+
+    def __repr__(self):
+        names = {TIMED_OUT: "TIMED_OUT", CLOSED: "CLOSED", PROTOCOL: "PROTOCOL", CANCELLED: "CANCELLED"}
+        return (
+            f"<Failure {names.get(self.kind, self.kind)} {self.message!r} sent={self.sent} elapsed={self.elapsed:.3f}>"
+        )
+
+
+cdef object wrap_outcome(Outcome& outcome):
+    cdef CFailure* failure = outcome.failure.get()
+    if failure == NULL:
+        return wrap_frame(outcome.frame)
+    cdef Failure result = Failure.__new__(Failure)
+    result.kind = <int> failure.kind
+    result.message = text_of(failure.message)
+    result.sent = failure.sent
+    result.elapsed = <double> outcome.elapsed / <double> SECOND
+    if failure.reason.get() != NULL:
+        result.cause = reason_exception(failure.reason.get())
+    return result

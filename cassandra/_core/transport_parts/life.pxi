@@ -1,0 +1,22 @@
+# Process life: exit and counters.
+
+import atexit as _atexit
+import weakref as _weakref
+
+# Bound of the wait for callbacks that hang at exit.
+_EXIT_TIMEOUT = 5.0
+_reactors = _weakref.WeakSet()
+
+
+def _stop_all():
+    """At exit, while Python still runs: no native thread may touch it later."""
+    for reactor in list(_reactors):
+        reactor.stop(_EXIT_TIMEOUT)
+    host_gone.store(True)
+
+
+_atexit.register(_stop_all)
+
+
+def debug_counters():
+    return {text_of(entry.first): entry.second for entry in counter_values()}

@@ -1,0 +1,242 @@
+# The C++ engine as Cython sees it. Everything marked nogil may be called without the GIL.
+
+cdef extern from "transport/sys.h" namespace "fastcql" nogil:
+    ctypedef int64_t Nanos
+    const Nanos NEVER "fastcql::kNever"
+    const Nanos SECOND "fastcql::kSecond"
+    Nanos monotonic_now()
+    Nanos deadline_after(Nanos now, double seconds)
+    cdef enum class Parked "fastcql::Parked":
+        Woken
+        TimedOut
+        Interrupted
+    uint32_t fork_generation()
+
+cdef extern from "transport/refs.h" namespace "fastcql" nogil:
+    cdef cppclass Ref[T]:
+        Ref()
+        Ref(T* object)
+        T* get()
+        T* detach()
+        @staticmethod
+        Ref[T] adopt(T* object)
+
+cdef extern from "transport/memory.h" namespace "fastcql" nogil:
+    cdef cppclass BlockRef "fastcql::BlockRef":
+        pass
+
+cdef extern from "transport/envelope.h" namespace "fastcql" nogil:
+    cdef cppclass CFrame "fastcql::Frame":
+        uint8_t version
+        uint8_t flags
+        uint8_t opcode
+        int16_t stream
+        uint32_t length
+        const uint8_t* body
+    cdef cppclass EnvelopeRules:
+        uint8_t version
+        uint32_t max_frame
+    cdef enum class Peek "fastcql::Peek":
+        Nothing
+        Lz4
+        Snappy
+    uint32_t load_be32(const uint8_t* p)
+
+cdef extern from "transport/reason.h" namespace "fastcql":
+    cdef enum class ReasonKind "fastcql::Reason::Kind":
+        Local
+        Host
+        System
+        Timeout
+        Eof
+        Protocol
+        Crc
+        Stopped
+    cdef cppclass Reason:
+        Reason(ReasonKind kind, string message)
+        ReasonKind kind
+        int error
+        string message
+        void* object
+        void (*drop)(void*) noexcept
+        void retain()
+        void release()
+    cdef enum class FailureKind "fastcql::FailureKind":
+        TimedOut
+        Closed
+        Protocol
+        Cancelled
+    cdef cppclass CFailure "fastcql::Failure":
+        FailureKind kind
+        bint sent
+        string message
+        Ref[Reason] reason
+
+cdef extern from "transport/segments.h" namespace "fastcql" nogil:
+    cdef cppclass Buffer "fastcql::Buffer":
+        uint8_t* data()
+        size_t size()
+    const size_t MAX_PAYLOAD "fastcql::kMaxPayload"
+    void encode_compressed_segment(
+        const uint8_t* payload, size_t size, size_t plain_size, bint self_contained, Buffer& out
+    )
+
+cdef extern from "transport/operation.h" namespace "fastcql" nogil:
+    cdef enum class Next "fastcql::Next":
+        Nothing
+        Drop
+        Dispatch
+        Enqueue
+    cdef cppclass Outcome:
+        uint32_t attempt
+        bint hot
+        bint holds_reference
+        Nanos elapsed
+        CFrame frame
+        unique_ptr[CFailure] failure
+    cdef cppclass CLoopQueue "fastcql::LoopQueue":
+        CLoopQueue()
+        bint open()
+        int fd()
+        bint push(COperation* operation, cbool* notify)
+        void ring()
+        void take_all(vector[COperation*]& operations)
+        void close(vector[COperation*]& operations)
+        void release()
+    cdef cppclass COperation "fastcql::Operation":
+        void* self
+        Next deliver(Outcome outcome, Ref[CLoopQueue]* queue)
+        bint take(Outcome* outcome)
+        bint enter_wait(uint32_t* ticket)
+        Parked sleep(uint32_t ticket, Nanos timeout)
+        bint still_waiting(uint32_t* ticket)
+        Next leave_wait(bint abandoned, int* references, Ref[CLoopQueue]* queue)
+        void finish()
+        bint finished()
+        void rearm()
+        Next set_eager(Ref[CLoopQueue]* queue)
+        Next attach(Ref[CLoopQueue] queue, Ref[CLoopQueue]* target)
+        bint begin_dispatch()
+        Next end_dispatch(int* references, Ref[CLoopQueue]* queue)
+        COperation* next_drop
+        int left_drop_list()
+    cdef cppclass DropList:
+        bint empty()
+        COperation* take_all()
+
+cdef extern from "transport/timers.h" namespace "fastcql" nogil:
+    cdef cppclass CTimer "fastcql::Timer":
+        CTimer(Nanos due, void* callback)
+        void* take_callback()
+        void release()
+
+cdef extern from "transport/socket.h" namespace "fastcql" nogil:
+    cdef cppclass SocketAddress:
+        pass
+    cdef cppclass SocketOption:
+        int level
+        int name
+        Buffer value
+    cdef cppclass ConnectSpec:
+        int family
+        SocketAddress address
+        SocketAddress local
+        vector[SocketOption] options
+        Nanos timeout
+    bint parse_address(int family, const char* host, int port, SocketAddress* address)
+    bint parse_unix_path(const string& path, SocketAddress* address)
+    bint describe_address(const SocketAddress& address, string* host, int* port)
+
+cdef extern from "transport/host.h" namespace "fastcql":
+    cdef cppclass Host:
+        cbool (*enter)(void** token) noexcept nogil
+        void (*leave)(void* token) noexcept nogil
+        void (*thread_ending)() noexcept nogil
+        void (*dispatch)(COperation* operation) noexcept
+        void (*drop_operations)(COperation* list) noexcept
+        void (*call)(void* callback) noexcept
+        void (*drop_object)(void* object) noexcept
+        Reason* (*connected)(CChannel& channel) noexcept
+        Reason* (*event)(CChannel& channel, CFrame& frame) noexcept
+        void (*closed)(CChannel& channel, Reason& reason) noexcept
+        Reason* (*filter_start)(void* filter, Buffer& wire) noexcept
+        Reason* (*filter_receive)(
+            void* filter, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire
+        ) noexcept
+        Reason* (*filter_send)(void* filter, const uint8_t* data, size_t size, Buffer& wire) noexcept
+        Reason* (*filter_eof)(void* filter) noexcept
+        cbool (*filter_established)(void* filter) noexcept
+        Reason* (*decompress)(
+            void* decompressor, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
+        ) noexcept
+
+cdef extern from "transport/channel.h" namespace "fastcql" nogil:
+    cdef enum class SubmitStatus "fastcql::SubmitStatus":
+        Accepted
+        Busy
+        Closed
+    cdef cppclass Submitted:
+        SubmitStatus status
+        int stream
+    cdef cppclass CChannel "fastcql::Channel":
+        CChannel(CReactor& reactor, const ConnectSpec& spec)
+        void* self
+        void* filter
+        void* decompressor
+        Submitted submit(const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout)
+        Submitted reserve(COperation* operation, uint32_t attempt, double timeout)
+        void submit_encoded(int stream, const uint8_t* bytes, size_t size)
+        COperation* orphan(int stream, const COperation* operation, uint32_t attempt)
+        void close(Ref[Reason] reason)
+        bint closed()
+        bint compressed()
+        int in_flight()
+        int orphaned()
+        int max_requests()
+        void set_max_requests(int limit)
+        uint64_t bytes_sent()
+        uint64_t bytes_received()
+        Nanos last_received()
+        bint socket_name(bint peer, SocketAddress* address)
+        CReactor& reactor()
+        void set_rules(EnvelopeRules rules)
+        void set_peek(Peek peek)
+        bint enable_segments(bint compressed)
+        void release()
+
+cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
+    ctypedef struct ReactorStats "fastcql::ReactorStats":
+        int64_t channels
+        int64_t timers
+        int64_t wakeups
+        int64_t host_entries
+        int64_t slabs_in_use
+        int64_t slabs_retained_bytes
+        int64_t bytes_in_use
+    cdef cppclass CReactor "fastcql::Reactor":
+        @staticmethod
+        Ref[CReactor] create(const Host& host, const char* backend, const char* name)
+        const char* backend()
+        bint on_role()
+        bint foreign()
+        bint open(const Ref[CChannel]& channel, const ConnectSpec& spec)
+        bint call_soon(void* callback)
+        bint add_timer(const Ref[CTimer]& timer)
+        bint dispatch_later(COperation* operation)
+        bint stop(Nanos timeout)
+        ReactorStats stats()
+        DropList drops
+        void release()
+
+cdef extern from "transport/glue.h" namespace "fastcql":
+    Reason* host_reason(const string& message, void* object, void (*drop)(void*) noexcept)
+
+cdef extern from "transport/glue.h" namespace "fastcql" nogil:
+    void append(Buffer& buffer, const void* data, size_t size)
+    CFrame make_frame(
+        uint8_t version, uint8_t flags, int16_t stream, uint8_t opcode, const void* body, size_t size
+    ) except +
+    CFailure* make_failure(int kind, bint sent, const string& message, Reason* reason)
+    vector[pair[string, int64_t]] counter_values()
+    void count_frame(int delta)
+    void add_option(vector[SocketOption]& options, int level, int name, const void* value, size_t size)

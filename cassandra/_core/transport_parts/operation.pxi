@@ -1,0 +1,168 @@
+# Operation: the native half of a request, see cpp/transport/operation.h for the rules about references.
+
+# A wait is cut into slices so that a signal that came just before the thread slept is not missed for ever.
+cdef Nanos WAIT_SLICE = SECOND // 2
+
+
+cdef class Operation:
+    """Native half of one request over all its attempts; ResponseFuture derives from it."""
+
+    cdef COperation core
+    cdef Reactor home  # where it was submitted last: its I/O thread takes over what a waiter leaves behind
+
+    def __cinit__(self):
+        self.core.self = <void*> self
+
+    def _take(self):
+        cdef Outcome outcome
+        if not self.core.take(&outcome):
+            return None
+        if outcome.holds_reference:
+            Py_DECREF(self)  # the caller has another one
+        return outcome.attempt, wrap_outcome(outcome)
+
+    def _wait(self, timeout=None):
+        cdef uint32_t ticket
+        if not self.core.enter_wait(&ticket):
+            return True
+        cdef Nanos now = monotonic_now()
+        cdef Nanos deadline = NEVER if timeout is None else deadline_after(now, timeout)
+        cdef Nanos nap
+        cdef Parked parked
+        cdef bint abandoned = True
+        try:
+            while now < deadline:
+                nap = min(deadline - now, WAIT_SLICE)
+                with nogil:
+                    parked = self.core.sleep(ticket, nap)
+                if not self.core.still_waiting(&ticket):
+                    abandoned = False
+                    return True
+                if parked != Parked.Woken:
+                    PyErr_CheckSignals()
+                now = monotonic_now()
+            return False
+        finally:
+            self.leave_wait(abandoned)
+
+    cdef void leave_wait(self, bint abandoned) noexcept:
+        cdef int references = 0
+        cdef Ref[CLoopQueue] queue
+        cdef Next next = self.core.leave_wait(abandoned, &references, &queue)
+        drop_references(self, references)
+        hand_on(self, next, queue)
+
+    def _finish(self):
+        self.core.finish()
+
+    @property
+    def _finished(self):
+        return self.core.finished()
+
+    def _rearm(self):
+        self.core.rearm()
+
+    def _set_eager(self):
+        cdef Ref[CLoopQueue] queue
+        cdef Next next = self.core.set_eager(&queue)
+        if next == Next.Dispatch:
+            Py_INCREF(self)
+            dispatch(self)
+        else:
+            hand_on(self, next, queue)
+
+    def _attach(self, LoopQueue queue):
+        cdef Ref[CLoopQueue] new_queue, target
+        if queue is not None:
+            new_queue = Ref[CLoopQueue](queue.core)
+        hand_on(self, self.core.attach(new_queue, &target), target)
+
+    def _inject(self, uint32_t attempt, outcome):
+        cdef Outcome native
+        cdef Failure failure
+        cdef Reason* reason = NULL
+        native.attempt = attempt
+        if isinstance(outcome, Frame):
+            native.frame = (<Frame> outcome).native
+        else:
+            failure = outcome
+            native.elapsed = <Nanos> (failure.elapsed * SECOND)
+            if failure.cause is not None:
+                reason = reason_of(failure.cause)
+            native.failure.reset(
+                make_failure(failure.kind, failure.sent, failure.message.encode("utf-8", "replace"), reason)
+            )
+        cdef Ref[CLoopQueue] queue
+        Py_INCREF(self)  # the outcome's
+        cdef Next next = self.core.deliver(move(native), &queue)
+        if next == Next.Dispatch:
+            dispatch(self)
+        elif next == Next.Enqueue:
+            enqueue(self, queue)
+        elif next == Next.Drop:
+            self.core.left_drop_list()
+            Py_DECREF(self)
+
+    def _on_outcome(self):
+        """Override. Takes and processes outcomes; must not block and must not raise."""
+
+
+cdef void drop_references(Operation operation, int count) noexcept:
+    """References of outcomes; the caller has one more."""
+    while count > 0:
+        Py_DECREF(operation)
+        count -= 1
+
+
+cdef void hand_on(Operation operation, Next next, Ref[CLoopQueue]& queue) noexcept:
+    """Adds a reference for an outcome that somebody else is to process, and sees to it."""
+    if next == Next.Nothing:
+        return
+    Py_INCREF(operation)
+    if next == Next.Enqueue:
+        enqueue(operation, queue)
+        return
+    cdef Reactor home = operation.home
+    if home is None or home.core.foreign() or not home.core.dispatch_later(&operation.core):
+        dispatch(operation)
+
+
+cdef void enqueue(Operation operation, Ref[CLoopQueue]& queue) noexcept:
+    """Takes over a reference."""
+    cdef cbool notify = False
+    if not queue.get().push(&operation.core, &notify):
+        dispatch(operation)
+    elif notify:
+        queue.get().ring()
+
+
+cdef void dispatch(Operation operation) noexcept:
+    """Calls _on_outcome as long as there are outcomes for it. Takes over a reference."""
+    cdef int references
+    cdef Next next
+    cdef Ref[CLoopQueue] queue
+    while operation.core.begin_dispatch():
+        try:
+            operation._on_outcome()
+        except BaseException:
+            PyErr_WriteUnraisable(operation)
+        references = 0
+        next = operation.core.end_dispatch(&references, &queue)
+        drop_references(operation, references)
+        if next == Next.Enqueue:
+            enqueue(operation, queue)
+            return
+        if next == Next.Nothing:
+            break
+    Py_DECREF(operation)
+
+
+cdef void drop_operations(COperation* list) noexcept:
+    """References that piled up while nobody had the GIL."""
+    cdef COperation* core = list
+    cdef Operation operation
+    while core != NULL:
+        operation = <Operation> core.self
+        core = core.next_drop
+        drop_references(operation, operation.core.left_drop_list())
+        operation = None

@@ -1,0 +1,155 @@
+# Reactor and Timer.
+
+import socket as _socket
+
+cdef double NO_TIMEOUT = float("inf")
+# stop() waits in slices, so that Ctrl-C comes through.
+cdef Nanos STOP_SLICE = SECOND // 10
+
+
+cdef class Timer:
+    """A pending call of Reactor.call_later."""
+
+    cdef CTimer* core
+
+    def __init__(self):
+        raise TypeError("timers are made by Reactor.call_later")
+
+    def __dealloc__(self):
+        if self.core != NULL:
+            self.core.release()
+
+    def cancel(self):
+        """Without effect when the callback ran already."""
+        cdef void* callback = self.core.take_callback()
+        if callback != NULL:
+            Py_DECREF(<object> callback)
+
+
+cdef class Reactor:
+    """One I/O thread, its poller (``epoll`` or ``poll``), timers and slab arena."""
+
+    cdef CReactor* core
+    cdef object __weakref__
+
+    def __cinit__(self, str backend="auto", str name="fastcql-io"):
+        if backend not in ("auto", "epoll", "poll"):
+            raise ValueError(f"no such reactor backend: {backend!r}")
+        cdef Ref[CReactor] core = CReactor.create(python_host, backend.encode(), name.encode())
+        if core.get() == NULL:
+            raise OSError(f"the reactor with backend {backend!r} cannot be started")
+        self.core = core.detach()
+        _reactors.add(self)
+
+    def __dealloc__(self):
+        if self.core != NULL and not self.core.foreign():
+            with nogil:
+                self.core.stop(0)
+            self.core.release()
+
+    @property
+    def backend(self):
+        return self.core.backend().decode()
+
+    def connect(
+        self,
+        int family,
+        address,
+        handler,
+        *,
+        double timeout,
+        sockopts=(),
+        local_address=None,
+        byte_filter=None,
+    ):
+        cdef ConnectSpec spec
+        spec.family = family
+        spec.timeout = deadline_after(0, timeout)
+        fill_address(family, address, &spec.address)
+        if local_address is not None:
+            fill_address(family, local_address, &spec.local)
+        fill_options(sockopts, spec.options)
+        self.check_process()
+        cdef Channel channel = Channel.__new__(Channel)
+        cdef Ref[CChannel] core = Ref[CChannel].adopt(new CChannel(self.core[0], spec))
+        channel.core = Ref[CChannel](core.get()).detach()
+        channel.reactor = self
+        channel.handler = handler
+        channel.byte_filter = byte_filter
+        if byte_filter is not None:
+            channel.core.filter = <void*> byte_filter
+        channel.core.self = <void*> channel
+        Py_INCREF(channel)  # the engine's
+        if not self.core.open(core, spec):
+            Py_DECREF(channel)
+            raise error_class("ConnectionShutdown")("the reactor was stopped")
+        return channel
+
+    def call_soon(self, callback):
+        self.check_process()
+        Py_INCREF(callback)
+        if not self.core.call_soon(<void*> callback):
+            Py_DECREF(callback)
+            raise RuntimeError("the reactor was stopped")
+
+    def call_later(self, double delay, callback):
+        self.check_process()
+        cdef Timer timer = Timer.__new__(Timer)
+        Py_INCREF(callback)
+        timer.core = new CTimer(deadline_after(monotonic_now(), delay), <void*> callback)
+        if not self.core.add_timer(Ref[CTimer](timer.core)):
+            timer.cancel()
+            raise RuntimeError("the reactor was stopped")
+        return timer
+
+    cdef int check_process(self) except -1:
+        if self.core.foreign():
+            raise error_class("ConnectionShutdown")("the reactor belongs to the parent of this process")
+
+    def in_reactor(self):
+        return self.core.on_role()
+
+    def stop(self, timeout=None):
+        if self.core.foreign():
+            return True
+        cdef Nanos deadline = NEVER if timeout is None else deadline_after(monotonic_now(), timeout)
+        cdef Nanos slice
+        cdef bint done
+        while True:
+            slice = max(<Nanos> 0, min(STOP_SLICE, deadline - monotonic_now()))
+            with nogil:
+                done = self.core.stop(slice)
+            if done:
+                return True
+            PyErr_CheckSignals()
+            if monotonic_now() >= deadline:
+                return False
+
+    def stats(self):
+        return self.core.stats()
+
+
+cdef int fill_address(int family, address, SocketAddress* result) except -1:
+    cdef bytes path, host
+    if family == _socket.AF_UNIX:
+        path = address if isinstance(address, bytes) else address.encode()
+        if not parse_unix_path(path, result):
+            raise ValueError(f"no path for a socket: {address!r}")
+        return 0
+    host = address[0].encode()
+    if not parse_address(family, host, address[1], result):
+        raise ValueError(f"no numeric address of family {family}: {address!r}")
+    return 0
+
+
+cdef int fill_options(sockopts, vector[SocketOption]& options) except -1:
+    cdef int number
+    cdef bytes data
+    for level, name, value in sockopts:
+        if isinstance(value, int):
+            number = value
+            add_option(options, level, name, &number, sizeof(number))
+        else:
+            data = bytes(value)
+            add_option(options, level, name, PyBytes_AS_STRING(data), <size_t> PyBytes_GET_SIZE(data))
+    return 0
