@@ -56,9 +56,8 @@ class CassandraTypeType(type):
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name == "support_empty_values":
-            for known in (known for known in casstypes.values() if issubclass(known, cls)):
-                known._apply_empty()
+        if name in ("support_empty_values", "mapped_class"):
+            cls._reconfigure()  # type: ignore[attr-defined]
 
 
 class _CassandraType(metaclass=CassandraTypeType):
@@ -143,6 +142,12 @@ class _CassandraType(metaclass=CassandraTypeType):
             getattr_static(cls, name) is not getattr_static(_CassandraType, name)
             for name in ("deserialize", "serialize")
         )
+
+    @classmethod
+    def _reconfigure(cls) -> None:
+        """An application changed how values are read."""
+        for known in [known for known in casstypes.values() if issubclass(known, cls)]:
+            known._apply_empty()
 
     @classmethod
     def _apply_empty(cls) -> None:

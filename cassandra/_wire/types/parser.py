@@ -32,6 +32,8 @@ class _Parser:
         parsed = self.type(0)
         if self.peek():
             self.fail("the end")
+        if isinstance(parsed, int):
+            raise ValueError("a number is no type")
         return parsed
 
     def type(self, depth: int) -> Any:

@@ -79,11 +79,11 @@ class UserType(TupleType):
         return f"{name}({','.join(parts)})"
 
     @classmethod
-    def codec(cls) -> Codec:
-        codec = super().codec()
-        if codec.field_names and codec.factory is not cls.mapped_class:
+    def _reconfigure(cls) -> None:
+        super()._reconfigure()
+        codec = cls.__dict__.get("_native_codec")
+        if codec is not None:
             codec.factory = cls.mapped_class
-        return codec
 
     @classmethod
     def _build(cls, children: list[Codec]) -> Codec:

@@ -28,7 +28,7 @@ ASCENDING = [
 
 def test_order() -> None:
     versions = [Version(text) for text in ASCENDING]
-    assert sorted(versions[::-1]) == versions
+    assert sorted(Version(text) for text in reversed(ASCENDING)) == versions
     assert all(a < b and b > a and a != b for a, b in pairwise(versions))
     assert Version("4.0") == Version("4.0.0") and hash(Version("4")) == hash(Version("4.0.0.0"))
     assert Version("4") != "4"
