@@ -140,7 +140,7 @@ class Channel:
         """Idempotent. Pending operations get CLOSED failures with cause *error*."""
     closed: Final[bool]
     reactor: Final[Reactor]
-    in_flight: Final[int]  # waiting for an answer; orphaned streams are not among them
+    in_flight: Final[int]  # requests without an answer, orphaned ones included
     orphaned: Final[int]
     max_requests: int  # 32768 at most
     idle_seconds: Final[float]  # since the last byte was received
