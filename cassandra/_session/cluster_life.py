@@ -1,0 +1,176 @@
+"""The life of a cluster: started by the first connect, ended once by shutdown, by whoever and from wherever.
+
+L5. States: *new* -> *started* (``_started`` is a future, so that many callers wait for one start) -> *stopped*.
+``_lock`` guards the
+passages and is re-entrant, because a ``__del__`` may shut the cluster down anywhere; nothing is waited for with it
+held.
+
+No thread waits for itself: a shutdown joins every thread but its own, on the I/O thread it joins none, and only
+callers that
+are neither wait for a shutdown that another thread has begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import threading
+from concurrent.futures import Future
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from cassandra._base.errors import DriverException
+from cassandra._core.transport import Reactor
+from cassandra._net.heartbeat import Heartbeat
+
+if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
+
+    from .cluster import Cluster
+
+log = logging.getLogger("cassandra.cluster")
+
+SHUTDOWN_LIMIT = 5.0  # seconds that threads get to end: what they wait for is closed before they are joined
+
+_alive: WeakSet[Life] = WeakSet()
+_alive_lock = threading.RLock()
+
+
+class Life:
+    """Starts and stops *cluster*."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._lock = threading.RLock()
+        self._started: Future[None] | None = None
+        self._stopping = False
+        self._stopped = threading.Event()
+        self._heartbeat: Heartbeat | None = None
+        self.reactor: Reactor | None = None
+
+    # ---- start
+
+    def start(self) -> Future[None]:
+        """Connect the control connection, once; the future is the same for all callers. Never blocks."""
+        with self._lock:
+            if self._stopping:
+                raise DriverException("Cluster is already shut down")
+            if self._started is None:
+                self.reactor = Reactor()
+                with _alive_lock:
+                    _alive.add(self)
+                self._started = self._cluster.scheduler.submit(self._start)
+            return self._started
+
+    def _start(self) -> None:
+        """On a worker."""
+        cluster = self._cluster
+        try:
+            cluster.control_connection.connect()
+            self._start_heartbeat()
+            cluster.host_listeners.settle(1.0)
+        except BaseException:
+            log.error("Control connection failed to connect, shutting down the cluster")
+            self.stop()
+            raise
+
+    def _start_heartbeat(self) -> None:
+        cluster = self._cluster
+        assert self.reactor is not None
+        if cluster.idle_heartbeat_interval:
+            self._heartbeat = Heartbeat(
+                self.reactor, cluster.idle_heartbeat_interval, cluster.idle_heartbeat_timeout, self._connections
+            )
+            self._heartbeat.start()
+
+    def _connections(self) -> list[Connection]:
+        cluster = self._cluster
+        pooled = [connection for pool in cluster.get_all_pools() for connection in pool.get_connections()]
+        return [*cluster.control_connection.get_connections(), *pooled]
+
+    # ---- stop
+
+    def stop(self, limit: float = SHUTDOWN_LIMIT) -> None:
+        """Close everything: requests in flight fail, threads end, descriptors close. Idempotent, bounded, from any
+        thread."""
+        with self._lock:
+            first = not self._stopping
+            self._stopping = True
+        reactor = self.reactor
+        on_io_thread = reactor is not None and reactor.in_reactor()
+        if not first:
+            if not on_io_thread and not self._cluster.scheduler.in_worker():
+                self._stopped.wait(2 * limit)
+            return
+        try:
+            self._close_all()
+            self._end_threads(0.0 if on_io_thread else limit, reactor)
+        finally:
+            with _alive_lock:
+                _alive.discard(self)
+            self._stopped.set()
+
+    def _close_all(self) -> None:
+        """Nothing new begins, and whatever waits is told."""
+        cluster = self._cluster
+        cluster.is_shutdown = True
+        steps: list[Any] = [session.shutdown for session in list(cluster.sessions)]
+        steps += [cluster.control_connection.shutdown, cluster.schema_changes.shutdown]
+        steps += [handler.cancel for host in cluster.metadata.all_hosts() if (handler := host._reconnection_handler)]
+        if self._heartbeat is not None:
+            steps.append(self._heartbeat.stop)
+        if cluster.metrics is not None:
+            steps.append(cluster.metrics.shutdown)
+        for step in steps:
+            try:
+                step()
+            except Exception:
+                log.exception("A step of the cluster's shutdown failed")
+
+    def _end_threads(self, limit: float, reactor: Reactor | None) -> None:
+        deadline = monotonic() + limit
+        scheduler = self._cluster.scheduler
+        ended = scheduler.shutdown(limit / 2)
+        if reactor is not None:
+            ended = reactor.stop(max(0.0, deadline - monotonic())) and ended
+        if not ended and limit:
+            ended = scheduler.join(max(0.0, deadline - monotonic()))
+            log.log(
+                logging.DEBUG if ended else logging.WARNING,
+                "The cluster's threads %s",
+                "ended" if ended else f"were still busy {limit} s after the shutdown began",
+            )
+
+    # ---- asyncio
+
+    async def stop_async(self) -> None:
+        """:meth:`stop` without blocking the running loop; when it returns the threads are gone."""
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+
+        def finished() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        def run() -> None:
+            try:
+                self.stop()
+            finally:
+                loop.call_soon_threadsafe(finished)
+
+        thread = threading.Thread(target=run, name="fastcql-shutdown", daemon=True)
+        thread.start()
+        await asyncio.shield(done)
+        while thread.is_alive():
+            await asyncio.sleep(0)
+
+
+@atexit.register
+def _stop_all() -> None:
+    """The interpreter exits: an I/O thread must not be left calling into it."""
+    with _alive_lock:
+        lives = list(_alive)
+    for life in lives:
+        life.stop(1.0)

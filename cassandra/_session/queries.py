@@ -1,0 +1,114 @@
+"""The driver's own queries on one connection: rows as dicts, several at once, all pages.
+
+L5. Used by the control connection (refresh, agreement). :func:`gather` sends everything at once and blocks for the
+answers:
+never call it on the I/O thread. :func:`gather_async` does not block.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.errors import ErrorMessage, OperationTimedOut
+from cassandra._wire.messages.requests import QueryMessage
+
+if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
+
+Row = dict[str, Any]
+UNBOUNDED = 60.0  # what a timeout of None means here: nothing waits for ever
+
+
+def query(text: str, page_size: int | None = None, paging_state: bytes | None = None) -> QueryMessage:
+    """A message for one of the driver's own queries: the coordinator's own copy of a system table is what counts."""
+    return QueryMessage(text, ConsistencyLevel.ONE, fetch_size=page_size, paging_state=paging_state)
+
+
+def rows_of(message: Any) -> list[Row]:
+    """The rows of a RESULT."""
+    names = message.column_names or ()
+    return [dict(zip(names, row, strict=True)) for row in message.parsed_rows or ()]
+
+
+def outcome_of(answer: Any) -> Any:
+    """A message as it is, a server error as its public exception."""
+    return answer.to_exception() if isinstance(answer, ErrorMessage) else answer
+
+
+def gather_async(
+    connection: Connection,
+    messages: Sequence[Any],
+    timeout: float,
+    on_done: Callable[[list[Any]], None],
+) -> None:
+    """Send all *messages*; ``on_done(answers)`` once all are there, each a message or an exception. *on_done* runs
+    on the
+    I/O thread, or here when nothing could be sent."""
+    answers: list[Any] = [None] * len(messages)
+    waiting = len(messages)
+    lock = threading.Lock()
+
+    def arrived(position: int, answer: Any) -> None:
+        nonlocal waiting
+        answers[position] = outcome_of(answer)
+        with lock:
+            waiting -= 1
+            last = not waiting
+        if last:
+            on_done(answers)
+
+    if not messages:
+        on_done(answers)
+    for position, message in enumerate(messages):
+        connection.request_async(message, lambda answer, position=position: arrived(position, answer), timeout)  # type: ignore[misc]
+
+
+def gather(connection: Connection, messages: Sequence[Any], timeout: float | None) -> list[Any]:
+    """Send all *messages* and wait for all answers, each a message or an exception."""
+    limit = UNBOUNDED if timeout is None else timeout
+    done = threading.Event()
+    collected: list[Any] = []
+
+    def finish(answers: list[Any]) -> None:
+        collected.extend(answers)
+        done.set()
+
+    gather_async(connection, messages, limit, finish)
+    if not done.wait(limit + 5.0):  # request_async keeps its own time; this is the belt to its braces
+        raise OperationTimedOut({str(connection.endpoint): f"No answer within {limit} s"}, connection.endpoint)
+    return collected
+
+
+def fetch(
+    connection: Connection, queries: Mapping[str, str], timeout: float | None, page_size: int | None = None
+) -> dict[str, list[Row] | BaseException]:
+    """Run named *queries* at once and follow their pages; each name's rows, or the exception of its query.
+
+    *page_size* None asks for everything in one page. *timeout* is per page, in seconds.
+    """
+    found: dict[str, list[Row] | BaseException] = {name: [] for name in queries}
+    pending = {name: query(text, page_size) for name, text in queries.items()}
+    while pending:
+        answers = gather(connection, list(pending.values()), timeout)
+        following: dict[str, QueryMessage] = {}
+        for name, answer in zip(pending, answers, strict=True):
+            if isinstance(answer, BaseException):
+                found[name] = answer
+                continue
+            rows = found[name]
+            assert isinstance(rows, list)
+            rows.extend(rows_of(answer))
+            if answer.paging_state:
+                following[name] = query(queries[name], page_size, answer.paging_state)
+        pending = following
+    return found
+
+
+def must(rows: list[Row] | BaseException) -> list[Row]:
+    """The rows, or the exception raised."""
+    if isinstance(rows, BaseException):
+        raise rows
+    return rows

@@ -1,0 +1,65 @@
+"""Client-side timestamps that never repeat and never go back (cassandra.timestamps).
+
+L5. One generator per cluster, called by every request that carries a timestamp, from any thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from threading import Lock
+
+log = logging.getLogger("cassandra.timestamps")
+
+
+class MonotonicTimestampGenerator:
+    """Microseconds since the epoch, strictly increasing over all threads that share the generator.
+
+    When the clock stands still or goes back, the generator counts on from the last value, and so may run ahead of the
+    clock. With *warn_on_drift* it logs a warning once it is more than *warning_threshold* seconds ahead, at most one
+    every *warning_interval* seconds.
+    """
+
+    __module__ = "cassandra.timestamps"
+
+    warn_on_drift: bool = True
+    warning_threshold: float = 1
+    warning_interval: float = 1
+
+    def __init__(self, warn_on_drift: bool = True, warning_threshold: float = 1, warning_interval: float = 1) -> None:
+        self.lock = Lock()
+        self.last = 0
+        self.warn_on_drift = warn_on_drift
+        self.warning_threshold = warning_threshold
+        self.warning_interval = warning_interval
+        self._last_warning: float | None = None
+
+    def _next_timestamp(self, now: int, last: int) -> int:
+        """The timestamp after *last* at clock time *now*, both in microseconds; remembers it. Call with ``lock``
+        held."""
+        if now > last:
+            self.last = now
+            return now
+        self._warn_if_ahead(now, last)
+        self.last = last + 1
+        return self.last
+
+    def __call__(self) -> int:
+        with self.lock:
+            return self._next_timestamp(time.time_ns() // 1000, self.last)
+
+    def _warn_if_ahead(self, now: int, last: int) -> None:
+        """Log the drift if it is large and was not logged just now."""
+        ahead = last - now
+        if not self.warn_on_drift or ahead < self.warning_threshold * 1_000_000:
+            return
+        if self._last_warning is not None and now - self._last_warning < self.warning_interval * 1_000_000:
+            return
+        self._last_warning = now
+        log.warning(
+            "Timestamp generator is %.6f seconds ahead of the clock: the last timestamp was %d, the clock says %d. "
+            "The clock may have been set back, or more than a million timestamps per second are asked for.",
+            ahead / 1_000_000,
+            last,
+            now,
+        )
