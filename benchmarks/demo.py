@@ -116,7 +116,7 @@ def write(session: Session, table: str, bars: Progress) -> Step:
     results = execute_concurrent_with_args(
         session, insert, map(reading, range(ROWS)), concurrency=CONCURRENCY, results_generator=True
     )
-    return measure("Write, one INSERT each", results, bars)
+    return measure("Write, row by row", results, bars)
 
 
 def read(session: Session, table: str, bars: Progress) -> Step:
@@ -124,7 +124,7 @@ def read(session: Session, table: str, bars: Progress) -> Step:
     results = execute_concurrent_with_args(
         session, select, ((number,) for number in range(ROWS)), concurrency=CONCURRENCY, results_generator=True
     )
-    return measure("Read by key, one SELECT each", (check(result.one()) for _, result in results), bars)
+    return measure("Read by key", (check(result.one()) for _, result in results), bars)
 
 
 def scan(session: Session, table: str, bars: Progress) -> Step:
@@ -158,21 +158,21 @@ def measure(name: str, results: Iterable[object], bars: Progress) -> Step:
 def report(steps: list[Step]) -> None:
     table = Table(title=f"\n{ROWS:,} rows there and back, every value compared", title_justify="left")
     table.add_column("What")
-    for column in ("Rows", "Seconds", "Rows/s", "Client CPU per row"):
+    for column in ("Rows", "Seconds", "Rows/s", "Client CPU/row"):
         table.add_column(column, justify="right")
     for step in steps:
         rate, cost = step.rows / step.seconds, step.cpu / step.rows * 1e6
         table.add_row(step.name, f"{step.rows:,}", f"{step.seconds:.2f}", f"{rate:,.0f}", f"{cost:.1f} µs")
     console.print(table)
     console.print(
-        "[dim]Client and server share this machine's cores, so rows/s is mostly the server's speed;\n"
-        "the CPU column is the client's own cost, with this demo's checks and progress bars in it.[/]\n"
+        "[dim]Client and server share this machine, so rows/s is mostly the server's speed.\n"
+        "Client CPU is this process alone, with the demo's own checks and bars in it.[/]\n"
     )
 
 
 def progress() -> Progress:
     return Progress(
-        TextColumn("  {task.description:<30}"),
+        TextColumn("  {task.description:<22}"),
         BarColumn(bar_width=30),
         TaskProgressColumn(),
         MofNCompleteColumn(),
