@@ -60,7 +60,7 @@ cdef class Channel:
         try:
             self.compress(frame, reserved.stream, encoded)
         except BaseException:
-            if self.core.orphan(reserved.stream, &operation.core, attempt) != NULL:
+            if self.core.orphan(reserved.stream, &operation.core, attempt):
                 Py_DECREF(operation)
             self.core.submit_encoded(reserved.stream, NULL, 0)
             raise
@@ -83,9 +83,7 @@ cdef class Channel:
                 append_segment(plain, 0, single, encoded)
 
     def orphan(self, int stream, Operation operation not None, uint32_t attempt=0):
-        if self.core.reactor().foreign():
-            return False
-        if self.core.orphan(stream, &operation.core, attempt) == NULL:
+        if self.core.reactor().foreign() or not self.core.orphan(stream, &operation.core, attempt):
             return False
         Py_DECREF(operation)  # the stream's; the caller has another one
         return True
@@ -131,7 +129,7 @@ cdef class Channel:
 
     @property
     def in_flight(self):
-        return self.core.in_flight()
+        return self.core.in_flight() + self.core.orphaned()
 
     @property
     def orphaned(self):

@@ -186,7 +186,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         Submitted submit(const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout)
         Submitted reserve(COperation* operation, uint32_t attempt, double timeout)
         void submit_encoded(int stream, const uint8_t* bytes, size_t size)
-        COperation* orphan(int stream, const COperation* operation, uint32_t attempt)
+        bint orphan(int stream, const COperation* operation, uint32_t attempt)
         void close(Ref[Reason] reason)
         bint closed()
         bint compressed()

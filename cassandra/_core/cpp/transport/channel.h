@@ -69,8 +69,9 @@ public:
     // no bytes after orphan(): the host failed.
     Submitted reserve(Operation* operation, uint32_t attempt, double timeout);
     void submit_encoded(int stream, const uint8_t* bytes, size_t size);
-    // Gives a stream up; the operation whose reference the caller must drop, or null if it was answered already.
-    Operation* orphan(int stream, const Operation* operation, uint32_t attempt);
+    // Gives a request up; the caller drops the stream's reference. False if it was answered already: by now the stream
+    // may carry another one, so it is compared.
+    bool orphan(int stream, const Operation* operation, uint32_t attempt);
     // *reason* is taken only if the channel was not closing yet.
     void close(Ref<Reason> reason);
 

@@ -90,14 +90,13 @@ void Channel::submit_encoded(int stream, const uint8_t* bytes, size_t size) {
 }
 
 // The stream may carry another request by now: only the attempt it was given to is given up.
-Operation* Channel::orphan(int stream, const Operation* expected, uint32_t attempt) {
+bool Channel::orphan(int stream, const Operation* operation, uint32_t attempt) {
     Lock lock(mutex_);
-    if (stream < 0 || static_cast<size_t>(stream) >= entries_.size()) return nullptr;
+    if (stream < 0 || static_cast<size_t>(stream) >= entries_.size()) return false;
     StreamEntry& entry = entries_[static_cast<size_t>(stream)];
-    if (entry.state != StreamState::Waiting || entry.operation != expected || entry.attempt != attempt) return nullptr;
-    Operation* operation = entry.operation;
+    if (entry.state != StreamState::Waiting || entry.operation != operation || entry.attempt != attempt) return false;
     give_up(entry);
-    return operation;
+    return true;
 }
 
 // Locked. Collects what timed out; the next deadline.
