@@ -200,10 +200,12 @@ class Metadata:
 
     @staticmethod
     def _known(topology: Topology, host: Host) -> Host | None:
+        if any(other is host for other in topology.hosts):  # its id or endpoint may be newer than the index
+            return host
         if host.host_id is not None and host.host_id in topology.by_id:
             return topology.by_id[host.host_id]
         known = topology.by_endpoint.get(host.endpoint)
-        if known is None or known is host or None in (known.host_id, host.host_id):
+        if known is None or None in (known.host_id, host.host_id):
             return known
         return None  # another node at the same address
 

@@ -1,0 +1,622 @@
+"""Load balancing policies: distances, plans, and that picking and planning agree."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassandra._net.endpoint import UnixSocketEndPoint
+from cassandra._routing.host import Host
+from cassandra._routing.policies import router_for
+from cassandra._routing.policies.router import PickingRouter
+from cassandra.metadata import Metadata
+from cassandra.policies import (
+    DCAwareRoundRobinPolicy,
+    DefaultLoadBalancingPolicy,
+    HostDistance,
+    HostFilterPolicy,
+    HostStateListener,
+    LoadBalancingPolicy,
+    RackAwareRoundRobinPolicy,
+    RoundRobinPolicy,
+    SimpleConvictionPolicy,
+    TokenAwarePolicy,
+    WhiteListRoundRobinPolicy,
+    WrapperPolicy,
+)
+from tests.fakes.routing import Cluster, Statement, make_host, make_metadata
+
+LOCAL_RACK, LOCAL, REMOTE, IGNORED = 0, 1, 2, -1
+
+
+def populated(policy: Any, hosts: list[Host], metadata: Metadata | None = None) -> Any:
+    policy.populate(Cluster(metadata or Metadata(), tuple(host.endpoint for host in hosts[:1])), hosts)
+    return policy
+
+
+def plan(policy: LoadBalancingPolicy, keyspace: str | None = None, query: Any = None) -> list[Host]:
+    return list(policy.make_query_plan(keyspace, query))
+
+
+def routed(policy: LoadBalancingPolicy, state: Any, keyspace: str | None = None, query: Any = None) -> list[Host]:
+    """The plan as requests follow it: the pick, then the fallback."""
+    router = router_for(policy)
+    first, rest = router.start(state, keyspace, None, query)
+    if rest is None:
+        rest = router.fallback(state, keyspace, None, query, first)
+    return ([first] if first is not None else []) + list(rest)
+
+
+# --------------------------------------------------------------------------------------------- round robin
+
+
+def test_round_robin_takes_turns() -> None:
+    hosts = [make_host(number) for number in range(1, 5)]
+    policy = populated(RoundRobinPolicy(), hosts)
+    plans = [plan(policy) for _ in range(8)]
+    assert all(sorted(one) == hosts for one in plans)
+    assert Counter(one[0] for one in plans) == dict.fromkeys(hosts, 2)
+    for before, after in itertools.pairwise(plans):
+        assert after == before[1:] + before[:1]
+    assert {policy.distance(host) for host in hosts} == {HostDistance.LOCAL}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        RoundRobinPolicy,
+        lambda: DCAwareRoundRobinPolicy("dc1"),
+        lambda: RackAwareRoundRobinPolicy("dc1", "r1"),
+        lambda: TokenAwarePolicy(RoundRobinPolicy()),
+        lambda: DefaultLoadBalancingPolicy(RoundRobinPolicy()),
+        lambda: HostFilterPolicy(RoundRobinPolicy(), lambda host: True),
+        lambda: WhiteListRoundRobinPolicy([f"10.0.0.{number}" for number in range(1, 5)]),
+    ],
+)
+def test_hosts_come_and_go(make: Callable[[], Any]) -> None:
+    first, second, third = (make_host(number) for number in (1, 2, 3))
+    policy = populated(make(), [first, second])
+    policy.on_down(second)
+    assert plan(policy) == [first]
+    policy.on_up(second)
+    policy.on_up(second)
+    assert sorted(plan(policy)) == [first, second]
+    policy.on_add(third)
+    assert sorted(plan(policy)) == [first, second, third]
+    policy.on_remove(first)
+    policy.on_remove(first)
+    policy.on_down(second)
+    assert plan(policy) == [third]
+    policy.on_remove(third)
+    assert plan(policy) == routed(policy, Metadata().state) == []
+
+
+def test_an_equal_host_takes_the_place_of_the_old_one() -> None:
+    old, new = make_host(1), make_host(1)
+    for policy in (RoundRobinPolicy(), DCAwareRoundRobinPolicy("dc1"), RackAwareRoundRobinPolicy("dc1", "r1")):
+        populated(policy, [old])
+        policy.on_up(new)
+        assert [host is new for host in plan(policy)] == [True]
+
+
+def test_an_empty_policy_has_an_empty_plan() -> None:
+    for policy in (RoundRobinPolicy(), DCAwareRoundRobinPolicy(), RackAwareRoundRobinPolicy("a", "b")):
+        assert plan(policy) == []
+        assert router_for(policy).start(Metadata().state, None, None, None) == (None, None)
+
+
+def test_white_list() -> None:
+    hosts = [make_host(number) for number in (1, 2, 3)]
+    policy = populated(WhiteListRoundRobinPolicy(["10.0.0.2", "10.0.0.3"]), hosts)
+    assert sorted(plan(policy)) == hosts[1:]
+    assert [policy.distance(host) for host in hosts] == [IGNORED, LOCAL, LOCAL]
+    policy.on_up(hosts[0])
+    policy.on_add(hosts[0])
+    policy.on_down(hosts[1])
+    assert plan(policy) == [hosts[2]]
+
+
+def test_white_list_resolves_names_and_takes_sockets() -> None:
+    local = Host("127.0.0.1", SimpleConvictionPolicy)
+    by_socket = Host(UnixSocketEndPoint("/run/cql.sock"), SimpleConvictionPolicy)
+    policy = WhiteListRoundRobinPolicy(["localhost", "/run/cql.sock"])
+    assert [policy.distance(host) for host in (local, by_socket)] == [LOCAL, LOCAL]
+
+
+# --------------------------------------------------------------------------------------------- data centres and racks
+
+
+def two_dcs() -> tuple[list[Host], list[Host]]:
+    return [make_host(n, "dc1") for n in (1, 2, 3)], [make_host(n, "dc2") for n in (4, 5, 6)]
+
+
+def test_dc_aware_stays_at_home() -> None:
+    local, remote = two_dcs()
+    policy = populated(DCAwareRoundRobinPolicy("dc1"), local + remote)
+    plans = [plan(policy) for _ in range(6)]
+    assert all(sorted(one) == local for one in plans)
+    assert Counter(one[0] for one in plans) == dict.fromkeys(local, 2)
+    assert [policy.distance(host) for host in local + remote] == [LOCAL] * 3 + [IGNORED] * 3
+
+
+def test_dc_aware_with_remote_hosts() -> None:
+    local, remote = two_dcs()
+    third = make_host(7, "dc3")
+    policy = populated(DCAwareRoundRobinPolicy("dc1", 2), [*local, *remote, third])
+    one = plan(policy)
+    assert sorted(one[:3]) == local
+    assert set(one[3:]) == {*remote[:2], third}
+    assert [policy.distance(host) for host in (*remote, third)] == [REMOTE, REMOTE, IGNORED, REMOTE]
+    policy.on_down(remote[0])
+    assert [policy.distance(host) for host in remote] == [IGNORED, REMOTE, REMOTE]
+    for host in local:
+        policy.on_down(host)
+    assert set(plan(policy)) == {remote[1], remote[2], third}
+
+
+def test_dc_aware_finds_its_dc_by_the_contact_points(caplog: pytest.LogCaptureFixture) -> None:
+    local, remote = two_dcs()
+    policy = DCAwareRoundRobinPolicy()
+    contact = make_host(4, None)
+    policy.populate(Cluster(Metadata(), (contact.endpoint,)), [contact])
+    assert policy.local_dc == ""
+    assert plan(policy) == [contact]
+    assert policy.distance(contact) == LOCAL
+    with caplog.at_level("INFO", "cassandra.policies"):
+        policy.on_add(local[0])  # no contact point
+        assert policy.local_dc == ""
+        contact.set_location_info("dc2", "r1")
+        policy.on_up(contact)
+    assert policy.local_dc == "dc2"
+    assert "Using datacenter 'dc2'" in caplog.text
+    policy.on_add(remote[1])
+    assert sorted(plan(policy)) == [contact, remote[1]]
+    assert policy.distance(local[0]) == IGNORED
+
+
+def test_a_given_dc_is_not_guessed() -> None:
+    _, remote = two_dcs()
+    policy = DCAwareRoundRobinPolicy("dc1")
+    policy.populate(Cluster(Metadata(), (remote[0].endpoint,)), remote)
+    assert policy.local_dc == "dc1"
+    assert plan(policy) == []
+
+
+def test_a_host_that_learns_its_dc_moves() -> None:
+    host = make_host(1, None)
+    policy = populated(DCAwareRoundRobinPolicy("dc1"), [host])
+    assert plan(policy) == [host]
+    host.set_location_info("dc2", "r1")
+    policy.on_up(host)
+    assert plan(policy) == []
+
+
+def test_rack_aware() -> None:
+    rack, other = [make_host(n, "dc1", "r1") for n in (1, 2)], [make_host(n, "dc1", "r2") for n in (3, 4)]
+    remote = [make_host(n, "dc2", "r1") for n in (5, 6)]
+    policy = populated(RackAwareRoundRobinPolicy("dc1", "r1", used_hosts_per_remote_dc=1), rack + other + remote)
+    plans = [plan(policy) for _ in range(4)]
+    for one in plans:
+        assert (sorted(one[:2]), sorted(one[2:4]), one[4:]) == (rack, other, remote[:1])
+    assert Counter(one[0] for one in plans) == dict.fromkeys(rack, 2)
+    assert Counter(one[2] for one in plans) == dict.fromkeys(other, 2)
+    distances = [policy.distance(host) for host in rack + other + remote]
+    assert distances == [LOCAL_RACK] * 2 + [LOCAL] * 2 + [REMOTE, IGNORED]
+    for host in rack:
+        policy.on_down(host)
+    assert plan(policy)[0] in other
+
+
+def test_rack_aware_needs_to_know_where_it_is() -> None:
+    for dc, rack in (("", "r"), ("d", ""), (None, "r")):
+        with pytest.raises(ValueError, match="local_dc and local_rack"):
+            RackAwareRoundRobinPolicy(dc, rack)  # type: ignore[arg-type]
+
+
+# --------------------------------------------------------------------------------------------- token awareness
+
+SIMPLE_2 = {"class": "SimpleStrategy", "replication_factor": "2"}
+KEY = b"test"  # token -6017608668500074083
+
+
+def ring_of_four() -> tuple[list[Host], Metadata]:
+    """KEY is held by the first two hosts under SIMPLE_2."""
+    hosts = [make_host(number) for number in (1, 2, 3, 4)]
+    tokens = {host: [number << 60] for host, number in zip(hosts, (-5, 0, 3, 7), strict=True)}
+    return hosts, make_metadata(tokens, ks=SIMPLE_2, local={"class": "LocalStrategy"})
+
+
+def test_replicas_first() -> None:
+    hosts, metadata = ring_of_four()
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata)
+    for query, keyspace in ((Statement(KEY, "ks"), None), (Statement(KEY), "ks"), (Statement(KEY, "ks"), "local")):
+        for _ in range(8):
+            for one in (
+                plan(policy, keyspace, query),
+                routed(policy, metadata.state, query.keyspace or keyspace, query),
+            ):
+                assert set(one[:2]) == set(hosts[:2])
+                assert set(one) == set(hosts)
+                assert len(one) == 4
+
+
+def test_load_is_spread_over_replicas() -> None:
+    hosts, metadata = ring_of_four()
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata)
+    query = Statement(KEY, "ks")
+    picked = Counter(router_for(policy).start(metadata.state, "ks", None, query)[0] for _ in range(400))
+    planned = Counter(plan(policy, None, query)[0] for _ in range(400))
+    for counts in (picked, planned):
+        assert set(counts) == set(hosts[:2])
+        assert min(counts.values()) > 100
+
+
+@pytest.mark.parametrize("ordered", [{"lwt": True}, {}])
+def test_ring_order_is_kept(ordered: dict[str, bool]) -> None:
+    hosts, metadata = ring_of_four()
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=bool(ordered)), hosts, metadata)
+    query = Statement(KEY, "ks", **ordered)
+    for _ in range(20):
+        assert plan(policy, None, query)[:2] == hosts[:2]
+        assert routed(policy, metadata.state, "ks", query)[:2] == hosts[:2]
+
+
+@pytest.mark.parametrize(
+    ("keyspace", "query"),
+    [
+        (None, None),
+        ("ks", None),
+        ("ks", Statement(None)),
+        (None, Statement(KEY)),
+        ("unknown", Statement(KEY)),
+        ("local", Statement(KEY)),
+    ],
+)
+def test_without_replicas_the_child_decides(keyspace: str | None, query: Any) -> None:
+    hosts, metadata = ring_of_four()
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata)
+    assert Counter(plan(policy, keyspace, query)[0] for _ in range(8)) == dict.fromkeys(hosts, 2)
+    firsts = Counter(routed(policy, metadata.state, keyspace, query)[0] for _ in range(16))
+    assert set(firsts) <= set(hosts)
+    assert all(sorted(routed(policy, metadata.state, keyspace, query)) == hosts for _ in range(4))
+
+
+def test_dead_replicas_are_passed_over() -> None:
+    hosts, metadata = ring_of_four()
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata)
+    query = Statement(KEY, "ks")
+    hosts[0].is_up = False
+    for _ in range(10):
+        assert plan(policy, None, query)[0] is hosts[1]
+        assert routed(policy, metadata.state, "ks", query)[0] is hosts[1]
+    hosts[1].is_up = None
+    assert set(plan(policy, None, query)) == set(hosts)  # the child still believes in them
+    for host in hosts[:2]:
+        policy.on_down(host)
+    for _ in range(10):
+        assert sorted(plan(policy, None, query)) == hosts[2:]
+        assert sorted(routed(policy, metadata.state, "ks", query)) == hosts[2:]
+
+
+def test_near_replicas_before_far_ones() -> None:
+    places = [("dc1", "r1"), ("dc1", "r2"), ("dc2", "r1"), ("dc2", "r2"), ("dc1", "r1")]
+    hosts = [make_host(number, *place) for number, place in enumerate(places, 1)]
+    metadata = make_metadata(
+        {host: [number] for number, host in enumerate(hosts)},
+        ks={"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "2"},
+    )
+    child = RackAwareRoundRobinPolicy("dc1", "r2", used_hosts_per_remote_dc=1)
+    policy = populated(TokenAwarePolicy(child), hosts, metadata)
+    query = Statement(KEY, "ks")  # below every token: held by the first four
+    for one in (plan(policy, None, query), routed(policy, metadata.state, "ks", query)):
+        # own rack, own data centre, the used remote one; then the child's others
+        assert one == [hosts[1], hosts[0], hosts[2], hosts[4]]
+    policy.on_down(hosts[2])  # now another remote host is used
+    hosts[2].is_up = False
+    for one in (plan(policy, None, query), routed(policy, metadata.state, "ks", query)):
+        assert one == [hosts[1], hosts[0], hosts[3], hosts[4]]
+
+
+def test_routes_follow_the_ring() -> None:
+    hosts, metadata = ring_of_four()
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata)
+    router, query = router_for(policy), Statement(KEY, "ks")
+    assert router.start(metadata.state, "ks", None, query)[0] in hosts[:2]
+    metadata.rebuild_token_map(str(metadata.partitioner), {hosts[2]: ["0"], hosts[3]: ["1"]})
+    for _ in range(10):
+        assert router.start(metadata.state, "ks", None, query)[0] in hosts[2:]
+
+
+def test_the_token_a_request_carries_is_used() -> None:
+    hosts, metadata = ring_of_four()
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata)
+    router = router_for(policy)
+    for _ in range(10):
+        assert router.start(metadata.state, "ks", 1 << 60, Statement(KEY, "ks"))[0] in hosts[2:]
+        rest = router.fallback(metadata.state, "ks", 1 << 60, None, hosts[3])
+        assert next(rest) is hosts[2]
+
+
+def test_another_partitioner_does_not_take_murmur3_tokens() -> None:
+    hosts, metadata = ring_of_four()
+    metadata.rebuild_token_map(
+        "org.apache.cassandra.dht.ByteOrderedPartitioner",
+        {host: [bytes([65 + number]).hex()] for number, host in enumerate(hosts)},
+    )
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False), hosts, metadata)
+    assert router_for(policy).start(metadata.state, "ks", 5, Statement(b"B", "ks"))[0] is hosts[1]
+
+
+def test_before_it_knows_a_cluster() -> None:
+    host = make_host(1)
+    child = populated(RoundRobinPolicy(), [host])
+    assert plan(TokenAwarePolicy(child), "ks", Statement(KEY)) == [host]
+    assert plan(DefaultLoadBalancingPolicy(child)) == [host]
+
+
+@given(st.data())
+def test_a_pick_is_always_a_first_of_the_plan(data: st.DataObject) -> None:
+    """Whatever the cluster, the states and the chain: the pick is a nearest live replica, and pick and fallback
+    together are the whole plan."""
+    count = data.draw(st.integers(1, 8))
+    hosts = [
+        make_host(
+            number,
+            data.draw(st.sampled_from(["dc1", "dc2"])),
+            data.draw(st.sampled_from(["r1", "r2"])),
+            data.draw(st.sampled_from([True, True, False])),
+        )
+        for number in range(1, count + 1)
+    ]
+    tokens = data.draw(st.lists(st.integers(-9, 9), min_size=count, max_size=count, unique=True))
+    metadata = make_metadata(
+        {host: [token << 59] for host, token in zip(hosts, tokens, strict=True)},
+        ks={"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"},
+    )
+    child = data.draw(
+        st.sampled_from(
+            [
+                RoundRobinPolicy(),
+                DCAwareRoundRobinPolicy("dc1", 1),
+                RackAwareRoundRobinPolicy("dc1", "r1", 1),
+                HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address != "10.0.0.2"),
+            ]
+        )
+    )
+    policy = populated(DefaultLoadBalancingPolicy(TokenAwarePolicy(child)), hosts, metadata)
+    for host in hosts:
+        if not host.is_up:
+            policy.on_down(host)
+    query = Statement(data.draw(st.binary(min_size=1, max_size=4)), "ks", lwt=data.draw(st.booleans()))
+    one = routed(policy, metadata.state, "ks", query)
+    assert len(set(one)) == len(one)
+    assert set(one) == set(plan(child))
+    replicas = [host for host in metadata.get_replicas("ks", query.routing_key or b"") if host.is_up]
+    usable = [host for host in replicas if policy.distance(host) != IGNORED]
+    if usable:
+        nearest = min(policy.distance(host) for host in usable)
+        assert one[0] in replicas
+        assert policy.distance(one[0]) == nearest
+        assert set(one[: len(usable)]) == set(usable)
+
+
+# --------------------------------------------------------------------------------------------- wrappers
+
+
+def test_host_filter() -> None:
+    hosts = [make_host(number) for number in (1, 2, 3)]
+    banned = {hosts[1]}
+    policy = populated(HostFilterPolicy(RoundRobinPolicy(), lambda host: host not in banned), hosts)
+    for _ in range(6):
+        assert sorted(plan(policy)) == sorted(routed(policy, Metadata().state)) == [hosts[0], hosts[2]]
+    assert [policy.distance(host) for host in hosts] == [LOCAL, IGNORED, LOCAL]
+    banned.clear()
+    assert sorted(plan(policy)) == hosts
+    with pytest.raises(AttributeError):
+        policy.predicate = lambda host: True
+    assert policy.predicate(hosts[0])
+
+
+def test_host_filter_around_and_within_token_awareness() -> None:
+    hosts, metadata = ring_of_four()
+    banned = {hosts[0]}
+    outside = HostFilterPolicy(TokenAwarePolicy(RoundRobinPolicy()), lambda host: host not in banned)
+    inside = TokenAwarePolicy(HostFilterPolicy(RoundRobinPolicy(), lambda host: host not in banned))
+    query = Statement(KEY, "ks")
+    for policy in (populated(outside, hosts, metadata), populated(inside, hosts, metadata)):
+        for _ in range(6):
+            assert plan(policy, None, query)[0] is routed(policy, metadata.state, "ks", query)[0] is hosts[1]
+            assert hosts[0] not in routed(policy, metadata.state, "ks", query)
+    banned.clear()
+    assert {routed(inside, metadata.state, "ks", query)[0] for _ in range(40)} == set(hosts[:2])
+
+
+def test_a_targeted_host_comes_first() -> None:
+    hosts = [make_host(number) for number in (1, 2, 3)]
+    metadata = Metadata()
+    for host in hosts:
+        metadata.add_or_return_host(host)
+    policy = populated(DefaultLoadBalancingPolicy(RoundRobinPolicy()), hosts, metadata)
+    query: Any = Statement()
+    query.target_host = "10.0.0.3"
+    for _ in range(5):
+        for one in (plan(policy, None, query), routed(policy, metadata.state, None, query)):
+            assert one[0] is hosts[2]
+            assert sorted(one) == hosts
+    hosts[2].is_up = False
+    assert sorted(plan(policy, None, query)) == hosts
+    query.target_host = "10.0.0.99"
+    assert sorted(routed(policy, metadata.state, None, query)) == hosts
+
+
+def test_wrapper_policy_hands_everything_on() -> None:
+    calls: list[str] = []
+
+    class Child(RoundRobinPolicy):
+        def on_up(self, host: Host) -> None:
+            calls.append("up")
+
+        def on_down(self, host: Host) -> None:
+            calls.append("down")
+
+        def on_add(self, host: Host) -> None:
+            calls.append("add")
+
+        def on_remove(self, host: Host) -> None:
+            calls.append("remove")
+
+        def check_supported(self) -> None:
+            calls.append("check")
+
+        def distance(self, host: Host) -> int:
+            return REMOTE
+
+    host = make_host(1)
+    for policy in (
+        WrapperPolicy(Child()),
+        TokenAwarePolicy(Child()),
+        HostFilterPolicy(Child(), lambda host: True),
+        DefaultLoadBalancingPolicy(Child()),
+    ):
+        calls.clear()
+        policy.on_up(host)
+        policy.on_down(host)
+        policy.on_add(host)
+        policy.on_remove(host)
+        policy.check_supported()
+        assert calls == ["up", "down", "add", "remove", "check"]
+        assert policy.distance(host) == REMOTE
+
+
+# --------------------------------------------------------------------------------------------- users' policies
+
+
+class Fixed(LoadBalancingPolicy):
+    """A user's policy: always the same order, from the last host to the first."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str | None, Any]] = []
+
+    def populate(self, cluster: Any, hosts: Any) -> None:
+        self.hosts = list(hosts)
+
+    def distance(self, host: Host) -> int:
+        return LOCAL
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+        self.asked.append((working_keyspace, query))
+        yield from reversed(self.hosts)
+
+
+def test_a_users_policy_has_its_generator_followed() -> None:
+    hosts = [make_host(number) for number in (1, 2, 3)]
+    policy = populated(Fixed(), hosts)
+    router, query = router_for(policy), Statement()
+    first, rest = router.start(Metadata().state, "ks", 5, query)
+    assert first is hosts[2]
+    assert rest is not None
+    assert list(rest) == [hosts[1], hosts[0]]
+    assert policy.asked == [("ks", query)]
+
+
+def test_a_users_policy_below_built_in_ones() -> None:
+    hosts, metadata = ring_of_four()
+    policy = populated(TokenAwarePolicy(Fixed()), hosts, metadata)
+    query = Statement(KEY, "ks", lwt=True)
+    assert routed(policy, metadata.state, "ks", query) == plan(policy, None, query) == [*hosts[:2], hosts[3], hosts[2]]
+    filtered = populated(HostFilterPolicy(Fixed(), lambda host: host != hosts[3]), hosts, metadata)
+    assert routed(filtered, metadata.state) == [hosts[2], hosts[1], hosts[0]]
+
+
+def test_only_unmodified_built_in_chains_are_picked_from() -> None:
+    class Mine(RoundRobinPolicy):
+        pass
+
+    patched = RoundRobinPolicy()
+    patched.make_query_plan = lambda *args: iter(())  # type: ignore[method-assign]
+    assert isinstance(router_for(TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"))), PickingRouter)
+    for policy in (Mine(), TokenAwarePolicy(Mine()), Fixed(), patched, DefaultLoadBalancingPolicy(patched)):
+        assert not isinstance(router_for(policy), PickingRouter)
+    assert router_for(patched).start(Metadata().state, None, None, None)[0] is None
+
+
+def test_a_subclass_with_a_plan_of_its_own() -> None:
+    class Backwards(RoundRobinPolicy):
+        def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+            return iter(sorted(super().make_query_plan(working_keyspace, query), reverse=True))
+
+    hosts = [make_host(number) for number in (1, 2, 3)]
+    policy = populated(Backwards(), hosts)
+    assert routed(policy, Metadata().state) == hosts[::-1]
+
+
+def test_the_base_class_demands_an_implementation() -> None:
+    policy, host = LoadBalancingPolicy(), make_host(1)
+    for call in (
+        lambda: policy.distance(host),
+        lambda: policy.populate(None, []),
+        lambda: policy.make_query_plan(),
+        lambda: HostStateListener().on_up(host),
+        lambda: HostStateListener().on_down(host),
+        lambda: HostStateListener().on_add(host),
+        lambda: HostStateListener().on_remove(host),
+    ):
+        with pytest.raises(NotImplementedError):
+            call()
+    policy.check_supported()
+
+
+# --------------------------------------------------------------------------------------------- threads
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        RoundRobinPolicy,
+        lambda: DCAwareRoundRobinPolicy("dc1", 1),
+        lambda: RackAwareRoundRobinPolicy("dc1", "r1", 1),
+        lambda: TokenAwarePolicy(RackAwareRoundRobinPolicy("dc1", "r1", 1)),
+    ],
+)
+def test_plans_while_hosts_change(make: Callable[[], Any]) -> None:
+    """A host that never leaves is in every plan, no host is twice in one, and no event is lost."""
+    stays = make_host(1)
+    others = [make_host(n, f"dc{1 + n % 2}", f"r{1 + n % 3}") for n in range(2, 10)]
+    metadata = make_metadata({host: [number << 58] for number, host in enumerate([stays, *others])}, ks=SIMPLE_2)
+    policy = populated(make(), [stays], metadata)
+    router, query, stop, wrong = router_for(policy), Statement(KEY, "ks"), threading.Event(), []
+
+    def read() -> None:
+        while not stop.is_set():
+            one = plan(policy, "ks", query)
+            if stays not in one or len(set(one)) != len(one) or router.start(metadata.state, "ks", 5, query)[0] is None:
+                wrong.append(one)
+
+    def change(mine: list[Host], seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(400):
+            host = chance.choice(mine)
+            chance.choice([policy.on_up, policy.on_down, policy.on_add, policy.on_remove])(host)
+        for host in mine:
+            policy.on_up(host)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    writers = [threading.Thread(target=change, args=(others[n::2], n)) for n in range(2)]
+    for thread in readers + writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    stop.set()
+    for thread in readers:
+        thread.join()
+    assert wrong == []
+    expected = {host for host in [stays, *others] if policy.distance(host) != IGNORED}
+    assert set(plan(policy)) == expected
