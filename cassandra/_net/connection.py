@@ -141,13 +141,12 @@ class Connection:
         connection: Connection = outcome[0]
         return connection
 
-    def _established(self, version: int, algorithm: Compression | None, features: ProtocolFeatures) -> None:
+    def _established(self) -> None:
         """The server took STARTUP: from here on both sides use what it says."""
         assert self.channel is not None
-        self.protocol_version = version
-        self.compression = algorithm
-        self.features = features
-        self.channel.set_protocol(version, self.options.max_frame)
+        version, algorithm = self.protocol_version, self.compression
+        name = None if algorithm is None or version >= 5 else algorithm.name
+        self.channel.set_protocol(version, self.options.max_frame, name)
         if ProtocolVersion.has_checksumming_support(version):
             if algorithm is None:
                 self.channel.enable_segments()
@@ -390,18 +389,13 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """Requests without an answer, orphaned ones included."""
+        """Requests that wait for an answer."""
         return 0 if self.channel is None else self.channel.in_flight
 
     @property
     def orphaned(self) -> int:
         """Streams that were given up and wait for a late answer."""
         return 0 if self.channel is None else self.channel.orphaned
-
-    @property
-    def waiting(self) -> int:
-        """Requests that somebody waits for."""
-        return 0 if self.is_closed else self.in_flight - self.orphaned
 
     @property
     def orphaned_threshold(self) -> int:

@@ -7,9 +7,10 @@
     [REGISTER -> READY]
     [USE -> RESULT]
 
-Whoever drives it (``opening.py``, tests) sends each request, hands in the answer, and does what two kinds of yielded
-values besides messages ask: :class:`Established` (the legacy part is over: from here on protocol 5 uses segments, and
-bodies may be compressed) and :class:`Blocking` (call a function that may block, send in its result).
+Whoever drives it (``opening.py``, tests) sends each request, hands in the answer, and does what three kinds of yielded
+values besides messages ask: :class:`Starting` (STARTUP comes next, its answer may be compressed already),
+:class:`Established` (the server took it: from here on protocol 5 uses segments) and :class:`Blocking` (call a function
+that may block, send in its result).
 
 A version that the server does not take raises :class:`VersionRefused`; ``next_version`` says which to try on a new
 connection.
@@ -66,11 +67,15 @@ class Negotiated:
     keyspace: str | None
 
 
-class Established(NamedTuple):
-    """The server took STARTUP."""
+class Starting(NamedTuple):
+    """What STARTUP asks for."""
 
     compression: compression.Compression | None
     features: ProtocolFeatures
+
+
+class Established(NamedTuple):
+    """The server took STARTUP."""
 
 
 class Blocking(NamedTuple):
@@ -103,10 +108,11 @@ def handshake(options: ConnectionOptions, endpoint: EndPoint, version: int) -> S
     features = ProtocolFeatures.parse_from_supported(supported.options)
     algorithm = compression.choose(options.compression, supported.options.get("COMPRESSION", []), version, endpoint)
     cql_version = _cql_version(options, supported, endpoint)
+    yield Starting(algorithm, features)
     answer = yield StartupMessage(cql_version, startup_options(options, features, algorithm, version))
     if not isinstance(answer, (ReadyMessage, AuthenticateMessage)):
         raise _unexpected(answer, "STARTUP", endpoint, version)
-    yield Established(algorithm, features)
+    yield Established()
     if isinstance(answer, AuthenticateMessage):
         yield from _authenticate(options, endpoint, answer.authenticator)
     if options.register_events:

@@ -25,7 +25,15 @@ from cassandra._base.errors import (
 from cassandra._core.transport import Failure, Frame, Reactor
 from cassandra._net.endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
 from cassandra._net.exchange import Exchange, failure_error, guarded, run_blocking
-from cassandra._net.handshake import Blocking, Established, Negotiated, VersionRefused, handshake, next_version
+from cassandra._net.handshake import (
+    Blocking,
+    Established,
+    Negotiated,
+    Starting,
+    VersionRefused,
+    handshake,
+    next_version,
+)
 from cassandra._net.options import ConnectionOptions
 from cassandra._net.tls import make_filter, uses_tls
 
@@ -165,8 +173,11 @@ class Opening:
             return
         try:
             wanted = step()
-            while isinstance(wanted, Established):
-                connection._established(self._version, wanted.compression, wanted.features)
+            while isinstance(wanted, (Starting, Established)):
+                if isinstance(wanted, Starting):
+                    connection.compression, connection.features = wanted
+                else:
+                    connection._established()
                 wanted = self._steps.__next__()
             if isinstance(wanted, Blocking):
                 self._step = "authenticating"

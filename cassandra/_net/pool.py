@@ -52,7 +52,7 @@ class HostPool:
         context: TypeContext | None = None,
         keyspace: str | None = None,
         delays: Callable[[], Iterable[float]] | None = None,
-        on_defunct: Callable[[Any, BaseException], None] | None = None,
+        on_defunct: Callable[[Any, BaseException], object] | None = None,
     ) -> None:
         """*host* has ``endpoint``, ``host_id`` and ``is_up``. *options* is asked before every connection attempt;
         *delays* gives a fresh reconnection schedule; *on_defunct* (host, error) hears of every connection that was lost
@@ -240,7 +240,7 @@ class HostPool:
 
     def _drain(self, connection: Connection, deadline: float) -> None:
         """Close *connection* once everything that somebody waits for was answered."""
-        if connection.waiting == 0 or monotonic() >= deadline:
+        if connection.is_closed or connection.in_flight == 0 or monotonic() >= deadline:
             connection.close()
         else:
             self._reactor.call_later(DRAIN_CHECK, lambda: self._drain(connection, deadline))

@@ -96,7 +96,7 @@ class ScriptedConnection:
     def send(self, opcode: int, body: bytes = b"", stream: int = 0, flags: int = 0, version: int | None = None) -> None:
         """One response, in whatever form was negotiated."""
         version = self.version if version is None else version
-        if self.startup.get("COMPRESSION") == "lz4" and version < 5 and body:
+        if self.startup.get("COMPRESSION") == "lz4" and version < 5:
             body = len(body).to_bytes(4, "big") + lz4.block.compress(body, store_size=False)
             flags |= wire.COMPRESSED
         data = Envelope(0x80 | version, flags, stream, opcode, body).pack()
@@ -139,6 +139,8 @@ class ScriptedConnection:
 
     def _startup(self, request: Envelope) -> None:
         startup = wire.read_string_map(request.body)
+        if request.version < 5:
+            self.startup = startup  # as in Cassandra, the answer to STARTUP is compressed already
         if self.server.password is None:
             self.answer(request, wire.READY)
         else:

@@ -19,6 +19,7 @@ from cassandra._net.handshake import (
     Blocking,
     Established,
     Negotiated,
+    Starting,
     VersionRefused,
     handshake,
     next_version,
@@ -62,7 +63,8 @@ class Talk:
 
     def __init__(self, options: ConnectionOptions, version: int, answers: Iterable[Any]) -> None:
         self.asked: list[Any] = []
-        self.established: Established | None = None
+        self.starting: Starting | None = None
+        self.established = False
         self.blocked = 0
         self.result: Negotiated | None = None
         steps = handshake(options, ENDPOINT, version)
@@ -71,8 +73,11 @@ class Talk:
         try:
             while True:
                 wanted = step()
-                if isinstance(wanted, Established):
-                    self.established = wanted
+                if isinstance(wanted, (Starting, Established)):
+                    if isinstance(wanted, Starting):
+                        self.starting = wanted
+                    else:
+                        self.established = True
                     step = steps.__next__
                 elif isinstance(wanted, Blocking):
                     self.blocked += 1
@@ -109,7 +114,7 @@ def test_shortest(version: int) -> None:
         "DRIVER_NAME": module.DRIVER_NAME,
         "DRIVER_VERSION": module.DRIVER_VERSION,
     }
-    assert talk.established is not None and talk.established.compression is None
+    assert talk.established and talk.starting is not None and talk.starting.compression is None
     assert talk.result is not None
     assert (talk.result.version, talk.result.keyspace, talk.result.compression) == (version, None, None)
 
@@ -118,8 +123,8 @@ def test_shortest(version: int) -> None:
 def test_compression(version: int, wanted: bool | str, name: str) -> None:
     talk = Talk(ConnectionOptions(compression=wanted), version, [supported(), ReadyMessage()])
     assert talk.startup["COMPRESSION"] == name
-    assert talk.established is not None and talk.established.compression is not None
-    assert talk.established.compression.name == name
+    assert talk.starting is not None and talk.starting.compression is not None
+    assert talk.starting.compression.name == name
 
 
 def test_protocol_5_has_no_snappy() -> None:
@@ -210,7 +215,7 @@ def test_plain_text() -> None:
     assert isinstance(talk.asked[2], AuthResponseMessage)
     assert talk.asked[2].response == "\0me\0pä".encode()
     assert talk.blocked == 0, "the built-in provider runs in place"
-    assert talk.established is not None, "AUTHENTICATE ends the legacy part as READY does"
+    assert talk.established, "AUTHENTICATE ends the legacy part as READY does"
 
 
 def test_dse_wants_the_mechanism_first() -> None:

@@ -1,0 +1,24 @@
+"""The names of scylla-driver's connection classes (L3; public modules ``cassandra.io.*``).
+
+``Cluster(connection_class=...)`` takes them for the sake of existing programs. All stand for the one native transport.
+"""
+
+from __future__ import annotations
+
+from cassandra._base.public import public
+from cassandra._net.connection import Connection
+
+
+@public("cassandra.io.asyncioreactor")
+class AsyncioConnection(Connection):
+    """The native transport. ``await`` works on every session, whatever the class."""
+
+
+@public("cassandra.io.asyncorereactor")
+class AsyncoreConnection(Connection):
+    """The native transport."""
+
+
+@public("cassandra.io.libevreactor")
+class LibevConnection(Connection):
+    """The native transport."""
