@@ -75,6 +75,9 @@ Fault EnvelopeRules::check(const Header& header) const {
         return Fault::protocol(format("frame starts with byte 0x%02x, which is no response header%s", header.version, hint));
     }
     const uint8_t received = header.version & 0x7f;
+    if (received < 3) {  // has a shorter header: nothing that follows can be read
+        return Fault::protocol(format("answer of protocol version %u; the oldest spoken here is 3", received));
+    }
     if (version != 0 && received != version) {
         return Fault::protocol(
             format("answer carries protocol version %u on a connection of version %u", received, version));
