@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.errors import (
+    CASWriteUnknownMessage,
     ConnectionException,
     IsBootstrappingErrorMessage,
     OverloadedErrorMessage,
@@ -16,6 +17,7 @@ from cassandra._base.errors import (
     ServerError,
     TruncateError,
     UnavailableErrorMessage,
+    WriteFailureMessage,
     WriteTimeoutErrorMessage,
     annotate,
 )
@@ -31,6 +33,19 @@ RETRY, RETHROW, IGNORE, RETRY_NEXT_HOST = 0, 1, 2, 3  # RetryPolicy's constants
 
 #: Server errors about the coordinator, not the statement: another host may do better.
 REQUEST_ERRORS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, TruncateError, ServerError)
+
+
+#: Errors of attempts that the server may have executed, in whole or in part.
+MAYBE_EXECUTED = (
+    CASWriteUnknownMessage,
+    ConnectionException,
+    OverloadedErrorMessage,
+    ReadTimeoutErrorMessage,
+    ServerError,
+    TruncateError,
+    WriteFailureMessage,
+    WriteTimeoutErrorMessage,
+)
 
 
 class Attempt:

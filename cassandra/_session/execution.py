@@ -39,7 +39,17 @@ from cassandra._wire.messages.results import ResultMessage
 from cassandra._wire.rows import decode_page
 
 from . import aio
-from .attempts import IGNORE, RETRY, RETRY_NEXT_HOST, Attempt, Decision, ask_policy, connection_error, is_timeout
+from .attempts import (
+    IGNORE,
+    MAYBE_EXECUTED,
+    RETRY,
+    RETRY_NEXT_HOST,
+    Attempt,
+    Decision,
+    ask_policy,
+    connection_error,
+    is_timeout,
+)
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
@@ -87,6 +97,7 @@ class Execution(Operation):
     _warnings: list[str] | None = None
     _custom_payload: Mapping[str, bytes | None] | None = None
     _concluded: bool = False
+    _unsure: bool = False  # an attempt failed in a way that leaves open whether the server executed it
 
     def __init__(
         self,
@@ -169,7 +180,14 @@ class Execution(Operation):
             if self._concluded or self._send_to(host):
                 return True
         if error_no_hosts and not self._attempts:
-            self._fail(NoHostAvailable("Unable to complete the operation against any hosts", self._errors))
+            error = NoHostAvailable("Unable to complete the operation against any hosts", self._errors)
+            annotate(
+                error,
+                attempts=len(self.attempted_hosts),
+                elapsed=monotonic() - self._start_time,
+                maybe_executed=self._unsure,
+            )
+            self._fail(error)
         return False
 
     def _send_to(self, host: Host, prepare: PreparedStatement | None = None) -> bool:
@@ -269,6 +287,7 @@ class Execution(Operation):
     def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
         self.coordinator_host = attempt.host
         if isinstance(answer, Failure):
+            self._unsure |= answer.sent and attempt.reprepares is None
             if is_timeout(answer):
                 self._time_out(attempt)
             else:
@@ -349,13 +368,14 @@ class Execution(Operation):
 
     def _connection_lost(self, attempt: Attempt, failure: Failure) -> None:
         error = connection_error(failure, attempt.host)
-        if failure.sent:
+        if failure.sent and attempt.reprepares is None:
             self._consider_retry(attempt, error)
         else:  # provably not executed: as good as never tried
             self._errors[attempt.host] = error
             self.send_request()
 
     def _consider_retry(self, attempt: Attempt, error: Any) -> None:
+        self._unsure |= attempt.reprepares is None and isinstance(error, MAYBE_EXECUTED)
         consistency = getattr(self.message, "consistency_level", None)
         decision = None
         if self._retry_policy is not None:
@@ -393,6 +413,7 @@ class Execution(Operation):
             host=attempt.host,
             attempts=len(self.attempted_hosts),
             elapsed=monotonic() - self._start_time,
+            maybe_executed=self._unsure,
         )
         return exception
 
@@ -403,7 +424,7 @@ class Execution(Operation):
             self.timeout,
             attempt.connection.in_flight,
         )
-        annotate(error, maybe_executed=True)
+        self._unsure |= any(other.reprepares is None for other in self._attempts.values())
         if self._metrics is not None:
             self._metrics.on_client_timeout()
         self._fail(self._public_error(attempt, error))

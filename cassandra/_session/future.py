@@ -139,12 +139,16 @@ class ResponseFuture(Execution):
         self._frame = self._final_result = self._final_exception = None
         self._paging_state = self._warnings = self._custom_payload = None
         self._retries = 0
+        self._unsure = False
         self._errors = {}
         self._start_time = monotonic()
         self._picked = self._rest = None
         self._concluded = False
         self._rearm()
-        self.send_request()
+        try:
+            self.send_request()
+        except Exception as error:  # whoever waits for the page must hear of it too
+            self._fail(error)
 
     # ---- what came with the answer
 
