@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import DriverException, UnsupportedOperation
+from cassandra._base.errors import UnsupportedOperation
 from cassandra._core.codec import ResultPlan
 from cassandra._core.routing import murmur3_token
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
@@ -16,7 +16,7 @@ from .execution import KEYSPACE_PER_REQUEST
 from .future import ResponseFuture
 from .prepared import BoundStatement, PreparedStatement
 from .profiles import ResolvedProfile
-from .sentinels import FETCH_SIZE_UNSET, Sentinel
+from .sentinels import Sentinel
 from .statements import SimpleStatement, Statement, bind_params
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ class RequestBuilder:
     ) -> ResponseFuture:
         """A future ready to be sent. Raises TypeError or ValueError for arguments that cannot be sent."""
         session = self._session
-        if session.is_shutdown:
-            raise DriverException("The session is shut down; open a new one with Cluster.connect().")
+        session._check_open()
         profile = session._resolve_profile(execution_profile)
         statement = self._statement(query, parameters)
         message, plan = self._message(statement, parameters, profile, paging_state)
@@ -98,7 +97,9 @@ class RequestBuilder:
             serial = profile.serial_consistency_level
         generator = session.timestamp_generator
         timestamp = generator() if session.use_client_timestamp and generator is not None else None
-        fetch_size = session.default_fetch_size if statement.fetch_size is FETCH_SIZE_UNSET else statement.fetch_size
+        fetch_size = statement.fetch_size
+        if isinstance(fetch_size, Sentinel):
+            fetch_size = session.default_fetch_size
         if isinstance(statement, BoundStatement):
             return self._execute_message(statement, consistency, serial, fetch_size, paging_state, timestamp)
         keyspace = statement.keyspace if session.cluster.protocol_version >= KEYSPACE_PER_REQUEST else None
