@@ -34,7 +34,7 @@ class EmptyValue:
 EMPTY = EmptyValue()
 
 casstypes: dict[str, type["_CassandraType"]] = {}  # by the server's class name
-cqltypes: dict[str, type["_CassandraType"]] = {}  # by CQL name
+cqltypes: dict[str, type["_CassandraType"]] = {}  # by CQL name; the first class of a name stays
 _applied: WeakValueDictionary[Any, type["_CassandraType"]] = WeakValueDictionary()
 _on_register: list[Callable[[], None]] = []  # caches of look-ups, emptied when a class is added
 
@@ -47,7 +47,7 @@ class CassandraTypeType(type):
         dct.setdefault("cassname", name)
         cls: Any = super().__new__(metacls, name, bases, dct)
         cls.__module__ = "cassandra.cqltypes" if cls.__module__.startswith("cassandra._wire") else cls.__module__
-        if not name.startswith("_") and name.isidentifier() and not dct.get("subtypes"):
+        if not name.startswith("_") and "subtypes" not in dct:  # not what a server's metadata made us create
             casstypes[name] = cls
             cqltypes.setdefault(cls.typename, cls)
             for forget in _on_register:
@@ -241,8 +241,8 @@ def make_applied(cls: Any, name: str, attributes: dict[str, Any]) -> Any:
     key = (cls, *attributes.items())
     applied = _applied.get(key)
     if applied is None:
-        applied = CassandraTypeType(name, (cls,), attributes)  # type: ignore[assignment]
-        _applied[key] = applied  # type: ignore[assignment]
+        made: Any = CassandraTypeType(name, (cls,), attributes)
+        applied = _applied.setdefault(key, made)
     return applied
 
 
@@ -255,7 +255,7 @@ def spell(parameter: Any, full: bool = False) -> str:
 @lru_cache(maxsize=256)
 def mkUnrecognizedType(casstypename: str) -> Any:
     """A class for a server class that is not known here."""
-    return CassandraTypeType(casstypename, (_UnrecognizedType,), {"typename": f"'{casstypename}'"})
+    return CassandraTypeType(casstypename, (_UnrecognizedType,), {"typename": f"'{casstypename}'", "subtypes": ()})
 
 
 @public("cassandra.cqltypes")

@@ -4,14 +4,20 @@ from typing import Any
 
 from cassandra._core.codec import Codec
 from cassandra._wire.types import composite, custom
-from cassandra._wire.types.base import casstypes, cqltypes, mkUnrecognizedType
+from cassandra._wire.types.base import cqltypes, mkUnrecognizedType
 from cassandra._wire.types.collections import ListType, MapType, SetType, TupleType
 from cassandra._wire.types.parser import lookup_casstype
 from cassandra._wire.types.scalars import scalar_classes
 from cassandra._wire.types.udt import from_codec
 from cassandra._wire.types.vector import VectorType
 
-__all__ = ["casstypes", "composite", "cqltypes", "custom", "resolve_custom", "type_class"]
+__all__ = [
+    "composite",
+    "cqltypes",
+    "custom",
+    "resolve_custom",
+    "type_class",
+]  # importing the modules registers their classes
 
 _PARAMETERIZED = {"list": ListType, "set": SetType, "map": MapType, "tuple": TupleType}
 

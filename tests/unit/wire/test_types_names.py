@@ -201,6 +201,18 @@ def test_custom_types_that_cannot_be_read_are_bytes(name: str) -> None:
     assert resolve_custom(name).decode(b"raw") == b"raw"
 
 
+def test_the_server_cannot_take_a_name() -> None:
+    type_class(udt_codec("ks", "Int32Type", [], []))
+    type_class(tuple_codec([]))
+    lookup_casstype("Unheard")
+    assert lookup_casstype("Int32Type") is Int32Type and lookup_casstype("TupleType") is cqltypes.TupleType
+
+    class Unheard(cqltypes.CassandraType):
+        typename = "unheard"
+
+    assert lookup_casstype("Unheard") is Unheard
+
+
 def test_vectors_from_metadata() -> None:
     codec = resolve_custom(f"{P}VectorType({P}FloatType , 3)")
     assert codec.dimensions == 3 and codec.decode(bytes(12)) == [0, 0, 0]
