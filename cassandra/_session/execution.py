@@ -387,7 +387,7 @@ class Execution(Operation):
         elif decision.action == IGNORE:
             self._conclude(None)
         else:
-            self._errors[attempt.host] = error
+            self._errors[attempt.host] = self._public_error(attempt, error)
             self._retry(attempt, decision)
 
     def _retry(self, attempt: Attempt, decision: Decision) -> None:

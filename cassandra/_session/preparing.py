@@ -60,6 +60,7 @@ class Preparer:
         self, query: str, keyspace: str | None, payload: Payload | None = None, host: Host | None = None
     ) -> ResponseFuture:
         session = self._session
+        session._check_open()
         profile = session._resolve_profile(EXEC_PROFILE_DEFAULT)
         versioned = session.cluster.protocol_version >= KEYSPACE_PER_REQUEST
         message = PrepareMessage(query, keyspace if versioned else None)

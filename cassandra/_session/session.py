@@ -347,6 +347,10 @@ class Session:
         """Run *fn* on a background thread of the cluster; returns a concurrent future."""
         return self.cluster.submit(fn, *args, **kwargs)
 
+    def _check_open(self) -> None:
+        if self.is_shutdown:
+            raise DriverException("The session is shut down; open a new one with Cluster.connect().")
+
     def _call_later(self, delay: float, future: Execution, step: Callable[[], None]) -> Any:
         """A delayed step of a request; shutdown fails the requests that wait for one."""
         with self._request_lock:
