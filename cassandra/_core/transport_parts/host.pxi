@@ -1,5 +1,7 @@
 # The host that the C++ engine calls into (cpp/transport/host.h): Python, the GIL, the channel handlers.
 
+import threading as _threading
+
 cdef extern from "Python.h" nogil:
     ctypedef int PyGILState_STATE
     ctypedef struct PyThreadState:
@@ -46,8 +48,20 @@ cdef void host_thread_ending() noexcept nogil:
     if kept_state == NULL or host_gone.load():
         return
     PyEval_RestoreThread(kept_state)
+    with gil:
+        forget_thread()
     kept_state = NULL
     PyGILState_Release(kept_token)
+
+
+cdef void forget_thread() noexcept:
+    """Python's threading module notes this thread when a callback logs, and would list it for ever."""
+    try:
+        ident = _threading.get_ident()
+        if isinstance(_threading._active.get(ident), _threading._DummyThread):
+            _threading._active.pop(ident, None)
+    except Exception as exception:
+        PyErr_WriteUnraisable(exception)
 
 
 cdef void host_dispatch(COperation* core) noexcept:
