@@ -24,7 +24,7 @@ build: .venv/ready  ## the driver, in place, for .venv
 demo: build server-tools  ## the driver at work on a real Cassandra
 	@$(PY) -m benchmarks.demo
 
-test: fresh-results build lint test-native test-unit test-versions test-integration docs  ## everything CI runs
+test: fresh-results build lint test-native test-unit sanitize test-versions test-integration docs  ## everything CI runs
 	@$(PY) -m tests.summary $(RESULTS)
 
 lint: build  ## style and types
@@ -54,11 +54,11 @@ SANITIZED := build/sanitized
 SANITIZERS = LD_PRELOAD="$(shell g++ -print-file-name=libasan.so) $(shell g++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc
 
-sanitize: .venv/ready  ## the extensions under AddressSanitizer and UBSan, a build of their own
+sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBSan
 	FASTCQL_DEBUG=1 FASTCQL_SANITIZE=address,undefined $(PY) setup.py --quiet \
 		build --build-base $(SANITIZED)/temp --build-lib $(SANITIZED)/lib --parallel 2
 	$(SANITIZERS) .venv/bin/pytest --junitxml=$(RESULTS)/sanitize.xml -o pythonpath="$(SANITIZED)/lib ." \
-		tests/unit/core tests/property
+		tests/unit tests/property
 
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks.bench_rows
