@@ -55,6 +55,7 @@ void Channel::pump(Lock& lock, int batches) {
         if (wire_sent_ == wire_.size()) {
             wire_.clear();
             wire_sent_ = 0;
+            queue_.batch_sent();
             if (filter || queue_.empty() || state() != State::Open) break;
             if (batches-- == 0) {
                 ask(kFlush);

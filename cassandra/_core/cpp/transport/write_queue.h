@@ -57,6 +57,9 @@ public:
         records_.clear();
     }
 
+    // Every byte of the last batch reached the socket.
+    void batch_sent() { batch_start_ = batch_end_; }
+
     // True if it is certain that no byte of the request at *position* reached the socket. *sent*: bytes of the last
     // batch that did; *plain*: the batch went out byte by byte as it was queued.
     bool unsent(uint64_t position, size_t sent, bool plain) const {
