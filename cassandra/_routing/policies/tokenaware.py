@@ -111,12 +111,12 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         return picked
 
     def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
-        tried: list[Host] = []
+        tried: set[Host] = set()
         if keyspace is not None:
             for tier in self._tiers(state, keyspace, token, statement):
                 for host in self._ordered(tier, statement):
                     if host.is_up:
-                        tried.append(host)
+                        tried.add(host)
                         yield host
         for host in fallback_of(self._child_policy, state, keyspace, token, statement):
             if host not in tried:

@@ -17,6 +17,8 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
+_MAX_DEPTH = 128
+
 _PARAMETRIC = frozenset(("list", "set", "map", "tuple", "vector", "frozen"))
 _SIMPLE = frozenset(
     (
@@ -39,12 +41,6 @@ class CqlType(NamedTuple):
         yield self
         for arg in self.args:
             yield from arg.walk()
-
-    @property
-    def is_collection(self) -> bool:
-        """Whether the outermost type is a list, set or map, frozen or not."""
-        inner = self.args[0] if self.name == "frozen" and self.args else self
-        return inner.kind == "native" and inner.name in ("list", "set", "map")
 
 
 def parse_cql_type(text: str) -> CqlType:
@@ -69,6 +65,7 @@ class _Parser:
         self._text = text
         self._marks = list(self._split(text))
         self._position = 0
+        self._depth = 0
 
     def _split(self, text: str) -> Iterator[tuple[str, str]]:
         position = 0
@@ -80,7 +77,7 @@ class _Parser:
             position = match.end()
 
     def error(self) -> ValueError:
-        return ValueError(f"not a CQL type: {self._text!r}")
+        return ValueError(f"not a CQL type: {self._text[:200]!r}")
 
     def next(self) -> tuple[str, str] | None:
         return self._marks[self._position] if self._position < len(self._marks) else None
@@ -105,11 +102,15 @@ class _Parser:
 
     def _arguments(self) -> tuple[CqlType, ...]:
         self._take()
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise self.error()
         args = [self.type()]
         while (mark := self._take()) == ("mark", ","):
             args.append(self.type())
         if mark != ("mark", ">"):
             raise self.error()
+        self._depth -= 1
         return tuple(args)
 
     def _take(self) -> tuple[str, str]:

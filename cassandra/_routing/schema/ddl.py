@@ -27,12 +27,14 @@ def create_keyspace(keyspace: KeyspaceMetadata) -> str:
 
 
 def export_keyspace(keyspace: KeyspaceMetadata) -> str:
+    if keyspace.virtual:
+        tables = [create_table(table, formatted=True) + ";" for table in keyspace.tables.values()]
+        text = "\n\n".join([create_keyspace(keyspace), *tables])
+        return _reference(f"Keyspace {keyspace.name} is a virtual keyspace", text)
     parts = [keyspace.as_cql_query(), *keyspace.user_type_strings()]
     parts += (function.export_as_string() for function in keyspace.functions.values())
     parts += (aggregate.export_as_string() for aggregate in keyspace.aggregates.values())
     parts += (table.export_as_string() for table in keyspace.tables.values())
-    if keyspace.virtual:
-        return _reference(f"Keyspace {keyspace.name} is a virtual keyspace", "\n\n".join(parts))
     return "\n\n".join(parts)
 
 

@@ -122,12 +122,12 @@ def parse_table(row: Row, rows: RowIndex) -> TableMetadata:
     """A table with its columns, indexes, triggers and dropped columns; views are put in by the caller."""
     keyspace, name = row["keyspace_name"], row["table_name"]
     table = TableMetadataV3(keyspace, name, options=_options(row))
-    flags = frozenset(row.get("flags") or ())
     table.extensions = _optional_dict(row.get("extensions"))
-    table.is_compact_storage = bool(flags) and ("dense" in flags or "super" in flags or "compound" not in flags)
     columns: Iterable[Row] = rows.of_table("columns", keyspace, name)
-    if table.is_compact_storage:
-        columns = _compact_columns(columns, flags)
+    flags = row.get("flags")  # empty for a static compact table, null where there is no such thing
+    if flags is not None and ("dense" in flags or "super" in flags or "compound" not in flags):
+        table.is_compact_storage = True
+        columns = _compact_columns(columns, frozenset(flags))
     _add_columns(table, columns)
     for index_row in rows.of_table("indexes", keyspace, name):
         index = IndexMetadata(

@@ -93,10 +93,11 @@ def _indexes(known: KeyspaceMetadata, tables: dict[str, TableMetadata], changed:
 
 
 def _replaced(items: Mapping[str, Any], name: str, item: Any) -> dict[str, Any]:
-    """*items* with *item* under *name*, in its old place; without it if it is None."""
+    """*items* with *item* under *name*, without it if it is None; in the order of names, which is the server's too."""
     if item is None:
         return {key: value for key, value in items.items() if key != name}
-    return {**items, name: item}
+    with_item = {**items, name: item}
+    return with_item if name in items else dict(sorted(with_item.items()))
 
 
 def _same(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
