@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PEER = ROOT / ".venv-scylla"
@@ -46,7 +47,7 @@ def measure_ours() -> dict[str, float]:
 
     body, context = load("rows4"), TypeContext()
 
-    def decode(factory: object) -> list[object]:
+    def decode(factory: Any) -> list[Any]:
         result = decode_result(Result, body, 0, 4, context)
         assert result.page is not None
         plan = row_plan(result.page.plan, factory)
@@ -100,7 +101,7 @@ def set_up_peer() -> Path:
         return python
     print(f"Installing scylla-driver {PEER_VERSION} into {PEER.name} …", flush=True)
     subprocess.run([sys.executable, "-m", "venv", PEER], check=True)
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, f"scylla-driver=={PEER_VERSION}"], check=True)
     return python
 

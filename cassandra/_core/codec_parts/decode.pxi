@@ -143,7 +143,7 @@ cdef PyObject* decode_time(const uint8_t* p) except NULL:
     return decode_number_in_slot(_time, load_i64(p))
 
 
-cdef PyObject* decode_number_in_slot(SlottedClass target, int64_t number) except NULL:
+cdef PyObject* decode_number_in_slot(_SlottedClass target, int64_t number) except NULL:
     cdef Ref value
     if not target.direct:
         return owned(target.cls(number))

@@ -63,7 +63,7 @@ cdef int encode_map(const Node* node, object value, ByteBuffer* out, int version
     return patch_count(out, at, count)
 
 
-cdef int encode_fields(const Node* node, object fields, ByteBuffer* out, int version) except -1:
+cdef int encode_fields(const Node* node, tuple fields, ByteBuffer* out, int version) except -1:
     """Fields in the order of the type; those that are missing at the end become null."""
     cdef Py_ssize_t i, n = len(fields)
     if n > node.arity:
@@ -76,28 +76,27 @@ cdef int encode_fields(const Node* node, object fields, ByteBuffer* out, int ver
 cdef int encode_tuple(const Node* node, object value, ByteBuffer* out, int version) except -1:
     if PyUnicode_Check(value):
         raise wrong_type(node, value, "a tuple")
-    if not PyTuple_Check(value) and not PyList_Check(value):
-        try:
-            value = tuple(value)
-        except TypeError:
-            raise wrong_type(node, value, "a tuple") from None
-    return encode_fields(node, value, out, version)
+    try:
+        fields = tuple(value)
+    except TypeError:
+        raise wrong_type(node, value, "a tuple") from None
+    return encode_fields(node, fields, out, version)
 
 
 cdef int encode_udt(const Node* node, object value, ByteBuffer* out, int version) except -1:
     """A tuple or list by position, a mapping by key, any other object by attribute; what is missing becomes null."""
     cdef Codec codec = <Codec>node.codec
     if PyTuple_Check(value) or PyList_Check(value):
-        return encode_fields(node, value, out, version)
+        return encode_fields(node, tuple(value), out, version)
     if PyDict_Check(value) or is_mapping(value):
         unknown = [key for key in value if key not in codec.field_names]
         if unknown:
             raise ValueError(f"user type {codec.type_name} has no field {unknown[0]!r}")
-        return encode_fields(node, [value.get(name) for name in codec.field_names], out, version)
+        return encode_fields(node, tuple([value.get(name) for name in codec.field_names]), out, version)
     fields = [getattr(value, name, _unset) for name in codec.field_names]
     if fields and fields.count(_unset) == len(fields):
         raise wrong_type(node, value, "a tuple, a mapping, or an object with its fields as attributes")
-    return encode_fields(node, [None if field is _unset else field for field in fields], out, version)
+    return encode_fields(node, tuple([None if field is _unset else field for field in fields]), out, version)
 
 
 cdef bint is_mapping(object value) except -1:
@@ -108,21 +107,19 @@ cdef bint is_mapping(object value) except -1:
 
 cdef int encode_vector(const Node* node, object value, ByteBuffer* out, int version) except -1:
     cdef const Node* child = node.children[0]
-    cdef Py_ssize_t i, n
+    cdef tuple elements
     if PyUnicode_Check(value):
-        raise wrong_type(node, value, "a sequence of numbers or other elements")
+        raise wrong_type(node, value, "a sequence of elements")
     if PyObject_CheckBuffer(value) and encode_array(node, value, out):
         return 0
-    if not PyList_Check(value) and not PyTuple_Check(value):
-        try:
-            value = list(value)
-        except TypeError:
-            raise wrong_type(node, value, "a sequence") from None
-    n = len(value)
-    if n != node.arity:
-        raise ValueError(f"{(<Codec>node.codec).cql()} needs {node.arity} elements, the value has {n}")
-    for i in range(n):
-        encode_element(child, value[i], out, version)
+    try:
+        elements = tuple(value)
+    except TypeError:
+        raise wrong_type(node, value, "a sequence") from None
+    if len(elements) != node.arity:
+        raise ValueError(f"{(<Codec>node.codec).cql()} needs {node.arity} elements, the value has {len(elements)}")
+    for element in elements:
+        encode_element(child, element, out, version)
     return 0
 
 

@@ -1,7 +1,7 @@
 # Python classes the native code builds values of, found once, at first use: importing the codec imports nothing.
 # Slots of those classes are written by offset; a class that cannot be built that way is simply called.
 
-cdef class SlottedClass:
+cdef class _SlottedClass:
     """A class of L0 or the standard library and the offsets of the slots its values are made of."""
 
     cdef object cls
@@ -21,12 +21,12 @@ cdef class SlottedClass:
                 self.direct = False
 
 
-cdef SlottedClass _uuid = None
+cdef _SlottedClass _uuid = None
 cdef object _safe_uuid_unknown = None
-cdef SlottedClass _date = None
-cdef SlottedClass _time = None
-cdef SlottedClass _duration = None
-cdef SlottedClass _map = None
+cdef _SlottedClass _date = None
+cdef _SlottedClass _time = None
+cdef _SlottedClass _duration = None
+cdef _SlottedClass _map = None
 cdef object _set_from_list = None
 cdef object _decimal = None
 cdef object _exact = None  # a decimal context in which nothing is rounded
@@ -37,7 +37,7 @@ cdef int load_uuid() except -1:
     import uuid
 
     _safe_uuid_unknown = uuid.SafeUUID.unknown
-    _uuid = SlottedClass(uuid.UUID, ("int", "is_safe"))
+    _uuid = _SlottedClass(uuid.UUID, ("int", "is_safe"))
     return 0
 
 
@@ -45,9 +45,9 @@ cdef int load_temporal() except -1:
     global _date, _time, _duration
     from cassandra._base import temporal
 
-    _time = SlottedClass(temporal.Time, ("nanosecond_time",))
-    _duration = SlottedClass(temporal.Duration, ("months", "days", "nanoseconds"))
-    _date = SlottedClass(temporal.Date, ("days_from_epoch",))
+    _time = _SlottedClass(temporal.Time, ("nanosecond_time",))
+    _duration = _SlottedClass(temporal.Duration, ("months", "days", "nanoseconds"))
+    _date = _SlottedClass(temporal.Date, ("days_from_epoch",))
     return 0
 
 
@@ -57,7 +57,7 @@ cdef int load_collections() except -1:
 
     _set_from_list = collections.SortedSet._from_list
     slots = ("_items", "_index", "cass_key_type", "protocol_version")
-    _map = SlottedClass(collections.OrderedMapSerializedKey, slots, True)
+    _map = _SlottedClass(collections.OrderedMapSerializedKey, slots, True)
     return 0
 
 

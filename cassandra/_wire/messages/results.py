@@ -73,7 +73,7 @@ class ResultMessage(Result, _MessageType):
         """Decode a body without the fields that envelope flags announce."""
         plan = as_plan(result_metadata)
         lwt = getattr(protocol_features, "lwt_info", None)
-        return decode_result(  # type: ignore[return-value]
+        return decode_result(
             cls,
             f.read(),
             0,
