@@ -389,13 +389,18 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """Requests that wait for an answer."""
+        """Requests without an answer, orphaned ones included."""
         return 0 if self.channel is None else self.channel.in_flight
 
     @property
     def orphaned(self) -> int:
         """Streams that were given up and wait for a late answer."""
         return 0 if self.channel is None else self.channel.orphaned
+
+    @property
+    def waiting(self) -> int:
+        """Requests that somebody waits for."""
+        return 0 if self.is_closed else self.in_flight - self.orphaned
 
     @property
     def orphaned_threshold(self) -> int:

@@ -7,7 +7,9 @@ authenticators that may block. Each try is one :class:`Connection`; outcomes of 
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -81,9 +83,9 @@ class Opening:
 
     def cancel(self) -> None:
         """Give up: ``on_done`` gets a ConnectionShutdown, unless it was called already. From any thread."""
-        self._reactor.call_soon(
-            lambda: self._finish(ConnectionShutdown(f"opening of {self._endpoint} was cancelled", self._endpoint))
-        )
+        error = ConnectionShutdown(f"opening of {self._endpoint} was cancelled", self._endpoint)
+        with contextlib.suppress(RuntimeError):  # the reactor was stopped, which is the end of it too
+            self._reactor.call_soon(lambda: self._finish(error))
 
     @property
     def is_done(self) -> bool:
@@ -261,7 +263,7 @@ class Opening:
             return hint
         if isinstance(error, OSError) and error.errno is not None and not was_connected:
             addresses = [address for _, address in self._tried]
-            return OSError(error.errno, f"Tried connecting to {addresses}. Last error: {error.strerror}")
+            return OSError(error.errno, f"Tried connecting to {addresses}. Last error: {os.strerror(error.errno)}")
         return error
 
     def _summary(self) -> BaseException:

@@ -240,7 +240,7 @@ class HostPool:
 
     def _drain(self, connection: Connection, deadline: float) -> None:
         """Close *connection* once everything that somebody waits for was answered."""
-        if connection.is_closed or connection.in_flight == 0 or monotonic() >= deadline:
+        if connection.waiting <= 0 or monotonic() >= deadline:
             connection.close()
         else:
             self._reactor.call_later(DRAIN_CHECK, lambda: self._drain(connection, deadline))

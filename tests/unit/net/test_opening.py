@@ -1,0 +1,493 @@
+"""Opening connections to a scripted server: versions, addresses, authentication, TLS, and every way to fail in time."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra._base import errors
+from cassandra._core.transport import Reactor
+from cassandra._net import endpoint as endpoint_module
+from cassandra._net.auth import Authenticator, AuthProvider, PlainTextAuthProvider
+from cassandra._net.connection import Connection
+from cassandra._net.endpoint import DefaultEndPoint, EndPoint, UnixSocketEndPoint
+from cassandra._net.options import UNBOUNDED_CONNECT_TIMEOUT, ConnectionOptions
+from cassandra._wire.messages.requests import QueryMessage
+from tests.fakes import wire
+from tests.fakes.scripted import ScriptedConnection, ScriptedServer
+from tests.servers.certificates import Certificates
+
+PASSWORD = b"\0me\0pw"
+
+
+@pytest.fixture
+def reactor(request: pytest.FixtureRequest, no_leaks: None) -> Iterator[Reactor]:
+    """Stopped and gone before leaks are looked for."""
+    reactor = Reactor()
+    yield reactor
+    assert reactor.stop(5)
+    request.node.funcargs.pop("reactor")
+    del reactor
+
+
+def endpoint_of(server: ScriptedServer) -> DefaultEndPoint:
+    return DefaultEndPoint(server.host, server.port)
+
+
+def connect(reactor: Reactor, target: ScriptedServer | EndPoint, **options: Any) -> Connection:
+    endpoint = target if isinstance(target, EndPoint) else endpoint_of(target)
+    return Connection.factory(endpoint, 10, reactor=reactor, options=ConnectionOptions(**options))
+
+
+def fails(reactor: Reactor, target: ScriptedServer | EndPoint, **options: Any) -> BaseException:
+    with pytest.raises(Exception) as caught:
+        connect(reactor, target, **options)
+    return caught.value
+
+
+def closed_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+# ---- what is negotiated
+
+
+@pytest.mark.parametrize("compression", [False, "lz4"])
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_every_version(reactor: Reactor, version: int, compression: bool | str) -> None:
+    with ScriptedServer() as server:
+        connection = connect(
+            reactor,
+            server,
+            protocol_version=version,
+            compression=compression,
+            keyspace="Ks",
+            register_events=("STATUS_CHANGE",),
+        )
+        assert (connection.protocol_version, connection.keyspace) == (version, "Ks")
+        assert (connection.compression.name if connection.compression else False) == compression
+        assert server.opcodes == [wire.OPTIONS, wire.STARTUP, wire.REGISTER, wire.QUERY]
+        assert connection.request(QueryMessage("SELECT " + "x" * 300_000, 1), 5).kind == 1
+        assert len(server.requests[-1].body) > 300_000
+        assert not connection.is_closed and not connection.is_defunct and connection.in_flight == 0
+        connection.close()
+        assert connection.is_closed and not connection.is_defunct
+
+
+def test_the_highest_common_version(reactor: Reactor) -> None:
+    for versions in ((3, 4), (3,), (4,)):
+        with ScriptedServer(versions=versions) as server:
+            connection = connect(reactor, server)
+            assert connection.protocol_version == max(versions)
+            assert len(server.connections) == 2, "one refused, one that named the versions"
+
+
+def test_servers_that_close_without_a_word(reactor: Reactor) -> None:
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.version > 3:
+            connection.close()
+            return True
+        return None
+
+    with ScriptedServer(script) as server:
+        assert connect(reactor, server).protocol_version == 3
+        assert len(server.connections) == 3
+
+
+def test_an_explicit_version_is_kept(reactor: Reactor) -> None:
+    with ScriptedServer(versions=(3, 4)) as server:
+        error = fails(reactor, server, protocol_version=5)
+        assert isinstance(error, errors.ProtocolVersionUnsupported)
+        assert "Invalid or unsupported protocol version (5)" in str(error)
+        assert len(server.connections) == 1
+
+
+def test_a_version_that_is_not_spoken_here(reactor: Reactor) -> None:
+    with ScriptedServer() as server:
+        assert isinstance(fails(reactor, server, protocol_version=2), errors.ProtocolVersionUnsupported)
+        assert isinstance(fails(reactor, server, protocol_version=6), errors.ProtocolVersionUnsupported)
+        assert server.connections == []
+
+
+def test_a_server_that_is_too_old(reactor: Reactor) -> None:
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        connection.version = request.version
+        text = (
+            f"Invalid or unsupported protocol version ({request.version}); "
+            "the lowest supported version is 1 and the greatest is 2"
+        )
+        connection.answer(request, wire.ERROR, wire.error(0x0A, text))
+        return True
+
+    with ScriptedServer(script) as server:
+        error = fails(reactor, server)
+        assert isinstance(error, errors.ProtocolVersionUnsupported)
+        assert "the greatest is 2" in str(error)
+        assert len(server.connections) == 1
+
+
+def test_a_server_that_answers_in_an_old_format(reactor: Reactor) -> None:
+    text = "Invalid or unsupported protocol version: 5"
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        body = wire.error(0x0A, text)
+        connection.send_raw(struct.pack(">BBBBI", 0x82, 0, 0, wire.ERROR, len(body)) + body)
+        return True
+
+    with ScriptedServer(script) as server:
+        started = time.monotonic()
+        error = fails(reactor, server)
+        assert time.monotonic() - started < 4, "without waiting for the deadline"
+        assert isinstance(error, errors.ProtocolError)
+        assert "answer of protocol version 2; the oldest spoken here is 3" in str(error)
+
+
+def test_what_the_server_sees(reactor: Reactor) -> None:
+    with ScriptedServer() as server:
+        connect(reactor, server, startup_options={"SESSION_ID": "s"}, compression="lz4")
+        startup = server.connections[0].startup
+        assert startup["DRIVER_NAME"] == "fastcql" and startup["SESSION_ID"] == "s"
+        assert startup["CQL_VERSION"] == "3.4.7" and startup["COMPRESSION"] == "lz4"
+
+
+# ---- addresses
+
+
+def test_refused(reactor: Reactor) -> None:
+    port = closed_port()
+    error = fails(reactor, DefaultEndPoint("127.0.0.1", port))
+    assert isinstance(error, ConnectionRefusedError)
+    assert str(error).endswith(f"Tried connecting to [('127.0.0.1', {port})]. Last error: Connection refused")
+
+
+def names(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    def getaddrinfo(host: str, port: int, family: int, kind: int) -> list[Any]:
+        return [(socket.AF_INET, kind, 6, "", (address, port)) for address in addresses]
+
+    monkeypatch.setattr(endpoint_module.socket, "getaddrinfo", getaddrinfo)
+
+
+def test_every_address_of_a_name_is_tried(reactor: Reactor, monkeypatch: pytest.MonkeyPatch) -> None:
+    names(monkeypatch, "127.0.0.9", "127.0.0.8", "127.0.0.1")
+    with ScriptedServer() as server:
+        connection = connect(reactor, DefaultEndPoint("db.example", server.port))
+        assert connection.endpoint == DefaultEndPoint("db.example", server.port)
+        assert connection.channel is not None
+        assert connection.channel.getpeername() == (server.host, server.port)
+
+
+def test_no_address_of_a_name_works(reactor: Reactor, monkeypatch: pytest.MonkeyPatch) -> None:
+    names(monkeypatch, "127.0.0.8", "127.0.0.9")
+    error = fails(reactor, DefaultEndPoint("db.example", closed_port()))
+    assert isinstance(error, errors.ConnectionException)
+    assert "no address of db.example" in str(error)
+    assert "127.0.0.8" in str(error) and "127.0.0.9" in str(error)
+    assert isinstance(error.__cause__, ConnectionRefusedError)
+
+
+def test_unknown_names(reactor: Reactor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def getaddrinfo(*args: Any) -> Any:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(endpoint_module.socket, "getaddrinfo", getaddrinfo)
+    assert isinstance(fails(reactor, DefaultEndPoint("db.example")), errors.UnresolvableContactPoints)
+
+
+def test_a_look_up_that_hangs(reactor: Reactor, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+
+    def getaddrinfo(*args: Any) -> Any:
+        release.wait(20)
+        raise socket.gaierror(-2, "late")
+
+    monkeypatch.setattr(endpoint_module.socket, "getaddrinfo", getaddrinfo)
+    error = fails(reactor, DefaultEndPoint("db.example"), connect_timeout=0.2)
+    release.set()
+    assert isinstance(error, errors.OperationTimedOut)
+    assert "(0.2 seconds) while looking up the address" in str(error)
+
+
+def test_unix_socket(reactor: Reactor, tmp_path: Path) -> None:
+    path = str(tmp_path / "cql")
+    with ScriptedServer(unix_path=path):
+        assert connect(reactor, UnixSocketEndPoint(path)).protocol_version == 5
+    error = fails(reactor, UnixSocketEndPoint(str(tmp_path / "nobody")))
+    assert isinstance(error, FileNotFoundError)
+
+
+# ---- servers that misbehave
+
+
+def test_a_server_that_never_answers(reactor: Reactor) -> None:
+    with ScriptedServer(lambda connection, request: True) as server:
+        error = fails(reactor, server, connect_timeout=0.2)
+        assert isinstance(error, errors.OperationTimedOut)
+        assert "waiting for the answer to OPTIONS" in str(error)
+        assert error.last_host == endpoint_of(server)
+
+
+def test_a_server_that_never_answers_startup(reactor: Reactor) -> None:
+    with ScriptedServer(lambda connection, request: request.opcode == wire.STARTUP) as server:
+        assert "waiting for the answer to STARTUP" in str(fails(reactor, server, connect_timeout=0.2))
+
+
+def test_an_address_that_swallows_packets(reactor: Reactor) -> None:
+    with socket.socket() as listener:  # its backlog is full: further connects hang
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        port = listener.getsockname()[1]
+        fillers = [socket.socket() for _ in range(4)]
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.1", port))
+        try:
+            error = fails(reactor, DefaultEndPoint("127.0.0.1", port), connect_timeout=0.3)
+        finally:
+            for filler in fillers:
+                filler.close()
+        assert isinstance(error, errors.OperationTimedOut | TimeoutError)
+
+
+def test_a_server_that_closes_midway(reactor: Reactor) -> None:
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode == wire.STARTUP:
+            connection.close()
+            return True
+        return None
+
+    with ScriptedServer(script) as server:
+        error = fails(reactor, server)
+        assert isinstance(error, errors.ConnectionShutdown | OSError)
+        assert len(server.connections) == 1, "it answered OPTIONS: the version is not the problem"
+
+
+@pytest.mark.parametrize("junk", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x03\x00\x02\x02\x28\0\0"])
+def test_another_protocol(reactor: Reactor, junk: bytes) -> None:
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        connection.send_raw(junk)
+        return True
+
+    with ScriptedServer(script) as server:
+        error = fails(reactor, server)
+        assert isinstance(error, errors.ProtocolError)
+        assert "is this a CQL port, and without TLS?" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "body", "text"),
+    [
+        (wire.READY, b"", "answered OPTIONS with"),
+        (wire.SUPPORTED, b"\0\1", "malformed SUPPORTED message"),
+        (wire.ERROR, wire.error(0x1002, "bootstrapping"), "bootstrapping"),
+    ],
+)
+def test_wrong_answers(reactor: Reactor, opcode: int, body: bytes, text: str) -> None:
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        connection.version = request.version
+        connection.answer(request, opcode, body)
+        return True
+
+    with ScriptedServer(script) as server:
+        error = fails(reactor, server)
+        assert isinstance(error, errors.ConnectionException | errors.ProtocolError)
+        assert text in str(error)
+
+
+def test_an_unknown_keyspace(reactor: Reactor) -> None:
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode == wire.QUERY:
+            connection.answer(request, wire.ERROR, wire.error(0x2200, "Keyspace 'x' does not exist"))
+            return True
+        return None
+
+    with ScriptedServer(script) as server:
+        error = fails(reactor, server, keyspace="x")
+        assert type(error) is errors.InvalidRequest
+
+
+# ---- authentication
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_password(reactor: Reactor, version: int) -> None:
+    with ScriptedServer(password=PASSWORD) as server:
+        provider = PlainTextAuthProvider("me", "pw")
+        assert connect(reactor, server, auth_provider=provider, protocol_version=version).request(
+            QueryMessage("q", 1), 5
+        )
+        for wrong in (PlainTextAuthProvider("me", "no"), None):
+            error = fails(reactor, server, auth_provider=wrong, protocol_version=version)
+            assert isinstance(error, errors.AuthenticationFailed)
+            assert str(endpoint_of(server)) in str(error)
+
+
+def test_authenticators_may_block(reactor: Reactor) -> None:
+    """A user's authenticator runs off the I/O thread, which meanwhile serves others."""
+    entered, release = threading.Event(), threading.Event()
+    threads: list[str] = []
+
+    class Slow(AuthProvider, Authenticator):
+        def new_authenticator(self, host: str) -> Authenticator:
+            return self
+
+        def initial_response(self) -> bytes:
+            threads.append(threading.current_thread().name)
+            entered.set()
+            assert release.wait(10)
+            return PASSWORD
+
+    with ScriptedServer(password=PASSWORD) as server:
+        outcome: list[Any] = []
+        done = threading.Event()
+
+        def on_done(result: Any) -> None:
+            outcome.append(result)
+            done.set()
+
+        options = ConnectionOptions(auth_provider=Slow(), connect_timeout=10)
+        Connection.open(reactor, endpoint_of(server), options, on_done)
+        assert entered.wait(5)
+        with ScriptedServer() as other:
+            assert connect(reactor, other).protocol_version == 5
+        release.set()
+        assert done.wait(5)
+        assert isinstance(outcome[0], Connection)
+        assert threads == ["fastcql-blocking"]
+
+
+def test_authenticators_that_hang(reactor: Reactor) -> None:
+    release = threading.Event()
+
+    class Stuck(AuthProvider):
+        def new_authenticator(self, host: str) -> Authenticator:
+            release.wait(20)
+            raise RuntimeError("late")
+
+    with ScriptedServer(password=PASSWORD) as server:
+        error = fails(reactor, server, auth_provider=Stuck(), connect_timeout=0.2)
+        release.set()
+        assert isinstance(error, errors.OperationTimedOut)
+        assert "while authenticating" in str(error)
+
+
+# ---- TLS
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates.generate(tmp_path_factory.mktemp("tls"), ["127.0.0.1"])
+
+
+def server_context(certificates: Certificates) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(str(certificates.server))
+    return context
+
+
+@pytest.mark.parametrize("compression", [False, "lz4"])
+@pytest.mark.parametrize("version", [4, 5])
+def test_tls(reactor: Reactor, certificates: Certificates, version: int, compression: bool | str) -> None:
+    with ScriptedServer(tls=server_context(certificates)) as server:
+        connection = connect(
+            reactor, server, ssl_context=certificates.context(), protocol_version=version, compression=compression
+        )
+        assert connection.request(QueryMessage("SELECT " + "x" * 300_000, 1), 5).kind == 1
+        options = {"ca_certs": str(certificates.ca), "check_hostname": True}
+        assert connect(reactor, server, ssl_options=options).protocol_version == 5
+
+
+def test_tls_that_does_not_match(reactor: Reactor, certificates: Certificates) -> None:
+    with ScriptedServer(tls=server_context(certificates)) as server:
+        error = fails(reactor, server, ssl_options={})
+        assert isinstance(error, errors.ConnectionException)
+        assert "its certificate was refused" in str(error)
+        context = certificates.context()
+        error = fails(reactor, server, ssl_context=context, ssl_options={"server_hostname": "other.example"})
+        assert "Hostname mismatch" in str(error)
+        error = fails(reactor, server, connect_timeout=1)
+        assert isinstance(error, errors.ProtocolError | errors.ConnectionException | errors.OperationTimedOut | OSError)
+    with ScriptedServer() as server:
+        error = fails(reactor, server, ssl_context=context, connect_timeout=1)
+        assert isinstance(error, errors.ConnectionException | errors.OperationTimedOut | OSError)
+
+
+def test_wrong_tls_options_are_the_answer(reactor: Reactor) -> None:
+    with ScriptedServer() as server:
+        error = fails(reactor, server, ssl_options={"nonsense": 1})
+        assert isinstance(error, ValueError)
+
+
+# ---- exactly once
+
+
+def test_cancel(reactor: Reactor) -> None:
+    outcome: list[Any] = []
+    with ScriptedServer(lambda connection, request: True) as server:
+        options = ConnectionOptions(connect_timeout=5)
+        opening = Connection.open(reactor, endpoint_of(server), options, outcome.append)
+        assert not opening.is_done
+        opening.cancel()
+        opening.cancel()
+        deadline = time.monotonic() + 5
+        while not opening.is_done and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        assert len(outcome) == 1 and isinstance(outcome[0], errors.ConnectionShutdown)
+        assert "cancelled" in str(outcome[0])
+
+
+def test_a_stopped_reactor() -> None:
+    reactor = Reactor()
+    reactor.stop(5)
+    outcome: list[Any] = []
+    opening = Connection.open(reactor, DefaultEndPoint("127.0.0.1"), ConnectionOptions(), outcome.append)
+    assert opening.is_done
+    assert len(outcome) == 1 and isinstance(outcome[0], errors.ConnectionShutdown)
+    opening.cancel()
+
+
+def test_a_callback_that_fails_does_no_harm(reactor: Reactor, caplog: pytest.LogCaptureFixture) -> None:
+    called = threading.Event()
+
+    def on_done(result: Any) -> None:
+        called.set()
+        raise RuntimeError("mine")
+
+    with ScriptedServer() as server:
+        Connection.open(reactor, endpoint_of(server), ConnectionOptions(), on_done)
+        assert called.wait(5)
+        assert connect(reactor, server).protocol_version == 5
+    assert "A callback failed" in caplog.text
+    caplog.clear()  # its records hold frames
+
+
+def test_not_from_the_io_thread(reactor: Reactor) -> None:
+    outcome: list[Any] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            connect(reactor, DefaultEndPoint("127.0.0.1"))
+        except Exception as error:
+            outcome.append(error)
+        done.set()
+
+    reactor.call_soon(run)
+    assert done.wait(5)
+    assert isinstance(outcome[0], errors.ConnectionException)
+    assert "I/O thread" in str(outcome[0])
+
+
+def test_timeouts_are_finite() -> None:
+    assert ConnectionOptions(connect_timeout=None).open_timeout == UNBOUNDED_CONNECT_TIMEOUT
+    assert ConnectionOptions(connect_timeout=3).open_timeout == 3
