@@ -239,7 +239,7 @@ class Cluster(ClusterHosts):
                 found = socket.getaddrinfo(name, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
             except (OSError, UnicodeError) as error:
                 failed[name] = str(error)
-                log.warning("Could not resolve the contact point %s: %s", name, error)
+                log.warning("Could not resolve the contact point %s: %s", name, failed[name])
             else:
                 endpoints.update(dict.fromkeys(DefaultEndPoint(str(entry[4][0]), port) for entry in found))
         if not endpoints:

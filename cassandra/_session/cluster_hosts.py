@@ -44,7 +44,7 @@ class ClusterHosts(ClusterRefresh):
         """The I/O thread; made by the first connect."""
         reactor = self.life.reactor
         if reactor is None:
-            raise DriverException("Cluster is not connected yet: call connect() first")
+            raise DriverException("The cluster was shut down" if self.is_shutdown else "Cluster is not connected yet")
         return reactor
 
     # ---- listeners

@@ -107,6 +107,8 @@ class Life:
         try:
             self._close_all()
             self._end_threads(0.0 if on_io_thread else limit, reactor)
+            if not on_io_thread:
+                self.reactor = None  # whoever keeps the cluster need not keep its descriptors
         finally:
             with _alive_lock:
                 _alive.discard(self)

@@ -209,7 +209,7 @@ class ClusterOptions:
             warnings.warn(
                 "Using ssl_options without ssl_context is deprecated: make an ssl.SSLContext",
                 DeprecationWarning,
-                stacklevel=5,
+                stacklevel=3,
             )
         self.ssl_options = options
         self.ssl_context = context

@@ -113,7 +113,7 @@ class ControlConnection:
                 return
             except Exception as error:
                 log.warning("Control connection could not be opened to %s: %s", endpoint, error)
-                errors[endpoint] = error
+                errors[endpoint] = error.with_traceback(None)  # its frames would keep the whole cluster alive
         raise NoHostAvailable("Unable to connect to any servers", errors)
 
     def _connect_to(self, endpoint: EndPoint) -> None:

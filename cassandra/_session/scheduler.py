@@ -65,10 +65,8 @@ class Task:
         except BaseException as error:
             if future is not None:
                 future.set_exception(error)
-            elif isinstance(error, Exception):
+            else:  # SystemExit too: the thread is not the task's to end
                 log.exception("A background task of the cluster failed: %r", fn)
-            else:
-                raise
         else:
             if future is not None:
                 future.set_result(result)
@@ -292,22 +290,14 @@ class Strand:
             if self._owner is not None:
                 return
             self._owner = threading.get_ident()
-        try:
-            while True:
-                with self._lock:
-                    if not self._queue or (until is not None and until.done()):
-                        self._owner = None
-                        rest = bool(self._queue)
-                        break
-                    task = self._queue.popleft()
-                task.run()
-                del task
-        except BaseException:  # SystemExit and the like from a task
+        while True:
             with self._lock:
-                self._owner = None
-                rest = bool(self._queue)
-            if rest:
-                self._scheduler.spawn(self._drain)
-            raise
+                if not self._queue or (until is not None and until.done()):
+                    self._owner = None
+                    rest = bool(self._queue)
+                    break
+                task = self._queue.popleft()
+            task.run()
+            del task
         if rest:
             self._scheduler.spawn(self._drain)

@@ -1,0 +1,255 @@
+"""Cluster's constructor: defaults, checks, and the two ways to give request options."""
+
+from __future__ import annotations
+
+import inspect
+import ssl
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra._session.cluster import Cluster
+from cassandra._session.config import ControlConnectionQueryFallback, ShardAwareOptions
+from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.connection import DefaultEndPoint, SniEndPointFactory, UnixSocketEndPoint
+from cassandra.policies import (
+    ConstantReconnectionPolicy,
+    ExponentialReconnectionPolicy,
+    FallthroughRetryPolicy,
+    RetryPolicy,
+    RoundRobinPolicy,
+    SimpleConvictionPolicy,
+)
+from cassandra.timestamps import MonotonicTimestampGenerator
+
+DEFAULTS = {
+    "contact_points": ["127.0.0.1"],
+    "port": 9042,
+    "compression": True,
+    "auth_provider": None,
+    "metrics_enabled": False,
+    "metrics": None,
+    "connection_class": None,
+    "ssl_options": None,
+    "ssl_context": None,
+    "sockopts": None,
+    "cql_version": None,
+    "protocol_version": 5,
+    "executor_threads": 2,
+    "max_schema_agreement_wait": 10,
+    "control_connection_timeout": 2.0,
+    "idle_heartbeat_interval": 30,
+    "idle_heartbeat_timeout": 30,
+    "schema_event_refresh_window": 2,
+    "topology_event_refresh_window": 10,
+    "status_event_refresh_window": 2,
+    "connect_timeout": 5,
+    "schema_metadata_enabled": True,
+    "token_metadata_enabled": True,
+    "schema_metadata_page_size": 1000,
+    "prepare_on_all_hosts": True,
+    "reprepare_on_up": True,
+    "allow_beta_protocol_version": False,
+    "no_compact": False,
+    "cloud": None,
+    "metadata_request_timeout": None,
+    "column_encryption_policy": None,
+    "application_info": None,
+    "driver_config_reporting_enabled": True,
+    "allow_control_connection_query_fallback": ControlConnectionQueryFallback.Disabled,
+    "connect_to_remote_hosts": True,
+    "is_shutdown": False,
+}
+
+
+def test_defaults() -> None:
+    cluster = Cluster()
+    assert {name: getattr(cluster, name) for name in DEFAULTS} == DEFAULTS
+    assert isinstance(cluster.reconnection_policy, ExponentialReconnectionPolicy)
+    assert cluster.conviction_policy_factory is SimpleConvictionPolicy
+    assert isinstance(cluster.timestamp_generator, MonotonicTimestampGenerator)
+    assert isinstance(cluster.session_id, uuid.UUID)
+    assert cluster.session_id != Cluster().session_id
+    assert cluster.shard_aware_options.disable is None
+    assert len(cluster.sessions) == 0
+    assert cluster.metadata.all_hosts() == []
+
+
+def test_every_parameter_becomes_an_attribute() -> None:
+    parameters = inspect.signature(Cluster).parameters
+    cluster = Cluster()
+    skipped = {"execution_profiles", "scylla_cloud", "client_routes_config"}  # profile_manager; refused
+    assert [name for name in parameters if name not in skipped and not hasattr(cluster, name)] == []
+
+
+def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) -> None:
+    cluster = Cluster()
+    cluster.shutdown()
+    cluster.shutdown()
+    assert cluster.is_shutdown
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"contact_points": "127.0.0.1"}, TypeError, "sequence"),
+        ({"contact_points": None}, TypeError, "sequence"),
+        ({"contact_points": [None]}, ValueError, "None"),
+        ({"contact_points": [""]}, ValueError, "empty"),
+        ({"contact_points": [7]}, TypeError, "string"),
+        ({"contact_points": [("127.0.0.1", 70000)]}, ValueError, "70000"),
+        ({"contact_points": [("127.0.0.1",)]}, TypeError, "pair"),
+        ({"port": 0}, ValueError, "Invalid port number"),
+        ({"port": 65536}, ValueError, "Invalid port number"),
+        ({"port": -1}, ValueError, "Invalid port number"),
+        ({"port": "9042"}, TypeError, "port"),
+        ({"compression": "zip"}, ValueError, "lz4"),
+        ({"auth_provider": {"username": "u"}}, TypeError, "AuthProvider"),
+        ({"load_balancing_policy": RoundRobinPolicy}, TypeError, "instance of that class"),
+        ({"reconnection_policy": ConstantReconnectionPolicy}, TypeError, "instance of that class"),
+        ({"default_retry_policy": RetryPolicy}, TypeError, "instance of that class"),
+        ({"conviction_policy_factory": 3}, ValueError, "callable"),
+        ({"timestamp_generator": 3}, ValueError, "callable"),
+        ({"protocol_version": 2}, ValueError, "not supported"),
+        ({"protocol_version": 6}, ValueError, "beta"),
+        ({"protocol_version": "4"}, TypeError, "int"),
+        ({"executor_threads": 0}, ValueError, "executor_threads"),
+        ({"connect_timeout": 0}, ValueError, "connect_timeout"),
+        ({"connect_timeout": "5"}, TypeError, "connect_timeout"),
+        ({"control_connection_timeout": -1}, ValueError, "control_connection_timeout"),
+        ({"idle_heartbeat_timeout": None}, TypeError, "idle_heartbeat_timeout"),
+        ({"idle_heartbeat_interval": -1}, ValueError, "idle_heartbeat_interval"),
+        ({"schema_event_refresh_window": None}, TypeError, "schema_event_refresh_window"),
+        ({"schema_metadata_page_size": 0}, ValueError, "schema_metadata_page_size"),
+        ({"ssl_context": {"ca": 1}}, TypeError, "SSLContext"),
+        ({"ssl_options": 5}, TypeError, "dict"),
+        ({"sockopts": [(1, 2)]}, ValueError, "triples"),
+        ({"application_info": "me"}, TypeError, "ApplicationInfoBase"),
+        ({"endpoint_factory": SniEndPointFactory}, TypeError, "endpoint_factory"),
+        ({"execution_profiles": {"a": RoundRobinPolicy()}}, TypeError, "ExecutionProfile"),
+        ({"shard_aware_options": {"what": 1}}, TypeError, "shard_aware_options"),
+        ({"cloud": {"secure_connect_bundle": "x"}}, NotImplementedError, "cloud"),
+        ({"scylla_cloud": "x"}, NotImplementedError, "scylla_cloud"),
+        ({"column_encryption_policy": object()}, NotImplementedError, "column_encryption_policy"),
+        ({"client_routes_config": object()}, NotImplementedError, "client_routes_config"),
+        ({"no_such_option": 1}, TypeError, "no_such_option"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Cluster(**options)
+
+
+def test_contact_points_of_all_kinds() -> None:
+    points = ["10.0.0.1", ("10.0.0.2", 9043), UnixSocketEndPoint("/tmp/x"), DefaultEndPoint("10.0.0.3", 9044), "::1"]
+    cluster = Cluster(points, port=9050)
+    assert cluster.contact_points == points
+    assert cluster.resolve_contact_points() == [
+        DefaultEndPoint("10.0.0.1", 9050),
+        DefaultEndPoint("10.0.0.2", 9043),
+        UnixSocketEndPoint("/tmp/x"),
+        DefaultEndPoint("10.0.0.3", 9044),
+        DefaultEndPoint("::1", 9050),
+    ]
+    assert cluster.endpoints_resolved == cluster.resolve_contact_points()
+
+
+def test_a_name_with_several_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look_up(name: str, port: int, *args: Any) -> list[Any]:
+        if name != "nodes.example":
+            raise OSError("unknown name")
+        return [(2, 1, 6, "", (address, port)) for address in ("10.0.0.1", "10.0.0.2", "10.0.0.1")]
+
+    monkeypatch.setattr("socket.getaddrinfo", look_up)
+    cluster = Cluster(["nodes.example", "gone.example"])
+    assert cluster.resolve_contact_points() == [DefaultEndPoint("10.0.0.1"), DefaultEndPoint("10.0.0.2")]
+
+
+def test_ssl_options_alone_are_deprecated() -> None:
+    with pytest.warns(DeprecationWarning, match="ssl_context") as caught:
+        cluster = Cluster(ssl_options={})
+    assert caught[0].filename == __file__
+    assert cluster.connection_options().uses_tls
+    context = ssl.create_default_context()
+    assert Cluster(ssl_context=context, ssl_options={"server_hostname": "x"}).connection_options().uses_tls
+    assert not Cluster().connection_options().uses_tls
+
+
+def test_options_are_read_when_they_are_used() -> None:
+    cluster = Cluster()
+    assert cluster.connection_options().protocol_version is None  # to be negotiated
+    cluster.connect_timeout = 3
+    cluster.auth_provider = PlainTextAuthProvider("u", "p")
+    cluster.protocol_version = 4
+    options = cluster.connection_options("ks")
+    assert (options.connect_timeout, options.protocol_version, options.keyspace) == (3, 4, "ks")
+    assert options.auth_provider is cluster.auth_provider
+    cluster.negotiated(5)
+    assert cluster.protocol_version == 4
+
+
+def test_negotiated_version_stays() -> None:
+    cluster = Cluster()
+    cluster.negotiated(4)
+    cluster.negotiated(5)
+    assert cluster.protocol_version == 4
+    assert cluster.connection_options().protocol_version == 4
+
+
+def test_shard_aware_options() -> None:
+    assert ShardAwareOptions().disable_shardaware_port is False
+    options = ShardAwareOptions({"disable": True, "disable_shardaware_port": True})
+    assert (options.disable, options.disable_shardaware_port) == (True, True)
+    again = ShardAwareOptions(options, disable=False)
+    assert (again.disable, again.disable_shardaware_port) == (False, True)
+
+
+# ---- legacy parameters and profiles
+
+
+def test_legacy_parameters_make_the_default_profile() -> None:
+    policy, retry = RoundRobinPolicy(), FallthroughRetryPolicy()
+    cluster = Cluster(load_balancing_policy=policy, default_retry_policy=retry)
+    default = cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT]
+    assert default.load_balancing_policy is cluster.load_balancing_policy is policy
+    assert default.retry_policy is cluster.default_retry_policy is retry
+    assert cluster.is_legacy
+    other = RoundRobinPolicy()
+    cluster.load_balancing_policy = other
+    assert cluster.profile_manager.resolved(EXEC_PROFILE_DEFAULT).load_balancing_policy is other
+    with pytest.raises(ValueError, match="legacy parameters"):
+        cluster.add_execution_profile("x", ExecutionProfile())
+
+
+@pytest.mark.parametrize("name", ["load_balancing_policy", "default_retry_policy"])
+def test_profiles_exclude_legacy_parameters(name: str) -> None:
+    value: Any = RoundRobinPolicy() if name == "load_balancing_policy" else FallthroughRetryPolicy()
+    profiles = {"a": ExecutionProfile(consistency_level=ConsistencyLevel.ONE)}
+    with pytest.raises(ValueError, match="should not specify legacy parameters"):
+        Cluster(execution_profiles=profiles, **{name: value})
+    cluster = Cluster(execution_profiles=profiles)
+    assert set(cluster.profile_manager.profiles) == {"a", EXEC_PROFILE_DEFAULT}
+    with pytest.raises(ValueError, match="while using Configuration Profiles"):
+        setattr(cluster, name, value)
+    with pytest.raises(ValueError, match="while using Configuration Profiles"):
+        cluster.commit_legacy("Session.default_timeout")
+
+
+def test_default_profile_of_the_user() -> None:
+    mine = ExecutionProfile(request_timeout=1)
+    assert Cluster(execution_profiles={EXEC_PROFILE_DEFAULT: mine}).profile_manager.default is mine
+
+
+def test_adding_a_profile_before_connect() -> None:
+    cluster = Cluster()
+    profile = ExecutionProfile(RoundRobinPolicy())
+    cluster.add_execution_profile("x", profile)
+    assert cluster.profile_manager.profiles["x"] is profile
+    with pytest.raises(ValueError, match="already exists"):
+        cluster.add_execution_profile("x", ExecutionProfile())
+    with pytest.raises(TypeError, match="ExecutionProfile"):
+        cluster.add_execution_profile("y", object())  # type: ignore[arg-type]
+    cluster.shutdown()

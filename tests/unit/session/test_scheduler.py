@@ -1,0 +1,198 @@
+"""Worker threads, delayed calls and strands."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, wait
+
+import pytest
+
+from cassandra._session.scheduler import Scheduler
+from tests.fakes.nodes import eventually
+
+
+@pytest.fixture
+def scheduler() -> Iterator[Scheduler]:
+    made = Scheduler(2)
+    yield made
+    assert made.shutdown(5)
+
+
+def test_no_thread_before_work() -> None:
+    before = threading.active_count()
+    scheduler = Scheduler(2)
+    assert threading.active_count() == before
+    scheduler.submit(int).result(5)
+    assert threading.active_count() == before + 1
+    scheduler.shutdown()
+    assert threading.active_count() == before
+
+
+def test_submit_gives_result_and_exception(scheduler: Scheduler) -> None:
+    assert scheduler.submit(lambda a, b=0: a + b, 1, b=2).result(5) == 3
+    with pytest.raises(ZeroDivisionError):
+        scheduler.submit(lambda: 1 / 0).result(5)
+
+
+def test_a_blocked_worker_does_not_delay_the_next_task(scheduler: Scheduler) -> None:
+    scheduler.submit(int).result(5)  # one idle worker
+    gate = threading.Event()
+    blocked = scheduler.submit(gate.wait, 10)
+    assert scheduler.submit(lambda: 7).result(5) == 7
+    gate.set()
+    assert blocked.result(5)
+
+
+def test_never_more_threads_than_workers(scheduler: Scheduler) -> None:
+    seen = set()
+    wait([scheduler.submit(lambda: (seen.add(threading.get_ident()), time.sleep(0.001))) for _ in range(200)], 10)
+    assert 1 <= len(seen) <= 2
+
+
+def test_schedule_runs_in_order_of_time(scheduler: Scheduler) -> None:
+    ran: list[str] = []
+    done = threading.Event()
+    scheduler.schedule(0.06, lambda: (ran.append("late"), done.set()))
+    scheduler.schedule(0.02, ran.append, "early")
+    assert done.wait(5)
+    assert ran == ["early", "late"]
+
+
+def test_cancelled_task_does_not_run_and_frees_its_arguments(scheduler: Scheduler) -> None:
+    ran: list[int] = []
+    task = scheduler.schedule(0.02, ran.append, 1)
+    task.cancel()
+    assert task.args == ()
+    done = threading.Event()
+    scheduler.schedule(0.05, done.set)
+    assert done.wait(5)
+    assert ran == []
+
+
+def test_failing_background_task_is_logged(scheduler: Scheduler, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR, "cassandra.cluster"):
+        scheduler.spawn(lambda: 1 / 0)
+        eventually(lambda: "ZeroDivisionError" in caplog.text)
+    assert scheduler.submit(lambda: 1).result(5) == 1
+
+
+def test_shutdown_cancels_what_has_not_started() -> None:
+    scheduler = Scheduler(1)
+    gate = threading.Event()
+    running = scheduler.submit(gate.wait, 10)
+    eventually(running.running)
+    waiting = scheduler.submit(int)
+    strand = scheduler.strand()
+    errors: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            strand.call(int)
+        except CancelledError as error:
+            errors.append(error)
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    eventually(lambda: strand._queue)
+    assert not scheduler.shutdown(0.01)
+    caller.join(5)
+    assert waiting.cancelled() and len(errors) == 1
+    assert scheduler.submit(int).cancelled()
+    assert not scheduler.spawn(int)
+    assert scheduler.schedule(0, int).cancelled
+    gate.set()
+    assert scheduler.join(5)
+    assert running.result(5)
+
+
+def test_shutdown_from_a_worker_does_not_wait_for_itself() -> None:
+    scheduler = Scheduler(1)
+    done = threading.Event()
+    outcome: list[bool] = []
+    scheduler.spawn(lambda: (outcome.append(scheduler.shutdown(5)), done.set()))
+    assert done.wait(5)
+    assert outcome == [True]
+    assert scheduler.join(5)
+
+
+def test_strand_runs_one_at_a_time_and_in_order(scheduler: Scheduler) -> None:
+    strand = scheduler.strand()
+    ran: list[int] = []
+    inside = [0]
+
+    def step(number: int) -> None:
+        inside[0] += 1
+        assert inside[0] == 1
+        ran.append(number)
+        inside[0] -= 1
+
+    for number in range(500):
+        strand.post(step, number)
+    strand.call(lambda: None, timeout=10)
+    assert ran == list(range(500))
+
+
+def test_strand_call_gives_result_and_exception(scheduler: Scheduler) -> None:
+    strand = scheduler.strand()
+    assert strand.call(lambda a: a + 1, 1) == 2
+    with pytest.raises(KeyError):
+        strand.call({}.__getitem__, "x")
+    assert strand.call(lambda: strand.call(lambda: strand.held())) is True
+    assert not strand.held()
+
+
+def test_strand_call_gives_up_when_its_turn_does_not_come(scheduler: Scheduler) -> None:
+    strand = scheduler.strand()
+    gate = threading.Event()
+    strand.post(gate.wait, 10)
+    ran: list[int] = []
+    with pytest.raises(TimeoutError):
+        strand.call(ran.append, 1, timeout=0.02)
+    gate.set()
+    strand.call(lambda: None, timeout=5)
+    assert ran == []
+
+
+def test_workers_that_call_strands_do_not_wait_for_each_other() -> None:
+    """With one worker, a task on it that needs a strand runs the strand itself."""
+    scheduler = Scheduler(1)
+    outer, inner = scheduler.strand(), scheduler.strand()
+    inner.post(lambda: None)
+    assert scheduler.submit(lambda: outer.call(lambda: inner.call(lambda: 3))).result(5) == 3
+    assert outer.call(lambda: inner.call(lambda: 4), timeout=5) == 4
+    assert scheduler.shutdown(5)
+
+
+def test_strand_from_many_threads(scheduler: Scheduler) -> None:
+    strand = scheduler.strand()
+    total = [0]
+
+    def add() -> None:
+        value = total[0]
+        total[0] = value + 1
+
+    def run() -> None:
+        for number in range(200):
+            if number % 2:
+                strand.post(add)
+            else:
+                strand.call(add, timeout=10)
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    strand.call(lambda: None, timeout=5)
+    assert total[0] == 1600
+
+
+def test_workers_survive_a_task_that_exits(scheduler: Scheduler, caplog: pytest.LogCaptureFixture) -> None:
+    strand = scheduler.strand()
+    strand.post(sys.exit, 1)
+    assert strand.call(lambda: 1, timeout=5) == 1
+    assert "SystemExit" in caplog.text

@@ -1,0 +1,67 @@
+"""Client-side timestamps."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+import pytest
+
+from cassandra.timestamps import MonotonicTimestampGenerator
+
+
+def test_never_repeats_and_follows_the_clock() -> None:
+    generate = MonotonicTimestampGenerator()
+    before = time.time_ns() // 1000
+    made = [generate() for _ in range(1000)]
+    after = time.time_ns() // 1000
+    assert made == sorted(set(made))
+    assert made[0] >= before
+    assert made[-1] <= after + 1000
+
+
+def test_many_threads_get_different_values() -> None:
+    generate = MonotonicTimestampGenerator(warn_on_drift=False)
+    made: list[list[int]] = []
+
+    def run() -> None:
+        made.append([generate() for _ in range(2000)])
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    values = [value for part in made for value in part]
+    assert len(set(values)) == 8000
+
+
+@pytest.mark.parametrize(("now", "last", "expected"), [(10, 9, 10), (10, 10, 11), (10, 15, 16)])
+def test_next_timestamp(now: int, last: int, expected: int) -> None:
+    generate = MonotonicTimestampGenerator(warn_on_drift=False)
+    assert generate._next_timestamp(now, last) == expected
+    assert generate.last == expected
+
+
+def test_warns_when_far_ahead_and_not_too_often(caplog: pytest.LogCaptureFixture) -> None:
+    generate = MonotonicTimestampGenerator(warning_threshold=1e-6, warning_interval=1e-6)
+    with caplog.at_level(logging.WARNING, "cassandra.timestamps"):
+        generate._next_timestamp(1, 2)
+        assert len(caplog.records) == 1
+        generate._next_timestamp(1, generate.last)
+        assert len(caplog.records) == 1  # the clock did not move: within the interval
+        generate._next_timestamp(2, generate.last)
+        assert len(caplog.records) == 2
+    assert "ahead of the clock" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "drift"),
+    [({"warn_on_drift": False}, 10_000_000), ({"warning_threshold": 20}, 10_000_000), ({}, 999_999)],
+)
+def test_does_not_warn(caplog: pytest.LogCaptureFixture, options: dict[str, bool], drift: int) -> None:
+    generate = MonotonicTimestampGenerator(**options)  # type: ignore[arg-type]
+    with caplog.at_level(logging.WARNING, "cassandra.timestamps"):
+        generate._next_timestamp(1, 1 + drift)
+    assert not caplog.records
