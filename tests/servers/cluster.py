@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import socket
+import tempfile
 import time
 from pathlib import Path
 from typing import IO
@@ -21,8 +23,8 @@ class ServerCluster:
     """A cluster at ``127.0.x.1``, ``127.0.x.2``…; a context manager.
 
     *base* is the address of its first node; without it the first free one of 127.0.0.1, 127.0.1.1, … is used.
-    The folder ``.servers/run/<base>`` holds everything; its lock says who owns it, and whoever finds one that
-    nobody holds removes what is left in it.
+    Its folder, ``.servers/run/<base>``, holds everything. A lock that the whole machine sees says who owns the
+    address; whoever gets it removes what an earlier owner left in the folder.
     """
 
     def __init__(self, options: Options | None = None, base: str | None = None) -> None:
@@ -32,7 +34,7 @@ class ServerCluster:
         if base is not None:
             self._lock = self._claim(base)
             if self._lock is None:
-                raise ServerError(f"{base} is in use by another cluster of this checkout")
+                raise ServerError(f"{base} is in use by another cluster")
         self.home = _run_folder() / self.base
         prefix, _, last = self.base.rpartition(".")
         addresses = [f"{prefix}.{int(last) + index}" for index in range(self.options.nodes)]
@@ -119,15 +121,15 @@ class ServerCluster:
     @staticmethod
     def _claim(base: str) -> IO[str] | None:
         """The lock of *base* with its folder swept, or None if a living process holds it."""
-        folder = _run_folder()
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.gettempdir()) / f"fastcql-servers-{os.getuid()}"
+        folder.mkdir(exist_ok=True)
         lock = (folder / f"{base}.lock").open("w")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.close()
             return None
-        sweep(folder / base)
+        sweep(_run_folder() / base)
         return lock
 
 
