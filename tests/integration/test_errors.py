@@ -96,10 +96,13 @@ class TestServerErrors:
             session.execute("CREATE KEYSPACE bad WITH replication = {'class': 'NoSuchStrategy'}")
 
     def test_unavailable(self, session: Session) -> None:
+        statement = SimpleStatement(
+            "SELECT * FROM system_auth.roles",
+            consistency_level=ConsistencyLevel.THREE,
+            retry_policy=FallthroughRetryPolicy(),
+        )
         with pytest.raises(Unavailable) as caught:
-            session.execute(
-                SimpleStatement("SELECT * FROM system_auth.roles", consistency_level=ConsistencyLevel.THREE)
-            )
+            session.execute(statement)
         error = caught.value
         assert error.consistency == ConsistencyLevel.THREE
         assert (error.required_replicas, error.alive_replicas) == (3, 1)
@@ -111,7 +114,7 @@ class TestServerErrors:
             "AS 'throw new RuntimeException(\"because\");'"
         )
         with pytest.raises(FunctionFailure) as caught:
-            session.execute("SELECT fails(gossip_generation) FROM system.local")
+            session.execute(f"SELECT {keyspace}.fails(gossip_generation) FROM system.local")
         assert (caught.value.keyspace, caught.value.function, list(caught.value.arg_types or ())) == (
             keyspace,
             "fails",

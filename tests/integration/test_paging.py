@@ -12,20 +12,28 @@ import pytest
 
 from cassandra import InvalidRequest, OperationTimedOut
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, QueryExhausted, ResponseFuture, Session
-from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.query import SimpleStatement, dict_factory, tuple_factory
+from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra.query import BatchStatement, BatchType, SimpleStatement, dict_factory, tuple_factory
 
 ROWS = 100_000
 PARTITIONS = 100
 PER_PARTITION = ROWS // PARTITIONS
+PER_BATCH = 100
 
 
 @pytest.fixture(scope="module", autouse=True)
 def table(session: Session) -> None:
     session.execute("CREATE TABLE big (p int, c int, v text, PRIMARY KEY (p, c))")
     insert = session.prepare("INSERT INTO big (p, c, v) VALUES (?, ?, ?)")
-    rows = ((i // PER_PARTITION, i % PER_PARTITION, "odd" if i % 2 else "even") for i in range(ROWS))
-    execute_concurrent_with_args(session, insert, rows, concurrency=200)
+
+    def batches() -> Iterator[tuple[BatchStatement, None]]:
+        for start in range(0, ROWS, PER_BATCH):
+            batch = BatchStatement(BatchType.UNLOGGED)
+            for i in range(start, start + PER_BATCH):
+                batch.add(insert, (i // PER_PARTITION, i % PER_PARTITION, "odd" if i % 2 else "even"))
+            yield batch, None
+
+    execute_concurrent(session, batches(), concurrency=20)
     session.execute("CREATE TABLE gaps (p int, c int, v int, PRIMARY KEY (p, c))")
     gap = session.prepare("INSERT INTO gaps (p, c, v) VALUES (0, ?, ?)")
     execute_concurrent_with_args(session, gap, ((i, 1 if i % 500 == 499 else 0) for i in range(5000)))
@@ -104,12 +112,8 @@ def test_all_from_the_middle(session: Session) -> None:
     rows = iter(result)
     head = [next(rows) for _ in range(150)]
     assert [row.c for row in head] == list(range(150))
-    rest = []
-    for row in rows:
-        rest.append(row)
-        if len(rest) == 10:
-            break
-    assert [row.c for row in rest] == list(range(150, 160))
+    assert [next(rows).c for _ in range(100)] == list(range(150, 250))
+    assert [row.c for row in result.current_rows] == list(range(200, 300))
 
 
 def test_index_reads_all_pages(session: Session, caplog: pytest.LogCaptureFixture) -> None:

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cassandra import DriverException
+from cassandra import DriverException, InvalidRequest
 from cassandra.cluster import Cluster, Session
 from cassandra.query import UNSET_VALUE, tuple_factory
 from cassandra.util import Date, Duration, OrderedMapSerializedKey, Time, sortedset, uuid_from_time
@@ -56,7 +56,13 @@ SCALARS: dict[str, list[Any]] = {
         Date(-(2**31)),
         Date(2**31 - 1),
     ],
-    "decimal": [Decimal("0"), Decimal("-1.5"), Decimal("1E+40"), Decimal("1E-40"), Decimal("123456789.123456789" * 5)],
+    "decimal": [
+        Decimal("0"),
+        Decimal("-1.5"),
+        Decimal("1E+40"),
+        Decimal("1E-40"),
+        Decimal("1234567890.12345678901234567890123456789"),
+    ],
     "double": [0.0, -0.0, 1.5, math.inf, -math.inf, math.nan, 5e-324, 1.7976931348623157e308],
     "duration": [
         Duration(0, 0, 0),
@@ -88,18 +94,19 @@ SCALARS: dict[str, list[Any]] = {
 CASES = [(cql_type, value) for cql_type, values in SCALARS.items() for value in values]
 
 
+@pytest.fixture(scope="module")
+def table(session: Session) -> str:
+    columns = ", ".join(f"c_{cql_type} {cql_type}" for cql_type in SCALARS)
+    session.execute(f"CREATE TABLE scalars (k int PRIMARY KEY, {columns})")
+    return "scalars"
+
+
 class TestScalars:
     @pytest.mark.parametrize("cql_type", SCALARS)
     def test_echo(self, session: Session, cql_type: str) -> None:
         for value in SCALARS[cql_type]:
             returned = echo(session, cql_type, value)
             assert same(returned, value), (returned, value)
-
-    @pytest.fixture(scope="class")
-    def table(self, session: Session) -> str:
-        columns = ", ".join(f"c_{cql_type} {cql_type}" for cql_type in SCALARS)
-        session.execute(f"CREATE TABLE scalars (k int PRIMARY KEY, {columns})")
-        return "scalars"
 
     def test_stored_by_binding(self, session: Session, table: str) -> None:
         """All types in one row, so that every decoder runs among the others."""
@@ -116,8 +123,8 @@ class TestScalars:
     @pytest.mark.parametrize("cql_type", SCALARS)
     def test_as_literal(self, session: Session, table: str, cql_type: str) -> None:
         for value in SCALARS[cql_type]:
-            if isinstance(value, Date | dt.datetime) and not _fits_literal(value):
-                continue  # beyond what a CQL string literal can say
+            if not _has_literal(value):
+                continue
             session.execute(f"INSERT INTO {table} (k, c_{cql_type}) VALUES (1000, %s)", (value,))
             returned = session.execute(f"SELECT c_{cql_type} FROM {table} WHERE k = 1000").one()[0]
             assert same(returned, value), (returned, value)
@@ -150,7 +157,12 @@ class TestScalars:
         assert session.execute(f"SELECT c_text, c_ascii, c_blob FROM {table} WHERE k = 2003").one() == ("", "", b"")
 
 
-def _fits_literal(value: Any) -> bool:
+def _has_literal(value: Any) -> bool:
+    """CQL's literals say less than its types: four digits of a year, and durations whose parts can be negated."""
+    if isinstance(value, Duration):
+        return value.months > -(2**31)
+    if not isinstance(value, Date | dt.datetime):
+        return True
     year = value.date().year if isinstance(value, Date) and _is_python_date(value) else getattr(value, "year", 0)
     return 1000 <= year <= 9999
 
@@ -229,9 +241,7 @@ class TestBeyondPython:
         for key, millis in enumerate(raw):
             assert rows[key].d == Date(2**31 - 1 - key)
             session.execute(insert, (key, rows[key].t, None))
-            stored = session.execute("SELECT timestamp_as_blob(t) FROM far WHERE k = %s", (key,))
-            with pytest.MonkeyPatch.context():
-                assert _millis(session, key) == millis, stored
+            assert _millis(session, key) == millis
 
     def test_milliseconds_far_from_the_epoch(self, session: Session) -> None:
         """Kept exactly: a key that was read must find its row again."""
@@ -319,17 +329,30 @@ class TestCollections:
 
     def test_literals(self, session: Session) -> None:
         session.execute(
-            "CREATE TABLE lits (k int PRIMARY KEY, l list<text>, s set<int>, m map<text, int>, t tuple<int, text>, "
-            "v vector<float, 2>)"
+            "CREATE TABLE lits (k int PRIMARY KEY, l list<text>, s set<int>, m map<text, int>, v vector<float, 2>)"
         )
-        row = (["it's", ""], {1, 2}, {"a": 1}, (1, "x"), [1.5, 2.5])
-        session.execute("INSERT INTO lits (k, l, s, m, t, v) VALUES (1, %s, %s, %s, %s, %s)", row)
-        assert tuple(session.execute("SELECT l, s, m, t, v FROM lits WHERE k = 1").one()) == row
+        row = (["it's", ""], {1, 2}, {"a": 1}, [1.5, 2.5])
+        session.execute("INSERT INTO lits (k, l, s, m, v) VALUES (1, %s, %s, %s, %s)", row)
+        assert tuple(session.execute("SELECT l, s, m, v FROM lits WHERE k = 1").one()) == row
 
-    def test_null_inside_a_collection_is_refused(self, session: Session) -> None:
-        prepared = session.prepare("SELECT (list<int>) ? FROM system.local")
-        with pytest.raises(Exception, match="(?i)null|None"):
-            session.execute(prepared, ([1, None],))
+    def test_tuple_literals(self, cassandra_node: Any, keyspace: str, session: Session) -> None:
+        """A tuple is written as a list, as scylla-driver does, until the encoder is told otherwise."""
+        session.execute("CREATE TABLE tuples (k int PRIMARY KEY, l list<int>, t tuple<int, text>)")
+        session.execute("INSERT INTO tuples (k, l) VALUES (1, %s)", ((1, 2),))
+        with Cluster(cassandra_node.contact_points, port=cassandra_node.port) as cluster:
+            other = cluster.connect(keyspace)
+            other.encoder.mapping[tuple] = other.encoder.cql_encode_tuple
+            other.execute("INSERT INTO tuples (k, t) VALUES (1, %s)", ((1, "x"),))
+        assert session.execute("SELECT l, t FROM tuples").one() == ([1, 2], (1, "x"))
+
+    def test_null_inside_a_collection(self, session: Session) -> None:
+        """A list may hold it in a result; what a server refuses is its own matter; a vector cannot say it."""
+        assert echo(session, "list<int>", [1, None]) == [1, None]
+        for cql_type, value in (("set<int>", {None}), ("map<int, int>", {1: None}), ("map<int, int>", {None: 1})):
+            with pytest.raises(InvalidRequest, match="Null value"):
+                echo(session, cql_type, value)
+        with pytest.raises(TypeError, match="null"):
+            echo(session, "vector<int, 2>", [1, None])
 
     def test_counter(self, session: Session) -> None:
         session.execute("CREATE TABLE counts (k int PRIMARY KEY, c counter)")
@@ -356,17 +379,17 @@ class Person:
         return isinstance(other, Person) and vars(self) == vars(other)
 
 
-class TestUserTypes:
-    @pytest.fixture(scope="class", autouse=True)
-    def types(self, session: Session) -> None:
-        session.execute("CREATE TYPE street (name text, number int)")
-        session.execute("CREATE TYPE person (name text, home frozen<street>, tags frozen<set<text>>)")
-        session.execute('CREATE TYPE "Odd Type" ("a b" int, "class" int)')
-        session.execute(
-            "CREATE TABLE people (k int PRIMARY KEY, p frozen<person>, loose person, l list<frozen<street>>)"
-        )
-        session.execute('CREATE TABLE odd (k int PRIMARY KEY, o frozen<"Odd Type">)')
+@pytest.fixture(scope="module")
+def user_types(session: Session) -> None:
+    session.execute("CREATE TYPE street (name text, number int)")
+    session.execute("CREATE TYPE person (name text, home frozen<street>, tags frozen<set<text>>)")
+    session.execute('CREATE TYPE "Odd Type" ("a b" int, "class" int)')
+    session.execute("CREATE TABLE people (k int PRIMARY KEY, p frozen<person>, loose person, l list<frozen<street>>)")
+    session.execute('CREATE TABLE odd (k int PRIMARY KEY, o frozen<"Odd Type">)')
 
+
+@pytest.mark.usefixtures("user_types")
+class TestUserTypes:
     def test_named_tuple_by_default(self, session: Session) -> None:
         insert = session.prepare("INSERT INTO people (k, p, l) VALUES (?, ?, ?)")
         session.execute(insert, (1, ("Ann", Street("Elm", 3), {"x"}), [Street("Oak", 1), ("Ash", None)]))
@@ -540,7 +563,7 @@ class TestRandom:
         """Random types as columns of real tables, several rows each."""
         rng = random.Random(20_240)
         for number in range(6):
-            columns = [types.example() if False else _random_type(rng, 3) for _ in range(5)]
+            columns = [_random_type(rng, 3) for _ in range(5)]
             body = ", ".join(f"c{i} {name}" for i, (name, _) in enumerate(columns))
             session.execute(f"CREATE TABLE random_{number} (k int PRIMARY KEY, {body})")
             names = ", ".join(f"c{i}" for i in range(5))

@@ -69,7 +69,9 @@ def test_sessions_share_everything(fake: FakeCluster) -> None:
         sessions.pop().shutdown()
         assert len(cluster.sessions) == 7
         del thread, connecting
-        assert threading.active_count() - before < 40  # the scripted servers' threads; ours are 2 workers and the reactor
+        assert (
+            threading.active_count() - before < 40
+        )  # the scripted servers' threads; ours are 2 workers and the reactor
     assert len(cluster.sessions) == 0
 
 

@@ -565,13 +565,14 @@ class TestMetadataChange:
     def test_protocol_5_tells_with_the_rows(self) -> None:
         """The answer carries new metadata and its id: both are used for it and kept for the next request."""
         lab = Lab(protocol_version=5)
-        statement = PreparedStatement(
-            [], b"id", None, "SELECT *", "ks", 5, [("ks", "tbl", "n", _int())], b"old"
-        )
+        statement = PreparedStatement([], b"id", None, "SELECT *", "ks", 5, [("ks", "tbl", "n", _int())], b"old")
         metadata = struct.pack(">ii", 1 | 8, 2) + b"\x00\x03new" + b"\x00\x02ks\x00\x03tbl"
         metadata += b"\x00\x01n\x00\x09" + b"\x00\x01m\x00\x09"
         body = struct.pack(">i", 2) + metadata + struct.pack(">i", 1) + struct.pack(">iiii", 4, 5, 4, 6)
-        lab[0].script = [Answer(8, body), Answer(8, struct.pack(">iiii", 2, 4, 2, 1) + struct.pack(">iiii", 4, 7, 4, 8))]
+        lab[0].script = [
+            Answer(8, body),
+            Answer(8, struct.pack(">iiii", 2, 4, 2, 1) + struct.pack(">iiii", 4, 7, 4, 8)),
+        ]
         assert lab.session.execute(statement).one()._asdict() == {"n": 5, "m": 6}
         assert statement.result_metadata_id == b"new"
         assert lab.session.execute(statement).one()._asdict() == {"n": 7, "m": 8}
