@@ -1,0 +1,457 @@
+"""An open connection: requests, failures, keyspaces, events, and what malformed answers do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra._base import errors
+from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure, Operation, Reactor
+from cassandra._net.connection import Connection
+from cassandra._net.endpoint import DefaultEndPoint
+from cassandra._net.exchange import failure_error, run_blocking
+from cassandra._net.options import ConnectionOptions
+from cassandra._net.reactors import LibevConnection
+from cassandra._wire.handlers import ProtocolHandler
+from cassandra._wire.messages.events import EventMessage
+from cassandra._wire.messages.requests import OptionsMessage, PrepareMessage, QueryMessage
+from cassandra._wire.messages.results import ResultMessage, SupportedMessage
+from tests.fakes import wire
+from tests.fakes.scripted import Script, ScriptedConnection, ScriptedServer
+
+QUERY = QueryMessage("q", 1)
+
+
+class Net:
+    """A reactor and a server, and connections between them."""
+
+    def __init__(self) -> None:
+        self.reactor = Reactor()
+        self.script: Script | None = None
+        self.server = ScriptedServer(lambda connection, request: self.script and self.script(connection, request))
+
+    def connect(
+        self, cls: type[Connection] = Connection, callbacks: dict[str, Any] | None = None, **options: Any
+    ) -> Any:
+        return cls.factory(
+            DefaultEndPoint(self.server.host, self.server.port),
+            10,
+            reactor=self.reactor,
+            options=ConnectionOptions(**options),
+            **(callbacks or {}),
+        )
+
+    @property
+    def peer(self) -> ScriptedConnection:
+        """The server's side of the last connection."""
+        return self.server.connections[-1]
+
+    def close(self) -> None:
+        self.server.close()
+        assert self.reactor.stop(5)
+        del self.reactor
+
+
+@pytest.fixture
+def net(no_leaks: None) -> Iterator[Net]:
+    net = Net()
+    yield net
+    net.close()
+
+
+class Call:
+    """A callback that waits to be called, once."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self._called = threading.Event()
+
+    def __call__(self, *args: Any) -> None:
+        self.calls.append(args)
+        self._called.set()
+
+    def wait(self) -> Any:
+        """The arguments of the one call; the argument, if it is one."""
+        assert self._called.wait(5), "was not called"
+        time.sleep(0.02)
+        assert len(self.calls) == 1, self.calls
+        return self.calls[0][0] if len(self.calls[0]) == 1 else self.calls[0]
+
+
+def eventually(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline, "did not happen in 5 s"
+        time.sleep(0.005)
+
+
+def silent(connection: ScriptedConnection, request: wire.Envelope) -> bool:
+    """Never answers QUERY."""
+    return request.opcode == wire.QUERY
+
+
+# ---- requests
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_requests(net: Net, version: int) -> None:
+    connection = net.connect(protocol_version=version)
+    assert connection.request(QUERY, 5).kind == 1
+    assert isinstance(connection.request(OptionsMessage(), 5), SupportedMessage)
+    assert connection.wait_for_response(PrepareMessage("q")).kind == 1
+    answered = Call()
+    connection.request_async(QUERY, answered, 5)
+    assert isinstance(answered.wait(), ResultMessage)
+
+
+def test_server_errors_become_the_users(net: Net) -> None:
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode == wire.QUERY:
+            connection.answer(request, wire.ERROR, wire.error(0x2200, "unknown table"))
+            return True
+        return None
+
+    net.script = script
+    connection = net.connect()
+    with pytest.raises(errors.InvalidRequest, match="unknown table"):
+        connection.request(QUERY, 5)
+    answered = Call()
+    connection.request_async(QUERY, answered, 5)
+    assert isinstance(answered.wait(), errors.InvalidRequestException), "the message itself"
+    assert not connection.is_closed
+
+
+def test_no_answer_in_time(net: Net) -> None:
+    """The stream stays taken until the late answer, which nobody else gets."""
+    late: list[wire.Envelope] = []
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode == wire.QUERY and not late:
+            late.append(request)
+            return True
+        return None
+
+    net.script = script
+    connection = net.connect()
+    with pytest.raises(errors.OperationTimedOut, match="no answer within 0") as caught:
+        connection.request(QUERY, 0.05)
+    assert caught.value.maybe_executed is True
+    assert connection.orphaned == 1 and connection.waiting == 0
+    assert connection.request(OptionsMessage(), 5)
+    net.peer.answer(late[0], wire.RESULT, wire.int32(3) + wire.string("late"))
+    eventually(lambda: connection.orphaned == 0)
+    assert connection.request(QUERY, 5).kind == 1
+
+
+def test_async_time_out(net: Net) -> None:
+    net.script = silent
+    connection = net.connect()
+    answered = Call()
+    connection.request_async(QUERY, answered, 0.05)
+    assert isinstance(answered.wait(), errors.OperationTimedOut)
+
+
+def test_given_up(net: Net) -> None:
+    net.script = silent
+    connection = net.connect()
+    operation = Operation()
+    stream = connection.submit(QUERY.encode(5), operation, 0, 10)
+    assert connection.orphan(stream, operation)
+    assert not connection.orphan(stream, operation)
+    assert operation._take() is None
+
+
+def test_lost_in_flight(net: Net) -> None:
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode == wire.QUERY:
+            connection.close()
+            return True
+        return None
+
+    net.script = script
+    closed = Call()
+    connection = net.connect(callbacks={"on_closed": closed})
+    with pytest.raises(errors.ConnectionShutdown, match=f"Connection to {connection.endpoint} was closed") as caught:
+        connection.request(QUERY, 5)
+    assert caught.value.maybe_executed is True
+    assert caught.value.endpoint == connection.endpoint
+    assert closed.wait() == (connection, connection.last_error)
+    assert connection.is_defunct and "(defunct)" in repr(connection)
+
+
+def test_closed_by_us(net: Net) -> None:
+    net.script = silent
+    closed, answered = Call(), Call()
+    connection = net.connect(callbacks={"on_closed": closed})
+    connection.request_async(QUERY, answered, 5)
+    connection.close()
+    connection.close()
+    assert isinstance(answered.wait(), errors.ConnectionShutdown)
+    assert closed.wait() == (connection, None)
+    assert connection.is_closed and not connection.is_defunct
+    with pytest.raises(errors.ConnectionShutdown):
+        connection.request(QUERY, 5)
+    refused = Call()
+    connection.request_async(QUERY, refused, 5)
+    assert isinstance(refused.wait(), errors.ConnectionShutdown)
+    connection.defunct(RuntimeError("too late"))
+    assert connection.last_error is None
+
+
+def test_defunct(net: Net) -> None:
+    net.script = silent
+    connection = net.connect()
+    answered = Call()
+    connection.request_async(QUERY, answered, 5)
+    reason = errors.ConnectionException("no heartbeat", connection.endpoint)
+    connection.defunct(reason)
+    error = answered.wait()
+    assert isinstance(error, errors.ConnectionShutdown)
+    assert "no heartbeat" in str(error) and error.__cause__ is reason
+    assert connection.last_error is reason and connection.is_defunct
+
+
+def test_busy(net: Net) -> None:
+    net.script = silent
+    connection = net.connect(max_requests=2)
+    for _ in range(2):
+        connection.request_async(QUERY, Call(), 5)
+    with pytest.raises(errors.ConnectionBusy):
+        connection.request(QUERY, 5)
+    assert connection.orphaned_threshold == 1 and not connection.orphaned_threshold_reached
+    assert ConnectionOptions().max_requests * 3 // 4 == 24576
+
+
+def test_not_open_yet() -> None:
+    reactor = Reactor()
+    connection = Connection(reactor, DefaultEndPoint("10.0.0.1"), ConnectionOptions())
+    with pytest.raises(errors.ConnectionShutdown, match="not open"):
+        connection.request(QUERY, 1)
+    assert connection.is_closed and (connection.in_flight, connection.orphaned, connection.idle_seconds) == (0, 0, 0.0)
+    assert (connection.host, connection.port) == ("10.0.0.1", 9042)
+    connection.close()
+    connection.defunct(RuntimeError())
+    reactor.stop(5)
+
+
+def test_blocking_on_the_io_thread_is_refused(net: Net) -> None:
+    connection = net.connect()
+    outcome = Call()
+
+    def run() -> None:
+        for call in (lambda: connection.request(QUERY, 1), lambda: connection.set_keyspace_blocking("k")):
+            with pytest.raises(errors.ConnectionException, match="I/O thread"):
+                call()
+        outcome(True)
+
+    net.reactor.call_soon(run)
+    assert outcome.wait() is True
+
+
+def test_only_long_bodies_are_compressed(net: Net) -> None:
+    seen: list[int] = []
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        seen.append(len(request.body))
+        return None
+
+    net.script = script
+    connection = net.connect(protocol_version=4, compression="lz4")
+    before = connection.channel.bytes_sent
+    connection.request(QueryMessage("SELECT " + "x" * 100_000, 1), 5)
+    assert seen[-1] > 100_000
+    assert connection.channel.bytes_sent - before < 2_000
+
+
+def test_custom_handlers(net: Net) -> None:
+    class Handler(ProtocolHandler):
+        seen: list[Any] = []
+
+        @classmethod
+        def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
+            cls.seen.append(args)
+            return super().decode_message(*args, **kwargs)
+
+    connection = net.connect(protocol_version=4, compression="lz4")
+    operation = Operation()
+    connection.submit(QUERY.encode(4), operation, 0, 5)
+    assert operation._wait(5)
+    outcome = operation._take()
+    assert outcome is not None
+    message = connection.decode_with(Handler, outcome[1])
+    assert message.kind == 1
+    assert Handler.seen[0][0] == 4 and Handler.seen[0][2] is connection.context
+
+
+# ---- malformed answers
+
+
+@pytest.mark.parametrize(
+    ("opcode", "body"),
+    [(wire.RESULT, b"\0\0"), (wire.RESULT, wire.int32(77)), (wire.ERROR, b"\0"), (wire.SUPPORTED, b"\0\1")],
+)
+def test_malformed_bodies_close_the_connection(net: Net, opcode: int, body: bytes) -> None:
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode == wire.QUERY:
+            connection.answer(request, opcode, body)
+            return True
+        return request.opcode == wire.PREPARE
+
+    net.script = script
+    connection, other = net.connect(), net.connect()
+    waiting = Call()
+    connection.request_async(PrepareMessage("q"), waiting, 5)
+    with pytest.raises(errors.ProtocolError, match=r"malformed \w+ message"):
+        connection.request(QUERY, 5)
+    error = waiting.wait()
+    assert isinstance(error, errors.ConnectionShutdown) and "malformed" in str(error)
+    assert connection.is_defunct and isinstance(connection.last_error, errors.ProtocolError)
+    assert other.request(OptionsMessage(), 5)
+
+
+@pytest.mark.parametrize("stream", [5, 3000])
+def test_answers_to_nobody_close_the_connection(net: Net, stream: int) -> None:
+    closed = Call()
+    connection = net.connect(callbacks={"on_closed": closed})
+    net.peer.send(wire.RESULT, wire.int32(1), stream)
+    assert isinstance(closed.wait()[1], errors.ProtocolError)
+    assert connection.is_defunct
+
+
+# ---- keyspaces
+
+
+def test_set_keyspace(net: Net) -> None:
+    connection = net.connect()
+    done = Call()
+    connection.set_keyspace_async('My"Ks', done)
+    assert done.wait() == (connection, None)
+    assert connection.keyspace == net.peer.keyspace == 'My"Ks'
+    before = len(net.server.requests)
+    connection.set_keyspace_blocking('My"Ks')
+    connection.set_keyspace_blocking(None)
+    assert len(net.server.requests) == before, "nothing to do"
+    connection.set_keyspace_blocking("other")
+    assert connection.keyspace == "other"
+
+
+def test_the_last_use_wins(net: Net) -> None:
+    """One after the other, although a server may run them in any order."""
+    open_requests: list[wire.Envelope] = []
+    overlapping: list[int] = []
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode == wire.QUERY:
+            open_requests.append(request)
+            overlapping.append(len(open_requests))
+            time.sleep(0.01)
+            connection.default(request)
+            open_requests.remove(request)
+            return True
+        return None
+
+    net.script = script
+    connection = net.connect()
+    calls = [Call() for _ in range(5)]
+    for number, call in enumerate(calls):
+        connection.set_keyspace_async(f"k{number}", call)
+    assert [call.wait() for call in calls] == [(connection, None)] * 5
+    assert connection.keyspace == net.peer.keyspace == "k4"
+    assert set(overlapping) == {1}
+
+
+def test_use_that_fails(net: Net) -> None:
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode == wire.QUERY and b"nope" in request.body:
+            connection.answer(request, wire.ERROR, wire.error(0x2200, "no such keyspace"))
+            return True
+        return None
+
+    net.script = script
+    connection = net.connect(keyspace="good")
+    with pytest.raises(errors.InvalidRequest, match="no such keyspace"):
+        connection.set_keyspace_blocking("nope")
+    assert connection.keyspace == "good"
+    connection.set_keyspace_blocking("better")
+    net.script = silent
+    done = Call()
+    connection.set_keyspace_async("lost", done)
+    net.server.drop_connections()
+    assert isinstance(done.wait()[1], errors.ConnectionShutdown)
+
+
+# ---- events
+
+
+def test_events(net: Net) -> None:
+    heard, watched = Call(), Call()
+    connection = net.connect(callbacks={"on_event": heard}, register_events=("STATUS_CHANGE",))
+    connection.register_watcher("STATUS_CHANGE", watched, 5)
+    net.peer.send(wire.EVENT, wire.string("STATUS_CHANGE") + wire.string("UP") + wire.inet("10.0.0.1", 9042), -1)
+    args = {"change_type": "UP", "address": ("10.0.0.1", 9042)}
+    assert heard.wait() == (connection, EventMessage("STATUS_CHANGE", args))
+    assert watched.wait() == args
+
+
+def test_a_callback_that_fails_keeps_the_connection(net: Net, caplog: pytest.LogCaptureFixture) -> None:
+    def on_event(connection: Connection, event: EventMessage) -> None:
+        raise RuntimeError("mine")
+
+    connection = net.connect(callbacks={"on_event": on_event})
+    net.peer.send(wire.EVENT, wire.string("STATUS_CHANGE") + wire.string("UP") + wire.inet("10.0.0.1", 9042), -1)
+    assert connection.request(QUERY, 5)
+    assert "A callback failed" in caplog.text
+
+
+def test_malformed_events_close_the_connection(net: Net) -> None:
+    closed = Call()
+    net.connect(callbacks={"on_closed": closed})
+    net.peer.send(wire.EVENT, wire.string("STATUS_CHANGE") + b"\0", -1)
+    _, error = closed.wait()
+    assert isinstance(error, errors.ProtocolError) and "malformed EVENT" in str(error)
+
+
+# ---- pieces
+
+
+def test_names_of_the_incumbent(net: Net) -> None:
+    connection = net.connect(LibevConnection)
+    assert type(connection) is LibevConnection and isinstance(connection, Connection)
+    assert type(connection).__module__ == "cassandra.io.libevreactor"
+
+
+def test_failures_as_exceptions() -> None:
+    endpoint = DefaultEndPoint("10.0.0.1")
+    timed_out = failure_error(Failure(TIMED_OUT, "no answer in time", True, 1.5), endpoint)
+    assert isinstance(timed_out, errors.OperationTimedOut)
+    assert (timed_out.last_host, timed_out.timeout, timed_out.maybe_executed) == (endpoint, 1.5, True)
+    cause = OSError(104, "Connection reset by peer")
+    lost = failure_error(Failure(CLOSED, "recv: Connection reset by peer", False, 0.1, cause), endpoint)
+    assert isinstance(lost, errors.ConnectionShutdown)
+    assert (lost.__cause__, lost.maybe_executed, lost.endpoint) == (cause, False, endpoint)
+    broken = failure_error(Failure(PROTOCOL, "bad header", True, 0.1), endpoint)
+    assert isinstance(broken, errors.ProtocolError) and "10.0.0.1:9042: bad header" in str(broken)
+
+
+def test_blocking_calls_deliver_their_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = Call()
+    error = ValueError("x")
+
+    def fail() -> None:
+        raise error
+
+    run_blocking(fail, done)
+    assert done.wait() == (None, error)
+
+    class NoThreads(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading, "Thread", NoThreads)
+    refused: list[Any] = []
+    run_blocking(fail, lambda result, error: refused.append(error))
+    assert isinstance(refused[0], RuntimeError)
