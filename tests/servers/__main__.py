@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from types import FrameType
 
 from tests.servers import classpath
@@ -37,8 +38,9 @@ def main(argv: list[str]) -> int:
             _describe(cluster)
             if arguments.action == "run":
                 return _run(cluster, arguments.command)
-            while True:
-                signal.pause()
+            while all(node.running for node in cluster.nodes):
+                time.sleep(1)
+            raise ServerError("a server ended\n" + "\n".join(node.log_tail() for node in cluster.nodes))
     except KeyboardInterrupt:
         return 0
     except ServerError as error:
