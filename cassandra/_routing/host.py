@@ -29,11 +29,11 @@ class Host:
     #: True up, False down, None not yet known.
     is_up: bool | None = None
     #: Decides whether a connection failure means that the node is down.
-    conviction_policy: ConvictionPolicy
+    conviction_policy: ConvictionPolicy = None  # type: ignore[assignment]
     #: Server version as the node reports it, such as ``"5.0.6"``.
     release_version: str | None = None
     #: Guards transitions of the state of this host.
-    lock: threading.RLock
+    lock: threading.RLock = None  # type: ignore[assignment]
 
     #: Addresses and ports from ``system.local`` and ``system.peers*``; None where the server does not say.
     broadcast_address: str | None = None

@@ -25,9 +25,9 @@ class ReplicationFactor:
     """How many replicas: all of them, and how many of those are transient (hold only what is not yet repaired)."""
 
     #: Number of replicas, transient ones included.
-    all_replicas: int
+    all_replicas: int = None  # type: ignore[assignment]
     #: Number of replicas that hold all data.
-    full_replicas: int
+    full_replicas: int = None  # type: ignore[assignment]
     #: Number of transient replicas, None if there are none.
     transient_replicas: int | None = None
 
@@ -152,7 +152,7 @@ class SimpleStrategy(_ReplicationStrategy):
     """Each range on the next *n* different hosts of the ring, wherever they are."""
 
     #: The replication factor with its transient part.
-    replication_factor_info: ReplicationFactor
+    replication_factor_info: ReplicationFactor = None  # type: ignore[assignment]
 
     def __init__(self, options_map: Mapping[str, Any]) -> None:
         self.options_map = dict(options_map)
@@ -197,9 +197,9 @@ class NetworkTopologyStrategy(_ReplicationStrategy):
     """A number of replicas per data centre, on different racks as far as there are enough of them."""
 
     #: Data centre name to its number of full replicas.
-    dc_replication_factors: dict[str, int]
+    dc_replication_factors: dict[str, int] = None  # type: ignore[assignment]
     #: Data centre name to its replication factor with the transient part.
-    dc_replication_factors_info: dict[str, ReplicationFactor]
+    dc_replication_factors_info: dict[str, ReplicationFactor] = None  # type: ignore[assignment]
 
     def __init__(self, dc_replication_factors: Mapping[str, int | str]) -> None:
         self.options_map = dict(dc_replication_factors)

@@ -22,9 +22,9 @@ class TokenMap:
     """Which host owns which token, and which hosts hold what. Found at ``cluster.metadata.token_map``."""
 
     #: The class of the tokens.
-    token_class: type[Token]
+    token_class: type[Token] = None  # type: ignore[assignment]
     #: For each keyspace that was asked for: hosts by token.
-    tokens_to_hosts_by_ks: dict[str, dict[Token, list[Host]]]
+    tokens_to_hosts_by_ks: dict[str, dict[Token, list[Host]]] = None  # type: ignore[assignment]
 
     def __init__(
         self,

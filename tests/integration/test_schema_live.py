@@ -14,6 +14,8 @@ from cassandra.query import tuple_factory
 from tests.fakes.schema import rows_of_everything, statements
 from tests.integration.conftest import Connect
 
+pytestmark = pytest.mark.server  # its servers are chosen by parameters, which the collection does not see
+
 OWN = ("rich", "QuotedKs")
 
 

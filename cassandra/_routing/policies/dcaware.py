@@ -179,9 +179,9 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
     """
 
     #: Name of the local data centre.
-    local_dc: str
+    local_dc: str = None  # type: ignore[assignment]
     #: Name of the local rack.
-    local_rack: str
+    local_rack: str = None  # type: ignore[assignment]
     #: How many hosts of each other data centre get connections and are used as a last resort.
     used_hosts_per_remote_dc = 0
 
