@@ -2,7 +2,7 @@
 
 
 cdef class Channel:
-    """One connection: non-blocking socket, frame splitter, stream ids, coalesced writes. Made by Reactor.connect."""
+    """One connection: socket, frame splitter, stream ids, coalesced writes. Made by Reactor.connect."""
 
     cdef CChannel* core
     cdef readonly Reactor reactor
@@ -42,8 +42,8 @@ cdef class Channel:
     cdef int refuse(self, SubmitStatus status) except -1:
         if status == SubmitStatus.Busy:
             raise error_class("ConnectionBusy")(
-                f"no free stream: {self.core.in_flight()} requests in flight, {self.core.orphaned()} orphaned, "
-                f"{self.core.max_requests()} allowed"
+                f"no free stream: {self.core.in_flight()} requests in flight, "
+                f"{self.core.orphaned()} orphaned, {self.core.max_requests()} allowed"
             )
         raise error_class("ConnectionShutdown")("the connection is closed")
 
@@ -51,7 +51,9 @@ cdef class Channel:
         if self.core.reactor().foreign():
             raise error_class("ConnectionShutdown")("the connection belongs to the parent of this process")
 
-    cdef Submitted submit_compressed(self, bytes frame, Operation operation, uint32_t attempt, double limit) except *:
+    cdef Submitted submit_compressed(
+        self, bytes frame, Operation operation, uint32_t attempt, double limit
+    ) except *:
         """Protocol v5 with compression: this thread compresses, so the stream is allocated before."""
         cdef Submitted reserved = self.core.reserve(&operation.core, attempt, limit)
         if reserved.status != SubmitStatus.Accepted:
@@ -96,7 +98,7 @@ cdef class Channel:
         self.decompressor = decompress
         self.core.decompressor = <void*> decompress
         if not self.core.enable_segments(decompress is not None):
-            raise RuntimeError("segments can be enabled once, between frames, with nothing waiting to be sent")
+            raise RuntimeError("segments are enabled once, between frames, with nothing waiting to be sent")
 
     def set_protocol(self, int version, max_frame=256 << 20, compression=None):
         self.check_reactor_thread()
@@ -176,5 +178,6 @@ cdef class Channel:
 
 cdef void append_segment(bytes payload, size_t plain_size, bint single, Buffer& encoded) noexcept:
     encode_compressed_segment(
-        <const uint8_t*> PyBytes_AS_STRING(payload), <size_t> PyBytes_GET_SIZE(payload), plain_size, single, encoded
+        <const uint8_t*> PyBytes_AS_STRING(payload), <size_t> PyBytes_GET_SIZE(payload), plain_size, single,
+        encoded,
     )

@@ -1,5 +1,5 @@
-# Byte filters and decompressors: Python objects that raw bytes go through. Called on the I/O thread with the GIL. An
-# exception becomes the reason the channel closes with.
+# Byte filters and decompressors: Python objects that raw bytes go through. Called on the I/O thread with the
+# GIL. An exception becomes the reason the channel closes with.
 
 
 cdef bytes bytes_at(const uint8_t* data, size_t size):
@@ -27,7 +27,9 @@ cdef Reason* filter_start(void* target, Buffer& wire) noexcept:
     return NULL
 
 
-cdef Reason* filter_receive(void* target, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire) noexcept:
+cdef Reason* filter_receive(
+    void* target, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire
+) noexcept:
     try:
         received, answer = (<object> target).receive(bytes_at(data, size))
         append_bytes(plain, received)
@@ -61,7 +63,9 @@ cdef cbool filter_established(void* target) noexcept:
         return False
 
 
-cdef Reason* decompress(void* target, const uint8_t* data, size_t size, size_t plain_size, Buffer& out) noexcept:
+cdef Reason* decompress(
+    void* target, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
+) noexcept:
     try:
         append_bytes(out, (<object> target)(bytes_at(data, size), plain_size))
     except BaseException as exception:

@@ -2,7 +2,7 @@
 
 
 cdef class Frame:
-    """One response envelope. The buffer protocol exposes the body, read-only, without a copy; it pins its slab."""
+    """One response envelope. The buffer protocol exposes the body, read-only, without a copy."""
 
     cdef CFrame native
 
@@ -71,9 +71,8 @@ cdef class Failure:
 
     def __repr__(self):
         names = {TIMED_OUT: "TIMED_OUT", CLOSED: "CLOSED", PROTOCOL: "PROTOCOL", CANCELLED: "CANCELLED"}
-        return (
-            f"<Failure {names.get(self.kind, self.kind)} {self.message!r} sent={self.sent} elapsed={self.elapsed:.3f}>"
-        )
+        kind = names.get(self.kind, self.kind)
+        return f"<Failure {kind} {self.message!r} sent={self.sent} elapsed={self.elapsed:.3f}>"
 
 
 cdef object wrap_outcome(Outcome& outcome):

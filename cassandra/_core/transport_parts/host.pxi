@@ -14,9 +14,9 @@ cdef extern from "Python.h" nogil:
 
 cdef extern from *:
     """
-    // Set at exit: no reactor thread may ask for the GIL any more. The thread state that such a thread keeps between
-    // its turns, so that taking the GIL does not create one each time.
+    // Set at exit: no reactor thread may ask for the GIL any more.
     static std::atomic<bool> host_gone{false};
+    // What such a thread keeps between its turns, so that taking the GIL does not create a thread state each time.
     static thread_local PyThreadState* kept_state = nullptr;
     static thread_local PyGILState_STATE kept_token;
     """

@@ -113,7 +113,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         Next leave_wait(bint abandoned, int* references, Ref[CLoopQueue]* queue)
         void finish()
         bint finished()
-        void rearm()
+        int rearm()
         Next set_eager(Ref[CLoopQueue]* queue)
         Next attach(Ref[CLoopQueue] queue, Ref[CLoopQueue]* target)
         bint begin_dispatch()
@@ -183,7 +183,9 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         void* self
         void* filter
         void* decompressor
-        Submitted submit(const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout)
+        Submitted submit(
+            const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout
+        )
         Submitted reserve(COperation* operation, uint32_t attempt, double timeout)
         void submit_encoded(int stream, const uint8_t* bytes, size_t size)
         bint orphan(int stream, const COperation* operation, uint32_t attempt)

@@ -60,7 +60,7 @@ cdef class Operation:
         return self.core.finished()
 
     def _rearm(self):
-        self.core.rearm()
+        drop_references(self, self.core.rearm())
 
     def _set_eager(self):
         cdef Ref[CLoopQueue] queue
@@ -100,8 +100,7 @@ cdef class Operation:
         elif next == Next.Enqueue:
             enqueue(self, queue)
         elif next == Next.Drop:
-            self.core.left_drop_list()
-            Py_DECREF(self)
+            drop_references(self, self.core.left_drop_list())
 
     def _on_outcome(self):
         """Override. Takes and processes outcomes; must not block and must not raise."""

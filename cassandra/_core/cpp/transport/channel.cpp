@@ -10,7 +10,8 @@
 namespace fastcql {
 
 Channel::Channel(Reactor& reactor, const ConnectSpec& spec)
-    : reactor_(&reactor), connect_deadline_(spec.timeout == kNever ? kNever : monotonic_now() + spec.timeout) {
+    : reactor_(&reactor),
+      connect_deadline_(spec.timeout == kNever ? kNever : monotonic_now() + spec.timeout) {
     last_received_.store(monotonic_now(), std::memory_order_relaxed);
 }
 
@@ -88,7 +89,8 @@ void Channel::on_ready(uint32_t readiness) {
     }
 }
 
-// Interest follows the state: to learn of a finished connect, of input, and of room for more output if it ran out.
+// Interest follows the state: to learn of a finished connect, of input, and of room for more output if it ran
+// out.
 void Channel::update_interest() {
     uint32_t wanted = kReadable;
     {
@@ -147,7 +149,8 @@ void Channel::close(Ref<Reason> reason) {
     leave(lock);
 }
 
-// By the role holder. Without effect when somebody closed the channel already: the command to clean up is on its way.
+// By the role holder. Without effect when somebody closed the channel already: the command to clean up is on
+// its way.
 void Channel::fail(Reason::Kind kind, std::string message, int error) {
     {
         Lock lock(mutex_);
@@ -190,7 +193,8 @@ void Channel::finish_close(Ref<Reason> reason) {
     reactor_->forget(*this);
 }
 
-// Locked. A sender without the lock keeps the descriptor until it is back: the number must not be reused under it.
+// Locked. A sender without the lock keeps the descriptor until it is back: the number must not be reused
+// under it.
 void Channel::close_descriptor() {
     close_fd_wanted_ = writing_;
     if (writing_ || fd_ < 0) return;
@@ -206,11 +210,13 @@ bool Channel::socket_name(bool peer, SocketAddress* address) {
     }
     address->length = sizeof address->storage;
     auto* storage = reinterpret_cast<sockaddr*>(&address->storage);
-    return (peer ? getpeername(fd_, storage, &address->length) : getsockname(fd_, storage, &address->length)) == 0;
+    return (peer ? getpeername(fd_, storage, &address->length)
+                 : getsockname(fd_, storage, &address->length)) == 0;
 }
 
 void Channel::on_scan(Nanos now) {
-    // Deadlines are met with this precision, so that scanning many streams stays cheap whatever their deadlines are.
+    // Deadlines are met with this precision, so that scanning many streams stays cheap whatever their
+    // deadlines are.
     constexpr Nanos kPrecision = 5 * kMillisecond;
     armed_scan_ = kNever;
     std::vector<EndedRequest> expired;
@@ -232,7 +238,8 @@ void Channel::on_scan(Nanos now) {
         reactor_->deliver(one.operation, std::move(outcome));
     }
     if (opening && connect_deadline_ <= now) {
-        fail(Reason::Kind::Timeout, state() == State::Filtering ? "handshake of the byte filter timed out" : "connect timed out",
+        fail(Reason::Kind::Timeout,
+             state() == State::Filtering ? "handshake of the byte filter timed out" : "connect timed out",
              ETIMEDOUT);
         return;
     }

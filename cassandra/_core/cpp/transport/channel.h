@@ -2,16 +2,20 @@
 //
 //   Connecting --> [Filtering] --> Open --> Closing --> Closed
 //
-// Connecting   the socket is not writable yet                Filtering  the byte filter (TLS) shakes hands
-// Open         frames flow                                   Closing    no more requests; the role holder cleans up
-// Closed       out of the poller; every request has its outcome on the way
+//   Connecting   the socket is not writable yet
+//   Filtering    the byte filter (TLS) shakes hands
+//   Open         frames flow
+//   Closing      no more requests; the role holder cleans up
+//   Closed       out of the poller; every request has its outcome on the way
 //
 // Who may touch what:
-//   mutex_       guards the state, streams and the write queue. Held for short steps only, never over a system call.
-//   writing_     (guarded by mutex_) its setter owns wire_ and may call send() without the mutex. Whoever comes in the
-//                meantime leaves its frame in the queue; the owner looks again before it stops. So no thread waits for
-//                another one's system call, and frames that meet there go out together.
+//   mutex_       guards the state, streams and the write queue. Held for short steps only, never over a system
+//                call.
+//   writing_     (guarded by mutex_) its setter owns wire_ and may call send() without the mutex. Whoever
+//                comes in the meantime leaves its frame in the queue; the owner looks again before it stops.
+//                So no thread waits for another one's system call, and frames that meet there go out together.
 //   role holder  the thread that runs the reactor just now: everything about receiving, the poller, the filter.
+//
 // All transitions are made by the role holder, except the one to Closing, which is anybody's.
 #pragma once
 
@@ -64,13 +68,14 @@ public:
 
     // Sends a frame (header and body, its length checked) under a free stream. Takes over a reference of the
     // operation's host object if accepted.
-    Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt, double timeout);
-    // The same in two steps, for frames that the host compresses in between. A request that ended meanwhile is not sent;
-    // no bytes after orphan(): the host failed.
+    Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
+                     double timeout);
+    // The same in two steps, for frames that the host compresses in between. A request that ended meanwhile
+    // is not sent; no bytes after orphan(): the host failed.
     Submitted reserve(Operation* operation, uint32_t attempt, double timeout);
     void submit_encoded(int stream, const uint8_t* bytes, size_t size);
-    // Gives a request up; the caller drops the stream's reference. False if it was answered already: by now the stream
-    // may carry another one, so it is compared.
+    // Gives a request up; the caller drops the stream's reference. False if it was answered already: by now
+    // the stream may carry another one, so it is compared.
     bool orphan(int stream, const Operation* operation, uint32_t attempt);
     // *reason* is taken only if the channel was not closing yet.
     void close(Ref<Reason> reason);
@@ -91,8 +96,8 @@ public:
 
     void set_rules(EnvelopeRules rules) { splitter_.rules = rules; }
     void set_peek(Peek peek) { peek_ = peek; }
-    // False in the middle of a frame. With a decompressor the compressed format is used, and requests come through
-    // reserve() and submit_encoded().
+    // False in the middle of a frame. With a decompressor the compressed format is used, and requests come
+    // through reserve() and submit_encoded().
     bool enable_segments(bool compressed);
     bool compressed() const { return compressed_.load(std::memory_order_acquire); }
 

@@ -30,7 +30,8 @@ void Channel::receive() {
         const iovec parts[2] = {{direct, direct_size}, {room.data, room.size}};
         const ssize_t result = direct ? ::readv(fd_, parts, 2) : ::recv(fd_, room.data, room.size, 0);
         if (result < 0) {
-            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail(Reason::Kind::System, "receive", errno);
+            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+                fail(Reason::Kind::System, "receive", errno);
             return;
         }
         if (result == 0) return on_eof();
@@ -87,7 +88,8 @@ void Channel::complete(Fault fault) {
             } else if (frame.opcode == kEvent) {
                 resolved.push_back({nullptr, 0});
             } else {
-                fault = Fault::protocol("the server reported an error of the connection: " + error_text(frame));
+                fault =
+                    Fault::protocol("the server reported an error of the connection: " + error_text(frame));
                 break;
             }
         }
@@ -112,16 +114,18 @@ bool Channel::enable_segments(bool compressed) {
     if (decoder_ || !splitter_.idle() || !queue_.empty()) return false;
     SegmentDecoder::Decompress decompress = nullptr;
     if (compressed) {
-        decompress = [](void* context, const uint8_t* data, size_t size, size_t plain_size, Buffer& out) -> Fault {
+        decompress = [](void* context, const uint8_t* data, size_t size, size_t plain_size,
+                        Buffer& out) -> Fault {
             auto* channel = static_cast<Channel*>(context);
             out.clear();
             const Host& host = channel->reactor_->host();
-            if (auto reason = Ref<Reason>::adopt(host.decompress(channel->decompressor, data, size, plain_size, out))) {
+            if (auto reason =
+                    Ref<Reason>::adopt(host.decompress(channel->decompressor, data, size, plain_size, out))) {
                 return Fault::protocol("a segment cannot be decompressed: " + reason->message);
             }
             if (out.size() == plain_size) return {};
-            return Fault::protocol("a segment decompresses to " + std::to_string(out.size()) + " bytes, its header says " +
-                                   std::to_string(plain_size));
+            return Fault::protocol("a segment decompresses to " + std::to_string(out.size()) +
+                                   " bytes, its header says " + std::to_string(plain_size));
         };
     }
     decoder_ = std::make_unique<SegmentDecoder>(decompress);
@@ -146,7 +150,8 @@ void Channel::host_input() {
     }
     if (!stash_eof_ || closed()) return;
     if (filter) {
-        if (auto reason = Ref<Reason>::adopt(reactor_->host().filter_eof(filter))) return close(std::move(reason));
+        if (auto reason = Ref<Reason>::adopt(reactor_->host().filter_eof(filter)))
+            return close(std::move(reason));
     }
     fail(Reason::Kind::Eof, "closed by the server");
 }

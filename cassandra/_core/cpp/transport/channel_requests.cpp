@@ -57,7 +57,8 @@ void Channel::give_up(StreamEntry& entry) {
     FASTCQL_COUNT(requests, -1);
 }
 
-Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt, double timeout) {
+Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
+                          double timeout) {
     Lock lock(mutex_);
     if (state() >= State::Closing) return {SubmitStatus::Closed, -1};
     const int stream = allocate(operation, attempt, timeout, queue_.position());
@@ -94,7 +95,8 @@ bool Channel::orphan(int stream, const Operation* operation, uint32_t attempt) {
     Lock lock(mutex_);
     if (stream < 0 || static_cast<size_t>(stream) >= entries_.size()) return false;
     StreamEntry& entry = entries_[static_cast<size_t>(stream)];
-    if (entry.state != StreamState::Waiting || entry.operation != operation || entry.attempt != attempt) return false;
+    if (entry.state != StreamState::Waiting || entry.operation != operation || entry.attempt != attempt)
+        return false;
     give_up(entry);
     return true;
 }
@@ -143,7 +145,8 @@ bool Channel::resolve(const Frame& frame, Fault* fault) {
         reactor_->resolved.push_back({nullptr, 0});
         orphaned_.fetch_sub(1, std::memory_order_relaxed);
     } else {
-        *fault = Fault::protocol("answer on stream " + std::to_string(frame.stream) + ", which has no request");
+        *fault =
+            Fault::protocol("answer on stream " + std::to_string(frame.stream) + ", which has no request");
         return false;
     }
     release_stream(frame.stream);
@@ -158,8 +161,8 @@ void Channel::host_closed(ChannelClosing& closing) {
         Outcome outcome;
         outcome.attempt = request.attempt;
         outcome.elapsed = request.elapsed;
-        outcome.failure.reset(new Failure{malformed ? FailureKind::Protocol : FailureKind::Closed, request.sent,
-                                          closing.reason->message, closing.reason});
+        outcome.failure.reset(new Failure{malformed ? FailureKind::Protocol : FailureKind::Closed,
+                                          request.sent, closing.reason->message, closing.reason});
         reactor_->deliver(request.operation, std::move(outcome));
     }
 }

@@ -13,14 +13,15 @@ namespace fastcql {
 
 namespace {
 
-constexpr size_t kKeepCapacity = 1 << 20;
+constexpr size_t kKeepCapacity = 256 << 10;
 constexpr int kCallerBatches = 2;  // a caller sends for others this often, then the role holder takes over
 constexpr int kRoleBatches = 8;
 
 }  // namespace
 
-// After something was queued; unlocks. What is queued in a turn of the reactor goes out together at its end. Any other
-// thread sends itself unless somebody else is at it: the answer to a single request then costs no thread switch.
+// After something was queued; unlocks. What is queued in a turn of the reactor goes out together at its end.
+// Any other thread sends itself unless somebody else is at it: the answer to a single request then costs no
+// thread switch.
 void Channel::send_or_hand_over(Lock& lock) {
     if (state() == State::Open) {
         if (reactor_->on_role()) {
@@ -70,7 +71,8 @@ void Channel::pump(Lock& lock, int batches) {
             batch_.clear();
         }
         const ssize_t sent =
-            wire_.empty() ? 0 : ::send(fd, wire_.data() + wire_sent_, wire_.size() - wire_sent_, MSG_NOSIGNAL);
+            wire_.empty() ? 0
+                          : ::send(fd, wire_.data() + wire_sent_, wire_.size() - wire_sent_, MSG_NOSIGNAL);
         const int error = errno;
         lock.lock();
         if (sent >= 0) {
@@ -114,7 +116,8 @@ void Channel::host_flush() {
         frames.swap(segments);
     }
     if (!frames.empty()) {
-        if (auto reason = Ref<Reason>::adopt(reactor_->host().filter_send(filter, frames.data(), frames.size(), wire_))) {
+        if (auto reason = Ref<Reason>::adopt(
+                reactor_->host().filter_send(filter, frames.data(), frames.size(), wire_))) {
             close(std::move(reason));
             return;
         }

@@ -24,8 +24,8 @@ constexpr std::array<uint32_t, 256> make_crc24_table() {
     return table;
 }
 
-// Slicing by eight: table[k][b] is the effect of byte b seen k bytes before the end of a block of eight. It runs at
-// the speed of zlib's crc32 (about 2 GB/s) without making the extension depend on a system zlib.
+// Slicing by eight: table[k][b] is the effect of byte b seen k bytes before the end of a block of eight. It
+// runs at the speed of zlib's crc32 (about 2 GB/s) without making the extension depend on a system zlib.
 constexpr std::array<std::array<uint32_t, 256>, 8> make_crc32_tables() {
     std::array<std::array<uint32_t, 256>, 8> tables{};
     for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -45,7 +45,9 @@ constexpr std::array<std::array<uint32_t, 256>, 8> make_crc32_tables() {
 constexpr auto kCrc24Table = make_crc24_table();
 constexpr auto kCrc32Tables = make_crc32_tables();
 
-constexpr uint32_t crc32_byte(uint32_t crc, uint8_t byte) { return (crc >> 8) ^ kCrc32Tables[0][(crc ^ byte) & 0xFF]; }
+constexpr uint32_t crc32_byte(uint32_t crc, uint8_t byte) {
+    return (crc >> 8) ^ kCrc32Tables[0][(crc ^ byte) & 0xFF];
+}
 
 // The register after the four bytes every payload checksum starts with.
 constexpr uint32_t kCrc32Start =

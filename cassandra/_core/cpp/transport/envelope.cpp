@@ -33,8 +33,8 @@ bool is_response(uint8_t opcode) {
 
 bool is_hot_kind(const uint8_t* kind) { return load_be32(kind) == 1 || load_be32(kind) == 2; }  // VOID, ROWS
 
-// A compressed body starts with literals: its first four bytes (00 00 00 kind) have no repetition that could be a
-// match, so that the result kind is found without decompressing.
+// A compressed body starts with literals: its first four bytes (00 00 00 kind) have no repetition that could
+// be a match, so that the result kind is found without decompressing.
 bool is_hot_lz4(const uint8_t* body, size_t length) {  // spec 5: [int] length, then an LZ4 block
     size_t at = 4;
     if (length < at + 5) return false;
@@ -62,7 +62,8 @@ bool is_hot_snappy(const uint8_t* body, size_t length) {  // varint length, then
 
 bool is_hot(const Frame& frame, Peek peek) {
     if (frame.opcode != kResult || (frame.flags & (kTracing | kPayload | kWarning)) != 0) return false;
-    if ((frame.flags & kCompressed) == 0 || frame.version >= 5) return frame.length >= 4 && is_hot_kind(frame.body);
+    if ((frame.flags & kCompressed) == 0 || frame.version >= 5)
+        return frame.length >= 4 && is_hot_kind(frame.body);
     if (peek == Peek::Lz4) return is_hot_lz4(frame.body, frame.length);
     return peek == Peek::Snappy && is_hot_snappy(frame.body, frame.length);
 }
@@ -72,11 +73,13 @@ Fault EnvelopeRules::check(const Header& header) const {
         const char* hint = "";
         if (header.version == 0x15 || header.version == 0x16) hint = " (the peer seems to speak TLS)";
         if (header.version == 'H') hint = " (the peer seems to speak HTTP)";
-        return Fault::protocol(format("frame starts with byte 0x%02x, which is no response header%s", header.version, hint));
+        return Fault::protocol(
+            format("frame starts with byte 0x%02x, which is no response header%s", header.version, hint));
     }
     const uint8_t received = header.version & 0x7f;
     if (received < 3) {  // has a shorter header: nothing that follows can be read
-        return Fault::protocol(format("answer of protocol version %u; the oldest spoken here is 3", received));
+        return Fault::protocol(
+            format("answer of protocol version %u; the oldest spoken here is 3", received));
     }
     if (version != 0 && received != version) {
         return Fault::protocol(
@@ -96,7 +99,8 @@ Fault EnvelopeRules::check(const Header& header) const {
     return {};
 }
 
-Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, std::vector<Frame>& frames) {
+Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& arena,
+                     std::vector<Frame>& frames) {
     while (size > 0) {
         if (partial_.block) {
             const size_t part = std::min(size, partial_.length - filled_);
@@ -124,8 +128,8 @@ Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& aren
         if (Fault fault = rules.check(header)) return fault;
         const auto length = static_cast<size_t>(header.length);
         if (owner && length >= kInPlace && length <= size) {
-            frames.push_back(Frame{static_cast<uint8_t>(header.version & 0x7f), header.flags, header.opcode, header.stream,
-                                   static_cast<uint32_t>(length), data, BlockRef(owner)});
+            frames.push_back(Frame{static_cast<uint8_t>(header.version & 0x7f), header.flags, header.opcode,
+                                   header.stream, static_cast<uint32_t>(length), data, BlockRef(owner)});
             data += length;
             size -= length;
             continue;
@@ -141,7 +145,12 @@ Fault Splitter::open_partial(const Header& header, Arena& arena) {
     BlockRef block = arena.allocate(length);
     if (!block) return Fault::memory(length);
     const uint8_t* body = block->data();
-    partial_ = Frame{static_cast<uint8_t>(header.version & 0x7f), header.flags, header.opcode, header.stream, length, body,
+    partial_ = Frame{static_cast<uint8_t>(header.version & 0x7f),
+                     header.flags,
+                     header.opcode,
+                     header.stream,
+                     length,
+                     body,
                      std::move(block)};
     filled_ = 0;
     return {};

@@ -29,7 +29,8 @@ enum EnvelopeFlag : uint8_t { kCompressed = 0x01, kTracing = 0x02, kPayload = 0x
 
 inline uint16_t load_be16(const uint8_t* p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
 inline uint32_t load_be32(const uint8_t* p) {
-    return static_cast<uint32_t>(p[0]) << 24 | static_cast<uint32_t>(p[1]) << 16 | static_cast<uint32_t>(p[2]) << 8 | p[3];
+    return static_cast<uint32_t>(p[0]) << 24 | static_cast<uint32_t>(p[1]) << 16 |
+           static_cast<uint32_t>(p[2]) << 8 | p[3];
 }
 inline void store_be16(uint8_t* p, uint16_t value) {
     p[0] = static_cast<uint8_t>(value >> 8);
@@ -44,7 +45,8 @@ struct Header {
     int32_t length;
 
     static Header parse(const uint8_t* p) {
-        return {p[0], p[1], static_cast<int16_t>(load_be16(p + 2)), p[4], static_cast<int32_t>(load_be32(p + 5))};
+        return {p[0], p[1], static_cast<int16_t>(load_be16(p + 2)), p[4],
+                static_cast<int32_t>(load_be32(p + 5))};
     }
 };
 
@@ -76,8 +78,9 @@ struct Fault {
 // How a compressed v3/v4 body is to be looked into.
 enum class Peek : uint8_t { Nothing, Lz4, Snappy };
 
-// True for answers that need nobody but the caller: VOID or ROWS without tracing id, payload or warnings. Every other
-// answer changes state (keyspace, schema, prepared statements, routing) or is an error, and is handled at once.
+// True for answers that need nobody but the caller: VOID or ROWS without tracing id, payload or warnings.
+// Every other answer changes state (keyspace, schema, prepared statements, routing) or is an error, and is
+// handled at once.
 bool is_hot(const Frame& frame, Peek peek);
 
 // Rules for response headers on one connection.
@@ -88,8 +91,8 @@ struct EnvelopeRules {
     Fault check(const Header& header) const;
 };
 
-// Splits a byte stream into envelopes. Large bodies that lie in one chunk are referenced in place, small ones copied so
-// that they never pin a slab, straddling ones assembled in a block of their exact size.
+// Splits a byte stream into envelopes. Large bodies that lie in one chunk are referenced in place, small ones
+// copied so that they never pin a slab, straddling ones assembled in a block of their exact size.
 class Splitter {
 public:
     // Bodies from this size on stay in the slab.
@@ -97,8 +100,8 @@ public:
 
     EnvelopeRules rules;
 
-    // Appends what *data* completes to *frames*; on a fault these stay valid and come before it. *owner* holds the
-    // bytes, or is null when they are gone after the call.
+    // Appends what *data* completes to *frames*; on a fault these stay valid and come before it. *owner*
+    // holds the bytes, or is null when they are gone after the call.
     Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, std::vector<Frame>& frames);
 
     // Room for the rest of a large body, so that it can be received where it stays; null if there is none.
@@ -115,7 +118,7 @@ private:
 
     uint8_t head_[kHeaderSize];
     uint8_t head_size_ = 0;
-    Frame partial_;       // its block is set while a body is being assembled
+    Frame partial_;  // its block is set while a body is being assembled
     size_t filled_ = 0;
 };
 

@@ -17,7 +17,8 @@ inline void append(Buffer& buffer, const void* data, size_t size) {
     buffer.insert(buffer.end(), bytes, bytes + size);
 }
 
-inline void add_option(std::vector<SocketOption>& options, int level, int name, const void* value, size_t size) {
+inline void add_option(std::vector<SocketOption>& options, int level, int name, const void* value,
+                       size_t size) {
     SocketOption& option = options.emplace_back();
     option.level = level;
     option.name = name;
@@ -31,7 +32,8 @@ inline Reason* host_reason(const std::string& message, void* object, void (*drop
     return reason;
 }
 
-inline Frame make_frame(uint8_t version, uint8_t flags, int16_t stream, uint8_t opcode, const void* body, size_t size) {
+inline Frame make_frame(uint8_t version, uint8_t flags, int16_t stream, uint8_t opcode, const void* body,
+                        size_t size) {
     Frame frame;
     frame.block = Arena::allocate_free(size);
     if (!frame.block) throw std::bad_alloc();
@@ -51,15 +53,11 @@ inline Failure* make_failure(int kind, bool sent, const std::string& message, Re
 
 inline std::vector<std::pair<std::string, int64_t>> counter_values() {
     return {
-        {"reactors", counters.reactors},
-        {"channels", counters.channels},
-        {"timers", counters.timers},
-        {"loop_queues", counters.loop_queues},
-        {"arenas", counters.arenas},
-        {"blocks", counters.blocks},
+        {"reactors", counters.reactors},     {"channels", counters.channels},
+        {"timers", counters.timers},         {"loop_queues", counters.loop_queues},
+        {"arenas", counters.arenas},         {"blocks", counters.blocks},
 #ifdef CQL_DEBUG
-        {"operations", counters.operations},
-        {"frames", counters.frames},
+        {"operations", counters.operations}, {"frames", counters.frames},
         {"requests", counters.requests},
 #endif
     };

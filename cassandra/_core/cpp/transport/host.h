@@ -1,9 +1,9 @@
-// What the reactor asks of the language it is embedded in. A table of functions, so that the C++ part knows nothing of
-// Python and its tests bring a host of their own.
+// What the reactor asks of the language it is embedded in. A table of functions, so that the C++ part knows
+// nothing of Python and its tests bring a host of their own.
 //
-// All but enter, leave and thread_ending are called between enter and leave, by the holder of the reactor's role.
-// Locks: a thread that holds the host lock (the GIL) may take native locks; no thread asks for the host lock while it
-// holds a native one.
+// All but enter, leave and thread_ending are called between enter and leave, by the holder of the reactor's
+// role. Locks: a thread that holds the host lock (the GIL) may take native locks; no thread asks for the host
+// lock while it holds a native one.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ struct Host {
     void (*call)(void* callback);
     void (*drop_object)(void* object);
 
-    // Handler calls. A reason (null: all is well), the caller's from then on, closes the channel. closed() makes
-    // reason.object, if it was an error, and gives back channel.self.
+    // Handler calls. A reason (null: all is well), the caller's from then on, closes the channel. closed()
+    // makes reason.object, if it was an error, and gives back channel.self.
     Reason* (*connected)(Channel& channel);
     Reason* (*event)(Channel& channel, Frame& frame);
     void (*closed)(Channel& channel, Reason& reason);
@@ -42,7 +42,8 @@ struct Host {
     Reason* (*filter_send)(void* filter, const uint8_t* data, size_t size, Buffer& wire);
     Reason* (*filter_eof)(void* filter);
     bool (*filter_established)(void* filter);
-    Reason* (*decompress)(void* decompressor, const uint8_t* data, size_t size, size_t plain_size, Buffer& out);
+    Reason* (*decompress)(void* decompressor, const uint8_t* data, size_t size, size_t plain_size,
+                          Buffer& out);
 };
 
 }  // namespace fastcql

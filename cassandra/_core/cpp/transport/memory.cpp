@@ -94,7 +94,8 @@ void Arena::take_back(Block* block) {
         Block* head = returned_.load(std::memory_order_relaxed);
         do {
             block->next = head;
-        } while (!returned_.compare_exchange_weak(head, block, std::memory_order_release, std::memory_order_relaxed));
+        } while (!returned_.compare_exchange_weak(head, block, std::memory_order_release,
+                                                  std::memory_order_relaxed));
     } else {
         destroy(block);
     }

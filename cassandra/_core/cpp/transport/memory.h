@@ -1,8 +1,8 @@
 // Memory that frames are received into: refcounted blocks in size classes, one arena per reactor.
 //
-// Allocation belongs to the thread that holds the reactor's role and takes no lock. The last reference may be dropped
-// by any thread: the block goes to the arena's lock-free return list, or straight back to malloc when the arena keeps
-// enough already or is closed. An arena outlives its reactor until its last block is back.
+// Allocation belongs to the thread that holds the reactor's role and takes no lock. The last reference may be
+// dropped by any thread: the block goes to the arena's lock-free return list, or straight back to malloc when
+// the arena keeps enough already or is closed. An arena outlives its reactor until its last block is back.
 #pragma once
 
 #include <atomic>
@@ -56,8 +56,8 @@ public:
 
 private:
     friend struct Block;
-    // Powers of two with four steps each, from 64 bytes to 1 MiB: at most a quarter is wasted. Larger blocks are exact
-    // and not kept.
+    // Powers of two with four steps each, from 64 bytes to 1 MiB: at most a quarter is wasted. Larger blocks
+    // are exact and not kept.
     static constexpr uint32_t kClasses = 57;
     static constexpr uint32_t kExact = kClasses;
     // Blocks (plus one for the open arena) and bytes in use, in one word: one atomic operation per block.

@@ -20,8 +20,8 @@ bool Operation::wants_dispatch() const {
     return false;
 }
 
-// Takes the references from the outcomes that are still there: whoever asks has the host lock and a reference of his own,
-// so that an outcome nobody ever takes leaves no cycle behind. Locked.
+// Takes the references from the outcomes that are still there: whoever asks has the host lock and a reference
+// of his own, so that an outcome nobody ever takes leaves no cycle behind. Locked.
 int Operation::release_references() {
     int count = 0;
     if (has_first_ && std::exchange(first_.holds_reference, false)) ++count;
@@ -53,14 +53,16 @@ Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue) {
         };
         if (finished_.load(std::memory_order_relaxed)) {
             unwanted = std::move(outcome);
-            // Already listed: the reference must go somewhere, and a host thread looks at the operation anyway.
+            // Already listed: the reference must go somewhere, and a host thread looks at the operation
+            // anyway.
             if (in_drop_list_) {
                 next = Next::Dispatch;
             } else {
                 drop();
             }
         } else {
-            Outcome& stored = has_first_ ? more_.emplace_back(std::move(outcome)) : (first_ = std::move(outcome));
+            Outcome& stored =
+                has_first_ ? more_.emplace_back(std::move(outcome)) : (first_ = std::move(outcome));
             has_first_ = true;
             stored.holds_reference = true;
             if (waiters_ > 0) {
@@ -119,7 +121,8 @@ Next Operation::leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queu
     Guard guard(lock_);
     --waiters_;
     *references = release_references();
-    if (abandoned && waiters_ == 0 && dispatching_ == Dispatching::Idle && wants_dispatch()) return route(queue);
+    if (abandoned && waiters_ == 0 && dispatching_ == Dispatching::Idle && wants_dispatch())
+        return route(queue);
     return Next::Nothing;
 }
 
@@ -133,9 +136,15 @@ void Operation::finish() {
     unpark_all(&signal_);
 }
 
-void Operation::rearm() {
+int Operation::rearm() {
+    Outcome first;  // destroyed after the lock
+    std::vector<Outcome> more;
     Guard guard(lock_);
     finished_.store(false, std::memory_order_release);
+    const int references = release_references();
+    if (std::exchange(has_first_, false)) first = std::move(first_);
+    more.swap(more_);
+    return references;
 }
 
 Next Operation::set_eager(Ref<LoopQueue>* queue) {

@@ -1,13 +1,15 @@
 // One request over all its attempts: collects outcomes and decides who processes them.
 //
-// An Operation lives inside an object of the host language. Every attempt in flight, and every outcome that nobody took
-// yet, may hold one reference of that object; `self` leads to it. The rules who drops it, when, are here:
+// An Operation lives inside an object of the host language. Every attempt in flight, and every outcome that
+// nobody took yet, may hold one reference of that object; `self` leads to it. The rules who drops it, when,
+// are here:
 //
 //   submit            the host adds a reference, the stream entry holds it
-//   deliver           the entry's reference passes to the outcome, or to whatever deliver() tells its caller to do
+//   deliver           the entry's reference passes to the outcome, or along with what deliver() returns
 //   take/leave_wait   the outcome's reference passes to the caller, who has the host lock and drops it
 //
-// so that the I/O thread never needs the host lock for an answer that somebody waits for, or that nobody asked for yet.
+// so that the I/O thread never needs the host lock for an answer that somebody waits for, or that nobody
+// asked for yet.
 #pragma once
 
 #include <atomic>
@@ -28,12 +30,12 @@ struct Outcome {
     bool hot = false;
     bool holds_reference = false;
     Nanos elapsed = 0;
-    Frame frame;                       // when failure is null
+    Frame frame;  // when failure is null
     std::unique_ptr<Failure> failure;
 };
 
-// What the caller of deliver() and friends has to do next, after all locks are free. Anything but Nothing passes one
-// reference of the host object along.
+// What the caller of deliver() and friends has to do next, after all locks are free. Anything but Nothing
+// passes one reference of the host object along.
 enum class Next : uint8_t {
     Nothing,
     Drop,      // drop the reference some time soon
@@ -57,30 +59,34 @@ public:
     bool take(Outcome* outcome);
     bool ready();
 
-    // The waiting side. enter_wait() is false when there is nothing to wait for; else sleep() as often as needed, then
-    // leave_wait(), whatever happened. *references* is the number the caller must drop (he has another one himself).
-    // An abandoned wait hands an outcome that it leaves behind to whoever would have got it without the waiter; the
-    // caller adds a reference for that.
+    // The waiting side. enter_wait() is false when there is nothing to wait for; else sleep() as often as
+    // needed, then leave_wait(), whatever happened. *references* is the number the caller must drop (he has
+    // another one himself). An abandoned wait hands an outcome that it leaves behind to whoever would have
+    // got it without the waiter; the caller adds a reference for that.
     bool enter_wait(uint32_t* ticket);
     Parked sleep(uint32_t ticket, Nanos timeout) { return park(signal_, ticket, timeout); }
     bool still_waiting(uint32_t* ticket);
     Next leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue);
 
     void finish();
-    // Back to pending, when nobody waits. Outcomes that came too late for the first time are forgotten.
-    void rearm();
+    // Back to pending, when nobody waits. Outcomes that nobody took are forgotten; returns the references to
+    // drop.
+    int rearm();
     bool finished() const { return finished_.load(std::memory_order_acquire); }
 
-    // Change who is called. For an outcome that is there already the caller adds a reference and does what is returned.
+    // Change who is called. For an outcome that is there already the caller adds a reference and does what is
+    // returned.
     Next set_eager(Ref<LoopQueue>* queue);
     Next attach(Ref<LoopQueue> queue, Ref<LoopQueue>* target);
 
-    // Around a call of _on_outcome. begin is false when there is nothing left to process. end may ask for another
-    // dispatch; then the dispatcher's own reference passes on with it. *references* as with leave_wait().
+    // Around a call of _on_outcome. begin is false when there is nothing left to process. end may ask for
+    // another dispatch; then the dispatcher's own reference passes on with it. *references* as with
+    // leave_wait().
     bool begin_dispatch();
     Next end_dispatch(int* references, Ref<LoopQueue>* queue);
 
-    // A list of references to be dropped, see DropList. Returns the number to drop, that of the list included.
+    // A list of references to be dropped, see DropList. Returns the number to drop, that of the list
+    // included.
     Operation* next_drop = nullptr;
     int left_drop_list();
 
@@ -105,15 +111,16 @@ private:
     std::vector<Outcome> more_;
 };
 
-// References to host objects that may be dropped by whoever has the host lock next. Push from any thread, lock-free;
-// a consumer takes everything, so that there is no ABA.
+// References to host objects that may be dropped by whoever has the host lock next. Push from any thread,
+// lock-free; a consumer takes everything, so that there is no ABA.
 class DropList {
 public:
     void push(Operation* operation) {
         Operation* head = head_.load(std::memory_order_relaxed);
         do {
             operation->next_drop = head;
-        } while (!head_.compare_exchange_weak(head, operation, std::memory_order_release, std::memory_order_relaxed));
+        } while (!head_.compare_exchange_weak(head, operation, std::memory_order_release,
+                                              std::memory_order_relaxed));
         size_.fetch_add(1, std::memory_order_relaxed);
     }
     bool empty() const { return head_.load(std::memory_order_relaxed) == nullptr; }

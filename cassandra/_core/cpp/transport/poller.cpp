@@ -34,8 +34,12 @@ public:
     bool valid() const { return fd_ >= 0; }
     const char* name() const override { return "epoll"; }
 
-    bool add(int fd, uint32_t interest, void* data) override { return control(EPOLL_CTL_ADD, fd, interest, data); }
-    void modify(int fd, uint32_t interest, void* data) override { control(EPOLL_CTL_MOD, fd, interest, data); }
+    bool add(int fd, uint32_t interest, void* data) override {
+        return control(EPOLL_CTL_ADD, fd, interest, data);
+    }
+    void modify(int fd, uint32_t interest, void* data) override {
+        control(EPOLL_CTL_MOD, fd, interest, data);
+    }
     void remove(int fd) override { control(EPOLL_CTL_DEL, fd, 0, nullptr); }
 
     void wait(Nanos deadline, std::vector<ReadyEvent>& events) override {

@@ -16,8 +16,8 @@ struct ReadyEvent {
     uint32_t ready;
 };
 
-// Used by the holder of the reactor's role only. Level-triggered: what is not consumed is reported again, so that no
-// call is needed to learn that there is nothing more to read.
+// Used by the holder of the reactor's role only. Level-triggered: what is not consumed is reported again, so
+// that no call is needed to learn that there is nothing more to read.
 class Poller {
 public:
     virtual ~Poller() = default;

@@ -1,4 +1,5 @@
-// Reactor: creation, its thread, commands from other threads, stopping. The loop itself is in reactor_turn.cpp.
+// Reactor: creation, its thread, commands from other threads, stopping. The loop itself is in
+// reactor_turn.cpp.
 #include "transport/reactor.h"
 
 #include <cerrno>
@@ -82,7 +83,8 @@ bool Reactor::post(Command&& command) {
     return true;
 }
 
-// The role holder announces that it sleeps, then looks for commands; we leave a command, then look whether it sleeps.
+// The role holder announces that it sleeps, then looks for commands; we leave a command, then look whether it
+// sleeps.
 void Reactor::wake() {
     if (sleeping_.exchange(false, std::memory_order_seq_cst)) bell_.ring();
 }
@@ -95,9 +97,13 @@ bool Reactor::open(const Ref<Channel>& channel, const ConnectSpec& spec) {
     return false;
 }
 
-bool Reactor::call_soon(void* callback) { return post({Command::Kind::Call, nullptr, nullptr, callback, {}}); }
+bool Reactor::call_soon(void* callback) {
+    return post({Command::Kind::Call, nullptr, nullptr, callback, {}});
+}
 
-bool Reactor::add_timer(const Ref<Timer>& timer) { return post({Command::Kind::Timer, nullptr, timer, nullptr, {}}); }
+bool Reactor::add_timer(const Ref<Timer>& timer) {
+    return post({Command::Kind::Timer, nullptr, timer, nullptr, {}});
+}
 
 bool Reactor::dispatch_later(Operation* operation) {
     return post({Command::Kind::Dispatch, nullptr, nullptr, operation, {}});
@@ -142,8 +148,10 @@ ReactorStats Reactor::stats() const {
 
 // The last turns: everything is closed, which leaves work for the host; when that is done the thread ends.
 void Reactor::begin_stop() {
-    // From the back: one that is forgotten is replaced by the last. Those that are closing have a command on its way.
-    for (size_t i = channels_.size(); i-- > 0;) channels_[i]->fail(Reason::Kind::Stopped, "the driver was shut down");
+    // From the back: one that is forgotten is replaced by the last. Those that are closing have a command on
+    // its way.
+    for (size_t i = channels_.size(); i-- > 0;)
+        channels_[i]->fail(Reason::Kind::Stopped, "the driver was shut down");
 }
 
 void Reactor::finish_stop() {

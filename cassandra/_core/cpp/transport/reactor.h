@@ -1,12 +1,13 @@
 // The event loop: a poller, timers, a slab arena, and the channels that live in it.
 //
-// Whatever one turn of the loop touches belongs to the holder of the reactor's *role*: a mutex that run_once() takes.
-// Today that is always the reactor's own thread; nothing below depends on it, so that a thread which blocks for its own
-// answer may run a turn itself while nobody else does. Other threads leave commands and ring a bell.
+// Whatever one turn of the loop touches belongs to the holder of the reactor's *role*: a mutex that
+// run_once() takes. Today that is always the reactor's own thread; nothing below depends on it, so that a
+// thread which blocks for its own answer may run a turn itself while nobody else does. Other threads leave
+// commands and ring a bell.
 //
-// One turn: wait; work natively on what is ready (receive, split, complete, time out); ring the loop queues that got
-// something; send what was coalesced; then, only if there is something for it, take the host lock once and run
-// everything that needs it.
+// One turn: wait; work natively on what is ready (receive, split, complete, time out); ring the loop queues
+// that got something; send what was coalesced; then, only if there is something for it, take the host lock
+// once and run everything that needs it.
 #pragma once
 
 #include <atomic>
@@ -51,8 +52,8 @@ public:
     bool dispatch_later(Operation* operation);
     bool attend(Channel& channel);
 
-    // Closes every channel, runs the last callbacks and waits for the thread (unless this is it). False: not done in
-    // *timeout*.
+    // Closes every channel, runs the last callbacks and waits for the thread (unless this is it). False: not
+    // done in *timeout*.
     bool stop(Nanos timeout);
     ReactorStats stats() const;
 

@@ -8,8 +8,8 @@ namespace fastcql {
 
 namespace {
 
-// References of operations that nobody waits for are dropped by the next thread that submits something, or after this
-// time by the reactor itself; at once if there are very many.
+// References of operations that nobody waits for are dropped by the next thread that submits something, or
+// after this time by the reactor itself; at once if there are very many.
 constexpr Nanos kDropDelay = 50 * kMillisecond;
 constexpr size_t kDropsAtOnce = 4096;
 // Rounds of host callbacks in a turn, so that callbacks which schedule callbacks do not starve the sockets.
@@ -40,8 +40,8 @@ void Reactor::run_once(Nanos limit) {
 // From here until the wait ends other threads ring the bell. Returns when the wait must end.
 Nanos Reactor::announce_sleep() {
     sleeping_.store(true, std::memory_order_seq_cst);
-    const bool busy = has_commands_.load(std::memory_order_seq_cst) || stopping_.load(std::memory_order_seq_cst) ||
-                      !host_tasks_.empty() || !dirty_.empty();
+    const bool busy = has_commands_.load(std::memory_order_seq_cst) ||
+                      stopping_.load(std::memory_order_seq_cst) || !host_tasks_.empty() || !dirty_.empty();
     if (busy) return 0;
     if (!drops.empty() && drop_due_ == kNever) drop_due_ = monotonic_now() + kDropDelay;
     return std::min({timers_.next_due(), scans_.next_due(), drop_due_});
@@ -146,7 +146,8 @@ void Reactor::run_host_task(HostTask& task) {
             break;
         case HostTask::Kind::Connected:
             if (!task.channel->closed()) {
-                if (auto reason = Ref<Reason>::adopt(host_->connected(*task.channel))) task.channel->close(std::move(reason));
+                if (auto reason = Ref<Reason>::adopt(host_->connected(*task.channel)))
+                    task.channel->close(std::move(reason));
             }
             break;
         case HostTask::Kind::Event:

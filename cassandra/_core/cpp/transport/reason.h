@@ -8,8 +8,8 @@
 
 namespace fastcql {
 
-// Shared by the channel's closing and the failures of its requests. Touched only with the host lock held (the GIL), as
-// *object* belongs to the host language.
+// Shared by the channel's closing and the failures of its requests. Touched only with the host lock held (the
+// GIL), as *object* belongs to the host language.
 struct Reason : RefCounted<Reason> {
     enum class Kind : uint8_t {
         Local,     // close() without an error
@@ -22,7 +22,8 @@ struct Reason : RefCounted<Reason> {
         Stopped,   // the reactor was stopped
     };
 
-    Reason(Kind kind, std::string message, int error = 0) : kind(kind), error(error), message(std::move(message)) {}
+    Reason(Kind kind, std::string message, int error = 0)
+        : kind(kind), error(error), message(std::move(message)) {}
     ~Reason() {
         if (object) drop(object);
     }

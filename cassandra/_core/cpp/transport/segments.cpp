@@ -59,7 +59,8 @@ void encode_segments(const uint8_t* envelopes, size_t size, Buffer& out) {
     }
 }
 
-void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain_size, bool self_contained, Buffer& out) {
+void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain_size, bool self_contained,
+                               Buffer& out) {
     const uint64_t header = size | static_cast<uint64_t>(plain_size) << kLengthBits |
                             static_cast<uint64_t>(self_contained) << (2 * kLengthBits);
     append_segment(header, 5, payload, size, out);
@@ -72,7 +73,8 @@ Fault SegmentDecoder::parse(const uint8_t* data, SegmentHeader* header) const {
     const uint32_t computed = crc24(value, bytes);
     if (computed != expected) {
         char text[96];
-        std::snprintf(text, sizeof text, "CRC24 of a segment header is %06x, computed %06x", expected, computed);
+        std::snprintf(text, sizeof text, "CRC24 of a segment header is %06x, computed %06x", expected,
+                      computed);
         return Fault::crc(text);
     }
     header->size = value & kMaxPayload;
@@ -87,7 +89,8 @@ Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload
     const uint32_t computed = segment_crc32(payload, header.size);
     if (computed != expected) {
         char text[96];
-        std::snprintf(text, sizeof text, "CRC32 of a segment payload is %08x, computed %08x", expected, computed);
+        std::snprintf(text, sizeof text, "CRC32 of a segment payload is %08x, computed %08x", expected,
+                      computed);
         return Fault::crc(text);
     }
     size_t size = header.size;

@@ -14,24 +14,26 @@ constexpr size_t kTrailerSize = 4;
 
 using Buffer = std::vector<uint8_t>;
 
-// Appends whole envelopes as uncompressed segments: small ones together in self-contained segments, one that is larger
-// than a payload over several.
+// Appends whole envelopes as uncompressed segments: small ones together in self-contained segments, one that
+// is larger than a payload over several.
 void encode_segments(const uint8_t* envelopes, size_t size, Buffer& out);
 
 // Appends one segment of the compressed format. *plain_size* 0: *payload* is not compressed.
-void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain_size, bool self_contained, Buffer& out);
+void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain_size, bool self_contained,
+                               Buffer& out);
 
 // Turns received bytes into checked payloads and these into envelopes.
 class SegmentDecoder {
 public:
     // Decompresses *size* bytes into *out* (resized to *plain_size*). Returns a fault or none.
-    using Decompress = Fault (*)(void* context, const uint8_t* data, size_t size, size_t plain_size, Buffer& out);
+    using Decompress = Fault (*)(void* context, const uint8_t* data, size_t size, size_t plain_size,
+                                 Buffer& out);
 
     explicit SegmentDecoder(Decompress decompress) : decompress_(decompress) {}
 
     // As Splitter::feed; *context* is for the decompressor.
-    Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter, std::vector<Frame>& frames,
-               void* context);
+    Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
+               std::vector<Frame>& frames, void* context);
 
 private:
     struct SegmentHeader {
@@ -41,8 +43,8 @@ private:
     };
     size_t header_size() const { return decompress_ ? 8 : 6; }
     Fault parse(const uint8_t* data, SegmentHeader* header) const;
-    Fault unpack(const SegmentHeader& header, const uint8_t* payload, Block* owner, Arena& arena, Splitter& splitter,
-                 std::vector<Frame>& frames, void* context);
+    Fault unpack(const SegmentHeader& header, const uint8_t* payload, Block* owner, Arena& arena,
+                 Splitter& splitter, std::vector<Frame>& frames, void* context);
 
     const Decompress decompress_;
     // A segment that straddles chunks. The block is of the largest size there is only while needed.

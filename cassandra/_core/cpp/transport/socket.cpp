@@ -50,7 +50,8 @@ bool parse_unix_path(const std::string& path, SocketAddress* address) {
     un->sun_family = AF_UNIX;
     std::memcpy(un->sun_path, path.data(), path.size());
     const bool abstract = path[0] == '\0';
-    address->length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (abstract ? 0 : 1));
+    address->length =
+        static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (abstract ? 0 : 1));
     return true;
 }
 
@@ -89,9 +90,11 @@ ConnectStep start_connect(const ConnectSpec& spec) {
     }
     for (const SocketOption& option : spec.options) {
         const auto size = static_cast<socklen_t>(option.value.size());
-        if (setsockopt(step.fd, option.level, option.name, option.value.data(), size) != 0) return failed("setsockopt");
+        if (setsockopt(step.fd, option.level, option.name, option.value.data(), size) != 0)
+            return failed("setsockopt");
     }
-    if (spec.local.length > 0 && ::bind(step.fd, spec.local.get(), spec.local.length) != 0) return failed("bind");
+    if (spec.local.length > 0 && ::bind(step.fd, spec.local.get(), spec.local.length) != 0)
+        return failed("bind");
     // An interrupted connect goes on by itself, like one in progress.
     const int result = ::connect(step.fd, spec.address.get(), spec.address.length);
     if (result != 0 && errno != EINPROGRESS && errno != EINTR) return failed("connect");
@@ -103,13 +106,14 @@ int finish_connect(int fd) {
     socklen_t size = sizeof error;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
     if (error != 0) return error;
-    // A port in the ephemeral range that nobody listens on may be given to the connecting socket itself, which then
-    // talks to its own echo.
+    // A port in the ephemeral range that nobody listens on may be given to the connecting socket itself,
+    // which then talks to its own echo.
     sockaddr_storage local{}, remote{};
     socklen_t local_size = sizeof local, remote_size = sizeof remote;
     if (getpeername(fd, reinterpret_cast<sockaddr*>(&remote), &remote_size) != 0) return errno;
-    if (getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_size) == 0 && local.ss_family != AF_UNIX &&
-        local_size == remote_size && std::memcmp(&local, &remote, local_size) == 0) {
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_size) == 0 &&
+        local.ss_family != AF_UNIX && local_size == remote_size &&
+        std::memcmp(&local, &remote, local_size) == 0) {
         return ECONNREFUSED;
     }
     return 0;

@@ -40,7 +40,7 @@ struct ConnectSpec {
 
 struct ConnectStep {
     int fd = -1;
-    int error = 0;              // errno of *operation*; fd is -1 then
+    int error = 0;  // errno of *operation*; fd is -1 then
     const char* operation = "";
 };
 

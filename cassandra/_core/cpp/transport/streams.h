@@ -12,8 +12,8 @@ class Operation;
 
 constexpr int kMaxStreams = 32768;
 
-// A set of ids handed out lowest first, so that the table of entries stays short and in cache. Two levels of bitmaps;
-// a set bit is a free id, or a word with one.
+// A set of ids handed out lowest first, so that the table of entries stays short and in cache. Two levels of
+// bitmaps; a set bit is a free id, or a word with one.
 class StreamIds {
 public:
     StreamIds() {

@@ -35,7 +35,9 @@ Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
     return errno == EINTR ? Parked::Interrupted : Parked::Woken;
 }
 
-void unpark_one(std::atomic<uint32_t>* word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
+void unpark_one(std::atomic<uint32_t>* word) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
 
 void unpark_all(std::atomic<uint32_t>* word) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
@@ -43,8 +45,9 @@ void unpark_all(std::atomic<uint32_t>* word) {
 
 #else
 
-// A parking lot: words hash to a fixed set of condition variables that live for ever. A condition variable does not
-// report signals, so sleeps are sliced and reported as interruptions: the caller looks for signals and sleeps again.
+// A parking lot: words hash to a fixed set of condition variables that live for ever. A condition variable
+// does not report signals, so sleeps are sliced and reported as interruptions: the caller looks for signals
+// and sleeps again.
 namespace {
 
 struct Lot {
@@ -84,7 +87,9 @@ void unpark_all(std::atomic<uint32_t>* word) {
     pthread_mutex_unlock(&lot.mutex);
 }
 
-void unpark_one(std::atomic<uint32_t>* word) { unpark_all(word); }  // others of the same lot may sleep there too
+void unpark_one(std::atomic<uint32_t>* word) {
+    unpark_all(word);
+}  // others of the same lot may sleep there too
 
 #endif
 
@@ -136,13 +141,15 @@ void Bell::silence() {
     ssize_t got;
     do {
         got = ::read(read_fd_, sink, sizeof sink);
-    } while ((got < 0 && errno == EINTR) || (got == static_cast<ssize_t>(sizeof sink) && write_fd_ != read_fd_));
+    } while ((got < 0 && errno == EINTR) ||
+             (got == static_cast<ssize_t>(sizeof sink) && write_fd_ != read_fd_));
 }
 
 namespace {
 
 std::atomic<uint32_t> generation{0};
-const int fork_hook = pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+const int fork_hook =
+    pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
 
 }  // namespace
 

@@ -25,8 +25,9 @@ inline Nanos deadline_after(Nanos now, double seconds) {
     return now + static_cast<Nanos>(seconds * 1e9);
 }
 
-// Parking: sleep while *word* holds *expected*. A wake-up may be spurious. Waking touches only the address, never the
-// memory, so the word may be gone by then; a lock or signal can therefore live in an object its waiter destroys.
+// Parking: sleep while *word* holds *expected*. A wake-up may be spurious. Waking touches only the address,
+// never the memory, so the word may be gone by then; a lock or signal can therefore live in an object its
+// waiter destroys.
 enum class Parked { Woken, TimedOut, Interrupted };
 Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout);
 void unpark_one(std::atomic<uint32_t>* word);
@@ -48,7 +49,8 @@ private:
     std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and somebody may sleep
 };
 
-// A descriptor that makes a poller return: eventfd where there is one, else a pipe. Many rings are one wake-up.
+// A descriptor that makes a poller return: eventfd where there is one, else a pipe. Many rings are one
+// wake-up.
 class Bell {
 public:
     Bell() = default;

@@ -1,4 +1,5 @@
-// One-shot timers, and the heap that a reactor keeps them in. The heap is the role holder's; any thread may cancel.
+// One-shot timers, and the heap that a reactor keeps them in. The heap is the role holder's; any thread may
+// cancel.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,8 @@ public:
 
     const Nanos due;
 
-    // The callback, for whoever ends the timer: the reactor when it fires, or cancel(). Null when it ended before.
+    // The callback, for whoever ends the timer: the reactor when it fires, or cancel(). Null when it ended
+    // before.
     void* take_callback() { return callback_.exchange(nullptr, std::memory_order_acq_rel); }
     bool stale(Nanos) const { return callback_.load(std::memory_order_acquire) == nullptr; }
 
@@ -27,8 +29,8 @@ private:
     Counted<&Counters::timers> counted_;
 };
 
-// Things that are due at some moment, earliest first. Entries are not removed when they become pointless: T::stale(due)
-// tells, and such entries go when they are due or when they could be half of the heap.
+// Things that are due at some moment, earliest first. Entries are not removed when they become pointless:
+// T::stale(due) tells, and such entries go when they are due or when they could be half of the heap.
 template <class T>
 class DueHeap {
 public:
@@ -51,7 +53,8 @@ public:
         return nullptr;
     }
     void erase(const T* item) {
-        heap_.erase(std::remove_if(heap_.begin(), heap_.end(), [item](const Entry& e) { return e.item.get() == item; }),
+        heap_.erase(std::remove_if(heap_.begin(), heap_.end(),
+                                   [item](const Entry& e) { return e.item.get() == item; }),
                     heap_.end());
         std::make_heap(heap_.begin(), heap_.end(), later);
     }

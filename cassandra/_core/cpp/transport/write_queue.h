@@ -1,9 +1,9 @@
 // Bytes of one channel on their way to the socket, and the answer to "was any of this request sent?".
 //
-// Frames are appended to a queue. A sender takes the whole queue, turns it into what goes over the wire (as it is, as
-// segments, encrypted) and sends that. A position counts the bytes ever appended; a request is known by the position
-// of its first byte. Requests that are given up while they are still queued are left out when the queue is taken, so
-// that what was reported as unsent is never sent later.
+// Frames are appended to a queue. A sender takes the whole queue, turns it into what goes over the wire (as
+// it is, as segments, encrypted) and sends that. A position counts the bytes ever appended; a request is
+// known by the position of its first byte. Requests that are given up while they are still queued are left
+// out when the queue is taken, so that what was reported as unsent is never sent later.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +60,8 @@ public:
     // Every byte of the last batch reached the socket.
     void batch_sent() { batch_start_ = batch_end_; }
 
-    // True if it is certain that no byte of the request at *position* reached the socket. *sent*: bytes of the last
-    // batch that did; *plain*: the batch went out byte by byte as it was queued.
+    // True if it is certain that no byte of the request at *position* reached the socket. *sent*: bytes of
+    // the last batch that did; *plain*: the batch went out byte by byte as it was queued.
     bool unsent(uint64_t position, size_t sent, bool plain) const {
         if (position >= batch_end_) return true;
         return plain && exact_ ? position >= batch_start_ + sent : sent == 0 && position >= batch_start_;

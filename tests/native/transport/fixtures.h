@@ -1,0 +1,212 @@
+// A host without Python, requests, and servers to talk to.
+#pragma once
+
+#include <arpa/inet.h>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "testing.h"
+#include "transport/reactor.h"
+
+namespace fixtures {
+
+using namespace fastcql;
+
+// The host lock. Held by a test thread wherever Python code would hold the GIL.
+inline std::mutex host_mutex;
+using HostLock = std::lock_guard<std::mutex>;
+
+// One request and what came back. Counted like a Python object; lives while somebody refers to it.
+class Request {
+public:
+    static std::atomic<int> alive;
+
+    Request() {
+        core.self = this;
+        ++alive;
+    }
+    ~Request() { --alive; }
+
+    Operation core;
+    std::function<void(Request&)> on_outcome;  // default: that is all there will be
+
+    // Under the host lock.
+    void retain() { ++references_; }
+    void release() {
+        if (--references_ == 0) delete this;
+    }
+    int references() const { return references_; }
+
+    void take_all() {
+        Outcome outcome;
+        while (core.take(&outcome)) {
+            if (outcome.holds_reference) release();
+            outcome.holds_reference = false;
+            std::lock_guard<std::mutex> guard(mutex_);
+            outcomes_.push_back(std::move(outcome));
+        }
+    }
+    size_t outcomes() {
+        std::lock_guard<std::mutex> guard(mutex_);
+        return outcomes_.size();
+    }
+    // The only outcome.
+    const Outcome& outcome() {
+        std::lock_guard<std::mutex> guard(mutex_);
+        CHECK(outcomes_.size() == 1);
+        return outcomes_[0];
+    }
+    std::string body() {
+        const Outcome& one = outcome();
+        CHECK(!one.failure);
+        return std::string(reinterpret_cast<const char*>(one.frame.body), one.frame.length);
+    }
+    // Blocks like Operation._wait.
+    bool wait(Nanos timeout = 30 * kSecond) {
+        uint32_t ticket;
+        if (core.enter_wait(&ticket)) {
+            const Nanos deadline = monotonic_now() + timeout;
+            bool waiting = true;
+            while (waiting && monotonic_now() < deadline) {
+                core.sleep(ticket, deadline - monotonic_now());
+                waiting = core.still_waiting(&ticket);
+            }
+            HostLock host(host_mutex);
+            int references = 0;
+            Ref<LoopQueue> queue;
+            const Next next = core.leave_wait(waiting, &references, &queue);
+            while (references-- > 0) release();
+            CHECK(next == Next::Nothing);
+            if (waiting) return false;
+        }
+        HostLock host(host_mutex);
+        take_all();
+        return true;
+    }
+
+private:
+    int references_ = 1;
+    std::mutex mutex_;
+    std::vector<Outcome> outcomes_;
+};
+
+inline std::atomic<int> Request::alive{0};
+
+// What a channel reported.
+struct Events {
+    std::atomic<int> connected{0};
+    std::atomic<int> closed{0};
+    std::atomic<int> events{0};
+    Reason::Kind kind{};
+    int error = 0;
+    std::string message;
+    std::function<void(Channel&)> on_connected;
+    std::function<void(Channel&)> on_closed;
+
+    bool is_closed() const { return closed.load() > 0; }
+};
+
+void dispatch(Operation* operation);
+extern Host host;
+
+// A byte filter that flips every bit, after a handshake of its own: "hello" there, "welcome" back.
+struct FlipFilter {
+    bool established = false;
+    bool fail_receive = false;
+    std::string seen;
+};
+
+class Client {
+public:
+    explicit Client(const char* backend = "auto") : reactor(Reactor::create(host, backend, "test-io")) {
+        CHECK(reactor);
+    }
+    ~Client() { stop(); }
+    void stop() {
+        if (!reactor) return;
+        CHECK(reactor->stop(60 * kSecond));
+        reactor = nullptr;
+    }
+
+    Ref<Channel> connect(int port, Events& events, void* filter = nullptr, Nanos timeout = 30 * kSecond) {
+        ConnectSpec spec;
+        spec.family = AF_INET;
+        spec.timeout = timeout;
+        CHECK(parse_address(AF_INET, "127.0.0.1", port, &spec.address));
+        auto channel = Ref<Channel>::adopt(new Channel(*reactor, spec));
+        channel->self = &events;
+        channel->filter = filter;
+        CHECK(reactor->open(channel, spec));
+        return channel;
+    }
+    Ref<Channel> connected(int port, Events& events, void* filter = nullptr) {
+        auto channel = connect(port, events, filter);
+        CHECK(testing::eventually([&] { return events.connected == 1; }));
+        return channel;
+    }
+
+    Ref<Reactor> reactor;
+};
+
+// A request frame of protocol 4.
+inline std::string frame(const std::string& body, uint8_t opcode = 0x07, uint8_t version = 4, int stream = 0,
+                         uint8_t flags = 0) {
+    std::string text;
+    text.push_back(static_cast<char>(version));
+    text.push_back(static_cast<char>(flags));
+    text.push_back(static_cast<char>(stream >> 8));
+    text.push_back(static_cast<char>(stream));
+    text.push_back(static_cast<char>(opcode));
+    for (int shift = 24; shift >= 0; shift -= 8) text.push_back(static_cast<char>(body.size() >> shift));
+    return text + body;
+}
+
+// A RESULT of kind VOID that carries *body* behind the kind.
+inline std::string answer(const std::string& body, int stream, uint8_t version = 4) {
+    return frame(std::string("\0\0\0\1", 4) + body, kResult, static_cast<uint8_t>(version | 0x80), stream);
+}
+
+// Sends; the request's new reference goes with it. *drain* is what Channel.submit of the host does on the
+// way.
+Submitted submit(Channel& channel, Request& request, const std::string& text, double timeout = 60,
+                 uint32_t attempt = 0);
+
+// A listening socket and one thread per connection that runs *serve*.
+class Server {
+public:
+    using Serve = std::function<void(int fd)>;
+    explicit Server(Serve serve);
+    ~Server();
+    int port() const { return port_; }
+    int accepted() const { return accepted_; }
+
+private:
+    void accept_loop();
+    Serve serve_;
+    int listener_;
+    int port_ = 0;
+    std::atomic<int> accepted_{0};
+    std::atomic<bool> stopping_{false};
+    std::mutex mutex_;
+    std::vector<int> fds_;
+    std::vector<std::thread> threads_;
+    std::thread acceptor_;
+};
+
+bool read_exact(int fd, void* data, size_t size);
+bool write_all(int fd, const std::string& text);
+// One frame; false at the end.
+bool read_frame(int fd, Header* header, std::string* body);
+// Answers every request with its own body.
+void echo(int fd);
+
+}  // namespace fixtures

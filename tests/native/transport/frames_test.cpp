@@ -1,0 +1,357 @@
+// Splitter, segments and checksums: pure functions of bytes.
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "testing.h"
+#include "transport/crc.h"
+#include "transport/segments.h"
+
+using namespace fastcql;
+
+namespace {
+
+struct ArenaOwner {
+    Arena* arena = new Arena(1 << 20);
+    ~ArenaOwner() { arena->close(); }
+    Arena& operator*() const { return *arena; }
+};
+
+std::string envelope(const std::string& body, int stream = 1, uint8_t opcode = kResult,
+                     uint8_t version = 0x84) {
+    std::string text{static_cast<char>(version), 0, static_cast<char>(stream >> 8), static_cast<char>(stream),
+                     static_cast<char>(opcode)};
+    for (int shift = 24; shift >= 0; shift -= 8) text.push_back(static_cast<char>(body.size() >> shift));
+    return text + body;
+}
+
+const uint8_t* bytes(const std::string& text) { return reinterpret_cast<const uint8_t*>(text.data()); }
+
+std::string body_of(const Frame& frame) {
+    return std::string(reinterpret_cast<const char*>(frame.body), frame.length);
+}
+
+std::string noise(std::mt19937& random, size_t size) {
+    std::string text(size, '\0');
+    for (char& c : text) c = static_cast<char>(random());
+    return text;
+}
+
+// Feeds *stream* in random pieces, each in a block of its own that goes away at once, or without an owner.
+template <class Feed>
+Fault feed_in_pieces(const std::string& stream, std::mt19937& random, size_t largest, Arena& arena,
+                     Feed feed) {
+    size_t at = 0;
+    while (at < stream.size()) {
+        const size_t size = std::min<size_t>(1 + random() % largest, stream.size() - at);
+        BlockRef block = arena.allocate(size);
+        std::memcpy(block->data(), stream.data() + at, size);
+        Fault fault = feed(block->data(), size, random() % 4 ? block.get() : nullptr);
+        if (fault) return fault;
+        at += size;
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST(frames_split_anywhere) {
+    ArenaOwner arena;
+    std::mt19937 random(1);
+    for (int round = 0; round < 60; ++round) {
+        std::vector<std::string> bodies;
+        std::string stream;
+        for (int i = 0; i < 40; ++i) {
+            const size_t size = random() % 5 ? random() % 300 : random() % 100000;
+            bodies.push_back(noise(random, size));
+            stream += envelope(bodies.back(), i);
+        }
+        Splitter splitter;
+        std::vector<Frame> frames;
+        const size_t largest = round % 3 == 0 ? 7 : round % 3 == 1 ? 1500 : 200000;
+        const Fault fault = feed_in_pieces(stream, random, largest, *arena,
+                                           [&](const uint8_t* data, size_t size, Block* owner) {
+                                               return splitter.feed(data, size, owner, *arena, frames);
+                                           });
+        CHECK(!fault && splitter.idle() && frames.size() == bodies.size());
+        for (size_t i = 0; i < frames.size(); ++i) {
+            CHECK(body_of(frames[i]) == bodies[i]);
+            CHECK(frames[i].stream == static_cast<int16_t>(i) && frames[i].version == 4);
+        }
+    }
+}
+
+TEST(large_frames_stay_in_place_and_small_ones_do_not_pin) {
+    ArenaOwner arena;
+    const std::string stream =
+        envelope(std::string(100, 's')) + envelope(std::string(Splitter::kInPlace, 'l'));
+    BlockRef slab = (*arena).allocate(stream.size());
+    std::memcpy(slab->data(), stream.data(), stream.size());
+    Splitter splitter;
+    std::vector<Frame> frames;
+    CHECK(!splitter.feed(slab->data(), stream.size(), slab.get(), *arena, frames));
+    CHECK(frames.size() == 2);
+    CHECK(frames[0].block.get() != slab.get() && frames[1].block.get() == slab.get());
+    CHECK(frames[1].body > slab->data() && frames[1].body < slab->data() + stream.size());
+}
+
+TEST(the_rest_of_a_large_frame_is_received_where_it_stays) {
+    ArenaOwner arena;
+    std::mt19937 random(2);
+    const std::string body = noise(random, 1 << 20);
+    const std::string stream = envelope(body);
+    Splitter splitter;
+    std::vector<Frame> frames;
+    size_t at = 30000;
+    CHECK(!splitter.feed(bytes(stream), at, nullptr, *arena, frames));
+    size_t room = 0;
+    while (uint8_t* direct = splitter.direct(&room)) {
+        const size_t part = std::min<size_t>(room, 77777);
+        std::memcpy(direct, stream.data() + at, part);
+        splitter.direct_filled(part, frames);
+        at += part;
+    }
+    CHECK(!splitter.feed(bytes(stream) + at, stream.size() - at, nullptr, *arena, frames));
+    CHECK(frames.size() == 1 && body_of(frames[0]) == body);
+}
+
+TEST(malformed_headers_are_faults) {
+    ArenaOwner arena;
+    const auto fault_of = [&](const std::string& stream, EnvelopeRules rules = {}) {
+        Splitter splitter;
+        splitter.rules = rules;
+        std::vector<Frame> frames;
+        const Fault fault = splitter.feed(bytes(stream), stream.size(), nullptr, *arena, frames);
+        return fault ? fault.message : std::string();
+    };
+    const auto has = [](const std::string& text, const char* part) {
+        return text.find(part) != std::string::npos;
+    };
+    CHECK(fault_of(envelope("x")).empty());
+    CHECK(has(fault_of(envelope("x", 1, kResult, 0x04)), "no response header"));
+    CHECK(has(fault_of(std::string("\x15\x03\x03\x00\x02\x02\x28\x00\x00", 9)), "TLS"));
+    CHECK(has(fault_of("HTTP/1.1 400"), "HTTP"));
+    CHECK(has(fault_of(envelope("x", 1, 0x07)), "opcode 0x07"));
+    CHECK(has(fault_of(envelope("x", 1, 0x42)), "opcode 0x42"));
+    CHECK(has(fault_of(envelope("x", 1, kEvent)), "stream 1"));
+    CHECK(has(fault_of(envelope("x", -1, kResult)), "stream -1"));
+    CHECK(fault_of(envelope("x", -1, kEvent)).empty());
+    CHECK(has(fault_of(std::string("\x84\x00\x00\x01\x08\xff\xff\xff\xff", 9)), "negative length -1"));
+    EnvelopeRules small;
+    small.max_frame = 1000;
+    CHECK(fault_of(envelope(std::string(1000, 'x')), small).empty());
+    CHECK(has(fault_of(envelope(std::string(1001, 'x')), small), "limit is 1000"));
+    EnvelopeRules four;
+    four.version = 4;
+    CHECK(has(fault_of(envelope("x", 1, kResult, 0x85), four), "version 5"));
+}
+
+TEST(frames_before_a_fault_are_delivered) {
+    ArenaOwner arena;
+    const std::string stream = envelope("one") + envelope("two") + "garbage!!";
+    Splitter splitter;
+    std::vector<Frame> frames;
+    CHECK(splitter.feed(bytes(stream), stream.size(), nullptr, *arena, frames));
+    CHECK(frames.size() == 2 && body_of(frames[1]) == "two");
+}
+
+TEST(hot_answers) {
+    const auto hot = [](const std::string& body, uint8_t opcode, uint8_t flags, Peek peek = Peek::Nothing,
+                        uint8_t version = 4) {
+        Frame frame;
+        frame.version = version;
+        frame.flags = flags;
+        frame.opcode = opcode;
+        frame.length = static_cast<uint32_t>(body.size());
+        frame.body = bytes(body);
+        return is_hot(frame, peek);
+    };
+    const std::string rows("\0\0\0\2rest", 8), schema("\0\0\0\5rest", 8);
+    CHECK(hot(rows, kResult, 0) && hot(std::string("\0\0\0\1", 4), kResult, 0));
+    CHECK(!hot(schema, kResult, 0) && !hot(rows, kError, 0) && !hot(std::string("\0\0\0", 3), kResult, 0));
+    CHECK(!hot(rows, kResult, kTracing) && !hot(rows, kResult, kPayload) && !hot(rows, kResult, kWarning));
+    CHECK(!hot(rows, kResult, kCompressed) && hot(rows, kResult, kCompressed, Peek::Nothing, 5));
+    const std::string lz4 = std::string("\0\0\0\10\200", 5) + rows;  // 8 literals
+    CHECK(hot(lz4, kResult, kCompressed, Peek::Lz4) && !hot(lz4, kResult, kCompressed, Peek::Snappy));
+    CHECK(!hot(std::string("\0\0\0\10\200", 5) + schema, kResult, kCompressed, Peek::Lz4));
+    const std::string snappy = std::string("\10\34", 2) + rows;  // a literal of 8
+    CHECK(hot(snappy, kResult, kCompressed, Peek::Snappy));
+    std::mt19937 random(3);
+    for (int i = 0; i < 20000; ++i) {  // whatever comes: no reading beyond the end
+        const std::string text = noise(random, random() % 12);
+        hot(text, kResult, kCompressed, Peek::Lz4);
+        hot(text, kResult, kCompressed, Peek::Snappy);
+        hot(text, kResult, 0);
+    }
+}
+
+TEST(checksums) {
+    CHECK(crc24(0, 0) == 0x875060);
+    // Bit by bit, as the text of the protocol defines it.
+    const auto slow = [](uint64_t value, int length) {
+        uint32_t crc = 0x875060;
+        for (; length > 0; --length, value >>= 8) {
+            crc ^= static_cast<uint32_t>(value & 0xff) << 16;
+            for (int bit = 0; bit < 8; ++bit) {
+                crc <<= 1;
+                if (crc & 0x1000000) crc ^= 0x1974F0B;
+            }
+        }
+        return crc;
+    };
+    std::mt19937_64 random(4);
+    for (int i = 0; i < 1000; ++i) {
+        const uint64_t value = random();
+        for (int length : {3, 5}) CHECK(crc24(value, length) == slow(value, length));
+    }
+    const auto slow32 = [](const std::string& text) {
+        uint32_t crc = 0xFFFFFFFF;
+        for (const char c : "\xFA\x2D\x55\xCA" + text) {
+            crc ^= static_cast<uint8_t>(c);
+            for (int bit = 0; bit < 8; ++bit) crc = crc & 1 ? (crc >> 1) ^ 0xEDB88320 : crc >> 1;
+        }
+        return ~crc;
+    };
+    std::mt19937 bytes_random(5);
+    for (size_t size = 0; size < 70; ++size) {
+        const std::string text = noise(bytes_random, size);
+        CHECK(segment_crc32(bytes(text), size) == slow32(text));
+    }
+}
+
+TEST(segments_round_trip) {
+    ArenaOwner arena;
+    std::mt19937 random(6);
+    for (int round = 0; round < 40; ++round) {
+        std::vector<std::string> bodies;
+        std::string envelopes;
+        for (int i = 0; i < 30; ++i) {
+            const size_t size = random() % 6 ? random() % 2000 : random() % 400000;
+            bodies.push_back(noise(random, size));
+            envelopes += envelope(bodies.back(), i, kResult, 0x85);
+        }
+        Buffer wire;
+        encode_segments(bytes(envelopes), envelopes.size(), wire);
+        const std::string stream(wire.begin(), wire.end());
+        SegmentDecoder decoder(nullptr);
+        Splitter splitter;
+        std::vector<Frame> frames;
+        const Fault fault =
+            feed_in_pieces(stream, random, round % 2 ? 11 : 300000, *arena,
+                           [&](const uint8_t* data, size_t size, Block* owner) {
+                               return decoder.feed(data, size, owner, *arena, splitter, frames, nullptr);
+                           });
+        CHECK(!fault && frames.size() == bodies.size());
+        for (size_t i = 0; i < frames.size(); ++i) CHECK(body_of(frames[i]) == bodies[i]);
+    }
+}
+
+TEST(small_envelopes_share_a_segment) {
+    std::string envelopes;
+    for (int i = 0; i < 10; ++i) envelopes += envelope(std::string(100, 'x'), i, kResult, 0x85);
+    Buffer wire;
+    encode_segments(bytes(envelopes), envelopes.size(), wire);
+    CHECK(wire.size() == envelopes.size() + 10);
+}
+
+TEST(corrupted_segments_are_faults) {
+    ArenaOwner arena;
+    std::mt19937 random(7);
+    const std::string envelopes =
+        envelope(noise(random, 5000), 1, kResult, 0x85) + envelope("abc", 2, kResult, 0x85);
+    Buffer wire;
+    encode_segments(bytes(envelopes), envelopes.size(), wire);
+    for (size_t i = 0; i < wire.size(); i += i < 20 ? 1 : 97) {
+        std::string stream(wire.begin(), wire.end());
+        stream[i] = static_cast<char>(stream[i] ^ (1 << random() % 8));
+        SegmentDecoder decoder(nullptr);
+        Splitter splitter;
+        std::vector<Frame> frames;
+        const Fault fault =
+            feed_in_pieces(stream, random, 700, *arena, [&](const uint8_t* data, size_t size, Block* owner) {
+                return decoder.feed(data, size, owner, *arena, splitter, frames, nullptr);
+            });
+        CHECK(fault.kind == Fault::Kind::Crc && frames.empty());
+    }
+}
+
+TEST(compressed_segments) {
+    ArenaOwner arena;
+    const auto decompress = [](void*, const uint8_t* data, size_t size, size_t plain_size,
+                               Buffer& out) -> Fault {
+        out.clear();
+        for (size_t i = 0; i + 1 < size; i += 2) out.insert(out.end(), data[i], data[i + 1]);
+        return out.size() == plain_size ? Fault{} : Fault::protocol("size");
+    };
+    const std::string text = envelope(std::string(1000, 'z'), 3, kResult, 0x85);
+    std::string packed;
+    for (size_t i = 0; i < text.size();) {
+        size_t run = 1;
+        while (i + run < text.size() && run < 255 && text[i + run] == text[i]) ++run;
+        packed.push_back(static_cast<char>(run));
+        packed.push_back(text[i]);
+        i += run;
+    }
+    Buffer wire;
+    encode_compressed_segment(bytes(packed), packed.size(), text.size(), true, wire);
+    encode_compressed_segment(bytes(text), text.size(), 0, true, wire);  // as it is
+    std::mt19937 random(8);
+    for (int round = 0; round < 10; ++round) {
+        SegmentDecoder decoder(decompress);
+        Splitter splitter;
+        std::vector<Frame> frames;
+        const Fault fault =
+            feed_in_pieces(std::string(wire.begin(), wire.end()), random, 100, *arena,
+                           [&](const uint8_t* data, size_t size, Block* owner) {
+                               return decoder.feed(data, size, owner, *arena, splitter, frames, nullptr);
+                           });
+        CHECK(!fault && frames.size() == 2);
+        CHECK(body_of(frames[0]) == std::string(1000, 'z') && body_of(frames[1]) == body_of(frames[0]));
+    }
+}
+
+TEST(envelopes_keep_to_self_contained_segments) {
+    ArenaOwner arena;
+    const std::string half = envelope(std::string(100, 'x'), 1, kResult, 0x85).substr(0, 50);
+    Buffer wire;
+    encode_compressed_segment(bytes(half), half.size(), 0, true, wire);
+    SegmentDecoder decoder([](void*, const uint8_t*, size_t, size_t, Buffer&) -> Fault { return {}; });
+    Splitter splitter;
+    std::vector<Frame> frames;
+    const Fault fault = decoder.feed(wire.data(), wire.size(), nullptr, *arena, splitter, frames, nullptr);
+    CHECK(fault.kind == Fault::Kind::Protocol);
+}
+
+// Mutated and random streams: any outcome is fine, as long as it stays inside the bytes.
+TEST(whatever_comes) {
+    ArenaOwner arena;
+    std::mt19937 random(9);
+    EnvelopeRules rules;
+    rules.max_frame = 1 << 20;
+    for (int round = 0; round < 4000; ++round) {
+        std::string stream;
+        for (int i = 0; i < 3; ++i) stream += envelope(noise(random, random() % 200), i, kResult, 0x85);
+        if (round % 2) {
+            Buffer wire;
+            encode_segments(bytes(stream), stream.size(), wire);
+            stream.assign(wire.begin(), wire.end());
+        }
+        for (int i = 0; i < 3 && round % 5; ++i)
+            stream[random() % stream.size()] = static_cast<char>(random());
+        Splitter splitter;
+        splitter.rules = rules;
+        SegmentDecoder decoder(nullptr);
+        std::vector<Frame> frames;
+        feed_in_pieces(stream, random, 100, *arena, [&](const uint8_t* data, size_t size, Block* owner) {
+            return round % 2 ? decoder.feed(data, size, owner, *arena, splitter, frames, nullptr)
+                             : splitter.feed(data, size, owner, *arena, frames);
+        });
+        size_t sum = 0;
+        for (const Frame& frame : frames) {
+            for (size_t i = 0; i < frame.length; ++i) sum += frame.body[i];
+        }
+        CHECK(sum < (size_t{1} << 40));
+    }
+}
+
+TEST_MAIN()
