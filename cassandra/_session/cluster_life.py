@@ -121,8 +121,9 @@ class Life:
         steps: list[Any] = [session.shutdown for session in list(cluster.sessions)]
         steps += [cluster.control_connection.shutdown, cluster.schema_changes.shutdown]
         steps += [handler.cancel for host in cluster.metadata.all_hosts() if (handler := host._reconnection_handler)]
-        if self._heartbeat is not None:
-            steps.append(self._heartbeat.stop)
+        heartbeat, self._heartbeat = self._heartbeat, None
+        if heartbeat is not None:
+            steps.append(heartbeat.stop)
         if cluster.metrics is not None:
             steps.append(cluster.metrics.shutdown)
         for step in steps:

@@ -35,6 +35,7 @@ from cassandra._routing.policies import HostDistance
 from cassandra._wire.messages.requests import OptionsMessage
 
 from .cluster_prepared import Reprepare
+from .queries import gather_async, query, rows_of
 from .reconnection import Reconnector
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.cluster")
 
+LOCAL_ID = "SELECT host_id FROM system.local WHERE key='local'"
 STABLE = 2.0  # seconds a host must have been up to be tried again at once: one that flaps follows the schedule
 
 
@@ -197,6 +199,25 @@ class Membership:
             connection.close()
             return
         token = self._rising[host] = object()
+
+        def answered(answers: list[Any]) -> None:
+            if not self.strand.post(self._identified, host, token, connection, answers[0]):
+                connection.close()
+
+        gather_async(connection, [query(LOCAL_ID)], self._cluster.control_timeout(), answered)
+
+    def _identified(self, host: Host, token: object, connection: Connection, answer: Any) -> None:
+        """Is it that host that is there, or has another one got its address? Then its own entry must be found first."""
+        if self._rising.get(host) is not token:
+            connection.close()
+            return
+        found = answer if isinstance(answer, BaseException) else next((row["host_id"] for row in rows_of(answer)), None)
+        if isinstance(found, BaseException) or (None not in (found, host.host_id) and found != host.host_id):
+            log.info("%s is not host %s: %s", connection.endpoint, host.host_id, found)
+            connection.close()
+            self.take_down(host, at_once=False)
+            self._cluster.control_connection.refresh_nodes_soon()
+            return
         host.sharding_info = connection.features.sharding_info
         cluster = self._cluster
         statements = cluster.prepared.all() if cluster.reprepare_on_up else []

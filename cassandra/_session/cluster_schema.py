@@ -32,12 +32,13 @@ OnDone = Callable[[bool, BaseException | None], None]
 class _Change:
     """One DDL statement whose future waits."""
 
-    __slots__ = ("agreed", "on_done", "target")
+    __slots__ = ("agreed", "being_read", "on_done", "target")
 
     def __init__(self, target: SchemaTarget, on_done: OnDone) -> None:
         self.target = target
         self.on_done = on_done
         self.agreed = False
+        self.being_read = False
 
 
 class SchemaChanges:
@@ -72,6 +73,11 @@ class SchemaChanges:
         else:
             self._on_agreement(change, True)
 
+    def will_be_read(self) -> list[SchemaTarget]:
+        """What refreshes that have not begun are going to read: events about it need no fetch of their own."""
+        with self._lock:
+            return [change.target for change in self._open if not change.being_read]
+
     def _on_agreement(self, change: _Change, agreed: bool) -> None:
         change.agreed = agreed
         if not agreed:
@@ -88,13 +94,17 @@ class SchemaChanges:
         """On the control connection's strand: read all changes that are waiting."""
         with self._lock:
             changes, self._agreed = self._agreed, []
+            for change in changes:
+                change.being_read = True
         if not changes:
             return
+        targets = merged([change.target for change in changes])
         error: BaseException | None = None
         try:
-            self._cluster.control_connection.refresh_targets(merged([change.target for change in changes]))
+            self._cluster.control_connection.refresh_targets(targets)
         except Exception as exception:
             error = exception
+            self._cluster.control_connection.events.note_schema(targets)  # events about them were left to this refresh
         self._complete(changes, error)
 
     def _complete(self, changes: list[_Change], error: BaseException | None) -> None:

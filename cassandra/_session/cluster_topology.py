@@ -9,7 +9,7 @@ point changes: moves take the host down, change it, and reach it anew.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._routing.host import Host
@@ -52,6 +52,7 @@ class TopologyUpdater:
 
     def _update(self, listing: NodeList, rebuild_tokens: bool) -> None:
         known = {host.host_id: host for host in self._cluster.metadata.all_hosts()}
+        owners = {node.endpoint: node.host_id for node in listing.nodes}
         moved: list[tuple[Host, Any]] = []
         joined: list[Host] = []
         hosts: list[Host] = []
@@ -62,11 +63,10 @@ class TopologyUpdater:
                 joined.append(host)
             else:
                 self._describe(host, node)
-                if self._moved(host, node):
+                if self._moved(host, node, owners):
                     moved.append((host, node.endpoint))
             hosts.append(host)
-        taken = {node.endpoint for node in listing.nodes}
-        spared = [host for host in known.values() if host.endpoint not in taken and _is_spared(host, listing)]
+        spared = [host for host in known.values() if host.endpoint not in owners and _is_spared(host, listing)]
         gone = [host for host in known.values() if host not in spared]
         self._change_endpoints(moved)
         self._publish([*hosts, *spared], listing, rebuild_tokens or bool(moved))
@@ -96,7 +96,7 @@ class TopologyUpdater:
         for session in list(self._cluster.sessions):
             session.update_created_pools()
 
-    def _moved(self, host: Host, node: Node) -> bool:
+    def _moved(self, host: Host, node: Node, owners: Mapping[Any, Any]) -> bool:
         """Whether to reach *host* at the node's end point from now on. One that is reached well where it is stays
         there: the
         contact point it was found by may be better for us than the address it gives out."""
@@ -104,7 +104,7 @@ class TopologyUpdater:
             self._advertised.pop(host.host_id, None)
             return False
         self._advertised[host.host_id] = node.endpoint
-        return not self._is_connected(host)
+        return owners.get(host.endpoint) is not None or not self._is_connected(host)
 
     def not_reached(self, host: Host) -> None:
         """An attempt to reach *host* failed: try where the nodes say it is, if that is elsewhere."""

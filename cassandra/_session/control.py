@@ -35,7 +35,7 @@ from cassandra._wire.messages.requests import OptionsMessage
 
 from . import nodes
 from .agreement import block, control_round
-from .events import EVENT_TYPES, EventRouter, merged
+from .events import EVENT_TYPES, EventRouter, covers, merged
 from .refresh import Refresher
 
 if TYPE_CHECKING:
@@ -361,8 +361,10 @@ class ControlConnection:
         connection = self.connection
         if connection is None:
             return  # the next one reads the whole schema anyway
-        targets = merged(self.events.take_schema())
-        self._quietly(lambda: self.refresher.schema(connection, targets))
+        later = self._cluster.schema_changes.will_be_read()
+        noted = [one for one in self.events.take_schema() if not any(covers(wide, one) for wide in later)]
+        if noted:
+            self._quietly(lambda: self.refresher.schema(connection, merged(noted)))
 
     def _quietly(self, refresh: Callable[[], object]) -> None:
         """A refresh nobody waits for. When the node does not answer it, another node is looked for, which is read

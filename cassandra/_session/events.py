@@ -98,14 +98,17 @@ class EventRouter:
     # ---- schema
 
     def _on_schema_change(self, args: dict[str, Any]) -> None:
-        window = self._cluster.schema_event_refresh_window
-        if window < 0 or not self._cluster.schema_metadata_enabled:
-            return
-        target = self._cluster.metadata.schema_target(args)
+        if self._cluster.schema_event_refresh_window >= 0 and self._cluster.schema_metadata_enabled:
+            self.note_schema([self._cluster.metadata.schema_target(args)])
+
+    def note_schema(self, targets: list[SchemaTarget]) -> None:
+        """Read *targets* within the window."""
+        window = max(0.0, self._cluster.schema_event_refresh_window)
         with self._lock:
-            self._schema.pop(target, None)
-            self._schema[target] = None
-            if self._schema_task is None:
+            for target in targets:
+                self._schema.pop(target, None)
+                self._schema[target] = None
+            if self._schema_task is None and not self._cluster.is_shutdown:
                 self._schema_task = self._cluster.scheduler.schedule(random() * window, self._refresh_schema)
 
     def _refresh_schema(self) -> None:

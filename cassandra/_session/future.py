@@ -11,13 +11,14 @@ from time import monotonic
 from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.errors import QueryExhausted
+from cassandra._base.errors import DriverException, QueryExhausted
 from cassandra._base.public import public
 from cassandra._wire.types.registry import type_class
 
 from . import aio
-from .execution import Call, Execution
+from .execution import Execution
 from .result import ResultSet
+from .sending import Call
 from .trace import QueryTrace
 
 
@@ -39,12 +40,20 @@ class ResponseFuture(Execution):
 
     def _wait_for_result(self) -> Any:
         """The raw final result (rows of the current page, None, or a message), or the final exception raised."""
-        while not self._concluded:
-            self._wait(None)
-            self._on_outcome()
+        self._settle()
         if self._final_exception is not None:
             raise self._final_exception
         return self._final_result
+
+    def _settle(self) -> None:
+        if not self._concluded and self.session._on_io_thread():
+            raise DriverException(
+                "a request cannot be waited for on the driver's I/O thread (in a callback): its answer would never "
+                "be read; add a callback to it, or hand the work to another thread"
+            )
+        while not self._concluded:
+            self._wait(None)
+            self._on_outcome()
 
     def result(self) -> ResultSet:
         """Wait and return a :class:`ResultSet`, or raise what the request failed with. Ctrl-C interrupts the wait."""
@@ -171,11 +180,6 @@ class ResponseFuture(Execution):
         """The custom payload the server sent with the answer; waits for it."""
         self._settle()
         return self._custom_payload
-
-    def _settle(self) -> None:
-        while not self._concluded:
-            self._wait(None)
-            self._on_outcome()
 
     def get_query_trace_ids(self) -> list[Any]:
         """Ids of the traces of all attempts and pages; waits for the answer."""

@@ -80,7 +80,8 @@ class PoolSet:
             self._opening.pop(host, None)
             if error is None and not self._closed:
                 replaced = self.pools.get(host)
-                self.pools = {**self.pools, host: pool}
+                others = {known: other for known, other in self.pools.items() if known != host}
+                self.pools = {**others, host: pool}  # an equal host, replaced at its address, must not stay as the key
                 self.errors.pop(host, None)
                 installed = True
             else:

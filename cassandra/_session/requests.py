@@ -12,10 +12,10 @@ from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
 
 from .batch import BatchStatement
-from .execution import KEYSPACE_PER_REQUEST
 from .future import ResponseFuture
 from .prepared import BoundStatement, PreparedStatement
 from .profiles import ResolvedProfile
+from .sending import KEYSPACE_PER_REQUEST
 from .sentinels import Sentinel
 from .statements import SimpleStatement, Statement, bind_params
 

@@ -24,13 +24,13 @@ from cassandra._wire.encoder import Encoder
 from cassandra._wire.handlers import ProtocolHandler
 
 from .agreement import SchemaAgreementScope
-from .execution import Execution
 from .future import ResponseFuture
 from .pools import PoolSet
 from .preparing import Preparer
 from .profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
 from .requests import RequestBuilder
 from .result import ResultSet
+from .sending import Sending
 from .sentinels import NOT_SET, Sentinel
 from .statements import Statement
 from .usertypes import register_encoder
@@ -97,6 +97,7 @@ class Session:
         self.encoder = Encoder()
         self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
         self._request_lock = threading.Lock()
+        self._on_io_thread: Callable[[], bool] = cluster.reactor.in_reactor
         self._delayed: weakref.WeakSet[Any] = weakref.WeakSet()
         self._overrides: dict[str, Any] = {}
         self._resolved: dict[int, tuple[ResolvedProfile, ResolvedProfile]] = {}
@@ -351,7 +352,7 @@ class Session:
         if self.is_shutdown:
             raise DriverException("The session is shut down; open a new one with Cluster.connect().")
 
-    def _call_later(self, delay: float, future: Execution, step: Callable[[], None]) -> Any:
+    def _call_later(self, delay: float, future: Sending, step: Callable[[], None]) -> Any:
         """A delayed step of a request; shutdown fails the requests that wait for one."""
         with self._request_lock:
             if self.is_shutdown:
