@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from cassandra._net.tls_context import build_context
+from cassandra._net.tls_context import context_of
 
 if TYPE_CHECKING:
     from cassandra._net.application import ApplicationInfoBase
@@ -55,7 +55,7 @@ class ConnectionOptions:
         if self.ssl_options is None:
             return self.ssl_context
         if self.ssl_context is None:
-            return build_context(self.ssl_options)
+            return context_of(self.ssl_options)
         if self.ssl_options.get("check_hostname") and not self.ssl_context.check_hostname:
             raise ValueError("ssl_options asks for check_hostname, but ssl_context has it off: set it there")
         return self.ssl_context

@@ -13,7 +13,7 @@ from typing import Final
 from cassandra._base.errors import ConnectionException
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.options import ConnectionOptions
-from cassandra._net.tls_context import build_context
+from cassandra._net.tls_context import context_of
 from cassandra._net.tls_sessions import SSLSessionCache
 
 _READ_SIZE: Final = 1 << 16
@@ -31,7 +31,7 @@ def make_filter(options: ConnectionOptions, endpoint: EndPoint) -> TlsFilter | N
         return None
     context = options.tls_context
     if context is None:  # only the endpoint asks for TLS
-        context = build_context(endpoint.ssl_options or {})
+        context = context_of(endpoint.ssl_options or {})
     merged = {**(options.ssl_options or {}), **(endpoint.ssl_options or {})}
     return TlsFilter(context, endpoint, merged.get("server_hostname"), options.ssl_session_cache)
 

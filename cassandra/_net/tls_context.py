@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -28,6 +29,21 @@ _FIXED_VERSIONS: Final = {
     for name in ("TLSv1", "TLSv1_1", "TLSv1_2")
     if hasattr(ssl, f"PROTOCOL_{name}")
 }
+
+
+#: The latest contexts, with the very dict each was made of and what was in it. Loading authorities costs milliseconds,
+#: and sessions can be resumed only within one context.
+_recent: deque[tuple[Mapping[str, Any], dict[str, Any], ssl.SSLContext]] = deque(maxlen=8)
+
+
+def context_of(options: Mapping[str, Any]) -> ssl.SSLContext:
+    """``build_context``, or the context that was made of this same dict before."""
+    for mapping, content, context in _recent:
+        if mapping is options and content == options:
+            return context
+    context = build_context(options)
+    _recent.append((options, dict(options), context))
+    return context
 
 
 def build_context(options: Mapping[str, Any]) -> ssl.SSLContext:

@@ -241,9 +241,13 @@ def test_when_there_is_a_filter(certificates: Certificates) -> None:
 
 
 def test_options_make_one_context(certificates: Certificates) -> None:
-    options = ConnectionOptions(ssl_options={"ca_certs": str(certificates.ca)})
-    context = options.tls_context
-    assert context is not None and options.tls_context is context
+    ssl_options: dict[str, Any] = {"ca_certs": str(certificates.ca)}
+    context = ConnectionOptions(ssl_options=ssl_options).tls_context
+    assert context is not None and ConnectionOptions(ssl_options=ssl_options).tls_context is context
+    assert ConnectionOptions(ssl_options=dict(ssl_options)).tls_context is not context
+    ssl_options["check_hostname"] = True
+    changed = ConnectionOptions(ssl_options=ssl_options).tls_context
+    assert changed is not None and changed is not context and changed.check_hostname
     shake(TlsFilter(context, ENDPOINT), Peer(server_context(certificates)))
     assert ConnectionOptions().tls_context is None
     own = certificates.context()
