@@ -40,7 +40,10 @@ cdef class TypeContext:
 cdef Codec custom_type(TypeContext context, str name):
     codec = context._customs.get(name)
     if codec is None:
-        codec = custom_codec(name) if context._resolve_custom is None else context._resolve_custom(name)
+        try:
+            codec = custom_codec(name) if context._resolve_custom is None else context._resolve_custom(name)
+        except Exception as error:
+            raise protocol_error(f"type {name!r} is not understood: {error}") from error
         if not isinstance(codec, Codec):
             raise TypeError(f"resolve_custom returned {type(codec).__name__} instead of a Codec for {name!r}")
         if len(context._customs) >= 1024:
@@ -159,7 +162,10 @@ cdef list take_specs(Cursor* c, int flags, int32_t columns, TypeContext context)
             keyspace = take_string(c)
             table = take_string(c)
         name = take_string(c)
-        specs.append((keyspace, table, name, take_type(c, context, 0)))
+        try:
+            specs.append((keyspace, table, name, take_type(c, context, 0)))
+        except ValueError as error:  # of a codec that cannot be made
+            raise protocol_error(f"type of column {name!r}: {error}") from error
     return specs
 
 

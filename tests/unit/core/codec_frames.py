@@ -37,11 +37,9 @@ def bytes_(value: bytes | None) -> bytes:
 
 def option(kind: Codec) -> bytes:
     """The [option] a server sends for a codec."""
-    if kind.name == "vector":
-        return short(0) + string(f"vector({kind.children[0].name},{kind.dimensions})")
     head = short(kind.kind)
     if kind.kind == 0:
-        return head + string(kind.name)
+        return head + string(kind.cql() if kind.name == "vector" else kind.name)
     if kind.kind == 0x30:
         assert kind.keyspace is not None and kind.type_name is not None
         fields = b"".join(string(n) + option(c) for n, c in zip(kind.field_names, kind.children, strict=True))
