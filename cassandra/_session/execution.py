@@ -252,8 +252,8 @@ class Execution(Sending):
         else:
             prepared.update_result_metadata(message.plan, message.result_metadata_id)
             if prepared is self.prepared_statement:
-                self._result_plan = message.plan
-                self.message.result_metadata_id = message.result_metadata_id
+                self._result_plan, self.message.result_metadata_id = prepared._snapshot
+                self.message.skip_meta = self._result_plan is not None
                 self._frame = None
             if not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection), None):
                 self.send_request()

@@ -216,9 +216,11 @@ class PreparedStatement:
 
 
 def _plan_of(metadata: Specs | ResultPlan | None) -> ResultPlan | None:
-    if metadata is None or isinstance(metadata, ResultPlan):
-        return metadata
-    return ResultPlan(specs_of(metadata)) if metadata else None
+    """None for no columns: what such a statement answers with (``[applied]`` …) is not known before, so the server must
+    not be asked to leave the metadata out."""
+    if not metadata:
+        return None
+    return metadata if isinstance(metadata, ResultPlan) else ResultPlan(specs_of(metadata))
 
 
 class BoundStatement(Statement):

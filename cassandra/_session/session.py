@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
+def _nowhere() -> bool:
+    return False
+
+
 def _profile_option(name: str, doc: str) -> property:
     """A legacy session option: reads the default profile, and overrides it for this session when set."""
 
@@ -368,6 +372,7 @@ class Session:
             self.is_shutdown = True
             delayed = list(self._delayed)
         self._pool_set.close()
+        self._on_io_thread = _nowhere  # a session that is kept keeps no reactor alive
         for future in delayed:
             future._fail(DriverException("The session was shut down while the request waited to be sent again."))
         self.cluster.session_closed(self)
