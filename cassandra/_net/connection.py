@@ -19,16 +19,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from cassandra._base.constants import ProtocolVersion
+from cassandra._base.constants import Flag, Opcode, ProtocolVersion
 from cassandra._base.errors import (
     ConnectionException,
     ConnectionShutdown,
+    CrcException,
+    CrcMismatchException,
     ErrorMessage,
     OperationTimedOut,
     ProtocolError,
 )
 from cassandra._base.public import public
-from cassandra._core.codec import ResultPlan, TypeContext
+from cassandra._core.codec import ResultPlan, TypeContext, decode_result
 from cassandra._core.transport import Channel, Failure, Frame, Operation, Reactor
 from cassandra._net.compression import Compression
 from cassandra._net.endpoint import EndPoint
@@ -42,7 +44,7 @@ from cassandra._wire.messages.base import HEADER_SIZE
 from cassandra._wire.messages.decode import decode_response
 from cassandra._wire.messages.events import EventMessage
 from cassandra._wire.messages.requests import RegisterMessage
-from cassandra._wire.messages.results import as_context, uses_metadata_ids
+from cassandra._wire.messages.results import ResultMessage, as_context, uses_metadata_ids
 
 log = logging.getLogger("cassandra.connection")
 
@@ -84,8 +86,11 @@ class Connection:
         self.endpoint = endpoint
         self.options = options
         self.host_id = host_id
+        self.orphaned_threshold = options.max_requests * 3 // 4
         self.context = as_context(context)
         self.features = ProtocolFeatures()
+        self._metadata_ids = False
+        self._lwt_mask = 0
         self.submit = self._submit_unopened
         self._event_callback = on_event
         self._closed_callback = on_closed
@@ -141,6 +146,13 @@ class Connection:
         connection: Connection = outcome[0]
         return connection
 
+    def _starting(self, algorithm: Compression | None, features: ProtocolFeatures) -> None:
+        """STARTUP asks for this; from its answer on, messages are read by it."""
+        self.compression = algorithm
+        self.features = features
+        self._metadata_ids = uses_metadata_ids(self.protocol_version, features)
+        self._lwt_mask = 0 if features.lwt_info is None else features.lwt_info.lwt_meta_bit_mask
+
     def _established(self) -> None:
         """The server took STARTUP: from here on both sides use what it says."""
         assert self.channel is not None
@@ -186,17 +198,30 @@ class Connection:
     def decode(self, frame: Frame, plan: ResultPlan | None = None) -> Any:
         """The message of a frame; an ERROR is returned, not raised. A malformed one closes the connection and raises
         ProtocolError. Call it in the thread that wants the message."""
-        features = self.features
-        lwt = features.lwt_info
+        if frame.opcode == Opcode.RESULT and not frame.flags & Flag.COMPRESSED:  # nearly all: without detours
+            try:
+                return decode_result(
+                    ResultMessage,
+                    frame,
+                    frame.flags,
+                    frame.version,
+                    self.context,
+                    plan,
+                    frame.stream,
+                    self._lwt_mask,
+                    self._metadata_ids,
+                )
+            except ProtocolError:
+                pass  # the same again, to be reported below
         try:
             return decode_response(
                 frame,
                 self.context,
                 decompress=None if self.compression is None else self.compression.decompress,
                 plan=plan,
-                metadata_ids=uses_metadata_ids(self.protocol_version, features),
-                lwt_mask=0 if lwt is None else lwt.lwt_meta_bit_mask,
-                rate_limit_error=features.rate_limit_error,
+                metadata_ids=self._metadata_ids,
+                lwt_mask=self._lwt_mask,
+                rate_limit_error=self.features.rate_limit_error,
             )
         except ProtocolError as error:
             self.defunct(error)
@@ -369,6 +394,8 @@ class Connection:
 
     def on_closed(self, channel: Channel, error: BaseException | None) -> None:
         self.channel = channel
+        if isinstance(error, CrcException):
+            error = CrcMismatchException(str(error), self.endpoint)
         if self.last_error is None:
             self.last_error = error
         if self._opening is not None:
@@ -401,10 +428,6 @@ class Connection:
     def waiting(self) -> int:
         """Requests that somebody waits for."""
         return 0 if self.is_closed else self.in_flight - self.orphaned
-
-    @property
-    def orphaned_threshold(self) -> int:
-        return self.options.max_requests * 3 // 4
 
     @property
     def orphaned_threshold_reached(self) -> bool:

@@ -177,7 +177,7 @@ class Opening:
             wanted = step()
             while isinstance(wanted, (Starting, Established)):
                 if isinstance(wanted, Starting):
-                    connection.compression, connection.features = wanted
+                    connection._starting(wanted.compression, wanted.features)
                 else:
                     connection._established()
                 wanted = self._steps.__next__()
@@ -257,14 +257,24 @@ class Opening:
         return None
 
     def _explained(self, error: BaseException, was_connected: bool) -> BaseException:
-        if isinstance(error, ProtocolError) and not self._answered and not uses_tls(self._options, self._endpoint):
-            hint = ProtocolError(f"{self._endpoint}: {error}; is this a CQL port, and without TLS?")
-            hint.__cause__ = error
-            return hint
-        if isinstance(error, OSError) and error.errno is not None and not was_connected:
+        """*error* with what is known about where it happened, and what to look at."""
+        if isinstance(error, OSError) and not was_connected:
+            if error.errno is None:
+                return error
             addresses = [address for _, address in self._tried]
             return OSError(error.errno, f"Tried connecting to {addresses}. Last error: {os.strerror(error.errno)}")
-        return error
+        hint = ""
+        if was_connected and not self._answered and not uses_tls(self._options, self._endpoint):
+            hint = "; is this a CQL port, and without TLS?"
+        explained: BaseException = error
+        if isinstance(error, (OSError, ConnectionShutdown)):
+            text = f"{self._endpoint} closed the connection while we were {self._step}: {error}{hint}"
+            explained = ConnectionShutdown(text, self._endpoint)
+        elif isinstance(error, ProtocolError) and hint:
+            explained = ProtocolError(f"{self._endpoint}: {error}{hint}")
+        if explained is not error:
+            explained.__cause__ = error
+        return explained
 
     def _summary(self) -> BaseException:
         if len(self._errors) == 1:

@@ -43,7 +43,7 @@ class ScriptedConnection:
         self.keyspace: str | None = None
         self._buffer = b""
         self._envelopes = b""
-        self._write_lock = threading.Lock()
+        self._write_lock = threading.RLock()
 
     def run(self) -> None:
         try:
@@ -100,7 +100,8 @@ class ScriptedConnection:
             body = len(body).to_bytes(4, "big") + lz4.block.compress(body, store_size=False)
             flags |= wire.COMPRESSED
         data = Envelope(0x80 | version, flags, stream, opcode, body).pack()
-        self.send_raw(data if self.segments is None else self.segments.pack(data))
+        with self._write_lock:
+            self.send_raw(data if self.segments is None else self.segments.pack(data))
 
     def answer(self, request: Envelope, opcode: int, body: bytes = b"", flags: int = 0) -> None:
         self.send(opcode, body, request.stream, flags)
@@ -141,14 +142,15 @@ class ScriptedConnection:
         startup = wire.read_string_map(request.body)
         if request.version < 5:
             self.startup = startup  # as in Cassandra, the answer to STARTUP is compressed already
-        if self.server.password is None:
-            self.answer(request, wire.READY)
-        else:
-            self.answer(request, wire.AUTHENTICATE, wire.string(self.server.authenticator))
-        self.startup = startup
-        if request.version >= 5:
-            lz4_too = startup.get("COMPRESSION") == "lz4"
-            self.segments = Segments(_compress, _decompress) if lz4_too else Segments()
+        with self._write_lock:  # nothing gets between the answer and the segments that follow it
+            if self.server.password is None:
+                self.answer(request, wire.READY)
+            else:
+                self.answer(request, wire.AUTHENTICATE, wire.string(self.server.authenticator))
+            self.startup = startup
+            if request.version >= 5:
+                lz4_too = startup.get("COMPRESSION") == "lz4"
+                self.segments = Segments(_compress, _decompress) if lz4_too else Segments()
 
     def _auth_response(self, request: Envelope) -> None:
         if wire.read_bytes(request.body) == self.server.password:

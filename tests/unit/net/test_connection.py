@@ -322,6 +322,15 @@ def test_answers_to_nobody_close_the_connection(net: Net, stream: int) -> None:
     assert connection.is_defunct
 
 
+def test_damaged_segments_close_the_connection(net: Net) -> None:
+    closed = Call()
+    net.connect(callbacks={"on_closed": closed}, protocol_version=5)
+    net.peer.send_raw(bytes(64))
+    connection, error = closed.wait()
+    assert isinstance(error, errors.CrcMismatchException) and connection.last_error is error
+    assert "CRC24" in str(error) and error.endpoint == connection.endpoint
+
+
 # ---- keyspaces
 
 

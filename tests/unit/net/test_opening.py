@@ -256,6 +256,15 @@ def test_an_address_that_swallows_packets(reactor: Reactor) -> None:
         assert isinstance(error, errors.OperationTimedOut | TimeoutError)
 
 
+def test_a_server_that_closes_whatever_one_says(reactor: Reactor) -> None:
+    with ScriptedServer(lambda connection, request: connection.close() or True) as server:
+        error = fails(reactor, server)
+        assert isinstance(error, errors.ConnectionShutdown)
+        assert "waiting for the answer to OPTIONS" in str(error)
+        assert "is this a CQL port, and without TLS?" in str(error)
+        assert len(server.connections) == 3, "each version once"
+
+
 def test_a_server_that_closes_midway(reactor: Reactor) -> None:
     def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
         if request.opcode == wire.STARTUP:
@@ -265,7 +274,8 @@ def test_a_server_that_closes_midway(reactor: Reactor) -> None:
 
     with ScriptedServer(script) as server:
         error = fails(reactor, server)
-        assert isinstance(error, errors.ConnectionShutdown | OSError)
+        assert isinstance(error, errors.ConnectionShutdown)
+        assert "closed the connection while we were waiting for the answer to STARTUP" in str(error)
         assert len(server.connections) == 1, "it answered OPTIONS: the version is not the problem"
 
 
