@@ -278,12 +278,28 @@ def test_an_integer_too_long_to_print_is_refused_in_words() -> None:
         INT.encode(10**5000)
 
 
-def test_not_a_time_of_pandas_is_refused() -> None:
-    pandas = pytest.importorskip("pandas")
+def test_what_is_no_time_but_says_it_is_a_datetime_is_refused() -> None:
+    class NaT(datetime.datetime):
+        """Like that of pandas: a datetime to isinstance() that is not even equal to itself."""
+
+        __hash__ = None  # type: ignore[assignment]
+
+        def __eq__(self, other: object) -> bool:
+            return False
+
+        def __ne__(self, other: object) -> bool:
+            return True
+
+        def __str__(self) -> str:
+            return "NaT"
+
+    class Stamp(datetime.datetime):
+        pass
+
     for codec in (TIMESTAMP, DATE):
         with pytest.raises(ValueError, match="NaT"):
-            codec.encode(pandas.NaT)
-    assert TIMESTAMP.decode(TIMESTAMP.encode(pandas.Timestamp("2024-01-01"))) == datetime.datetime(2024, 1, 1)
+            codec.encode(NaT(2024, 1, 1))
+    assert TIMESTAMP.decode(TIMESTAMP.encode(Stamp(2024, 1, 1))) == datetime.datetime(2024, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -297,13 +313,9 @@ def test_vectors_of_floats_from_arrays(element: Codec, dtype: str) -> None:
         assert codec.encode(values) == codec.encode([float(v) for v in values])
 
 
-@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i2", ">i8", "?"])
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i2", ">i8"])
 @pytest.mark.parametrize("element", [INT, BIGINT, SMALLINT, VARINT], ids=lambda c: c.name)
 def test_vectors_of_integers_from_arrays(element: Codec, dtype: str) -> None:
-    if dtype == "?":
-        with pytest.raises(TypeError):
-            vector_codec(element, 2).encode(np.array([True, False]))
-        return
     values = np.array([1, 100, 127], dtype)
     codec = vector_codec(element, 3)
     assert codec.encode(values) == codec.encode([1, 100, 127])
