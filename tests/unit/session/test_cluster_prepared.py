@@ -1,0 +1,98 @@
+"""The registry of prepared statements, and preparing again on hosts that come up."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra._session.cluster import Cluster
+from cassandra._session.cluster_prepared import IN_FLIGHT
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
+from tests.fakes import wire
+from tests.fakes.nodes import FakeCluster, FakeNode, eventually
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+OPTIONS: dict[str, Any] = {
+    "reconnection_policy": ConstantReconnectionPolicy(0.05),
+    "load_balancing_policy": RoundRobinPolicy(),
+    "prepare_on_all_hosts": False,
+}
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeCluster]:
+    with FakeCluster(2) as made:
+        yield made
+
+
+def bounce(cluster: Cluster, node: FakeNode) -> None:
+    host: Any = cluster.metadata.get_host_by_host_id(node.host_id)
+    node.stop()
+    eventually(lambda: host.is_up is False)
+    node.prepared.clear()
+    node.queries.clear()
+    node.start()
+    eventually(lambda: host.is_up)
+
+
+def test_the_registry_is_weak(fake: FakeCluster) -> None:
+    with Cluster(fake.contact_points, **OPTIONS) as cluster:
+        session = cluster.connect()
+        kept = session.prepare("SELECT kept")
+        dropped = session.prepare("SELECT dropped")
+        query_id = dropped.query_id
+        assert cluster.get_prepared(kept.query_id) is kept
+        assert cluster.get_prepared(query_id) is dropped
+        del dropped
+        gc.collect()
+        assert cluster.get_prepared(query_id) is None
+        assert cluster.get_prepared(b"unknown") is None
+        assert cluster.prepared.all() == [kept]
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_host_that_comes_up_gets_the_statements_before_requests(fake: FakeCluster, version: int) -> None:
+    with Cluster(fake.contact_points, **OPTIONS, protocol_version=version) as cluster:
+        first = cluster.connect("one", wait_for_all_pools=True)
+        second = cluster.connect("two", wait_for_all_pools=True)
+        plain = cluster.connect(wait_for_all_pools=True)
+        statements = [first.prepare(f"SELECT one {n}") for n in range(IN_FLIGHT + 5)]
+        statements += [second.prepare("SELECT two"), plain.prepare("SELECT plain")]
+        node = fake.nodes[1]
+        bounce(cluster, node)
+        assert sorted(node.prepared) == sorted(statement.query_string for statement in statements)
+        used = [query for query in node.queries if query.startswith("USE")]
+        if version == 4:  # the keyspace cannot be named in PREPARE: one USE each, before the pools' own
+            assert used[:2] == ['USE "one"', 'USE "two"']
+
+
+def test_reprepare_on_up_can_be_turned_off(fake: FakeCluster) -> None:
+    with Cluster(fake.contact_points, **OPTIONS, reprepare_on_up=False) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        statement = session.prepare("SELECT kept")
+        bounce(cluster, fake.nodes[1])
+        assert fake.nodes[1].prepared == []
+        del statement
+
+
+def test_statements_that_cannot_be_prepared_do_not_keep_a_host_down(fake: FakeCluster) -> None:
+    with Cluster(fake.contact_points, **OPTIONS, protocol_version=4) as cluster:
+        session = cluster.connect("gone", wait_for_all_pools=True)
+        statements = [session.prepare("SELECT 1"), session.prepare("SELECT 2")]
+        session.shutdown()
+        other = cluster.connect(wait_for_all_pools=True)
+
+        def refuse(node: Any, connection: Any, request: Any, text: str) -> bool:
+            if text.startswith("USE"):
+                connection.answer(request, wire.ERROR, wire.error(0x2200, "no such keyspace"))
+            return text.startswith("USE")
+
+        fake.on_query = refuse
+        bounce(cluster, fake.nodes[1])
+        assert fake.nodes[1].prepared == []
+        assert len(other._pools) == 2
+        del statements

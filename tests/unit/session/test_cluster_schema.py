@@ -1,0 +1,215 @@
+"""Schema changes of the cluster's own sessions, and waiting for agreement."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from cassandra._session.agreement import SchemaAgreementScope
+from cassandra._session.cluster import Cluster
+from cassandra.policies import RoundRobinPolicy
+from tests.fakes import wire
+from tests.fakes.nodes import FakeCluster, eventually
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+
+def schema_change(change: str, target: str, *names: str) -> bytes:
+    return wire.int32(5) + wire.string(change) + wire.string(target) + b"".join(map(wire.string, names))
+
+
+class DDL:
+    """Lets a fake cluster execute "CREATE TABLE ks.name" and tell of it as a server does."""
+
+    def __init__(self, fake: FakeCluster) -> None:
+        self.fake = fake
+        self.event_first = True
+        fake.on_query = self.on_query
+
+    def on_query(self, node: Any, connection: Any, request: Any, text: str) -> bool:
+        if not text.startswith("CREATE TABLE "):
+            return False
+        keyspace, table = text.split()[2].split(".")
+        self.fake.add_table(keyspace, table, "k")
+        event = ("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, table)
+        if self.event_first:
+            self.fake.push(*event)
+        connection.answer(request, wire.RESULT, schema_change(*event[1:]))
+        return True
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeCluster]:
+    with FakeCluster(3) as made:
+        made.add_table("ks", "t", "k", "v")
+        DDL(made)
+        yield made
+
+
+OPTIONS: dict[str, Any] = {"load_balancing_policy": RoundRobinPolicy(), "schema_event_refresh_window": 0.05}
+
+
+@pytest.fixture
+def cluster(fake: FakeCluster) -> Iterator[Cluster]:
+    with Cluster(fake.contact_points, **OPTIONS) as made:
+        yield made
+
+
+def asked(fake: FakeCluster, fragment: str) -> int:
+    return sum(node.asked(fragment) for node in fake.nodes)
+
+
+def test_the_metadata_is_there_when_the_statement_is_done(cluster: Cluster, fake: FakeCluster) -> None:
+    session = cluster.connect(wait_for_all_pools=True)
+    future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
+    future.result()
+    assert future.is_schema_agreed is True
+    assert "fresh" in cluster.metadata.keyspaces["ks"].tables
+
+
+def test_one_fetch_per_change(cluster: Cluster, fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra._session.events.random", lambda: 1.0)  # the whole window
+    session = cluster.connect(wait_for_all_pools=True)
+    before = asked(fake, "system_schema.tables")
+    for number in range(5):
+        session.execute(f"CREATE TABLE ks.fresh{number} (k text PRIMARY KEY)")
+    time.sleep(0.15)  # the events' window passes
+    cluster.control_connection.strand.call(lambda: None)
+    assert asked(fake, "system_schema.tables") == before + 5
+
+
+def test_statements_at_the_same_time_share_refreshes(cluster: Cluster, fake: FakeCluster) -> None:
+    session = cluster.connect(wait_for_all_pools=True)
+    futures = [session.execute_async(f"CREATE TABLE ks.fresh{number} (k text PRIMARY KEY)") for number in range(40)]
+    for future in futures:
+        future.result()
+    assert len(cluster.metadata.keyspaces["ks"].tables) == 41
+
+
+def test_waiting_for_a_node_that_lags(cluster: Cluster, fake: FakeCluster) -> None:
+    session = cluster.connect(wait_for_all_pools=True)
+    fake.nodes[1].schema_version = uuid4()
+    future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
+    eventually(lambda: asked(fake, "schema_version") > 3)
+    assert not future._concluded
+    fake.nodes[1].schema_version = None
+    future.result()
+    assert future.is_schema_agreed is True
+
+
+def test_a_node_that_never_agrees(fake: FakeCluster) -> None:
+    fake.nodes[1].schema_version = uuid4()
+    with Cluster(fake.contact_points, **OPTIONS, max_schema_agreement_wait=0.2) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
+        future.result()
+        assert future.is_schema_agreed is False
+        assert "fresh" in cluster.metadata.keyspaces["ks"].tables
+
+
+def test_nodes_that_are_down_need_not_agree(cluster: Cluster, fake: FakeCluster) -> None:
+    session = cluster.connect(wait_for_all_pools=True)
+    node = fake.nodes[2]
+    node.schema_version = uuid4()
+    node.stop()
+    host = cluster.metadata.get_host_by_host_id(node.host_id)
+    eventually(lambda: host.is_up is False)  # type: ignore[union-attr]
+    future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
+    future.result()
+    assert future.is_schema_agreed is True
+
+
+def test_not_waiting_for_agreement(fake: FakeCluster) -> None:
+    fake.nodes[1].schema_version = uuid4()
+    with Cluster(fake.contact_points, **OPTIONS, max_schema_agreement_wait=0) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
+        future.result()
+        assert future.is_schema_agreed is True
+        assert asked(fake, "SELECT schema_version") == 0
+        assert "fresh" in cluster.metadata.keyspaces["ks"].tables
+
+
+def test_without_schema_metadata_nothing_is_read(fake: FakeCluster) -> None:
+    with Cluster(fake.contact_points, **OPTIONS, schema_metadata_enabled=False) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        session.execute("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
+        assert asked(fake, "system_schema") == 0
+
+
+def test_without_a_control_connection_the_statement_still_ends(fake: FakeCluster) -> None:
+    with Cluster(fake.contact_points, **OPTIONS, max_schema_agreement_wait=0.2) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        cluster.control_connection._search = lambda: None  # type: ignore[method-assign]
+        cluster.control_connection.connection.close()  # type: ignore[union-attr]
+        eventually(lambda: cluster.control_connection.connection is None)
+        future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
+        future.result()
+        assert future.is_schema_agreed is False
+
+
+def test_a_shutdown_ends_the_wait(fake: FakeCluster) -> None:
+    fake.nodes[1].schema_version = uuid4()
+    cluster = Cluster(fake.contact_points, **OPTIONS, max_schema_agreement_wait=60)
+    session = cluster.connect(wait_for_all_pools=True)
+    future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
+    eventually(lambda: asked(fake, "SELECT schema_version"))
+    done = threading.Event()
+    future.add_callbacks(lambda rows: done.set(), lambda error: done.set())
+    cluster.shutdown()
+    assert done.wait(5)
+    outcome: list[Any] = []
+    cluster.handle_schema_change({}, None, lambda *args: outcome.append(args))
+    assert outcome[0][0] is False and "shut down" in str(outcome[0][1])
+
+
+# ---- Session.wait_for_schema_agreement
+
+
+def test_agreement_by_scope(cluster: Cluster, fake: FakeCluster) -> None:
+    fake.nodes[1].rack = fake.nodes[0].rack
+    fake.nodes[2].datacenter = "dc2"
+    session = cluster.connect(wait_for_all_pools=True)
+    wait = session.wait_for_schema_agreement
+    assert all(wait(1, scope) for scope in SchemaAgreementScope)
+    assert wait() and wait(scope="cluster")  # type: ignore[arg-type]
+    fake.nodes[2].schema_version = uuid4()
+    assert wait(1, SchemaAgreementScope.DC) and wait(1, SchemaAgreementScope.RACK)
+    assert not wait(0.05, SchemaAgreementScope.CLUSTER)
+    fake.nodes[2].schema_version = None
+    fake.nodes[1].schema_version = uuid4()
+    assert not wait(0.05, SchemaAgreementScope.RACK)
+
+
+def test_agreement_asks_each_node_itself(cluster: Cluster, fake: FakeCluster) -> None:
+    session = cluster.connect(wait_for_all_pools=True)
+    before = [node.asked("SELECT schema_version") for node in fake.nodes]
+    assert session.wait_for_schema_agreement(1)
+    assert [node.asked("SELECT schema_version") - b for node, b in zip(fake.nodes, before, strict=True)] == [1, 1, 1]
+
+
+def test_a_connected_node_that_does_not_answer_does_not_agree(cluster: Cluster, fake: FakeCluster) -> None:
+    session = cluster.connect(wait_for_all_pools=True)
+    fake.nodes[1].pause()
+    assert not session.wait_for_schema_agreement(0.2)
+    fake.nodes[1].resume()
+    assert session.wait_for_schema_agreement(5)
+
+
+@pytest.mark.parametrize("wait_time", [0, -1, -0.5])
+def test_wait_time_must_be_positive(cluster: Cluster, wait_time: float) -> None:
+    session = cluster.connect()
+    with pytest.raises(ValueError, match="wait_time"):
+        session.wait_for_schema_agreement(wait_time)
+
+
+@pytest.mark.parametrize("scope", ["planet", None, 3])
+def test_unknown_scope(cluster: Cluster, scope: Any) -> None:
+    session = cluster.connect()
+    with pytest.raises(ValueError, match="scope"):
+        session.wait_for_schema_agreement(1, scope)

@@ -1,0 +1,69 @@
+"""Which parts of the schema are read for a set of changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra import UserFunctionDescriptor
+from cassandra._routing.schema import SchemaTarget
+from cassandra._session.events import MANY_IN_KEYSPACE, MANY_KEYSPACES, covers, merged
+
+ALL = SchemaTarget.everything()
+KS = SchemaTarget.of_keyspace("ks")
+KS_DROPPED = KS._replace(dropped=True)
+CONTENTS = SchemaTarget.of_keyspace("ks", contents=True)
+TABLE = SchemaTarget.of_table("ks", "t")
+TABLE_DROPPED = TABLE._replace(dropped=True)
+TYPE = SchemaTarget.of_type("ks", "u")
+FUNCTION = SchemaTarget.of_function("ks", UserFunctionDescriptor("f", ["int"]))
+ELSEWHERE = SchemaTarget.of_table("other", "t")
+
+
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    [
+        ([], []),
+        ([TABLE], [TABLE]),
+        ([TABLE, TABLE, TABLE], [TABLE]),
+        ([TABLE, TYPE, FUNCTION, ELSEWHERE], [TABLE, TYPE, FUNCTION, ELSEWHERE]),
+        ([TABLE, TABLE_DROPPED], [TABLE_DROPPED]),
+        ([TABLE_DROPPED, TABLE], [TABLE]),
+        ([TABLE, ALL, TYPE], [ALL]),
+        ([TABLE, CONTENTS, ELSEWHERE], [CONTENTS, ELSEWHERE]),
+        ([TABLE, KS], [TABLE, KS]),
+        ([TABLE, KS_DROPPED], [KS_DROPPED]),
+        ([KS_DROPPED, KS], [CONTENTS]),  # another keyspace of that name: nothing known of the old one is true
+        ([KS_DROPPED, KS, TABLE], [CONTENTS]),
+        ([KS, KS_DROPPED, TABLE_DROPPED], [KS_DROPPED]),
+    ],
+)
+def test_merged(targets: list[SchemaTarget], expected: list[SchemaTarget]) -> None:
+    assert merged(targets) == expected
+
+
+def test_many_changes_are_read_as_a_whole() -> None:
+    few = [SchemaTarget.of_table("ks", f"t{number}") for number in range(MANY_IN_KEYSPACE)]
+    assert merged(few) == few
+    assert merged([*few, TABLE]) == [CONTENTS]
+    keyspaces = [SchemaTarget.of_keyspace(f"k{number}") for number in range(MANY_KEYSPACES)]
+    assert merged(keyspaces) == keyspaces
+    assert merged([*keyspaces, KS]) == [ALL]
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "expected"),
+    [
+        (ALL, TABLE, True),
+        (ALL, KS_DROPPED, True),
+        (CONTENTS, TABLE, True),
+        (CONTENTS, KS, True),
+        (CONTENTS, ELSEWHERE, False),
+        (CONTENTS, ALL, False),
+        (TABLE, TABLE_DROPPED, True),
+        (TABLE, TYPE, False),
+        (KS, TABLE, False),
+        (TABLE, ELSEWHERE, False),
+    ],
+)
+def test_covers(wide: SchemaTarget, narrow: SchemaTarget, expected: bool) -> None:
+    assert covers(wide, narrow) is expected
