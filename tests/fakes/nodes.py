@@ -1,7 +1,8 @@
 """A few scripted servers that look like one Cassandra cluster: system tables, events, prepared statements; no data.
 
-The nodes are at 127.0.0.1, each on a port of its own. Tests stop, start and pause them, change what their system tables say, push
-events, and read which queries came. The wire format is made by ``tests.fakes.wire``, not by the driver.
+The nodes are at 127.0.0.1, each on a port of its own. Tests stop, start and pause them, change what their system
+tables say, push events, and read which queries came. The wire format is made by ``tests.fakes.wire``, not by the
+driver.
 """
 
 from __future__ import annotations
