@@ -16,7 +16,7 @@ from cassandra._net.endpoint import (
     UnixSocketEndPoint,
 )
 from cassandra._net.features import ProtocolFeatures, ShardingInfo
-from cassandra._net.handshake import DRIVER_NAME, DRIVER_VERSION
+from cassandra._net.handshake import DRIVER_NAME, DRIVER_VERSION, VersionRefused
 from cassandra._net.heartbeat import Heartbeat as ConnectionHeartbeat
 from cassandra._net.options import DEFAULT_CQL_VERSION
 from cassandra._wire.handlers import ProtocolHandler
@@ -43,5 +43,5 @@ __all__ = [
     "ProtocolError", "ProtocolException", "ProtocolFeatures", "ProtocolHandler", "ProtocolVersion",
     "ProtocolVersionUnsupported", "QueryMessage", "ReadyMessage", "RegisterMessage", "ResultMessage",
     "ReviseRequestMessage", "ShardingInfo", "SniEndPoint", "SniEndPointFactory", "StartupMessage", "SupportedMessage",
-    "UnixSocketEndPoint", "locally_supported_compressions", "lz4_compress", "lz4_decompress",
+    "UnixSocketEndPoint", "VersionRefused", "locally_supported_compressions", "lz4_compress", "lz4_decompress",
 ]

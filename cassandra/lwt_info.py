@@ -1,0 +1,5 @@
+"""How a ScyllaDB node marks prepared statements that are conditional."""
+
+from cassandra._net.features import LwtInfo
+
+__all__ = ["LwtInfo"]
