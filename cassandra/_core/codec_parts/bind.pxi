@@ -10,6 +10,9 @@ class _UnsetError(ValueError):
     """UNSET where it has no meaning; not about the type of a value."""
 
 
+cdef object _missing = object()
+
+
 cdef struct Span:
     size_t start
     Py_ssize_t length  # negative when the value is null or unset
@@ -159,13 +162,20 @@ cdef class BindPlan:
 
     cdef list _named(self, values, int protocol_version):
         cdef list positions = []
+        cdef bint plain = type(values) is dict
         for name in self.names:
-            try:
-                positions.append(values[name])
-            except KeyError:
+            if plain:
+                value = (<dict>values).get(name, _missing)
+            else:
+                try:
+                    value = values[name]  # which may make it up, as defaultdict does
+                except KeyError:
+                    value = _missing
+            if value is _missing:
                 if protocol_version < 4:
-                    raise KeyError(f"Column name `{name}` not found in bound dict.") from None
-                positions.append(_unset)
+                    raise KeyError(f"Column name `{name}` not found in bound dict.")
+                value = _unset
+            positions.append(value)
         return positions
 
     cdef int _encode(self, list positions, int version, ByteBuffer* out, Span* spans) except -1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import uuid
-from collections import UserDict
+from collections import UserDict, defaultdict
 from types import MappingProxyType
 from typing import Any
 
@@ -40,6 +40,10 @@ def test_sequences(values: Any) -> None:
 def test_names(kind: Any) -> None:
     assert AB.bind(kind({"b": "x", "a": 1}), 4).values == [b"\0\0\0\1", b"x"]
     assert AB.bind(kind({"b": "x", "unknown": 1}), 4).values == [UNSET, b"x"]
+
+
+def test_a_mapping_may_make_up_values() -> None:
+    assert AB.bind(defaultdict(lambda: None, a=1), 4).values == [b"\0\0\0\1", None]
 
 
 def test_nothing_to_bind() -> None:
