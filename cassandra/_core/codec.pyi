@@ -1,8 +1,27 @@
 """Typed contract of the codec extension: CQL values, rows, results and request bodies to and from wire bytes.
 
-A :class:`Codec` is a compiled CQL type. It knows nothing of the Python type classes of ``cassandra.cqltypes`` (L2); those
-hold a Codec each and hang themselves on it as ``py_type``. Everything here is immutable after construction except
-``py_type`` and ``factory``; all functions may be called from any thread.
+A :class:`Codec` is a compiled CQL type. It knows nothing of the Python type classes of ``cassandra.cqltypes`` (L2);
+those hold a Codec each and hang themselves on it as ``py_type``. Everything here is immutable after construction except
+``py_type``, ``factory``, ``empty_value`` and ``extra``; all functions may be called from any thread.
+
+What values are (read | also accepted):
+
+* ascii, text: str. blob, custom: bytes | any contiguous buffer. boolean: bool | int, numpy.bool.
+* tinyint, smallint, int, bigint, counter, varint: int | whatever has ``__index__``.
+* float, double: float | whatever has ``__float__``. decimal: Decimal, its scale kept | int, float, str.
+* uuid, timeuuid: uuid.UUID | an object with 16 ``bytes``.
+* timestamp: naive UTC datetime, beyond its years the int of milliseconds | aware or naive datetime, date, int or float
+  milliseconds. Parts of a millisecond are cut off.
+* date: Date | datetime.date, str, or an int as CQL has it: days counted from 2**31 at the epoch.
+* time: Time | datetime.time, str, int nanoseconds. duration: Duration | anything with its three attributes.
+* inet: str | ipaddress objects.
+* list, vector: list; set: SortedSet; map: OrderedMapSerializedKey | any iterable but str; for maps anything with
+  ``items()``; for vectors of float, double, int and bigint one-dimensional arrays, without a Python object per
+  element. Null items are allowed in collections (servers refuse them), not in vectors.
+* tuple: tuple | any iterable; short ones are filled with null. UDT: ``factory`` | tuple or list by position, mapping by
+  key (unknown keys are an error), any other object by attribute.
+
+Zero bytes are None (``empty_value``) except for text, ascii, blob and custom types.
 """
 
 import builtins
@@ -93,7 +112,8 @@ class RowsPage:
     nbytes: Final[int]
     def __len__(self) -> int: ...
     def decode(self, row_plan: RowPlan, start: int = 0, stop: int | None = None) -> list[Any]:
-        """All rows, or a slice of them when decoding goes forward. Raises DriverException naming column, row and type."""
+        """All rows, or a slice of them; slices that follow one another are found without a search. Raises
+        DriverException naming column, row and type."""
     def batches(self, row_plan: RowPlan, size: int = 1000) -> Iterator[list[Any]]: ...
 
 class Result:
