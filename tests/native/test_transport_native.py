@@ -1,5 +1,5 @@
-"""The C++ tests of the transport core, which know nothing of Python: plain, under AddressSanitizer with UBSan, and under
-ThreadSanitizer."""
+"""The C++ tests of the transport core, which know nothing of Python: plain, under AddressSanitizer with UBSan, and
+under ThreadSanitizer."""
 
 from __future__ import annotations
 

@@ -61,3 +61,9 @@ cdef Reason* reason_of(object exception) except NULL:
     cdef bytes message = (str(exception) or type(exception).__name__).encode("utf-8", "replace")
     Py_INCREF(exception)
     return host_reason(message, <void*> exception, drop_object)
+
+
+cdef void report(object exception, object source) noexcept:
+    """To sys.unraisablehook, while *exception* is being handled: nobody is there to raise it to."""
+    PyErr_SetObject(type(exception), exception)
+    PyErr_WriteUnraisable(source)

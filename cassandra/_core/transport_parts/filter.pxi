@@ -58,8 +58,8 @@ cdef Reason* filter_eof(void* target) noexcept:
 cdef cbool filter_established(void* target) noexcept:
     try:
         return bool((<object> target).established)
-    except BaseException:
-        PyErr_WriteUnraisable(<object> target)
+    except BaseException as exception:
+        report(exception, <object> target)
         return False
 
 

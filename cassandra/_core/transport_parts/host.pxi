@@ -74,8 +74,8 @@ cdef void host_call(void* target) noexcept:
     Py_DECREF(callback)
     try:
         callback()
-    except BaseException:
-        PyErr_WriteUnraisable(callback)
+    except BaseException as exception:
+        report(exception, callback)
 
 
 cdef Reason* host_connected(CChannel& core) noexcept:
@@ -101,8 +101,8 @@ cdef void host_closed(CChannel& core, Reason& reason) noexcept:
     handler = channel.handler
     try:
         handler.on_closed(channel, reason_exception(&reason))
-    except BaseException:
-        PyErr_WriteUnraisable(handler)
+    except BaseException as exception:
+        report(exception, handler)
     channel.handler = None
     channel.byte_filter = None
     core.self = NULL

@@ -40,6 +40,7 @@ cdef extern from "transport/envelope.h" namespace "fastcql" nogil:
         Nothing
         Lz4
         Snappy
+    bint is_hot(const CFrame& frame, Peek peek)
     uint32_t load_be32(const uint8_t* p)
 
 cdef extern from "transport/reason.h" namespace "fastcql":

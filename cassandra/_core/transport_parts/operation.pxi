@@ -84,6 +84,7 @@ cdef class Operation:
         native.attempt = attempt
         if isinstance(outcome, Frame):
             native.frame = (<Frame> outcome).native
+            native.hot = is_hot(native.frame, Peek.Nothing)
         else:
             failure = outcome
             native.elapsed = <Nanos> (failure.elapsed * SECOND)
@@ -143,8 +144,8 @@ cdef void dispatch(Operation operation) noexcept:
     while operation.core.begin_dispatch():
         try:
             operation._on_outcome()
-        except BaseException:
-            PyErr_WriteUnraisable(operation)
+        except BaseException as exception:
+            report(exception, operation)
         references = 0
         next = operation.core.end_dispatch(&references, &queue)
         drop_references(operation, references)

@@ -18,9 +18,10 @@ thread_local Reactor* Reactor::current_ = nullptr;
 
 Reactor::Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name)
     : host_(&host),
-      poller_(std::move(poller)),
       name_(name),
       generation_(fork_generation()),
+      poller_(std::move(poller)),
+      backend_(poller_->name()),
       arena_(new Arena(kRetainBytes)) {}
 
 Ref<Reactor> Reactor::create(const Host& host, const char* backend, const char* name) {
@@ -31,9 +32,7 @@ Ref<Reactor> Reactor::create(const Host& host, const char* backend, const char* 
 }
 
 Reactor::~Reactor() {
-    slab_ = nullptr;
-    frames.clear();
-    arena_->close();
+    if (arena_) arena_->close();
     if (started_ && !joined_) pthread_detach(thread_);
 }
 
@@ -44,6 +43,7 @@ bool Reactor::start() {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     retain();  // the thread's
+    counters.reactors.fetch_add(1, std::memory_order_relaxed);
     const int error = pthread_create(
         &thread_, nullptr,
         [](void* self) -> void* {
@@ -53,6 +53,7 @@ bool Reactor::start() {
         this);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (error != 0) {
+        counters.reactors.fetch_sub(1, std::memory_order_relaxed);
         release();
         errno = error;
         return false;
@@ -67,25 +68,33 @@ void Reactor::main() {
 #endif
     while (!stopped_) run_once(kNever);
     host_->thread_ending();
+    let_go();
     exited_.store(1, std::memory_order_release);
     unpark_all(&exited_);
     release();
 }
 
+void Reactor::let_go() {
+    std::lock_guard<std::mutex> guard(commands_mutex_);
+    bell_.close();
+    poller_ = nullptr;
+    arena_->close();
+    arena_ = nullptr;
+    counters.reactors.fetch_sub(1, std::memory_order_relaxed);
+}
+
 bool Reactor::post(Command&& command) {
-    {
-        std::lock_guard<std::mutex> guard(commands_mutex_);
-        if (!accepting_) return false;
-        commands_.push_back(std::move(command));
-        has_commands_.store(true, std::memory_order_seq_cst);
-    }
-    if (!on_role()) wake();
+    std::lock_guard<std::mutex> guard(commands_mutex_);
+    if (!accepting_) return false;
+    commands_.push_back(std::move(command));
+    has_commands_.store(true, std::memory_order_seq_cst);
+    if (!on_role()) wake_locked();
     return true;
 }
 
 // The role holder announces that it sleeps, then looks for commands; we leave a command, then look whether it
 // sleeps.
-void Reactor::wake() {
+void Reactor::wake_locked() {
     if (sleeping_.exchange(false, std::memory_order_seq_cst)) bell_.ring();
 }
 
@@ -116,7 +125,10 @@ bool Reactor::attend(Channel& channel) {
 bool Reactor::stop(Nanos timeout) {
     stopping_.store(true, std::memory_order_seq_cst);
     if (on_role()) return true;  // it ends after this turn
-    wake();
+    {
+        std::lock_guard<std::mutex> guard(commands_mutex_);
+        wake_locked();
+    }
     const Nanos start = monotonic_now();
     while (exited_.load(std::memory_order_acquire) == 0) {
         Nanos left = kNever;
@@ -134,12 +146,14 @@ bool Reactor::stop(Nanos timeout) {
     return true;
 }
 
-ReactorStats Reactor::stats() const {
+ReactorStats Reactor::stats() {
     ReactorStats stats{};
+    std::lock_guard<std::mutex> guard(commands_mutex_);
     stats.channels = channel_count_.load(std::memory_order_relaxed);
     stats.timers = timer_count_.load(std::memory_order_relaxed);
     stats.wakeups = wakeups_.load(std::memory_order_relaxed);
     stats.host_entries = host_entries_.load(std::memory_order_relaxed);
+    if (!arena_) return stats;
     stats.slabs_in_use = arena_->live_blocks();
     stats.slabs_retained_bytes = arena_->retained_bytes();
     stats.bytes_in_use = arena_->live_bytes();

@@ -39,7 +39,7 @@ public:
 
     // --- any thread ---
 
-    const char* backend() const { return poller_->name(); }
+    const char* backend() const { return backend_; }
     // True while this thread holds the role: where nothing may block.
     bool on_role() const { return current_ == this; }
     // The process was forked since: the thread and the sockets are the parent's.
@@ -55,7 +55,7 @@ public:
     // Closes every channel, runs the last callbacks and waits for the thread (unless this is it). False: not
     // done in *timeout*.
     bool stop(Nanos timeout);
-    ReactorStats stats() const;
+    ReactorStats stats();
 
     // References that the next thread with the host lock may drop.
     DropList drops;
@@ -118,7 +118,8 @@ private:
     bool start();
     void main();
     bool post(Command&& command);
-    void wake();
+    void wake_locked();
+    void let_go();
     Nanos announce_sleep();
     void run_commands();
     void run_command(Command& command);
@@ -135,11 +136,13 @@ private:
     static thread_local Reactor* current_;
 
     const Host* const host_;
-    const std::unique_ptr<Poller> poller_;
     const std::string name_;
     const uint32_t generation_;
-    Bell bell_;
-    Arena* const arena_;
+    // Gone when the thread ends, however long somebody keeps the reactor.
+    std::unique_ptr<Poller> poller_;
+    const char* const backend_;
+    Arena* arena_;
+    Bell bell_;  // rung with commands_mutex_ held, so that it is not closed meanwhile
 
     std::mutex role_;
     std::mutex commands_mutex_;
@@ -178,7 +181,6 @@ private:
     std::atomic<int64_t> timer_count_{0};
     std::atomic<int64_t> wakeups_{0};
     std::atomic<int64_t> host_entries_{0};
-    Counted<&Counters::reactors> counted_;
 };
 
 }  // namespace fastcql
