@@ -17,17 +17,7 @@ from cassandra._base.public import public
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
-    from cassandra._routing.metadata import Metadata
     from cassandra._routing.snapshot import ClusterState
-
-
-class ClusterView(Protocol):
-    """What policies read of a cluster; ``cassandra.cluster.Cluster`` has it."""
-
-    @property
-    def metadata(self) -> Metadata: ...
-    @property
-    def endpoints_resolved(self) -> Iterable[Any]: ...
 
 
 @public("cassandra.policies")

@@ -9,17 +9,18 @@ overridden anything, so its own plan is followed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.snapshot import ClusterState
 
-    from .base import LoadBalancingPolicy
+    from .base import LoadBalancingPolicy, Picker
 
 T = TypeVar("T")
 
 _BUILTIN: set[type] = set()
+_METHODS = frozenset(("distance", "make_query_plan"))
 
 
 def builtin(cls: type[T]) -> type[T]:
@@ -28,12 +29,12 @@ def builtin(cls: type[T]) -> type[T]:
     return cls
 
 
-def is_unmodified(policy: Any) -> bool:
-    """Whether *policy* is of a built-in class itself, with no plan of its own put on the instance."""
-    return type(policy) in _BUILTIN and "make_query_plan" not in vars(policy)
+def is_unmodified(policy: Any) -> TypeGuard[Picker]:
+    """Whether *policy* is of a built-in class itself, with no method put on the instance."""
+    return type(policy) in _BUILTIN and not _METHODS & vars(policy).keys()
 
 
-def is_builtin(policy: Any) -> bool:
+def is_builtin(policy: Any) -> TypeGuard[Picker]:
     """Whether *policy* and all its children are unmodified built-in ones."""
     if not is_unmodified(policy):
         return False
@@ -46,23 +47,20 @@ def fallback_of(
 ) -> Iterator[Host]:
     """The plan of any policy: a built-in one's for this state and token, or the one a user's policy makes."""
     if is_unmodified(policy):
-        plan: Iterator[Host] = policy.fallback(state, keyspace, token, statement)
-        return plan
+        return policy.fallback(state, keyspace, token, statement)
     return iter(policy.make_query_plan(keyspace, statement))
 
 
 class Router:
-    """Asks one policy for the hosts of requests. Stateless; any thread::
+    """Asks one policy for the hosts of requests. Stateless; any thread.
 
-    host, rest = router.start(state, keyspace, token, statement)
-    while not tried(host):
-        rest = rest or router.fallback(state, keyspace, token, statement, host)
-        host = next(rest)
+    Take the host of :meth:`start`; when it fails go on with the rest of the plan, or, if there is none yet, with
+    :meth:`fallback`.
     """
 
     __slots__ = ("policy",)
 
-    def __init__(self, policy: LoadBalancingPolicy) -> None:
+    def __init__(self, policy: LoadBalancingPolicy | Picker) -> None:
         self.policy: Any = policy
 
     def start(
@@ -95,5 +93,5 @@ class PickingRouter(Router):
 
 
 def router_for(policy: LoadBalancingPolicy) -> Router:
-    """The way to ask *policy*."""
+    """The way to ask *policy*; for the caller to keep."""
     return PickingRouter(policy) if is_builtin(policy) else Router(policy)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.public import public
 
 from .base import HostDistance, LoadBalancingPolicy, is_lwt, routing_keyspace
-from .router import builtin, fallback_of
+from .router import builtin, fallback_of, is_builtin
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -65,6 +65,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         self.shuffle_replicas = shuffle_replicas
         self._cluster_metadata: Any = None
         self._routes = _Routes(None, None)
+        self._may_remember = is_builtin(child_policy)  # a user's distances may change at any time
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
         self._cluster_metadata = cluster.metadata
@@ -131,7 +132,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         if replicas is None:
             return ()
         index = replicas.index(value)
-        epoch = getattr(self._child_policy, "epoch", None)
+        epoch = self._child_policy.epoch if self._may_remember else None
         if epoch is None:
             return self._by_distance(replicas[index])
         routes = self._routes

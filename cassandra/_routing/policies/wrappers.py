@@ -125,7 +125,7 @@ class HostFilterPolicy(LoadBalancingPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """The child's plan without the filtered hosts."""
-        plan = self._child_policy.make_query_plan(working_keyspace=working_keyspace, query=query)
+        plan = self._child_policy.make_query_plan(working_keyspace, query)
         return (host for host in plan if self._predicate(host))
 
     def on_up(self, host: Host, *args: Any, **kwargs: Any) -> None:

@@ -548,6 +548,27 @@ def test_only_unmodified_built_in_chains_are_picked_from() -> None:
     assert router_for(patched).start(Metadata().state, None, None, None)[0] is None
 
 
+def test_the_distances_of_a_users_policy_are_asked_for_every_time() -> None:
+    hosts, metadata = ring_of_four()
+    far: set[Host] = set()
+
+    class Moody(DCAwareRoundRobinPolicy):
+        def distance(self, host: Host) -> int:
+            return REMOTE if host in far else LOCAL
+
+    patched: Any = DCAwareRoundRobinPolicy("dc1")
+    patched.distance = lambda host: REMOTE if host in far else LOCAL
+    for child in (Moody("dc1"), patched):
+        policy = populated(TokenAwarePolicy(child), hosts, metadata)
+        query = Statement(KEY, "ks")
+        for slow, quick in ((0, 1), (1, 0), (0, 1)):
+            far.clear()
+            far.add(hosts[slow])
+            for _ in range(5):
+                assert routed(policy, metadata.state, "ks", query)[:2] == [hosts[quick], hosts[slow]]
+                assert plan(policy, None, query)[:2] == [hosts[quick], hosts[slow]]
+
+
 def test_a_subclass_with_a_plan_of_its_own() -> None:
     class Backwards(RoundRobinPolicy):
         def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
