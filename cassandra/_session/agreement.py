@@ -1,16 +1,16 @@
 """Waiting until nodes agree on the schema version: after DDL, before a refresh, and when a user asks.
 
-L5. Nothing here blocks a thread while it waits: a :class:`Wait` asks, looks at the answers on the I/O thread, and asks
-again from a timer. Two ways to ask: the control connection's node knows the versions of all (:func:`control_round`),
-or every
-connected node in a scope is asked for its own (:func:`session_round`).
+L5. Nothing here blocks a thread while it waits: a :class:`Wait` asks, looks at the answers on the I/O thread, and
+asks again from a timer. Two ways to ask: the control connection's node knows the versions of all
+(:func:`cluster_round`), or every connected node in a scope is asked for its own (:func:`session_round`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.errors import NoConnectionsAvailable
 from cassandra._routing.policies import HostDistance
 
-from .queries import gather_async, query, rows_of
+from .queries import Row, gather_async, query, rows_of
 
 if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
     from cassandra._routing.host import Host
 
     from .cluster import Cluster
@@ -96,31 +97,66 @@ class Wait:
             on_done(agreed)
 
 
-def control_round(cluster: Cluster, timeout: float, on_done: Callable[[bool | BaseException], None]) -> None:
-    """Ask the control connection's node for its own schema version and those of its peers.
+def cluster_round(
+    cluster: Cluster, timeout: float, on_done: Callable[[bool | BaseException], None], coordinator: Host | None = None
+) -> None:
+    """Ask one node for its own schema version and those of its peers: *coordinator*, or the control connection's
+    node.
 
-    Peers that are down, or that the driver does not know (yet), do not count: they will catch up when they join.
+    After a schema change it must be the node that made it: the others may still agree on the version before. The
+    control connection's node must agree in any case, since the schema is read from it. Peers that are down, or that
+    the driver does not know (yet), do not count: they will catch up when they join.
     """
     control = cluster.control_connection
-    connection = control.connection
-    if connection is None:
+    here = control.connection
+    asked = connection_to(cluster, coordinator) or here
+    if asked is None:
         on_done(ConnectionError("there is no control connection at the moment"))
         return
+    versions: set[Any] = set()
+    errors: list[BaseException] = []
+    separate = here is not None and here.endpoint != asked.endpoint
+    waiting = 2 if separate else 1
+    lock = threading.Lock()
 
     def answered(answers: list[Any]) -> None:
-        error = next((answer for answer in answers if isinstance(answer, BaseException)), None)
-        if error is not None:
-            on_done(error)
-            return
-        local, peers = (rows_of(answer) for answer in answers)
-        versions = {row["schema_version"] for row in local}
-        for row in peers:
-            host = cluster.metadata.get_host_by_host_id(row["host_id"]) if row.get("host_id") else None
-            if host is not None and host.is_up is not False and row.get("schema_version") is not None:
-                versions.add(row["schema_version"])
-        on_done(len(versions) <= 1)
+        nonlocal waiting
+        with lock:
+            for answer in answers:
+                if isinstance(answer, BaseException):
+                    errors.append(answer)
+                else:
+                    versions.update(_versions(cluster, rows_of(answer)))
+            waiting -= 1
+            last = not waiting
+        if last:
+            on_done(errors[0] if errors else len(versions) <= 1)
 
-    gather_async(connection, [query(LOCAL_VERSION), query(control.peers_version_query)], timeout, answered)
+    gather_async(asked, [query(LOCAL_VERSION), query(control.peers_version_query)], timeout, answered)
+    if separate and here is not None:
+        gather_async(here, [query(LOCAL_VERSION)], timeout, answered)
+
+
+def _versions(cluster: Cluster, rows: Iterable[Row]) -> Iterator[Any]:
+    """The schema versions that count: of the node itself, and of peers that are not down."""
+    for row in rows:
+        if "host_id" in row:
+            host = cluster.metadata.get_host_by_host_id(row["host_id"]) if row["host_id"] else None
+            if host is None or host.is_up is False or row["schema_version"] is None:
+                continue
+        yield row["schema_version"]
+
+
+def connection_to(cluster: Cluster, host: Host | None) -> Connection | None:
+    """Any open connection of the sessions' pools to *host*."""
+    if host is None:
+        return None
+    for session in cluster.sessions:
+        pool = session._pools.get(host)
+        if pool is not None:
+            with contextlib.suppress(NoConnectionsAvailable):
+                return pool.pick()
+    return None
 
 
 def session_round(

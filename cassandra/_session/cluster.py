@@ -14,8 +14,8 @@ L5. A cluster is options (``cluster_options.py``) plus parts, each with one task
     life                start and shutdown                  cluster_life.py
 
 Two strands order what happens: the control connection's (what is read) and the membership's (what follows from it).
-The first
-waits for the second, never the other way round. Locks are held for moments and never while something else is called.
+The first waits for the second, never the other way round. Locks are held for moments and never while something else
+is called.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ Pools = Iterable["Future[bool]"]
 class Cluster(ClusterHosts):
     """A cluster of nodes as the driver knows it; makes :class:`Session` objects by :meth:`connect`.
 
-    One per application and cluster of servers is right: all its sessions share the metadata and the threads. Example::
+    One per application and cluster of servers is right: all its sessions share the metadata and the threads.
+    Example::
 
         with Cluster(["10.0.0.1", "10.0.0.2"]) as cluster:
             session = cluster.connect("app")
@@ -149,8 +150,7 @@ class Cluster(ClusterHosts):
 
         Returns when the session is connected to a host, or with *wait_for_all_pools* when it tried all. Raises
         :exc:`NoHostAvailable` with an error per host, :exc:`UnresolvableContactPoints`, :exc:`DriverException` after
-        a shutdown. When the very first
-        connect finds no node, the cluster is shut down.
+        a shutdown. When the very first connect finds no node, the cluster is shut down.
         """
         self._result(self.life.start())
         session = self._new_session(keyspace)
@@ -298,8 +298,8 @@ class Cluster(ClusterHosts):
 
     def register_user_type(self, keyspace: str, user_type: str, klass: type) -> None:
         """Read values of ``keyspace.user_type`` as instances of *klass*, made with the fields as keyword arguments,
-        and let simple
-        statements write them. Raises :exc:`UserTypeDoesNotExist` on a connected cluster without that type."""
+        and let simple statements write them. Raises :exc:`UserTypeDoesNotExist` on a connected cluster without that
+        type."""
         for session in self.sessions:
             session.user_type_registered(keyspace, user_type, klass)
         self.user_types[keyspace][user_type] = klass
@@ -316,8 +316,7 @@ class Cluster(ClusterHosts):
         """Add a profile to a running cluster, and open the pools it needs.
 
         Waits at most *pool_wait_timeout* seconds for them, then raises :exc:`OperationTimedOut`; the profile stays.
-        None does not wait.
-        ValueError for a name in use, or when legacy parameters were set.
+        None does not wait. ValueError for a name in use, or when legacy parameters were set.
         """
         check_profile(name, profile)
         if name in self.profile_manager.profiles:

@@ -75,8 +75,7 @@ class ClusterHosts(ClusterRefresh):
         expect_host_to_be_down: bool = False,
     ) -> bool:
         """A connection to *host* was lost or could not be opened; True if the conviction policy takes the host for
-        down.
-        Never blocks."""
+        down. Never blocks."""
         if self.metrics is not None:
             self.metrics.on_connection_error()
         return self.membership.failed(host, connection_exc, expect_host_to_be_down)

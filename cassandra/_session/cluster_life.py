@@ -1,13 +1,11 @@
 """The life of a cluster: started by the first connect, ended once by shutdown, by whoever and from wherever.
 
 L5. States: *new* -> *started* (``_started`` is a future, so that many callers wait for one start) -> *stopped*.
-``_lock`` guards the
-passages and is re-entrant, because a ``__del__`` may shut the cluster down anywhere; nothing is waited for with it
-held.
+``_lock`` guards the passages and is re-entrant, because a ``__del__`` may shut the cluster down anywhere; nothing is
+waited for with it held.
 
 No thread waits for itself: a shutdown joins every thread but its own, on the I/O thread it joins none, and only
-callers that
-are neither wait for a shutdown that another thread has begun.
+callers that are neither wait for a shutdown that another thread has begun.
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 ``cluster_topology.py``).
 
 L5. Owner: everything marked *strand* runs on ``strand``, one call at a time, in the order it was posted;
-``Host.is_up``, the
-policies' view of the hosts and ``_rising`` are written there only. Other threads post and never wait. No lock is
-held while policies,
-sessions and listeners are called.
+``Host.is_up``, the policies' view of the hosts and ``_rising`` are written there only. Other threads post and never
+wait. No lock is held while policies, sessions and listeners are called.
 
 States of a host, and what moves it::
 
@@ -18,8 +16,7 @@ States of a host, and what moves it::
     rising   reached; statements are prepared, pools opened     -> up, or down again when no pool opened
 
 Each passage to rising has a token (an object in ``_rising``): steps of an older passage that end late are recognised
-by it
-and ignored.
+by it and ignored.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The options of a cluster: the constructor's 46 parameters, checked and kept as attributes group by group.
 
 L5. Base of :class:`Cluster`. Attributes are read when they are used, so that setting one later
-(``cluster.connect_timeout = 3``)
-acts on what happens from then on. Request options exist twice in the public API: as *legacy* attributes of cluster
-and session,
-and in execution profiles; the first use of one way excludes the other (``_mode``).
+(``cluster.connect_timeout = 3``) acts on what happens from then on. Request options exist twice in the public API: as
+*legacy* attributes of cluster and session, and in execution profiles; the first use of one way excludes the other
+(``_mode``).
 """
 
 from __future__ import annotations

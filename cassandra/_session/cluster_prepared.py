@@ -1,8 +1,7 @@
 """The prepared statements of a cluster by their ids, and preparing them again on a host that comes (back) up.
 
 L5. The registry is weak: a statement that the application dropped is forgotten, and not prepared again.
-``_statements`` is guarded
-by ``_lock``.
+``_statements`` is guarded by ``_lock``.
 """
 
 from __future__ import annotations

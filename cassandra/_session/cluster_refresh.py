@@ -132,9 +132,7 @@ class ClusterRefresh(ClusterOptions):
         except Exception as error:
             raise DriverException(f"{what} metadata was not refreshed: {error}") from error
         if not agreed:
-            raise DriverException(
-                f"{what} metadata was read from one node, but the nodes do not agree on the schema"
-            )
+            raise DriverException(f"{what} metadata was read from one node, but the nodes do not agree on the schema")
 
     def _check_connected(self) -> None:
         if self.is_shutdown:
@@ -148,6 +146,6 @@ class ClusterRefresh(ClusterOptions):
         self, event: dict[str, Any] | None, host: Host | None, on_done: Callable[[bool, BaseException | None], None]
     ) -> None:
         """After a SCHEMA_CHANGE answer from *host*: wait for agreement, refresh what changed, then ``on_done(agreed,
-        error)``, exactly
-        once, on any thread. Never blocks; bounded by ``max_schema_agreement_wait`` plus the time of one refresh."""
-        self.schema_changes.handle(event, on_done)
+        error)``, exactly once, on any thread. Never blocks; bounded by ``max_schema_agreement_wait`` plus the time
+        of one refresh."""
+        self.schema_changes.handle(event, host, on_done)

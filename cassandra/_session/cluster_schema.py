@@ -1,10 +1,9 @@
 """Schema changes made by the cluster's own sessions: agreement, one refresh, and then the future that waits.
 
 L5. :meth:`SchemaChanges.handle` is called on the I/O thread with a SCHEMA_CHANGE answer. Waiting for agreement takes
-no thread; changes
-that agree while a refresh runs are read together by the next one. ``_open`` and ``_agreed`` are guarded by
-``_lock``; whoever takes a
-change out of ``_open`` completes it, so that each is completed exactly once, by a refresh or by the shutdown.
+no thread; changes that agree while a refresh runs are read together by the next one. ``_open`` and ``_agreed`` are
+guarded by ``_lock``; whoever takes a change out of ``_open`` completes it, so that each is completed exactly once,
+by a refresh or by the shutdown.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException
 
-from .agreement import Wait, control_round
+from .agreement import Wait, cluster_round
 from .events import merged
 
 if TYPE_CHECKING:
+    from cassandra._routing.host import Host
     from cassandra._routing.schema import SchemaTarget
 
     from .cluster import Cluster
@@ -51,8 +51,9 @@ class SchemaChanges:
         self._agreed: list[_Change] = []
         self._closed = False
 
-    def handle(self, event: dict[str, Any] | None, on_done: OnDone) -> None:
-        """Wait for agreement, refresh, then ``on_done(agreed, error)``, exactly once. Never blocks."""
+    def handle(self, event: dict[str, Any] | None, host: Host | None, on_done: OnDone) -> None:
+        """After a change made by *host*: wait for agreement, refresh, then ``on_done(agreed, error)``, exactly once.
+        Never blocks."""
         cluster = self._cluster
         change = _Change(cluster.metadata.schema_target(event or {}), on_done)
         with self._lock:
@@ -66,7 +67,7 @@ class SchemaChanges:
         if wait > 0:
             Wait(
                 cluster,
-                lambda timeout, done: control_round(cluster, timeout, done),
+                lambda timeout, done: cluster_round(cluster, timeout, done, host),
                 wait,
                 lambda agreed: self._on_agreement(change, agreed),
             ).start()

@@ -1,8 +1,7 @@
 """The sessions of a cluster, and opening the pools of a new one.
 
 L5. :class:`SessionSet` is weak and may be read by any thread while others add and drop. ``_sessions`` is replaced,
-never changed; the lock
-guards the replacement and is re-entrant, because a session may be collected anywhere.
+never changed; the lock guards the replacement and is re-entrant, because a session may be collected anywhere.
 """
 
 from __future__ import annotations

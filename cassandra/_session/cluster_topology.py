@@ -2,8 +2,7 @@
 
 L5. Owner: all methods run on the membership strand. A host is its ``host_id``: it may move to another end point, and
 another host may take the end point it had. Hosts compare by end point, so whoever keeps hosts must let go of one
-before its end
-point changes: moves take the host down, change it, and reach it anew.
+before its end point changes: moves take the host down, change it, and reach it anew.
 """
 
 from __future__ import annotations
@@ -98,8 +97,7 @@ class TopologyUpdater:
 
     def _moved(self, host: Host, node: Node, owners: Mapping[Any, Any]) -> bool:
         """Whether to reach *host* at the node's end point from now on. One that is reached well where it is stays
-        there: the
-        contact point it was found by may be better for us than the address it gives out."""
+        there: the contact point it was found by may be better for us than the address it gives out."""
         if node.endpoint == host.endpoint:
             self._advertised.pop(host.host_id, None)
             return False

@@ -1,8 +1,7 @@
 """What :class:`Cluster` is told: checks of each kind of option, and the small public option types.
 
 L5. Checks are pure: they return the value to keep or raise TypeError/ValueError that names the option, what it was
-given,
-and what it takes. ``cluster_options.py`` applies them, one group of options after the other.
+given, and what it takes. ``cluster_options.py`` applies them, one group of options after the other.
 """
 
 from __future__ import annotations

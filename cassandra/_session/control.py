@@ -1,15 +1,12 @@
 """The control connection: one connection to one node, over which the driver learns of nodes, states and schema.
 
 L5. Owner: ``strand``. ``connection`` and everything about connecting is written there only (and by ``shutdown``);
-refreshes run
-there one after the other, so that none overtakes another. Readers take ``connection`` as it is, None while there is
-none.
+refreshes run there one after the other, so that none overtakes another. Readers take ``connection`` as it is, None
+while there is none.
 
 States: *idle* (no connection yet), *connected*, *searching* (the connection was lost; other nodes are tried at once,
-and again by the
-reconnection schedule when none worked), *closed*. A connection that is lost says nothing about its node: only the
-pools' connections
-do. A new one reads everything, because events were missed.
+and again by the reconnection schedule when none worked), *closed*. A connection that is lost says nothing about its
+node: only the pools' connections do. A new one reads everything, because events were missed.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ from cassandra._routing.schema import SchemaTarget
 from cassandra._wire.messages.requests import OptionsMessage
 
 from . import nodes
-from .agreement import block, control_round
+from .agreement import block, cluster_round
 from .events import EVENT_TYPES, EventRouter, covers, merged
 from .refresh import Refresher
 
@@ -219,8 +216,7 @@ class ControlConnection:
 
     def _candidates(self) -> list[EndPoint]:
         """Where to try: hosts that are up in the order of the default policy, then those that are not, then the
-        contact
-        points again, whose addresses may have changed. The node that was just lost comes last."""
+        contact points again, whose addresses may have changed. The node that was just lost comes last."""
         cluster = self._cluster
         try:
             planned = list(cluster.profile_manager.default.load_balancing_policy.make_query_plan())
@@ -287,10 +283,8 @@ class ControlConnection:
 
     def refresh_schema(self, force: bool = False, **kwargs: Any) -> bool:
         """Read a part of the schema (``target_type``, ``keyspace``, ``table`` … as in a schema event; nothing: all
-        of it), after
-        waiting for agreement at most ``schema_agreement_wait`` seconds. Blocks. False if the nodes did not agree, or
-        schema
-        metadata is disabled and *force* is not set; raises what went wrong otherwise."""
+        of it), after waiting for agreement at most ``schema_agreement_wait`` seconds. Blocks. False if the nodes did
+        not agree, or schema metadata is disabled and *force* is not set; raises what went wrong otherwise."""
         if not (force or self._cluster.schema_metadata_enabled):
             return False
         wait = kwargs.pop("schema_agreement_wait", None)
@@ -322,7 +316,7 @@ class ControlConnection:
         if limit <= 0:
             return True
         cluster = self._cluster
-        return block(cluster, lambda timeout, done: control_round(cluster, timeout, done), limit)
+        return block(cluster, lambda timeout, done: cluster_round(cluster, timeout, done), limit)
 
     @property
     def peers_version_query(self) -> str:

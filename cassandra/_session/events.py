@@ -1,10 +1,9 @@
 """What servers push to the control connection: collected, spread over a window, and handed on once.
 
 L5. :meth:`EventRouter.on_event` runs on the I/O thread and only takes notes (under ``_lock``) and sets timers. A
-window is the
-longest delay in seconds: the delay is random within it, so that not all clients of a cluster ask at the same moment,
-and what
-arrives meanwhile is handled together. Zero means at once, a negative window that events of that kind are ignored.
+window is the longest delay in seconds: the delay is random within it, so that not all clients of a cluster ask at
+the same moment, and what arrives meanwhile is handled together. Zero means at once, a negative window that events of
+that kind are ignored.
 """
 
 from __future__ import annotations
@@ -120,8 +119,7 @@ class EventRouter:
 
     def take_schema(self, wanted: list[SchemaTarget] | None = None) -> list[SchemaTarget]:
         """Forget the changes noted so far, or those that reading *wanted* covers; returns what was forgotten. Call
-        it before
-        reading: what is pushed afterwards may not be in what is read."""
+        it before reading: what is pushed afterwards may not be in what is read."""
         with self._lock:
             taken = [
                 target for target in self._schema if wanted is None or any(covers(other, target) for other in wanted)

@@ -1,8 +1,7 @@
 """Objects that users registered to hear about hosts (HostStateListener), and how they are told.
 
 L5. Listeners are called on a strand of their own: in order, one at a time, never with a lock held, and free to call
-anything of
-cluster and session. What one raises is logged and hurts nobody else.
+anything of cluster and session. What one raises is logged and hurts nobody else.
 """
 
 from __future__ import annotations

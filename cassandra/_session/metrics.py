@@ -1,9 +1,8 @@
 """Counters of what the driver does (cassandra.metrics): requests, errors, retries, hosts, connections.
 
 L5. Only a cluster with ``metrics_enabled=True`` has a :class:`Metrics`; everybody else pays one comparison per
-request.
-Class and key names are those of the ``scales`` library that scylla-driver shows its metrics through; the small stats
-here stand in for it. Each stat guards its own numbers, the registry is guarded by ``_lock``.
+request. Class and key names are those of the ``scales`` library that scylla-driver shows its metrics through; the
+small stats here stand in for it. Each stat guards its own numbers, the registry is guarded by ``_lock``.
 """
 
 from __future__ import annotations

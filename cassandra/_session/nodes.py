@@ -1,10 +1,8 @@
 """What the system tables say about the nodes: queries, checks, and one :class:`Node` per usable row.
 
 L5. ``system.local`` describes the node that answers, ``system.peers_v2`` (Cassandra 4 and newer) or ``system.peers``
-all others.
-Rows of nodes that are joining, leaving or half-forgotten can be incomplete or stale: such a row is skipped, and what
-the
-driver knows of that node stays as it is.
+all others. Rows of nodes that are joining, leaving or half-forgotten can be incomplete or stale: such a row is
+skipped, and what the driver knows of that node stays as it is.
 """
 
 from __future__ import annotations

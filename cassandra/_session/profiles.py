@@ -1,9 +1,9 @@
 """Execution profiles: named sets of request options, their manager, and what a request reads of them.
 
 L5. A profile is a mutable public object; a request needs one consistent set of values.
-:meth:`ExecutionProfile.resolved`
-gives it as a frozen :class:`ResolvedProfile`, built once and again after an attribute of the profile was set.
-The manager hands host events to each distinct load balancing policy once; membership calls it, one event at a time.
+:meth:`ExecutionProfile.resolved` gives it as a frozen :class:`ResolvedProfile`, built once and again after an
+attribute of the profile was set. The manager hands host events to each distinct load balancing policy once;
+membership calls it, one event at a time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The driver's own queries on one connection: rows as dicts, several at once, all pages.
 
 L5. Used by the control connection (refresh, agreement). :func:`gather` sends everything at once and blocks for the
-answers:
-never call it on the I/O thread. :func:`gather_async` does not block.
+answers: never call it on the I/O thread. :func:`gather_async` does not block.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ def gather_async(
     on_done: Callable[[list[Any]], None],
 ) -> None:
     """Send all *messages*; ``on_done(answers)`` once all are there, each a message or an exception. *on_done* runs
-    on the
-    I/O thread, or here when nothing could be sent."""
+    on the I/O thread, or here when nothing could be sent."""
     answers: list[Any] = [None] * len(messages)
     waiting = len(messages)
     lock = threading.Lock()

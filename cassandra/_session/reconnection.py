@@ -1,8 +1,7 @@
 """Trying to reach one host again, on the reconnection policy's schedule or when an event says it is back.
 
 L5. Owner: everything here runs on the membership strand, except the answers of ``Connection.open``, which are posted
-to it. An attempt
-never blocks a thread while it connects; at most one is under way per host.
+to it. An attempt never blocks a thread while it connects; at most one is under way per host.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reading the system tables over one connection into the metadata: nodes and schema.
 
 L5. Blocking code, run by the control connection on its strand. It knows neither events nor failover: a refresh is
-one set of
-queries, sent together, and one publication.
+one set of queries, sent together, and one publication.
 """
 
 from __future__ import annotations

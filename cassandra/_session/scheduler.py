@@ -4,9 +4,8 @@ L5. A :class:`Scheduler` belongs to one cluster. Its workers are daemon threads 
 cluster that is never connected has none. Neither the I/O thread nor an asyncio thread ever waits for it.
 
 Owners: ``_ready``, ``_timers``, ``_threads`` and ``_idle`` are guarded by ``_wake``, a strand's queue by its lock;
-both
-locks are re-entrant, because garbage collection may run a user's ``__del__`` that shuts the cluster down anywhere, and
-neither is held while a task runs.
+both locks are re-entrant, because garbage collection may run a user's ``__del__`` that shuts the cluster down
+anywhere, and neither is held while a task runs.
 """
 
 from __future__ import annotations
@@ -229,7 +228,8 @@ class Scheduler:
 class Strand:
     """Runs its calls one at a time and in order, on the scheduler's workers.
 
-    State that only calls of one strand touch needs no lock, and user code can be called from there while none is held.
+    State that only calls of one strand touch needs no lock, and user code can be called from there while none is
+    held.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:

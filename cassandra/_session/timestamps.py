@@ -15,9 +15,9 @@ log = logging.getLogger("cassandra.timestamps")
 class MonotonicTimestampGenerator:
     """Microseconds since the epoch, strictly increasing over all threads that share the generator.
 
-    When the clock stands still or goes back, the generator counts on from the last value, and so may run ahead of the
-    clock. With *warn_on_drift* it logs a warning once it is more than *warning_threshold* seconds ahead, at most one
-    every *warning_interval* seconds.
+    When the clock stands still or goes back, the generator counts on from the last value, and so may run ahead of
+    the clock. With *warn_on_drift* it logs a warning once it is more than *warning_threshold* seconds ahead, at most
+    one every *warning_interval* seconds.
     """
 
     __module__ = "cassandra.timestamps"

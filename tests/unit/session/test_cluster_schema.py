@@ -150,7 +150,29 @@ def test_without_a_control_connection_the_statement_still_ends(fake: FakeCluster
         eventually(lambda: cluster.control_connection.connection is None)
         future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
         future.result()
-        assert future.is_schema_agreed is False
+        assert future.is_schema_agreed is True  # the node that made the change knows the others' versions
+
+
+def test_a_change_that_is_not_everywhere_though_the_others_agree(cluster: Cluster, fake: FakeCluster) -> None:
+    """The control connection's node, and all its peers as it sees them, still have the version before the change."""
+    session = cluster.connect(wait_for_all_pools=True)
+    control = next(node for node in fake.nodes if node.registered)
+    other = next(node for node in fake.nodes if node is not control)
+    before = fake.schema_version
+    for node in fake.nodes:
+        node.schema_version = before
+    host = cluster.metadata.get_host_by_host_id(other.host_id)
+    done: list[Any] = []
+    other.schema_version = uuid4()
+    control_peers = control.peers
+    control.peers = lambda: [{**row, "schema_version": before} for row in control_peers()]  # type: ignore[method-assign]
+    event = {"target_type": "TABLE", "change_type": "CREATED", "keyspace": "ks", "table": "t"}
+    cluster.handle_schema_change(event, host, lambda *args: done.append(args))
+    eventually(lambda: control.asked("SELECT schema_version") >= 2)
+    assert session and not done
+    for node in fake.nodes:
+        node.schema_version = other.schema_version
+    eventually(lambda: done == [(True, None)])
 
 
 def test_a_shutdown_ends_the_wait(fake: FakeCluster) -> None:
