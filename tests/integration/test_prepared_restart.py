@@ -1,4 +1,4 @@
-"""A server that restarts forgets nothing it wrote down, and everything else: statements are prepared again unseen."""
+"""A server that restarts comes back without its prepared statements; applications must not notice."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import NoHostAvailable, Session
+from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.connection import ConnectionException
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.query import BatchStatement
 from tests.integration.conftest import Connect, create_keyspace
 from tests.servers import Options, ServerCluster
+
+KEYSPACE = "it_restart"
 
 
 @pytest.fixture(scope="module")
@@ -23,76 +25,70 @@ def node() -> Iterator[ServerCluster]:
         yield cluster
 
 
-def wait_until_usable(session: Session, within: float = 60.0) -> None:
-    deadline = time.monotonic() + within
-    while True:
-        try:
-            session.execute("SELECT key FROM system.local")
-            return
-        except (NoHostAvailable, ConnectionException):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
+class Application:
+    """A session with prepared statements that it made before the restart."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.session: Session = cluster.connect(KEYSPACE)
+        self.insert = self.session.prepare("INSERT INTO kv (k, v) VALUES (?, ?)")
+        self.select = self.session.prepare("SELECT v FROM kv WHERE k = ?")
+
+    def fails_in_bounded_time(self) -> None:
+        """While the node is down: an error, never a hang."""
+        begin = time.monotonic()
+        with pytest.raises((NoHostAvailable, ConnectionException)):
+            while True:
+                self.session.execute(self.select, (1,), timeout=2)
+        assert time.monotonic() - begin < 30
+
+    def wait_until_usable(self) -> None:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                self.session.execute("SELECT key FROM system.local")
+                return
+            except (NoHostAvailable, ConnectionException):
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+
+    def goes_on(self) -> None:
+        assert self.session.execute(self.select, (1,)).one() == (1,)
+        self.session.execute(BatchStatement().add(self.insert, (2, 2)).add(self.insert, (3, 3)))
+        assert {row.k for row in self.session.execute("SELECT k FROM kv")} == {1, 2, 3}
+        assert self.session.keyspace == KEYSPACE
 
 
 @pytest.mark.server
-@pytest.mark.parametrize("version", [4, 5])
-def test_restart(node: ServerCluster, cluster_to: Connect, version: int) -> None:
-    cluster = cluster_to(
-        node, protocol_version=version, reconnection_policy=ConstantReconnectionPolicy(0.2, None), reprepare_on_up=False
-    )
-    session = cluster.connect()
-    create_keyspace(session, "it_restart")
-    session.set_keyspace("it_restart")
-    session.execute("CREATE TABLE kv (k int PRIMARY KEY, v int)")
-    insert = session.prepare("INSERT INTO kv (k, v) VALUES (?, ?)")
-    select = session.prepare("SELECT v FROM kv WHERE k = ?")
-    session.execute(insert, (1, 1))
-    (host,) = cluster.metadata.all_hosts()
+def test_restart(node: ServerCluster, cluster_to: Connect) -> None:
+    server = node.nodes[0]
 
-    node.nodes[0].stop()
-    deadline = time.monotonic() + 30
-    while True:  # a stopped node is an error in bounded time, never a hang
-        try:
-            session.execute(select, (1,), timeout=2)
-        except (NoHostAvailable, ConnectionException) as error:
-            assert isinstance(error, ConnectionException) or set(error.errors) <= {host}
-            break
-        assert time.monotonic() < deadline
-    node.nodes[0].start()
-    _forget_prepared_statements(node)
-    wait_until_usable(session)
+    def application(**options: Any) -> Application:
+        options["reconnection_policy"] = ConstantReconnectionPolicy(0.2, None)
+        return Application(cluster_to(node, **options))
 
-    assert session.execute(select, (1,)).one() == (1,)
-    session.execute(BatchStatement().add(insert, (2, 2)).add(insert, (3, 3)))
-    assert {row.k for row in session.execute("SELECT k FROM kv")} == {1, 2, 3}
-    assert session.keyspace == "it_restart"
-    session.execute("INSERT INTO kv (k, v) VALUES (4, 4)")  # the connections are in the keyspace again
-    assert cluster.get_control_connection_host() == host
+    with Cluster(node.contact_points, port=node.port) as setting_up:
+        session = setting_up.connect()
+        create_keyspace(session, KEYSPACE)
+        session.execute(f"CREATE TABLE {KEYSPACE}.kv (k int PRIMARY KEY, v int)")
+        session.execute(f"INSERT INTO {KEYSPACE}.kv (k, v) VALUES (1, 1)")
+        applications = [application(protocol_version=v, reprepare_on_up=False) for v in (4, 5)]
+        eager = application()
+        session.execute("TRUNCATE system.prepared_statements", timeout=60)  # where Cassandra keeps them
 
+    server.stop()
+    for app in applications:
+        app.fails_in_bounded_time()
+    server.start()
+    for app in applications:
+        app.wait_until_usable()
+        app.goes_on()
 
-def _forget_prepared_statements(node: ServerCluster) -> None:
-    """Cassandra keeps prepared statements in system.prepared_statements: take them away and start once more."""
-    from cassandra.cluster import Cluster
-
-    with Cluster(node.contact_points, port=node.port) as cluster:
-        cluster.connect().execute("TRUNCATE system.prepared_statements", timeout=60)
-    node.nodes[0].kill()
-    node.nodes[0].start()
-
-
-@pytest.mark.server
-def test_reprepared_when_the_host_comes_up(node: ServerCluster, cluster_to: Connect) -> None:
-    """Before the first execution, so that it costs no extra round trip."""
-    cluster = cluster_to(node, reconnection_policy=ConstantReconnectionPolicy(0.2, None))
-    session = cluster.connect()
-    create_keyspace(session, "it_restart_up")
-    session.execute("CREATE TABLE it_restart_up.kv (k int PRIMARY KEY, v int)")
-    select = session.prepare("SELECT v FROM it_restart_up.kv WHERE k = ?")
-    node.nodes[0].stop()
-    node.nodes[0].start()
-    wait_until_usable(session)
-    sent: list[Any] = []
-    session.add_request_init_listener(sent.append)
-    assert session.execute(select, (1,)).one() is None
-    assert [future.attempted_hosts for future in sent] == [list(cluster.metadata.all_hosts())]
+    eager.wait_until_usable()
+    future = eager.session.execute_async(eager.select, (1,))
+    assert future.result().one() == (1,)
+    assert len(future.attempted_hosts) == 1, "prepared again when the host came up, not when it was needed"
+    eager.goes_on()
+    (host,) = eager.cluster.metadata.all_hosts()
+    assert eager.cluster.get_control_connection_host() == host
+    assert host.is_up
