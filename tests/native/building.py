@@ -1,0 +1,58 @@
+"""Compiles and runs C++ test programs: plain, under AddressSanitizer with UBSan, and under ThreadSanitizer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE = ROOT / "cassandra" / "_core" / "cpp"
+TESTS = ROOT / "tests" / "native"
+BUILD = ROOT / "build" / "native"
+
+FLAGS = ["-std=c++17", "-g", "-O1", "-DCQL_DEBUG", "-Wall", "-Wextra", "-Werror", f"-I{CORE}", f"-I{TESTS}"]
+VARIANTS = {
+    "plain": ["-DFASTCQL_NO_FUTEX"],  # what other POSIX systems use to park threads
+    "asan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"],
+    "tsan": ["-fsanitize=thread"],
+}
+OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1 second_deadlock_stack=1",
+}
+TIMEOUT = 600
+
+
+def compile_object(source: Path, variant: str) -> Path:
+    """The object file of *source*, made again when the source or any header is newer."""
+    target = BUILD / variant / f"{source.parent.name}_{source.stem}.o"
+    newest = max(path.stat().st_mtime for path in [source, *CORE.rglob("*.h"), *TESTS.rglob("*.h")])
+    if not target.exists() or target.stat().st_mtime < newest:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_suffix(f".{os.getpid()}.o")
+        command = ["g++", *FLAGS, *VARIANTS[variant], "-c", str(source), "-o", str(partial)]
+        subprocess.run(command, check=True, timeout=TIMEOUT)
+        partial.replace(target)
+    return target
+
+
+def compile_objects(sources: Iterable[Path], variant: str) -> list[Path]:
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda source: compile_object(source, variant), sources))
+
+
+def run_program(main: Path, variant: str, objects: Sequence[Path] = ()) -> None:
+    """Build and run the test program with *main*; its output is the error when it fails."""
+    binary = BUILD / variant / f"{main.parent.name}_{main.stem}"
+    inputs = [str(path) for path in (compile_object(main, variant), *objects)]
+    subprocess.run(["g++", *VARIANTS[variant], *inputs, "-o", str(binary), "-pthread"], check=True, timeout=TIMEOUT)
+    environment = {**os.environ, **OPTIONS}
+    result = subprocess.run(
+        [str(binary)], env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+    assert result.returncode == 0, f"{result.stdout[-2000:]}\n{result.stderr[-6000:]}"
+    assert f"{main.read_text().count('TEST(')} passed" in result.stdout
