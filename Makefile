@@ -50,15 +50,8 @@ $(addprefix unit-,$(OTHER_VERSIONS)): unit-%: .venv-%/ready
 docs: build  ## HTML in docs/_build; warnings are errors
 	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build
 
-SANITIZED := build/sanitized
-SANITIZERS = LD_PRELOAD="$(shell g++ -print-file-name=libasan.so) $(shell g++ -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc
-
 sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBSan
-	FASTCQL_DEBUG=1 FASTCQL_SANITIZE=address,undefined $(PY) setup.py --quiet \
-		build --build-base $(SANITIZED)/temp --build-lib $(SANITIZED)/lib --parallel 2
-	$(SANITIZERS) .venv/bin/pytest --junitxml=$(RESULTS)/sanitize.xml -o pythonpath="$(SANITIZED)/lib ." \
-		tests/unit tests/property
+	PY=$(PY) tests/native/sanitize.sh --junitxml=$(RESULTS)/sanitize.xml tests/unit tests/property
 
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks.bench_rows
