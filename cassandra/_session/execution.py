@@ -72,7 +72,7 @@ class Execution(Sending):
             return
         message = self._decode(attempt, answer)
         if attempt.reprepares is not None:
-            self._reprepared(attempt, message)
+            self._reprepared(attempt, attempt.reprepares, message)
         else:
             self._set_result(attempt, message)
 
@@ -235,8 +235,7 @@ class Execution(Sending):
             return of_batch[query_id]  # type: ignore[no-any-return]
         return self.session.cluster.get_prepared(query_id)
 
-    def _reprepared(self, attempt: Attempt, message: Any) -> None:
-        prepared = attempt.reprepares
+    def _reprepared(self, attempt: Attempt, prepared: PreparedStatement, message: Any) -> None:
         if isinstance(message, ErrorMessage):
             self._consider_retry(attempt, message)
         elif not isinstance(message, ResultMessage) or message.kind != ResultKind.PREPARED:
