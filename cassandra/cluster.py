@@ -9,7 +9,7 @@ from cassandra._base.errors import (
 )
 from cassandra._session.agreement import SchemaAgreementScope
 from cassandra._session.cluster import Cluster
-from cassandra._session.config import ControlConnectionQueryFallback
+from cassandra._session.config import ControlConnectionQueryFallback, ShardAwareOptions
 from cassandra._session.control import ControlConnection
 from cassandra._session.future import ResponseFuture
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, default_lbp_factory
@@ -30,6 +30,7 @@ __all__ = [
     "ResultSet",
     "SchemaAgreementScope",
     "Session",
+    "ShardAwareOptions",
     "UnresolvableContactPoints",
     "UserTypeDoesNotExist",
     "default_lbp_factory",

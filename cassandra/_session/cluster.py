@@ -44,12 +44,13 @@ from .agreement import SchemaAgreementScope, wait_in_session
 from .cluster_hosts import ClusterHosts
 from .cluster_life import Life
 from .cluster_membership import Membership
-from .cluster_options import check_profile
+from .cluster_options import check_profile, made
 from .cluster_prepared import PreparedRegistry
 from .cluster_schema import SchemaChanges
 from .cluster_sessions import SessionSet
 from .cluster_topology import TopologyUpdater
 from .control import ControlConnection
+from .fallback import falls_back
 from .listeners import Listeners
 from .metrics import Metrics
 from .queries import UNBOUNDED
@@ -116,6 +117,8 @@ class Cluster(ClusterHosts):
     is_shutdown: bool = False
     endpoints_resolved: list[EndPoint]
     metrics: Metrics | None = None
+    scheduler: Scheduler = made()
+    executor: Scheduler = made()
 
     def _build(self) -> None:
         self.endpoints_resolved = []
@@ -197,7 +200,7 @@ class Cluster(ClusterHosts):
         self._check_pools(session)
 
     def _check_pools(self, session: Session) -> None:
-        if session._pools or not self.profile_manager.pools_allowed:
+        if session._pools or falls_back(self):
             return
         if self.is_shutdown:
             raise DriverException("The cluster was shut down while it was connecting")

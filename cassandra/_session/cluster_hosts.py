@@ -15,6 +15,7 @@ from cassandra._net.connection import Connection
 from cassandra._net.endpoint import EndPoint
 from cassandra._routing.host import Host
 
+from .cluster_options import made
 from .cluster_refresh import ClusterRefresh
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class ClusterHosts(ClusterRefresh):
     """Host methods of :class:`Cluster`."""
 
-    sessions: SessionSet
+    sessions: SessionSet = made()
     membership: Membership
     topology: TopologyUpdater
     host_listeners: Listeners

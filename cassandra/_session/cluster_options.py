@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 from cassandra._base.constants import ProtocolVersion
 from cassandra._net.application import ApplicationInfoBase
 from cassandra._net.auth import AuthProvider
+from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPointFactory, EndPointFactory
 from cassandra._net.options import ConnectionOptions
 from cassandra._routing.policies import (
@@ -37,6 +38,11 @@ from .sentinels import NOT_SET, Sentinel
 from .timestamps import MonotonicTimestampGenerator
 
 
+def made() -> Any:
+    """Class attribute of what the constructor makes: None, so that the class shows the name."""
+    return None
+
+
 class ClusterOptions:
     """Attributes of :class:`Cluster` that the constructor sets; see there for what they mean."""
 
@@ -48,7 +54,7 @@ class ClusterOptions:
     address_translator: AddressTranslator = IdentityTranslator()
     connect_to_remote_hosts: bool = True
     metrics_enabled: bool = False
-    connection_class: Any = None
+    connection_class: Any = Connection
     ssl_options: Mapping[str, Any] | None = None
     ssl_context: ssl.SSLContext | None = None
     sockopts: Sequence[tuple[int, int, int | bytes]] | None = None
@@ -67,10 +73,10 @@ class ClusterOptions:
     connect_timeout: float | None = 5
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
-    timestamp_generator: Callable[[], int]
-    shard_aware_options: ShardAwareOptions
-    endpoint_factory: EndPointFactory
-    profile_manager: ProfileManager
+    timestamp_generator: Callable[[], int] = made()
+    shard_aware_options: ShardAwareOptions = made()
+    endpoint_factory: EndPointFactory = made()
+    profile_manager: ProfileManager = made()
     cloud: None = None
     column_encryption_policy: Any = None
     allow_control_connection_query_fallback: ControlConnectionQueryFallback = ControlConnectionQueryFallback.Disabled
@@ -141,8 +147,13 @@ class ClusterOptions:
         self.auth_provider = auth_provider
         self.sockopts = config.sockopts(sockopts)
         self.connect_timeout = config.seconds("connect_timeout", connect_timeout, zero=False)
-        self.connection_class = connection_class
+        if connection_class is not None:
+            self.connection_class = connection_class
         self._set_application(application_info, driver_config_reporting_enabled)
+        if allow_control_connection_query_fallback is not None:
+            self.allow_control_connection_query_fallback = ControlConnectionQueryFallback(
+                allow_control_connection_query_fallback
+            )
         self._set_profiles(execution_profiles, load_balancing_policy, default_retry_policy)
         self._set_hosts(reconnection_policy, conviction_policy_factory, shard_aware_options)
         self.idle_heartbeat_interval = config.seconds("idle_heartbeat_interval", idle_heartbeat_interval)
@@ -163,10 +174,6 @@ class ClusterOptions:
             if timestamp_generator is None
             else config.function("timestamp_generator", timestamp_generator)
         )
-        if allow_control_connection_query_fallback is not None:
-            self.allow_control_connection_query_fallback = ControlConnectionQueryFallback(
-                allow_control_connection_query_fallback
-            )
         self._build()
 
     def _build(self) -> None:

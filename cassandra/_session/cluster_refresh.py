@@ -14,7 +14,7 @@ from cassandra._base.constants import SchemaTargetType
 from cassandra._base.errors import DriverException
 
 from . import config
-from .cluster_options import ClusterOptions
+from .cluster_options import ClusterOptions, made
 
 if TYPE_CHECKING:
     from cassandra._base.descriptors import UserAggregateDescriptor, UserFunctionDescriptor
@@ -30,8 +30,8 @@ log = logging.getLogger("cassandra.cluster")
 class ClusterRefresh(ClusterOptions):
     """Metadata methods of :class:`Cluster`."""
 
-    metadata: Metadata
-    control_connection: ControlConnection
+    metadata: Metadata = made()
+    control_connection: ControlConnection = made()
     schema_changes: SchemaChanges
     is_shutdown: bool
 

@@ -1,9 +1,8 @@
 """The pools of one session: which hosts have one, kept in step with host states and distances.
 
-L5. ``pools`` is an immutable dict replaced as a whole under the lock; requests read it without one. A pool enters the
-dict when its first connection is open and leaves it before it is closed. ``_opening`` holds what is on its way, so
-that a host never
-gets two pools at a time.
+L5. ``pools`` is an immutable dict replaced as a whole under the lock; requests read it without one. A pool enters
+the dict when its first connection is open and leaves it before it is closed. ``_opening`` holds what is on its way,
+so that a host never gets two pools at a time.
 """
 
 from __future__ import annotations
@@ -33,28 +32,32 @@ class PoolSet:
         self._session = session
         self._cluster = session.cluster
         self._lock = threading.Lock()
-        self._opening: dict[Host, Future[bool]] = {}
+        self._opening: dict[Host, tuple[Future[bool], HostPool]] = {}
         self._closed = False
         self.pools: Mapping[Host, HostPool] = {}
         self.errors: dict[Host, BaseException] = {}
 
     def add_or_renew(self, host: Host, is_host_addition: bool) -> Future[bool] | None:
         """Open a pool to *host*, replacing the one it has once the new one is open. The future tells whether that
-        worked;
-        None when the host is ignored by every policy."""
+        worked; None when the host is ignored by every policy."""
         distance = self._cluster.profile_manager.distance(host)
         if distance == HostDistance.IGNORED:
             return None
         with self._lock:
             under_way = self._opening.get(host)
             if under_way is not None:
-                return under_way
+                return under_way[0]
             done: Future[bool] = Future()
             if self._closed:
                 done.set_result(False)
                 return done
-            self._opening[host] = done
-        pool = HostPool(
+            pool = self._new_pool(host, distance)
+            self._opening[host] = done, pool
+        pool.open(lambda error: self._opened(pool, error, is_host_addition, done))
+        return done
+
+    def _new_pool(self, host: Host, distance: int) -> HostPool:
+        return HostPool(
             host,
             distance,
             self._session,
@@ -65,38 +68,42 @@ class PoolSet:
             delays=self._cluster.reconnection_policy.new_schedule,
             on_defunct=self._cluster.signal_connection_failure,
         )
-        pool.open(lambda error: self._opened(host, pool, error, is_host_addition, done))
-        return done
 
     def _connection_options(self) -> Any:
         return self._cluster.connection_options(self._session.keyspace)
 
-    def _opened(
-        self, host: Host, pool: HostPool, error: BaseException | None, is_host_addition: bool, done: Future[bool]
-    ) -> None:
+    def _opened(self, pool: HostPool, error: BaseException | None, is_host_addition: bool, done: Future[bool]) -> None:
         """Runs on the I/O thread."""
-        replaced = None
+        host, replaced = pool.host, None
         with self._lock:
-            self._opening.pop(host, None)
-            if error is None and not self._closed:
-                replaced = self.pools.get(host)
-                others = {known: other for known, other in self.pools.items() if known != host}
-                self.pools = {**others, host: pool}  # an equal host, replaced at its address, must not stay as the key
-                self.errors.pop(host, None)
-                installed = True
-            else:
-                installed = False
+            keyspace = self._session.keyspace
+            entry = self._opening.get(host)
+            wanted = entry is not None and entry[0] is done
+            behind = wanted and error is None and bool(keyspace) and pool.keyspace != keyspace
+            if wanted and not behind:
+                del self._opening[host]
                 if error is not None:
                     self.errors[host] = error
+                else:
+                    replaced = self.pools.get(host)
+                    others = {known: other for known, other in self.pools.items() if known != host}
+                    self.pools = {**others, host: pool}  # an equal host, replaced at its address, must not stay as key
+                    self.errors.pop(host, None)
+        if behind:  # there was a USE meanwhile
+            pool.set_keyspace(
+                keyspace or "",
+                lambda errors: self._opened(pool, errors[0] if errors else None, is_host_addition, done),
+            )
+            return
         if replaced is not None:
             replaced.close()
-        if installed:
-            self._cluster.on_pool_open(host)
-        elif error is None:
-            pool.close()  # the session was shut down meanwhile
-        else:
+        if not wanted or error is not None:
+            pool.close()
+        if wanted and error is not None:
             self._report(host, error, is_host_addition)
-        done.set_result(installed)
+        elif wanted:
+            self._cluster.on_pool_open(host)
+        done.set_result(wanted and error is None)
 
     def _report(self, host: Host, error: BaseException, is_host_addition: bool) -> None:
         log.warning("Could not open a connection pool to %s: %s", host, error)
@@ -105,15 +112,24 @@ class PoolSet:
         self._cluster.signal_connection_failure(host, error, is_host_addition=is_host_addition)
 
     def remove(self, host: Host) -> bool:
-        """Close the pool of *host*. False if it has none."""
+        """Close the pool of *host*, also one that is being opened. False if it has none."""
         with self._lock:
+            opening = self._opening.pop(host, None)
             pool = self.pools.get(host)
             if pool is not None:
                 self.pools = {known: other for known, other in self.pools.items() if known != host}
-        if pool is None:
-            return False
-        pool.close()
-        return True
+        if opening is not None:
+            opening[1].close()
+        if pool is not None:
+            pool.close()
+        return pool is not None or opening is not None
+
+    def use(self, keyspace: str) -> Mapping[Host, HostPool]:
+        """Make *keyspace* the session's. The pools that are to follow; those being opened follow before they are
+        used."""
+        with self._lock:
+            self._session.keyspace = keyspace
+            return self.pools
 
     def update(self) -> set[Future[bool]]:
         """Make the pools follow the hosts' states and distances; the futures are of the pools being opened."""
@@ -138,9 +154,12 @@ class PoolSet:
         return opening
 
     def close(self) -> None:
-        """Close every pool; those being opened are closed as they open. Idempotent."""
+        """Close every pool, also those being opened. Idempotent."""
         with self._lock:
             self._closed = True
             pools, self.pools = self.pools, {}
+            opening, self._opening = self._opening, {}
+        for _, pool in opening.values():
+            pool.close()
         for pool in pools.values():
             pool.close()

@@ -65,13 +65,13 @@ class ExecutionProfile:
 
     __module__ = "cassandra.cluster"
 
-    load_balancing_policy: LoadBalancingPolicy
-    retry_policy: RetryPolicy
+    load_balancing_policy: LoadBalancingPolicy = None  # type: ignore[assignment]  # made by the constructor
+    retry_policy: RetryPolicy = None  # type: ignore[assignment]
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
     serial_consistency_level: int | None = None
     request_timeout: float | None = 10.0
     row_factory: Callable[..., Any] = staticmethod(named_tuple_factory)
-    speculative_execution_policy: SpeculativeExecutionPolicy
+    speculative_execution_policy: SpeculativeExecutionPolicy = None  # type: ignore[assignment]
     continuous_paging_options: Any = None
 
     _version = 0  # counts attribute writes

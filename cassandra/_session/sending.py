@@ -35,6 +35,7 @@ from . import aio
 from .attempts import (
     Attempt,
 )
+from .fallback import send_by_control
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
@@ -163,6 +164,8 @@ class Sending(Operation):
         while (host := self._next_host()) is not None:
             if self._concluded or self._send_to(host):
                 return True
+        if error_no_hosts and not self._attempts and send_by_control(self):
+            return True
         if error_no_hosts and not self._attempts:
             error = NoHostAvailable("Unable to complete the operation against any hosts", self._errors)
             annotate(

@@ -13,6 +13,7 @@ from cassandra import DriverException, UserAggregateDescriptor, UserFunctionDesc
 from cassandra._session.agreement import SchemaAgreementScope
 from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.policies import HostStateListener
+from tests.integration.conftest import create_keyspace
 
 KEYSPACE = "it_cluster_metadata"
 
@@ -29,10 +30,7 @@ def eventually(condition: Callable[[], Any], timeout: float = 30.0) -> Any:
 def pair(cassandra_node: Any, cluster_to: Any) -> tuple[Session, Cluster]:
     """A session that changes the schema, and another cluster that only hears of it."""
     session = cluster_to(cassandra_node).connect()
-    session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", timeout=30)
-    session.execute(
-        f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}", timeout=30
-    )
+    create_keyspace(session, KEYSPACE)
     watching = cluster_to(cassandra_node, schema_event_refresh_window=0)
     watching.connect()
     return session, watching
@@ -111,9 +109,7 @@ def test_own_schema_changes_are_seen_at_once(pair: tuple[Session, Cluster]) -> N
 def test_refreshing_by_hand(cassandra_node: Any, cluster_to: Any) -> None:
     cluster = cluster_to(cassandra_node, schema_metadata_enabled=False)
     session = cluster.connect()
-    session.execute(
-        f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}", timeout=30
-    )
+    create_keyspace(session, KEYSPACE)
     session.execute(f"CREATE TABLE {KEYSPACE}.t (k int PRIMARY KEY, v int)")
     session.execute(f"CREATE TYPE {KEYSPACE}.u (a int)")
     assert cluster.metadata.keyspaces == {}

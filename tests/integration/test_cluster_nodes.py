@@ -91,8 +91,24 @@ class Heard(HostStateListener):
         self.events.append(("remove", host.address))
 
 
+@pytest.fixture(scope="module")
+def created(cassandra_three: Any) -> float:
+    """Makes the keyspace; when that was."""
+    with Cluster(cassandra_three.contact_points, port=cassandra_three.port) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        create_keyspace(session, KEYSPACE, 3)
+        session.execute(f"CREATE TABLE {KEYSPACE}.t (k int PRIMARY KEY, v int)", timeout=30)
+    return time.monotonic()
+
+
+def wait_for_commitlog(created: float) -> None:
+    """A node that is killed forgets what it did not write to disk yet, which may be the keyspace: it does so every
+    10 s."""
+    time.sleep(max(0.0, created + 11 - time.monotonic()))
+
+
 @pytest.fixture
-def session(cassandra_three: Any) -> Iterator[Session]:
+def session(cassandra_three: Any, created: float) -> Iterator[Session]:
     profile = ExecutionProfile(TokenAwarePolicy(DCAwareRoundRobinPolicy()), request_timeout=REQUEST_TIMEOUT)
     with Cluster(
         cassandra_three.contact_points,
@@ -102,10 +118,7 @@ def session(cassandra_three: Any) -> Iterator[Session]:
         idle_heartbeat_interval=1,
         idle_heartbeat_timeout=1,
     ) as cluster:
-        session = cluster.connect(wait_for_all_pools=True)
-        create_keyspace(session, KEYSPACE, 3)
-        session.execute(f"CREATE TABLE {KEYSPACE}.t (k int PRIMARY KEY, v int)", timeout=30)
-        yield session
+        yield cluster.connect(wait_for_all_pools=True)
 
 
 def host_of(session: Session, node: Any) -> Any:
@@ -118,7 +131,8 @@ def control_node(session: Session, server: Any) -> Any:
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_node_goes_and_comes_back(session: Session, cassandra_three: Any, how: str) -> None:
+def test_a_node_goes_and_comes_back(session: Session, cassandra_three: Any, created: float, how: str) -> None:
+    wait_for_commitlog(created)
     heard = Heard()
     session.cluster.register_listener(heard)
     node = next(node for node in cassandra_three.nodes if node is not control_node(session, cassandra_three))
@@ -127,8 +141,8 @@ def test_a_node_goes_and_comes_back(session: Session, cassandra_three: Any, how:
         getattr(node, how)()
         eventually(lambda: host.is_up is False)
         load.goes_on()
-        session.execute(f"CREATE TABLE {KEYSPACE}.while_down (k int PRIMARY KEY)", timeout=30)
-        assert "while_down" in session.cluster.metadata.keyspaces[KEYSPACE].tables
+        session.execute(f"CREATE TABLE {KEYSPACE}.while_{how} (k int PRIMARY KEY)", timeout=30)
+        assert f"while_{how}" in session.cluster.metadata.keyspaces[KEYSPACE].tables
         node.start()
         eventually(lambda: host.is_up and host in session._pools)
         load.goes_on()
@@ -138,7 +152,10 @@ def test_a_node_goes_and_comes_back(session: Session, cassandra_three: Any, how:
     assert {event for event, address in heard.events if address != node.address} == set()
 
 
-def test_the_control_connection_moves_when_its_node_dies(session: Session, cassandra_three: Any) -> None:
+def test_the_control_connection_moves_when_its_node_dies(
+    session: Session, cassandra_three: Any, created: float
+) -> None:
+    wait_for_commitlog(created)
     node = control_node(session, cassandra_three)
     cluster = session.cluster
     with Load(session) as load:
@@ -156,7 +173,7 @@ def test_the_control_connection_moves_when_its_node_dies(session: Session, cassa
 
 
 def test_a_paused_node(session: Session, cassandra_three: Any) -> None:
-    """It says nothing, and no connection breaks: heartbeats notice, requests go elsewhere, nobody else is taken for down."""
+    """It says nothing and breaks no connection: heartbeats notice, requests go elsewhere, nobody else is taken down."""
     node = control_node(session, cassandra_three)
     host = host_of(session, node)
     with Load(session) as load:
@@ -185,8 +202,9 @@ def test_shutdown_with_a_paused_node_under_load(session: Session, cassandra_thre
     assert load.done
 
 
-def test_all_nodes_restart(session: Session, cassandra_three: Any) -> None:
+def test_all_nodes_restart(session: Session, cassandra_three: Any, created: float) -> None:
     """The same session serves again; nobody has to connect anew."""
+    wait_for_commitlog(created)
     for node in cassandra_three.nodes:
         node.kill()
     hosts = session.cluster.metadata.all_hosts()

@@ -14,7 +14,7 @@ from cassandra._session.cluster import Cluster
 from cassandra._session.config import ControlConnectionQueryFallback, ShardAwareOptions
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.connection import DefaultEndPoint, SniEndPointFactory, UnixSocketEndPoint
+from cassandra.connection import Connection, DefaultEndPoint, SniEndPointFactory, UnixSocketEndPoint
 from cassandra.policies import (
     ConstantReconnectionPolicy,
     ExponentialReconnectionPolicy,
@@ -32,7 +32,7 @@ DEFAULTS = {
     "auth_provider": None,
     "metrics_enabled": False,
     "metrics": None,
-    "connection_class": None,
+    "connection_class": Connection,
     "ssl_options": None,
     "ssl_context": None,
     "sockopts": None,
