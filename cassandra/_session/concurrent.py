@@ -45,7 +45,8 @@ def execute_concurrent(
     """Execute (statement, parameters) pairs, at most *concurrency* at a time; outcomes in the order of the statements.
 
     :param raise_on_first_error: raise the first failure, leaving the rest unsent; else failures are in the outcomes.
-    :param results_generator: return an iterator instead of a list; it sends while it is consumed.
+    :param results_generator: return an iterator instead of a list; the first requests are sent at once, the others
+        while it is consumed.
 
     ValueError when *concurrency* is not positive.
     """
@@ -102,9 +103,12 @@ class _Run:
         return [results[index] for index in range(self._sent)]
 
     def in_order(self, window: int) -> Iterator[ExecutionResult]:
+        self._fill(window)
+        return self._in_order(window)
+
+    def _in_order(self, window: int) -> Iterator[ExecutionResult]:
         waiting: dict[int, ExecutionResult] = {}
         position = 0
-        self._fill(position + window)
         while self._in_flight or waiting:
             while position not in waiting:
                 index, result = self._next_outcome()
@@ -128,8 +132,7 @@ class _Run:
             try:
                 future = self._execute(statement, parameters, execution_profile=self._profile)
             except Exception as error:
-                if self._fail_fast:
-                    raise
+                self._exhausted |= self._fail_fast
                 self._outcomes.put((index, ExecutionResult(False, error)))
             else:
                 future.add_callbacks(self._succeeded, self._failed, (future, index), None, (index,))

@@ -281,8 +281,7 @@ class Session:
 
     def _keyspace_changed(self, keyspace: str, on_done: Callable[[Mapping[Host, Any]], None]) -> None:
         """After a USE: set it on every connection of every pool; *on_done* gets the errors by host, of all hosts."""
-        self.keyspace = keyspace
-        pools = self._pools
+        pools = self._pool_set.use(keyspace)
         errors: dict[Host, Any] = {}
         waiting = set(pools)
         lock = threading.Lock()

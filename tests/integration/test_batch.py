@@ -60,12 +60,12 @@ def test_counters(session: Session) -> None:
 
 def test_a_counter_in_another_batch(session: Session) -> None:
     batch = BatchStatement().add("UPDATE counts SET c = c + 1 WHERE k = 1")
-    with pytest.raises(InvalidRequest, match="(?i)counter"):
+    with pytest.raises(InvalidRequest, match=r"(?i)counter"):
         session.execute(batch)
 
 
 def test_a_select_in_a_batch(session: Session) -> None:
-    with pytest.raises(Exception, match="(?i)batch|select"):
+    with pytest.raises(Exception, match=r"(?i)batch|select"):
         session.execute(BatchStatement().add("SELECT * FROM kv"))
     select = session.prepare("SELECT * FROM kv WHERE p = ?")
     with pytest.raises(InvalidRequest):

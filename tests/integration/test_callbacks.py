@@ -155,7 +155,7 @@ def test_callback_and_result_and_threads(session: Session) -> None:
         heard = Heard()
         results: list[Any] = []
         future = session.execute_async(QUERY)
-        waiters = [threading.Thread(target=lambda f=future: results.append(f.result().one())) for _ in range(3)]  # type: ignore[misc]
+        waiters = [threading.Thread(target=_take, args=(future, results)) for _ in range(3)]
         for waiter in waiters[:2]:
             waiter.start()
         future.add_callback(heard.rows)
@@ -165,6 +165,10 @@ def test_callback_and_result_and_threads(session: Session) -> None:
         heard.wait()
         assert results == [("local",)] * 3
         assert len(heard.calls) == 1
+
+
+def _take(future: ResponseFuture, results: list[Any]) -> None:
+    results.append(future.result().one())
 
 
 def test_clear_callbacks(session: Session) -> None:

@@ -35,7 +35,7 @@ def where(session: Session) -> str:
 def test_none(cluster_to: Connect, cassandra_node: Any) -> None:
     session = cluster_to(cassandra_node).connect()
     assert session.keyspace is None
-    with pytest.raises(InvalidRequest, match="(?i)keyspace"):
+    with pytest.raises(InvalidRequest, match=r"(?i)keyspace"):
         session.execute("SELECT k FROM t")
 
 

@@ -68,7 +68,7 @@ class TestExecute:
 
     def test_null_partition_key_is_the_servers_error(self, session: Session) -> None:
         insert = session.prepare("INSERT INTO kv (k, v) VALUES (?, ?)")
-        with pytest.raises(InvalidRequest, match="(?i)null"):
+        with pytest.raises(InvalidRequest, match=r"(?i)null"):
             session.execute(insert, (None, "x"))
 
     def test_unknown_name(self, session: Session) -> None:

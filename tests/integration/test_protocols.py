@@ -96,7 +96,7 @@ class TestLimits:
         if version >= 5:
             assert session.execute(statement).one() is None
         else:
-            with pytest.raises(Exception, match="(?i)keyspace"):
+            with pytest.raises(Exception, match=r"(?i)keyspace"):
                 session.execute(statement)
 
     @pytest.mark.parametrize("wrong", [0, 7, 66, -1])

@@ -279,7 +279,7 @@ class TestRetries:
 
     def test_what_the_policy_is_asked(self) -> None:
         policy = Told((RetryPolicy.RETRY, None), (RetryPolicy.RETRY, None))
-        lab, future = self.run(policy, error(0x1200, "slow", READ_TIMEOUT), write_timeout(), rows(1))
+        _, future = self.run(policy, error(0x1200, "slow", READ_TIMEOUT), write_timeout(), rows(1))
         future.result()
         assert policy.asked == [
             {

@@ -1,0 +1,158 @@
+"""Decisions about a failed attempt: what a policy is asked, and what the error says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel, WriteType
+from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure
+from cassandra._session.attempts import MAYBE_EXECUTED, Decision, ask_policy, connection_error, is_timeout
+from cassandra.connection import ConnectionException, ConnectionShutdown, DefaultEndPoint
+from cassandra.policies import RetryPolicy, SimpleConvictionPolicy
+from cassandra.pool import Host
+from cassandra.protocol import (
+    InvalidRequestException,
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    ReadTimeoutErrorMessage,
+    ServerError,
+    SyntaxException,
+    TruncateError,
+    UnavailableErrorMessage,
+    WriteTimeoutErrorMessage,
+)
+
+HOST = Host(DefaultEndPoint("10.0.0.1"), SimpleConvictionPolicy)
+QUORUM = ConsistencyLevel.QUORUM
+RESPONSES = {"consistency": QUORUM, "required_responses": 2, "received_responses": 1}
+
+
+class Asked(RetryPolicy):
+    """Notes the question and answers with *verdict*."""
+
+    def __init__(self, verdict: Any = (RetryPolicy.RETHROW, None)) -> None:
+        self.verdict = verdict
+        self.question: tuple[str, tuple[Any, ...], dict[str, Any]] | None = None
+
+    def on_read_timeout(self, *args: Any, **kwargs: Any) -> Any:
+        self.question = ("read", args, kwargs)
+        return self.verdict
+
+    def on_write_timeout(self, *args: Any, **kwargs: Any) -> Any:
+        self.question = ("write", args, kwargs)
+        return self.verdict
+
+    def on_unavailable(self, *args: Any, **kwargs: Any) -> Any:
+        self.question = ("unavailable", args, kwargs)
+        return self.verdict
+
+    def on_request_error(self, *args: Any, **kwargs: Any) -> Any:
+        self.question = ("request error", args, kwargs)
+        return self.verdict
+
+
+def test_read_timeout() -> None:
+    policy = Asked()
+    error = ReadTimeoutErrorMessage(0x1200, "slow", {**RESPONSES, "data_retrieved": True})
+    ask_policy(policy, "statement", ConsistencyLevel.ONE, error, 3)
+    assert policy.question == ("read", ("statement",), {**RESPONSES, "data_retrieved": True, "retry_num": 3})
+
+
+def test_write_timeout_without_contentions() -> None:
+    policy = Asked()
+    error = WriteTimeoutErrorMessage(0x1100, "slow", {**RESPONSES, "write_type": WriteType.CAS, "contentions": 4})
+    ask_policy(policy, "statement", ConsistencyLevel.ONE, error, 0)
+    assert policy.question == ("write", ("statement",), {**RESPONSES, "write_type": WriteType.CAS, "retry_num": 0})
+    assert error.info["contentions"] == 4
+
+
+def test_unavailable() -> None:
+    policy = Asked()
+    info = {"consistency": QUORUM, "required_replicas": 2, "alive_replicas": 1}
+    ask_policy(policy, "statement", ConsistencyLevel.ONE, UnavailableErrorMessage(0x1000, "few", info), 1)
+    assert policy.question == ("unavailable", ("statement",), {**info, "retry_num": 1})
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ServerError(0, "x", None),
+        OverloadedErrorMessage(0x1001, "x", None),
+        IsBootstrappingErrorMessage(0x1002, "x", None),
+        TruncateError(0x1003, "x", None),
+        ConnectionException("lost"),
+        ConnectionShutdown("closed"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_of_the_coordinator(error: BaseException) -> None:
+    """The consistency is that of the request as it was sent last."""
+    policy = Asked()
+    ask_policy(policy, "statement", ConsistencyLevel.ONE, error, 2)
+    assert policy.question == (
+        "request error",
+        ("statement", ConsistencyLevel.ONE),
+        {"error": error, "retry_num": 2},
+    )
+
+
+@pytest.mark.parametrize(
+    "error", [SyntaxException(0x2000, "x", None), InvalidRequestException(0x2200, "x", None), ValueError("x")]
+)
+def test_errors_nobody_is_asked_about(error: BaseException) -> None:
+    policy = Asked()
+    assert ask_policy(policy, "statement", QUORUM, error, 0) is None
+    assert policy.question is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "decision"),
+    [
+        ((RetryPolicy.RETRY, None), Decision(0, None, 0.0)),
+        ((RetryPolicy.RETRY, QUORUM), Decision(0, QUORUM, 0.0)),
+        ([RetryPolicy.IGNORE, None], Decision(2, None, 0.0)),
+        ((RetryPolicy.RETRY_NEXT_HOST, None, None), Decision(3, None, 0.0)),
+        ((RetryPolicy.RETRY_NEXT_HOST, None, 1.5), Decision(3, None, 1.5)),
+    ],
+)
+def test_verdicts(verdict: Any, decision: Decision) -> None:
+    assert ask_policy(Asked(verdict), "s", QUORUM, ServerError(0, "x", None), 0) == decision
+
+
+class TestConnectionError:
+    def test_sent(self) -> None:
+        cause = OSError("reset")
+        error = connection_error(Failure(CLOSED, "reset by peer", True, 1.25, cause), HOST)
+        assert "10.0.0.1:9042" in str(error)
+        assert "1.250 s after the request was sent: reset by peer" in str(error)
+        assert error.maybe_executed is True
+        assert error.__cause__ is cause
+
+    def test_not_sent(self) -> None:
+        error = connection_error(Failure(CLOSED, "reset by peer", False, 0.5), HOST)
+        assert "was queued" in str(error)
+        assert error.maybe_executed is False
+
+    def test_not_sent_because_of_a_connection_error(self) -> None:
+        cause = ConnectionShutdown("closed for another reason")
+        assert connection_error(Failure(CLOSED, "x", False, 0.0, cause), HOST) is cause
+
+    def test_each_request_has_its_own(self) -> None:
+        """What is said about one request must not be said about the others of that connection."""
+        cause = ConnectionShutdown("closed")
+        one, two = (connection_error(Failure(CLOSED, "x", True, 0.0, cause), HOST) for _ in range(2))
+        assert one is not two
+
+    def test_timeouts_are_told_apart(self) -> None:
+        assert is_timeout(Failure(TIMED_OUT, "late", True, 1.0))
+        assert not is_timeout(Failure(CLOSED, "closed", True, 1.0))
+        assert not is_timeout(Failure(PROTOCOL, "malformed", True, 1.0))
+
+
+def test_what_may_have_been_executed() -> None:
+    assert issubclass(WriteTimeoutErrorMessage, MAYBE_EXECUTED)
+    assert issubclass(ConnectionShutdown, MAYBE_EXECUTED)
+    for refused in (UnavailableErrorMessage, IsBootstrappingErrorMessage, InvalidRequestException, SyntaxException):
+        assert not issubclass(refused, MAYBE_EXECUTED)
