@@ -289,7 +289,6 @@ class TestMuteNode:
             with pytest.raises(Exception, match=r"(?i)clos|shut|host"):
                 future.result()
         node.resume()
-        del session, futures, future, host, cluster
 
     def test_connecting_with_a_mute_contact_point(self, cluster_to: Connect, cassandra_three: Any) -> None:
         cassandra_three.nodes[0].pause()

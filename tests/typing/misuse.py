@@ -1,0 +1,32 @@
+"""What mypy refuses: each line with ``# error`` must be an error, and no other. Never run, only checked."""
+
+from __future__ import annotations
+
+from cassandra.cluster import Cluster, ExecutionProfile, ResponseFuture, Session
+from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
+
+
+def wrong(session: Session, prepared: PreparedStatement, future: ResponseFuture) -> None:
+    session.execute(5)  # error
+    session.execute("SELECT 1", 5)  # error
+    session.execute("SELECT 1", timeout="1")  # error
+    session.execute("SELECT 1", trace="yes")  # error
+    session.execute("SELECT 1", no_such_option=1)  # error
+    session.prepare(b"SELECT 1")  # error
+    SimpleStatement(5)  # error
+    SimpleStatement("SELECT 1", consistency_level="ONE")  # error
+    BatchStatement().add(5)  # error
+    BatchStatement("LOGGED")  # error
+    prepared.bind(5)  # error
+    future.add_callback("not callable")  # error
+    print(future.no_such_attribute)  # error
+    Cluster(no_such_option=1)  # error
+    Cluster(port="9042")  # error
+    ExecutionProfile(request_timeout="1")  # error
+    text: str = session.execute("SELECT 1")  # error
+    print(text)
+
+
+async def forgotten(session: Session) -> None:
+    (await session.prepare_async("SELECT 1")).bind(())
+    session.prepare_async("SELECT 1").bind(())  # error

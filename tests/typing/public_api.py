@@ -1,0 +1,146 @@
+"""What applications see of the types: each ``reveal_type`` is followed by what mypy is to say. Only checked, never run."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from typing_extensions import reveal_type
+
+from cassandra import ConsistencyLevel, InvalidRequest, OperationTimedOut, Unavailable
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    NoHostAvailable,
+    ResponseFuture,
+    ResultSet,
+    Session,
+)
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.policies import DCAwareRoundRobinPolicy, RetryPolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.query import (
+    UNSET_VALUE,
+    BatchStatement,
+    BatchType,
+    BoundStatement,
+    PreparedStatement,
+    SimpleStatement,
+    dict_factory,
+    tuple_factory,
+)
+from cassandra.util import Date, Duration, Time, sortedset
+
+
+def connecting() -> None:
+    profile = ExecutionProfile(
+        load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy(local_dc="dc1")),
+        retry_policy=RetryPolicy(),
+        consistency_level=ConsistencyLevel.LOCAL_QUORUM,
+        request_timeout=2.5,
+        row_factory=dict_factory,
+    )
+    cluster = Cluster(
+        ["127.0.0.1"],
+        port=9042,
+        auth_provider=PlainTextAuthProvider("user", "password"),
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+    )
+    session = cluster.connect("app")
+    reveal_type(cluster)  # cassandra._session.cluster.Cluster
+    reveal_type(session)  # cassandra._session.session.Session
+    reveal_type(session.keyspace)  # str | None
+    reveal_type(session.is_shutdown)  # bool
+    reveal_type(cluster.protocol_version)  # int
+    cluster.shutdown()
+    with Cluster() as other, other.connect() as second:
+        reveal_type(other)  # cassandra._session.cluster.Cluster
+        reveal_type(second)  # cassandra._session.session.Session
+
+
+async def connecting_async() -> None:
+    async with Cluster(["127.0.0.1"]) as cluster:
+        session = await cluster.connect_async()
+        reveal_type(session)  # cassandra._session.session.Session
+        reveal_type(await session.prepare_async("SELECT 1"))  # cassandra._session.prepared.PreparedStatement
+        result = await session.execute_async("SELECT 1")
+        reveal_type(result)  # cassandra._session.result.ResultSet
+        async for row in result:
+            reveal_type(row)  # Any
+        await cluster.shutdown_async()
+
+
+def executing(session: Session) -> None:
+    result = session.execute("SELECT 1", ("a", 1), timeout=None, trace=True)
+    reveal_type(result)  # cassandra._session.result.ResultSet
+    reveal_type(result.one())  # Any
+    reveal_type(result.all())  # list[Any]
+    reveal_type(result.was_applied)  # bool
+    reveal_type(result.has_more_pages)  # bool
+    reveal_type(result.paging_state)  # bytes | None
+    reveal_type(result.column_names)  # list[str] | None
+    for row in result:
+        reveal_type(row)  # Any
+    future = session.execute_async(SimpleStatement("SELECT %(a)s"), {"a": 1})
+    reveal_type(future)  # cassandra._session.future.ResponseFuture
+    reveal_type(future.result())  # cassandra._session.result.ResultSet
+    reveal_type(future.has_more_pages)  # bool
+    reveal_type(future.warnings)  # list[str] | None
+
+
+def preparing(session: Session) -> None:
+    prepared = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+    reveal_type(prepared)  # cassandra._session.prepared.PreparedStatement
+    prepared.consistency_level = ConsistencyLevel.QUORUM
+    prepared.fetch_size = None
+    bound = prepared.bind((1, UNSET_VALUE))
+    reveal_type(bound)  # cassandra._session.prepared.BoundStatement
+    reveal_type(bound.routing_key)  # bytes | None
+    reveal_type(prepared.routing_key_indexes)  # list[int] | None
+    batch = BatchStatement(BatchType.UNLOGGED, consistency_level=ConsistencyLevel.ONE)
+    reveal_type(batch.add(prepared, (1, "x")))  # cassandra._session.batch.BatchStatement
+    session.execute(batch)
+    session.execute(bound)
+    session.execute(prepared, {"k": 1, "v": UUID(int=1)})
+    execute_concurrent_with_args(session, prepared, ((n, None) for n in range(10)), concurrency=5)
+
+
+def callbacks(future: ResponseFuture) -> None:
+    def on_rows(rows: list[tuple[int, str]], tag: str) -> None: ...
+    def on_error(error: BaseException) -> None: ...
+
+    reveal_type(future.add_callback(on_rows, "tag"))  # cassandra._session.future.ResponseFuture
+    future.add_callbacks(on_rows, on_error, callback_args=("tag",))
+
+
+def errors(session: Session) -> None:
+    try:
+        session.execute("SELECT 1")
+    except Unavailable as error:
+        reveal_type(error.alive_replicas)  # int | None
+    except OperationTimedOut as error:
+        reveal_type(error.timeout)  # float | None
+        reveal_type(error.maybe_executed)  # bool | None
+    except (InvalidRequest, NoHostAvailable) as error:
+        reveal_type(error.attempts)  # int | None
+
+
+class MyPolicy(RoundRobinPolicy):
+    """Applications subclass policies."""
+
+    def check_supported(self) -> None:
+        reveal_type(self)  # tests.typing.public_api.MyPolicy
+
+
+class MyResult(ResultSet):
+    """And result sets."""
+
+
+def values() -> None:
+    reveal_type(Date("2020-01-01").days_from_epoch)  # int
+    reveal_type(Time(5).nanosecond_time)  # int
+    reveal_type(Duration(1, 2, 3).months)  # int
+    sortedset([1, 2]).add(3)
+    tuple_factory(["a"], [(1,)])
+    reveal_type(PreparedStatement.is_lwt)  # def (self: cassandra._session.prepared.PreparedStatement) -> bool
+    reveal_type(BoundStatement.is_lwt)  # def (self: cassandra._session.prepared.BoundStatement) -> bool
