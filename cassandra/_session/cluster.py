@@ -155,6 +155,7 @@ class Cluster(ClusterHosts):
         :exc:`NoHostAvailable` with an error per host, :exc:`UnresolvableContactPoints`, :exc:`DriverException` after
         a shutdown. When the very first connect finds no node, the cluster is shut down.
         """
+        self.life.refuse_to_block()
         self._result(self.life.start())
         session = self._new_session(keyspace)
         try:
@@ -275,6 +276,7 @@ class Cluster(ClusterHosts):
 
     def wait_for_schema_agreement(self, session: Session, wait_time: float | None, scope: SchemaAgreementScope) -> bool:
         """Body of :meth:`Session.wait_for_schema_agreement`."""
+        self.life.refuse_to_block()
         return wait_in_session(session, wait_time, scope, self.max_schema_agreement_wait)
 
     def protocol_downgrade(self, host_endpoint: EndPoint, previous_version: int) -> None:

@@ -21,7 +21,6 @@ from .cluster_refresh import ClusterRefresh
 if TYPE_CHECKING:
     from cassandra._net.pool import HostPool
 
-    from .cluster_life import Life
     from .cluster_membership import Membership
     from .cluster_sessions import SessionSet
     from .cluster_topology import TopologyUpdater
@@ -36,7 +35,6 @@ class ClusterHosts(ClusterRefresh):
     membership: Membership
     topology: TopologyUpdater
     host_listeners: Listeners
-    life: Life
     metrics: Metrics | None
     type_context: TypeContext
 

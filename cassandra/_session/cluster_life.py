@@ -88,6 +88,11 @@ class Life:
         pooled = [connection for pool in cluster.get_all_pools() for connection in pool.get_connections()]
         return [*cluster.control_connection.get_connections(), *pooled]
 
+    def refuse_to_block(self) -> None:
+        """DriverException on the I/O thread, which would wait for itself."""
+        if self.reactor is not None and self.reactor.in_reactor():
+            raise DriverException("This call blocks: it cannot be made from a callback on the driver's I/O thread")
+
     # ---- stop
 
     def stop(self, limit: float = SHUTDOWN_LIMIT) -> None:

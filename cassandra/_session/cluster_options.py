@@ -52,7 +52,6 @@ class ClusterOptions:
     reconnection_policy: ReconnectionPolicy = ExponentialReconnectionPolicy(1.0, 600.0)
     conviction_policy_factory: Callable[..., ConvictionPolicy] = SimpleConvictionPolicy
     address_translator: AddressTranslator = IdentityTranslator()
-    connect_to_remote_hosts: bool = True
     metrics_enabled: bool = False
     connection_class: Any = Connection
     ssl_options: Mapping[str, Any] | None = None
@@ -332,6 +331,15 @@ class ClusterOptions:
     def session_id(self) -> UUID:
         """Id of this cluster object, the same on all its connections."""
         return self._session_id
+
+    @property
+    def connect_to_remote_hosts(self) -> bool:
+        """Whether hosts that the policies call REMOTE get connections; set it before connecting."""
+        return self.profile_manager.remote_allowed
+
+    @connect_to_remote_hosts.setter
+    def connect_to_remote_hosts(self, allowed: bool) -> None:
+        self.profile_manager.remote_allowed = bool(allowed)
 
     @property
     def load_balancing_policy(self) -> LoadBalancingPolicy:

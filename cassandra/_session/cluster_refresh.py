@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.metadata import Metadata
 
+    from .cluster_life import Life
     from .cluster_schema import SchemaChanges
     from .control import ControlConnection
 
@@ -33,6 +34,7 @@ class ClusterRefresh(ClusterOptions):
     metadata: Metadata = made()
     control_connection: ControlConnection = made()
     schema_changes: SchemaChanges
+    life: Life
     is_shutdown: bool
 
     _schema_metadata_page_size: int
@@ -139,6 +141,7 @@ class ClusterRefresh(ClusterOptions):
             raise DriverException("Cluster is already shut down")
         if not self.control_connection.was_connected:
             raise DriverException("Cluster is not connected yet: call connect() first")
+        self.life.refuse_to_block()
 
     # ---- changes made by our own sessions
 

@@ -200,6 +200,8 @@ class ControlConnection:
             self._connect_any(self._candidates())
         except NoHostAvailable as error:
             self._come_back(error)
+        except DriverException as error:
+            log.debug("The search for a control connection ends: %s", error)
 
     def _come_back(self, error: NoHostAvailable) -> None:
         """Try again later. An exhausted schedule starts anew: without a control connection the driver is blind."""

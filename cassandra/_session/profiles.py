@@ -140,6 +140,7 @@ class ProfileManager:
     def __init__(self, pools_allowed: bool = True) -> None:
         self.profiles: dict[ProfileKey, ExecutionProfile] = {}
         self.pools_allowed = pools_allowed
+        self.remote_allowed = True
 
     @property
     def default(self) -> ExecutionProfile:
@@ -177,10 +178,11 @@ class ProfileManager:
         if not self.pools_allowed:
             return HostDistance.IGNORED
         distances = {policy.distance(host) for policy in self.policies()}
-        for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE):
+        for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL):
             if distance in distances:
                 return distance
-        return HostDistance.IGNORED
+        remote = self.remote_allowed and HostDistance.REMOTE in distances
+        return HostDistance.REMOTE if remote else HostDistance.IGNORED
 
     def on_up(self, host: Host) -> None:
         """*host* can be used."""

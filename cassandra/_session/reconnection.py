@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from cassandra._base.errors import AuthenticationFailed
+from cassandra._base.errors import AuthenticationFailed, DriverException
 from cassandra._net.connection import Connection
 
 if TYPE_CHECKING:
@@ -90,9 +90,10 @@ class Reconnector:
             return
         self._task = None
         self._connecting = True
-        self._cluster.open_connection(
-            self.host.endpoint, lambda outcome: self._answered(outcome), host_id=self.host.host_id
-        )
+        try:
+            self._cluster.open_connection(self.host.endpoint, self._answered, host_id=self.host.host_id)
+        except DriverException as error:
+            log.debug("No more attempts to connect to %s: %s", self.host, error)
 
     def _answered(self, outcome: Connection | BaseException) -> None:
         """On the I/O thread."""

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from cassandra import DriverException, UnresolvableContactPoints
+from cassandra import DriverException, OperationTimedOut, UnresolvableContactPoints
 from cassandra._session.cluster import Cluster
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import DefaultEndPoint
-from cassandra.policies import HostDistance, RoundRobinPolicy, WhiteListRoundRobinPolicy
+from cassandra.policies import DCAwareRoundRobinPolicy, HostDistance, RoundRobinPolicy, WhiteListRoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, eventually
 
@@ -128,7 +128,7 @@ def test_silent_nodes_are_given_up_in_time(fake: FakeCluster) -> None:
     with pytest.raises(NoHostAvailable) as caught:
         Cluster(fake.contact_points, connect_timeout=0.2).connect()
     assert time.monotonic() - started < 10
-    assert all("Timed out" in str(error) for error in (caught.value.errors or {}).values())
+    assert {type(error) for error in (caught.value.errors or {}).values()} == {OperationTimedOut}
 
 
 def test_a_node_that_refuses_the_queries_is_not_used(fake: FakeCluster) -> None:
@@ -278,6 +278,35 @@ def test_adding_a_profile_opens_pools(fake: FakeCluster) -> None:
         with pytest.raises(Exception, match="connection pools"):
             cluster.add_execution_profile("third", ExecutionProfile(Only(1)), pool_wait_timeout=0.05)
         assert "third" in cluster.profile_manager.profiles
+
+
+def test_remote_hosts_may_get_no_connections(fake: FakeCluster) -> None:
+    fake.nodes[2].datacenter = "dc2"
+    policy = DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=5)
+    for allowed, pools in ((True, 3), (False, 2)):
+        with Cluster(fake.contact_points, load_balancing_policy=policy) as cluster:
+            cluster.connect_to_remote_hosts = allowed
+            assert len(cluster.connect(wait_for_all_pools=True)._pools) == pools
+
+
+def test_blocking_calls_are_refused_on_the_io_thread(fake: FakeCluster) -> None:
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def block(_: Any) -> None:
+        for call in (cluster.connect, cluster.refresh_nodes, session.wait_for_schema_agreement):
+            try:
+                call()
+            except DriverException as error:
+                errors.append(error)
+        done.set()
+
+    with Cluster(fake.contact_points) as cluster:
+        session = cluster.connect()
+        future = session.execute_async("SELECT 1")
+        future.add_callback(lambda rows: cluster.reactor.call_soon(lambda: block(rows)))
+        assert done.wait(10)
+        assert len(errors) == 3 and all("I/O thread" in str(error) for error in errors)
 
 
 # ---- asyncio

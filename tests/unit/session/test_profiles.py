@@ -163,6 +163,12 @@ def test_distance_is_the_nearest(distances: list[int], nearest: int) -> None:
     assert manager.distance(make_host(1)) == nearest
 
 
+def test_remote_hosts_may_be_left_alone() -> None:
+    manager = manager_of(default=Recorder(HostDistance.REMOTE))
+    manager.remote_allowed = False
+    assert manager.distance(make_host(1)) == HostDistance.IGNORED
+
+
 def test_no_pools_at_all() -> None:
     manager = ProfileManager(pools_allowed=False)
     manager.profiles[EXEC_PROFILE_DEFAULT] = ExecutionProfile(Recorder())
