@@ -195,7 +195,7 @@ def test_a_plain_answer_needs_no_gil(reactor: Reactor) -> None:
 
 
 def test_a_thousand_connections(reactor: Reactor) -> None:
-    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    descriptors, channels = len(list(Path("/proc/self/fd").iterdir())), debug_counters()["channels"]
     with ScriptedServer(echo) as server:
         for number in range(1000):
             channel, handler = connect(reactor, server.address)
@@ -208,7 +208,7 @@ def test_a_thousand_connections(reactor: Reactor) -> None:
                 server.connections.clear()
     assert eventually(lambda: len(list(Path("/proc/self/fd").iterdir())) <= descriptors)
     del channel, handler, operation
-    assert eventually(lambda: debug_counters()["channels"] == 0)
+    assert eventually(lambda: debug_counters()["channels"] == channels)
 
 
 def test_the_last_reference_of_a_channel_does_not_close_it(reactor: Reactor) -> None:

@@ -1,5 +1,6 @@
 #include "transport/operation.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -14,10 +15,8 @@ Operation::~Operation() { FASTCQL_COUNT(operations, -1); }
 bool Operation::wants_dispatch() const {
     if (!has_first_) return false;
     if (eager_ || queue_ || !first_.hot) return true;
-    for (const Outcome& outcome : more_) {
-        if (!outcome.hot) return true;
-    }
-    return false;
+    return std::any_of(more_.begin() + static_cast<std::ptrdiff_t>(next_more_), more_.end(),
+                       [](const Outcome& outcome) { return !outcome.hot; });
 }
 
 // Takes the references from the outcomes that are still there: whoever asks has the host lock and a reference
@@ -89,11 +88,12 @@ bool Operation::take(Outcome* outcome) {
     Guard guard(lock_);
     if (!has_first_) return false;
     *outcome = std::move(first_);
-    if (more_.empty()) {
-        has_first_ = false;
+    if (next_more_ < more_.size()) {
+        first_ = std::move(more_[next_more_++]);
     } else {
-        first_ = std::move(more_.front());
-        more_.erase(more_.begin());
+        has_first_ = false;
+        more_.clear();
+        next_more_ = 0;
     }
     return true;
 }
@@ -144,6 +144,7 @@ int Operation::rearm() {
     const int references = release_references();
     if (std::exchange(has_first_, false)) first = std::move(first_);
     more.swap(more_);
+    next_more_ = 0;
     return references;
 }
 

@@ -109,6 +109,7 @@ private:
     bool has_first_ = false;
     Outcome first_;
     std::vector<Outcome> more_;
+    size_t next_more_ = 0;
 };
 
 // References to host objects that may be dropped by whoever has the host lock next. Push from any thread,

@@ -1,0 +1,49 @@
+"""The native responder: a C++ program that answers with recorded bytes of a real server, see ``responder.cpp``.
+
+``Responder``  builds and runs it
+``recording``  what it plays, and ``python -m benchmarks.responder.record``, which makes that from a real server
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from benchmarks.responder.recording import load
+
+HERE = Path(__file__).parent
+BINARY = HERE.parents[1] / "build" / "responder"
+COMPILE = ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror"]
+
+
+def build() -> Path:
+    """The program, compiled when its source is newer."""
+    source = HERE / "responder.cpp"
+    if not BINARY.exists() or BINARY.stat().st_mtime < source.stat().st_mtime:
+        BINARY.parent.mkdir(exist_ok=True)
+        subprocess.run([*COMPILE, str(source), "-o", str(BINARY)], check=True)
+    return BINARY
+
+
+class Responder:
+    """A running responder; a context manager. It ends with this process, whatever happens."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.NamedTemporaryFile(prefix="recording-")
+        self._file.write(load())
+        self._file.flush()
+        command = [str(build()), self._file.name]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.port = int(self._process.stdout.readline())
+
+    def __enter__(self) -> Responder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.communicate()
+        self._file.close()

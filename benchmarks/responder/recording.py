@@ -1,0 +1,51 @@
+"""Recorded answers: read, written, and looked up by what identifies a request (see ``responder.cpp`` for the form)."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+PATH = Path(__file__).parents[1] / "data" / "responder.gz"
+
+STARTUP, OPTIONS, QUERY, PREPARE, EXECUTE, REGISTER = 0x01, 0x05, 0x07, 0x09, 0x0A, 0x0B
+ERROR = 0x00
+SKIP_METADATA = 0x02
+
+
+class Answer(NamedTuple):
+    opcode: int
+    flags: int
+    body: bytes
+
+
+def key_of(opcode: int, body: bytes) -> bytes | None:
+    """What a request is known by; None for one that is not to be recorded."""
+    if opcode in (STARTUP, OPTIONS, REGISTER):
+        return {STARTUP: b"S", OPTIONS: b"O", REGISTER: b"R"}[opcode]
+    if opcode in (QUERY, PREPARE):
+        (size,) = struct.unpack_from(">i", body)
+        return (b"Q" if opcode == QUERY else b"P") + body[4 : 4 + size]
+    if opcode == EXECUTE:
+        (size,) = struct.unpack_from(">H", body)
+        skip = body[2 + size + 2] & SKIP_METADATA
+        return (b"X1" if skip else b"X0") + body[2 : 2 + size]
+    return None
+
+
+def load() -> bytes:
+    return gzip.decompress(PATH.read_bytes())
+
+
+def save(answers: Mapping[bytes, Answer]) -> None:
+    data = b"".join(
+        struct.pack("<I", len(key))
+        + key
+        + bytes([answer.opcode, answer.flags])
+        + struct.pack("<I", len(answer.body))
+        + answer.body
+        for key, answer in sorted(answers.items())
+    )
+    PATH.write_bytes(gzip.compress(data, mtime=0))
