@@ -1,9 +1,9 @@
 """Point reads through ``Session.execute``: CPU of the client per operation, side by side with scylla-driver 3.29.12.
 
-Both read one row of five columns by a prepared statement from the same native responder, which plays recorded answers of
-a real server (``benchmarks/responder``). CPU is that of the whole process, I/O threads included; processes alternate,
-each is fresh, figures are medians. ``python -m benchmarks.bench_execute`` prints them and fails when ours is more than a
-third of theirs.
+Both read one row of five columns by a prepared statement from the same native responder, which plays recorded answers
+of a real server (``benchmarks/responder``). CPU is that of the whole process, I/O threads included; processes
+alternate, each is fresh, figures are medians. ``python -m benchmarks.bench_execute`` prints them and fails when ours is
+more than a third of theirs.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ CLIENT = ROOT / "benchmarks" / "execute_client.py"
 
 
 def client_command(driver: str, port: int, number: int) -> tuple[list[str | Path], Path]:
-    """How to run the client with one of the drivers: command and folder. Ours is found in the folder."""
+    """How to run the client with one of the drivers: command and folder."""
     if driver == "fastcql":
-        start = f"import sys; sys.path[0] = {str(ROOT)!r}; import runpy; runpy.run_path({str(CLIENT)!r}, run_name='__main__')"
-        return [sys.executable, "-c", start, str(port), str(number)], ROOT
+        return [sys.executable, "-m", "benchmarks.execute_client", str(port), str(number)], ROOT
     return [set_up_peer(), CLIENT, str(port), str(number)], PEER
 
 

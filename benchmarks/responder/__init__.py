@@ -31,10 +31,10 @@ class Responder:
     """A running responder; a context manager. It ends with this process, whatever happens."""
 
     def __init__(self) -> None:
-        self._file = tempfile.NamedTemporaryFile(prefix="recording-")
-        self._file.write(load())
-        self._file.flush()
-        command = [str(build()), self._file.name]
+        self._folder = tempfile.TemporaryDirectory(prefix="responder-")
+        recording = Path(self._folder.name) / "recording"
+        recording.write_bytes(load())
+        command = [str(build()), str(recording)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
@@ -46,4 +46,4 @@ class Responder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._process.communicate()
-        self._file.close()
+        self._folder.cleanup()

@@ -1,7 +1,7 @@
 """Records what the responder plays: ``python -m benchmarks.responder.record``.
 
-Starts a real Apache Cassandra, and a proxy in front of it that both drivers run the client of ``bench_execute`` through;
-the first answer to each different request is kept. Needed only when a driver asks for something new.
+Starts a real Apache Cassandra, and a proxy in front of it that both drivers run the client of ``bench_execute``
+through; the first answer to each different request is kept. Needed only when a driver asks for something new.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 import socket
 import struct
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 
@@ -37,8 +36,8 @@ def frame(version: int, stream: bytes, answer: Answer) -> bytes:
 
 
 class Proxy:
-    """Passes frames of protocol 4 on and remembers the answers. In these the server is at 127.0.0.1, like the responder:
-    drivers connect to the address a node says it has."""
+    """Passes frames of protocol 4 on and remembers the answers. In these the server is at 127.0.0.1, like the
+    responder: drivers connect to the address a node says it has."""
 
     def __init__(self, server: tuple[str, int]) -> None:
         self.server = server
@@ -58,8 +57,8 @@ class Proxy:
         threading.Thread(target=self.answer, args=(server, client, keys), daemon=True).start()
         for header, body in frames(client):
             if header[0] > VERSION:
-                text = f"Invalid or unsupported protocol version ({header[0]}); supported versions are (3/v3, 4/v4)".encode()
-                refusal = struct.pack(">ih", PROTOCOL_ERROR, len(text)) + text
+                text = f"Invalid or unsupported protocol version ({header[0]}); supported versions are (3/v3, 4/v4)"
+                refusal = struct.pack(">ih", PROTOCOL_ERROR, len(text)) + text.encode()
                 client.sendall(frame(VERSION, header[2:4], Answer(ERROR, 0, refusal)))
                 continue
             key = key_of(header[4], body)
@@ -82,11 +81,12 @@ class Proxy:
 
 def main() -> None:
     with ServerCluster() as cluster:
-        patient = {"connect_timeout": 60, "control_connection_timeout": 60}
-        with Cluster(cluster.contact_points, port=cluster.port, **patient) as ours, ours.connect() as session:
+        contact = cluster.contact_points[0]
+        ours = Cluster([contact], port=cluster.port, connect_timeout=60, control_connection_timeout=60)
+        with ours, ours.connect() as session:
             for statement in SCHEMA:
-                session.execute(statement)
-        proxy = Proxy((cluster.contact_points[0], cluster.port))
+                session.execute(statement, timeout=60)
+        proxy = Proxy((contact, cluster.port))
         for name in ("fastcql", "scylla-driver"):
             command, folder = client_command(name, proxy.port, 20)
             subprocess.run(command, cwd=folder, check=True)
@@ -97,4 +97,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
