@@ -150,7 +150,7 @@ cdc_raw_directory: {home}/cdc
 saved_caches_directory: {home}/saved_caches
 hints_directory: {home}/hints
 commitlog_sync: periodic
-commitlog_sync_period: 10000ms
+commitlog_sync_period: 200ms
 commitlog_segment_size: 32MiB
 commitlog_total_space: 256MiB
 disk_failure_policy: stop
