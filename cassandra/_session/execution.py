@@ -60,6 +60,9 @@ class Execution(Sending):
                     self._process(attempt, answer)
                 except Exception as error:  # a policy, a row factory or a malformed body: this request's error only
                     self._fail(error)
+                except BaseException as error:  # Ctrl-C: the answer is lost with it, nobody must wait for another
+                    self._fail(error)
+                    raise
 
     def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
         self.coordinator_host = attempt.host
@@ -169,7 +172,8 @@ class Execution(Sending):
 
     def _retry(self, attempt: Attempt, decision: Decision) -> None:
         self._retries += 1
-        if decision.consistency is not None and decision.consistency != self.message.consistency_level:
+        consistency = getattr(self.message, "consistency_level", None)  # PREPARE has none
+        if consistency is not None and decision.consistency not in (None, consistency):
             self.message.consistency_level = decision.consistency
             self._frame = None
         same_host = decision.action == RETRY

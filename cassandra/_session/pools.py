@@ -131,6 +131,14 @@ class PoolSet:
             self._session.keyspace = keyspace
             return self.pools
 
+    def reasons(self) -> dict[Host, BaseException]:
+        """Why hosts have no pool: the last error of each that has none."""
+        return {
+            host: self.errors.get(host) or ConnectionException(f"Host {host} is down", host.endpoint)
+            for host in self._cluster.metadata.all_hosts()
+            if host not in self.pools
+        }
+
     def update(self) -> set[Future[bool]]:
         """Make the pools follow the hosts' states and distances; the futures are of the pools being opened."""
         opening: set[Future[bool]] = set()

@@ -114,7 +114,7 @@ class RequestBuilder:
         if isinstance(statement, BatchStatement):
             if parameters:
                 raise ValueError("A batch takes the parameters of its statements in add(), not in execute()")
-            entries = statement._statements_and_parameters
+            entries = list(statement._statements_and_parameters)  # as they are now, also if the request is sent again
             return BatchMessage(statement.batch_type, entries, consistency, serial, timestamp, keyspace), None
         raise UnsupportedOperation(f"{type(statement).__name__} is not a statement this driver can execute")
 

@@ -167,7 +167,8 @@ class Sending(Operation):
         if error_no_hosts and not self._attempts and send_by_control(self):
             return True
         if error_no_hosts and not self._attempts:
-            error = NoHostAvailable("Unable to complete the operation against any hosts", self._errors)
+            errors = self._errors or self.session._pool_set.reasons()
+            error = NoHostAvailable("Unable to complete the operation against any hosts", errors)
             annotate(
                 error,
                 attempts=len(self.attempted_hosts),

@@ -272,6 +272,13 @@ class FakeCluster:
     type_context: TypeContext = field(default_factory=TypeContext)
     metadata: Any = field(default_factory=lambda: SimpleNamespace(state=None, keyspaces={}, all_hosts=list))
 
+    allow_control_connection_query_fallback: Any = None
+    control_connection: Any = field(default_factory=lambda: SimpleNamespace(connection=None))
+
+    def get_control_connection_host(self) -> Host | None:
+        connection = self.control_connection.connection
+        return None if connection is None else connection.host
+
     @property
     def load_balancing_policy(self) -> Any:
         return self.profile_manager.default.load_balancing_policy

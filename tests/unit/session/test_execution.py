@@ -102,6 +102,20 @@ class TestPlan:
         with pytest.raises(NoHostAvailable):
             Lab(hosts=0).session.execute("SELECT 1")
 
+    def test_a_plan_without_hosts_says_why(self) -> None:
+        """Hosts that are down are in no plan; why they are is all there is to tell."""
+        lab = Lab(hosts=2)
+        lab.policy.hosts = []
+        lab.session._pool_set.pools = {}
+        lab.session._pool_set.errors[lab.hosts[0]] = OSError("refused")
+        lab.cluster.metadata.all_hosts = lambda: lab.hosts
+        with pytest.raises(NoHostAvailable, match="refused") as caught:
+            lab.session.execute("SELECT 1")
+        assert [str(caught.value.errors[host]) for host in lab.hosts] == [  # type: ignore[index]
+            "refused",
+            "Host 10.0.0.2:9042 is down",
+        ]
+
     def test_builtin_policy(self) -> None:
         """Asked by pick and fallback instead of a plan: the same hosts, each once."""
         policy = RoundRobinPolicy()
@@ -158,6 +172,19 @@ class TestErrors:
         lab[0].script = [Answer(8, b"\x00\x00")]
         with pytest.raises(Exception, match=r"(?i)malformed|bytes"):
             lab.session.execute("SELECT 1")
+
+    def test_an_interrupt_while_the_answer_is_processed(self) -> None:
+        """The answer is gone with it: asking again must not wait for ever."""
+
+        def interrupted(names: Any, rows: Any) -> Any:
+            raise KeyboardInterrupt
+
+        lab = Lab(row_factory=interrupted)
+        lab[0].script = [rows(1)]
+        future = lab.session.execute_async("SELECT 1")
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                future.result()
 
     def test_warnings_of_an_error_are_kept(self) -> None:
         lab = Lab()
@@ -276,6 +303,23 @@ class TestRetries:
         _, future = self.run(Told((RetryPolicy.RETHROW, None)), write_timeout())
         with pytest.raises(WriteTimeout):
             future.result()
+
+    def test_another_consistency_for_a_prepare(self) -> None:
+        """A PREPARE has none; the policy cannot know."""
+        lab = Lab(retry_policy=Told((RetryPolicy.RETRY, ConsistencyLevel.ONE)))
+        lab[0].script = [error(0x1001), prepared()]
+        assert lab.session.prepare("SELECT 1").query_id == b"id"
+
+    def test_a_batch_is_sent_again_as_it_was(self) -> None:
+        lab = Lab(retry_policy=Told((RetryPolicy.RETRY, ConsistencyLevel.ONE)))
+        batch = BatchStatement().add("INSERT 1")
+        future = lab.session.execute_async(batch)
+        batch.add("INSERT 2")
+        lab[0].script = [void()]
+        lab[0].answer(write_timeout())
+        future.result()
+        assert len(lab[0].sent) == 2
+        assert b"INSERT 2" not in lab[0].sent[1].body
 
     def test_what_the_policy_is_asked(self) -> None:
         policy = Told((RetryPolicy.RETRY, None), (RetryPolicy.RETRY, None))
