@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import selectors
 import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import uvloop
 
 from cassandra import InvalidRequest, OperationTimedOut
 from cassandra.cluster import Cluster, NoHostAvailable, ResultSet, Session
@@ -202,6 +204,26 @@ class TestLoops:
         for number in range(30):
             assert asyncio.run(main(number)) == number
         gc.collect()
+
+    @pytest.mark.parametrize(
+        "make_loop",
+        [
+            lambda: asyncio.SelectorEventLoop(selectors.PollSelector()),
+            lambda: asyncio.SelectorEventLoop(selectors.SelectSelector()),
+            uvloop.new_event_loop,
+        ],
+        ids=["poll", "select", "uvloop"],
+    )
+    def test_any_kind(self, session: Session, select: Any, make_loop: Any) -> None:
+        async def main() -> list[int]:
+            answers = await asyncio.gather(*(session.execute_async(select, (n,)) for n in range(500)))
+            return [answer.one().n for answer in answers]
+
+        loop = make_loop()
+        try:
+            assert loop.run_until_complete(main()) == list(range(500))
+        finally:
+            loop.close()
 
     def test_in_threads_at_once(self, session: Session, select: Any) -> None:
         results: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""What applications see of the types: each ``reveal_type`` is followed by what mypy is to say. Only checked, never run."""
+"""What applications see of the types: each ``reveal_type`` says what mypy is to find. Only checked, never run."""
 
 from __future__ import annotations
 
