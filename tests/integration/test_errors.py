@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from cassandra import (
     WriteType,
 )
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
-from cassandra.connection import ConnectionException
+from cassandra.connection import ConnectionBusy, ConnectionException
 from cassandra.policies import (
     ConstantReconnectionPolicy,
     ConstantSpeculativeExecutionPolicy,
@@ -355,6 +356,20 @@ class TestTimeouts:
         streams_in_use = {message.stream for message in held}
         assert len(streams_in_use) == 20
 
+    def test_ctrl_c_interrupts_the_wait(self, proxy: FaultProxy, proxied: Session) -> None:
+        """At once, and the future can still be asked afterwards."""
+        proxy.on_request = lambda m: HOLD if marked(m) else PASS
+        future = proxied.execute_async(QUERY_TEXT, timeout=None)
+        timer = threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,))
+        timer.start()
+        begin = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            future.result()
+            timer.join()
+        assert time.monotonic() - begin < 5
+        proxy.release()
+        assert future.result().one() == ("local",)
+
     def test_a_slow_request_does_not_delay_others(self, proxy: FaultProxy, proxied: Session) -> None:
         proxy.on_request = lambda m: HOLD if marked(m) else PASS
         slow = proxied.execute_async(QUERY_TEXT, timeout=30)
@@ -362,6 +377,31 @@ class TestTimeouts:
             assert proxied.execute("SELECT key FROM system.local").one()
         proxy.release()
         assert slow.result().one() == ("local",)
+
+
+class TestStreams:
+    def test_all_taken_is_an_error_not_a_wait(self, proxy: FaultProxy, proxied: Session) -> None:
+        """32,768 requests in flight: the next one fails at once, and all others are answered in the end."""
+        proxy.on_request = lambda m: HOLD if marked(m) else PASS
+        futures = [proxied.execute_async(QUERY_TEXT, timeout=None) for _ in range(32_768)]
+        begin = time.monotonic()
+        with pytest.raises(NoHostAvailable) as caught:
+            proxied.execute(QUERY_TEXT)
+        assert time.monotonic() - begin < 5
+        (error,) = caught.value.errors.values()
+        assert isinstance(error, ConnectionBusy)
+        assert caught.value.maybe_executed is False
+        wait_for(lambda: len(proxy.seen(QUERY, MARK)) == 32_768)
+        proxy.release()
+        assert {future.result().one() for future in futures} == {("local",)}
+        assert proxied.execute("SELECT key FROM system.local").one() == ("local",)
+
+
+def wait_for(condition: Callable[[], bool], within: float = 60.0) -> None:
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, "did not happen in time"
+        time.sleep(0.02)
 
 
 class Recording(RetryPolicy):

@@ -20,6 +20,7 @@ from cassandra.cluster import (
     ResultSet,
     Session,
 )
+from cassandra.protocol import LazyProtocolHandler, ProtocolHandler, ResultMessage
 from cassandra.query import (
     BatchStatement,
     HostTargetingStatement,
@@ -437,6 +438,67 @@ class TestLegacySettings:
         assert len(result.current_rows) == 2
         assert result.has_more_pages
         assert len(result.all()) == 5
+
+
+class TestProtocolHandlers:
+    """The seam where applications change how messages become bytes and back."""
+
+    def test_sees_every_request_and_answer(self, cluster_to: Connect, cassandra_node: Any, keyspace: str) -> None:
+        seen: list[str] = []
+
+        class Counting(ProtocolHandler):
+            @classmethod
+            def encode_message(cls, msg: Any, *args: Any, **kwargs: Any) -> bytes:
+                seen.append(f"> {type(msg).__name__}")
+                return super().encode_message(msg, *args, **kwargs)
+
+            @classmethod
+            def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
+                message = super().decode_message(*args, **kwargs)
+                seen.append(f"< {type(message).__name__}")
+                return message
+
+        session = cluster_to(cassandra_node).connect(keyspace)
+        session.client_protocol_handler = Counting
+        assert session.execute("SELECT c FROM wide WHERE p = 1 AND c = 2").one() == (2,)
+        assert seen == ["> QueryMessage", "< ResultMessage"]
+        with pytest.raises(InvalidRequest):
+            session.execute("SELECT * FROM nothing_there")
+        select = session.prepare("SELECT c FROM wide WHERE p = ?")
+        assert len(session.execute(select, (1,)).all()) == 5
+
+    def test_may_make_the_rows_itself(self, cluster_to: Connect, cassandra_node: Any, keyspace: str) -> None:
+        class Shouting(ResultMessage):
+            @classmethod
+            def recv_body(cls, f: Any, *args: Any) -> Any:
+                message = super().recv_body(f, *args)
+                if message.kind == 2:
+                    message.parsed_rows = [tuple(str(v).upper() for v in row) for row in message.parsed_rows]
+                    message.page = None
+                return message
+
+        class Handler(ProtocolHandler):
+            message_types_by_opcode = {**ProtocolHandler.message_types_by_opcode, ResultMessage.opcode: Shouting}
+
+        session = cluster_to(cassandra_node).connect(keyspace)
+        session.client_protocol_handler = Handler
+        result = session.execute("SELECT v, c FROM wide WHERE p = 1 AND c < 2")
+        assert result.column_names == ["v", "c"]
+        assert [tuple(row) for row in result] == [("V0", "0"), ("V1", "1")]
+        assert result.response_future.result().one().v == "V0"
+
+    def test_that_raises(self, cluster_to: Connect, cassandra_node: Any, keyspace: str) -> None:
+        class Broken(ProtocolHandler):
+            @classmethod
+            def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
+                raise LookupError("broken handler")
+
+        session = cluster_to(cassandra_node).connect(keyspace)
+        session.client_protocol_handler = Broken
+        with pytest.raises(LookupError, match="broken handler"):
+            session.execute("SELECT c FROM wide")
+        session.client_protocol_handler = LazyProtocolHandler
+        assert session.execute("SELECT c FROM wide WHERE p = 1").one() == (0,)
 
 
 class TestListeners:
