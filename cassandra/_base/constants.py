@@ -44,8 +44,8 @@ class ConsistencyLevel:
 
 @public("cassandra")
 def consistency_value_to_name(value: int | None) -> str:
-    """The name of a consistency level, ``"Not Set"`` for None."""
-    return ConsistencyLevel.value_to_name[value] if value is not None else "Not Set"
+    """The name of a consistency level, ``"Not Set"`` for None. One that a server made up is shown as its number."""
+    return ConsistencyLevel.value_to_name.get(value, str(value)) if value is not None else "Not Set"
 
 
 @public("cassandra")

@@ -13,6 +13,7 @@ def test_names_and_values_of_levels_match() -> None:
         assert ConsistencyLevel.value_to_name[value] == name
         assert consistency_value_to_name(value) == name
     assert consistency_value_to_name(None) == "Not Set"
+    assert consistency_value_to_name(622) == "622"  # as a server may say
 
 
 def test_serial_levels() -> None:
