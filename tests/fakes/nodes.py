@@ -123,9 +123,13 @@ class FakeNode:
     def stop(self) -> None:
         """Close the port and every connection."""
         server, self.server = self.server, None
+        paused = not self.paused.is_set()
+        self.resume()  # or its threads would not end
         if server is not None:
             server.close()
         self.registered = []
+        if paused:
+            self.pause()
 
     def start(self) -> None:
         """Listen again, on the same port."""
