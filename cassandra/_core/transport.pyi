@@ -1,7 +1,7 @@
 """Typed contract of the transport extension: reactor, channels, frames and operations.
 
-Threads. A :class:`Reactor` owns one I/O thread. It takes the GIL only to run Python callbacks (``Operation._on_outcome``,
-channel handler methods, timers), once per wake-up batch, and never for a plaintext RESULT that nobody called for.
+Threads. A :class:`Reactor` owns one I/O thread. It takes the GIL only to run Python callbacks
+(``Operation._on_outcome``, channel handler methods, timers), once per wake-up batch, and never for a plaintext RESULT that nobody called for.
 Every method here may be called from any thread unless it says otherwise.
 """
 
@@ -53,8 +53,8 @@ class Operation:
     * a thread blocked in :meth:`_wait` is woken for every outcome;
     * otherwise a *hot* outcome (RESULT, no tracing/payload/warning flag, kind VOID or ROWS) stays until somebody takes
       it, unless ``_eager`` was set;
-    * every other outcome is *cold*: ``_on_outcome`` is called by the I/O thread (batched, one GIL acquisition), or, if a
-      :class:`LoopQueue` is attached, by that queue's ``drain`` on the asyncio thread (all outcomes then go there).
+    * every other outcome is *cold*: ``_on_outcome`` is called by the I/O thread (batched, one GIL acquisition), or, if
+      a :class:`LoopQueue` is attached, by that queue's ``drain`` on the asyncio thread (all outcomes then go there).
 
     A waiter that leaves without taking (timeout, Ctrl-C) hands a pending cold outcome back to the I/O thread.
     ``_on_outcome`` of one operation is never called by two threads at a time. Outcomes after ``_finish`` are discarded.
@@ -75,8 +75,8 @@ class Operation:
     def _attach(self, queue: LoopQueue | None) -> None:
         """From now on deliver through *queue*; an outcome that is ready already is queued."""
     def _inject(self, attempt: int, outcome: Frame | Failure) -> None:
-        """Deliver an outcome as if it had come from a channel (used for failures before the first submit). Where the I/O
-        thread would call ``_on_outcome``, this thread does, before this returns; from inside ``_on_outcome`` itself,
+        """Deliver an outcome as if it had come from a channel (used for failures before the first submit). Where the
+        I/O thread would call ``_on_outcome``, this thread does, before this returns; from inside ``_on_outcome`` itself,
         after that returned."""
     def _on_outcome(self) -> None:
         """Override. Takes and processes outcomes; must not block and must not raise."""
