@@ -20,6 +20,7 @@ from cassandra._net.auth import AuthProvider
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPointFactory, EndPointFactory
 from cassandra._net.options import ConnectionOptions
+from cassandra._net.tls_sessions import SSLSessionCache
 from cassandra._routing.policies import (
     AddressTranslator,
     ConvictionPolicy,
@@ -218,7 +219,9 @@ class ClusterOptions:
             )
         self.ssl_options = options
         self.ssl_context = context
-        self.ssl_session_cache = None if cache is NOT_SET else cache
+        if cache is NOT_SET:
+            cache = None if options is None and context is None else SSLSessionCache()
+        self.ssl_session_cache = cache
 
     def _set_application(self, info: ApplicationInfoBase | None, reporting: bool) -> None:
         if info is not None:

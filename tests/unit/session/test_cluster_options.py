@@ -23,6 +23,7 @@ from cassandra.policies import (
     RoundRobinPolicy,
     SimpleConvictionPolicy,
 )
+from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.timestamps import MonotonicTimestampGenerator
 
 DEFAULTS = {
@@ -176,6 +177,16 @@ def test_ssl_options_alone_are_deprecated() -> None:
     context = ssl.create_default_context()
     assert Cluster(ssl_context=context, ssl_options={"server_hostname": "x"}).connection_options().uses_tls
     assert not Cluster().connection_options().uses_tls
+
+
+def test_tls_sessions_are_kept_unless_told_otherwise() -> None:
+    context = ssl.create_default_context()
+    assert Cluster().ssl_session_cache is None
+    assert isinstance(Cluster(ssl_context=context).ssl_session_cache, SSLSessionCache)
+    assert Cluster(ssl_context=context, ssl_session_cache=None).ssl_session_cache is None
+    mine = SSLSessionCache(5)
+    cluster = Cluster(ssl_context=context, ssl_session_cache=mine)
+    assert cluster.connection_options().ssl_session_cache is mine
 
 
 def test_options_are_read_when_they_are_used() -> None:
