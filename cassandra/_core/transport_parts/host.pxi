@@ -61,7 +61,7 @@ cdef void forget_thread() noexcept:
         if isinstance(_threading._active.get(ident), _threading._DummyThread):
             _threading._active.pop(ident, None)
     except Exception as exception:
-        PyErr_WriteUnraisable(exception)
+        report(exception, None)
 
 
 cdef void host_dispatch(COperation* core) noexcept:

@@ -233,14 +233,15 @@ TEST(segments_round_trip) {
         Buffer wire;
         encode_segments(bytes(envelopes), envelopes.size(), wire);
         const std::string stream(wire.begin(), wire.end());
+        Buffer scratch;
         SegmentDecoder decoder(nullptr);
         Splitter splitter;
         std::vector<Frame> frames;
-        const Fault fault =
-            feed_in_pieces(stream, random, round % 2 ? 11 : 300000, *arena,
-                           [&](const uint8_t* data, size_t size, Block* owner) {
-                               return decoder.feed(data, size, owner, *arena, splitter, frames, nullptr);
-                           });
+        const Fault fault = feed_in_pieces(stream, random, round % 2 ? 11 : 300000, *arena,
+                                           [&](const uint8_t* data, size_t size, Block* owner) {
+                                               return decoder.feed(data, size, owner, *arena, splitter,
+                                                                   frames, scratch, nullptr);
+                                           });
         CHECK(!fault && frames.size() == bodies.size());
         for (size_t i = 0; i < frames.size(); ++i) CHECK(body_of(frames[i]) == bodies[i]);
     }
@@ -264,12 +265,13 @@ TEST(corrupted_segments_are_faults) {
     for (size_t i = 0; i < wire.size(); i += i < 20 ? 1 : 97) {
         std::string stream(wire.begin(), wire.end());
         stream[i] = static_cast<char>(stream[i] ^ (1 << random() % 8));
+        Buffer scratch;
         SegmentDecoder decoder(nullptr);
         Splitter splitter;
         std::vector<Frame> frames;
         const Fault fault =
             feed_in_pieces(stream, random, 700, *arena, [&](const uint8_t* data, size_t size, Block* owner) {
-                return decoder.feed(data, size, owner, *arena, splitter, frames, nullptr);
+                return decoder.feed(data, size, owner, *arena, splitter, frames, scratch, nullptr);
             });
         CHECK(fault.kind == Fault::Kind::Crc && frames.empty());
     }
@@ -297,14 +299,15 @@ TEST(compressed_segments) {
     encode_compressed_segment(bytes(text), text.size(), 0, true, wire);  // as it is
     std::mt19937 random(8);
     for (int round = 0; round < 10; ++round) {
+        Buffer scratch;
         SegmentDecoder decoder(decompress);
         Splitter splitter;
         std::vector<Frame> frames;
-        const Fault fault =
-            feed_in_pieces(std::string(wire.begin(), wire.end()), random, 100, *arena,
-                           [&](const uint8_t* data, size_t size, Block* owner) {
-                               return decoder.feed(data, size, owner, *arena, splitter, frames, nullptr);
-                           });
+        const Fault fault = feed_in_pieces(std::string(wire.begin(), wire.end()), random, 100, *arena,
+                                           [&](const uint8_t* data, size_t size, Block* owner) {
+                                               return decoder.feed(data, size, owner, *arena, splitter,
+                                                                   frames, scratch, nullptr);
+                                           });
         CHECK(!fault && frames.size() == 2);
         CHECK(body_of(frames[0]) == std::string(1000, 'z') && body_of(frames[1]) == body_of(frames[0]));
     }
@@ -315,10 +318,12 @@ TEST(envelopes_keep_to_self_contained_segments) {
     const std::string half = envelope(std::string(100, 'x'), 1, kResult, 0x85).substr(0, 50);
     Buffer wire;
     encode_compressed_segment(bytes(half), half.size(), 0, true, wire);
+    Buffer scratch;
     SegmentDecoder decoder([](void*, const uint8_t*, size_t, size_t, Buffer&) -> Fault { return {}; });
     Splitter splitter;
     std::vector<Frame> frames;
-    const Fault fault = decoder.feed(wire.data(), wire.size(), nullptr, *arena, splitter, frames, nullptr);
+    const Fault fault =
+        decoder.feed(wire.data(), wire.size(), nullptr, *arena, splitter, frames, scratch, nullptr);
     CHECK(fault.kind == Fault::Kind::Protocol);
 }
 
@@ -340,10 +345,11 @@ TEST(whatever_comes) {
             stream[random() % stream.size()] = static_cast<char>(random());
         Splitter splitter;
         splitter.rules = rules;
+        Buffer scratch;
         SegmentDecoder decoder(nullptr);
         std::vector<Frame> frames;
         feed_in_pieces(stream, random, 100, *arena, [&](const uint8_t* data, size_t size, Block* owner) {
-            return round % 2 ? decoder.feed(data, size, owner, *arena, splitter, frames, nullptr)
+            return round % 2 ? decoder.feed(data, size, owner, *arena, splitter, frames, scratch, nullptr)
                              : splitter.feed(data, size, owner, *arena, frames);
         });
         size_t sum = 0;

@@ -63,6 +63,8 @@ TEST(write_queue_knows_what_was_sent) {
     CHECK(queue.unsent(second, 0, false) && !queue.unsent(second, 1, false));  // not byte by byte
     const uint64_t third = add(one, 6);
     CHECK(queue.unsent(third, 1000, true));
+    queue.batch_sent();
+    CHECK(!queue.unsent(first, 0, true) && !queue.unsent(second, 0, false) && queue.unsent(third, 0, true));
 }
 
 TEST(withdrawn_requests_are_left_out) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Iterator
 
@@ -21,6 +22,7 @@ from tests.unit.core.transport_client import (
     ask,
     connect,
     echo,
+    eventually,
     failure_of,
     running_reactor,
 )
@@ -148,6 +150,27 @@ def test_an_orderly_end(reactor: Reactor) -> None:
         _, handler = connect(reactor, server.address, byte_filter=Flip())
         server.sockets[0].shutdown(socket.SHUT_WR)
         assert isinstance(handler.error, ConnectionShutdown)
+
+
+def test_the_filter_sees_what_came_before_a_reset(reactor: Reactor) -> None:
+    """Such as the alert that says why."""
+
+    class Alert(Flip):
+        def receive(self, data: bytes) -> tuple[bytes, bytes]:
+            if b"ALERT" in data:
+                raise ssl.SSLError("told why")
+            return super().receive(data)
+
+    for _ in range(20):
+        with FlippedServer(greet=False) as server:
+            handler = Handler()
+            reactor.connect(socket.AF_INET, server.address, handler, timeout=TIMEOUT, byte_filter=Alert())
+            assert eventually(lambda: server.sockets)
+            sock = server.sockets[0]
+            sock.sendall(b"ALERT")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
+            assert "told why" in str(handler.error)
 
 
 def test_a_filter_must_return_bytes(reactor: Reactor) -> None:

@@ -124,7 +124,7 @@ void Channel::on_attention() {
     if (closed()) return;
     if (wanted & kWriteFailed) {
         receive();  // the peer may have said why before it closed
-        fail(Reason::Kind::System, "send", write_error);
+        end_input(Reason::Kind::System, "send", write_error);
         return;
     }
     if (wanted & kScan && scan_at < armed_scan_) reactor_->arm_scan(*this, scan_at);
@@ -188,6 +188,7 @@ void Channel::finish_close(Ref<Reason> reason) {
         close_descriptor();
     }
     stash_.clear();
+    stash_end_ = nullptr;
     closing->reason = std::move(reason);
     reactor_->host_closed(*this, std::move(closing));
     reactor_->forget(*this);

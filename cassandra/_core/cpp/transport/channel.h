@@ -158,7 +158,7 @@ private:
     void decode(const uint8_t* data, size_t size, Block* owner);
     void complete(Fault fault);
     bool resolve(const Frame& frame, Fault* fault);
-    void on_eof();
+    void end_input(Reason::Kind kind, const char* message, int error = 0);
     bool host_start_filter();
     bool host_filter_input(const uint8_t* data, size_t size);
     bool needs_host_input() const { return filter || compressed_; }
@@ -206,13 +206,18 @@ private:
     std::atomic<bool> compressed_{false};
     bool filter_started_ = false;
     // Input that waits for the host lock.
+    struct InputEnd {
+        Reason::Kind kind;
+        const char* message;
+        int error;
+    };
     struct Chunk {
         BlockRef block;
         const uint8_t* data;
         size_t size;
     };
     std::vector<Chunk> stash_;
-    bool stash_eof_ = false;
+    std::unique_ptr<InputEnd> stash_end_;  // what came after it
     Buffer plain_;
     Counted<&Counters::channels> counted_;
 };

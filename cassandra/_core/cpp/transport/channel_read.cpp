@@ -31,10 +31,10 @@ void Channel::receive() {
         const ssize_t result = direct ? ::readv(fd_, parts, 2) : ::recv(fd_, room.data, room.size, 0);
         if (result < 0) {
             if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-                fail(Reason::Kind::System, "receive", errno);
+                end_input(Reason::Kind::System, "receive", errno);
             return;
         }
-        if (result == 0) return on_eof();
+        if (result == 0) return end_input(Reason::Kind::Eof, "closed by the server");
         auto size = static_cast<size_t>(result);
         const bool full = size == direct_size + room.size;
         bytes_received_.fetch_add(size, std::memory_order_relaxed);
@@ -59,19 +59,19 @@ void Channel::accept_bytes(const uint8_t* data, size_t size, Block* owner) {
     reactor_->host_input(*this);
 }
 
-void Channel::on_eof() {
-    if (needs_host_input()) {
-        stash_eof_ = true;
-        reactor_->host_input(*this);
-    } else {
-        fail(Reason::Kind::Eof, "closed by the server");
-    }
+// Nothing comes after what was received. A filter sees that first: it may know better why.
+void Channel::end_input(Reason::Kind kind, const char* message, int error) {
+    if (closed()) return;
+    if (!needs_host_input()) return fail(kind, message, error);
+    if (!stash_end_) stash_end_.reset(new InputEnd{kind, message, error});
+    reactor_->host_input(*this);
 }
 
 // Frames that were complete before a fault are delivered; then the channel fails with it.
 void Channel::decode(const uint8_t* data, size_t size, Block* owner) {
     std::vector<Frame>& frames = reactor_->frames;
-    Fault fault = decoder_ ? decoder_->feed(data, size, owner, reactor_->arena(), splitter_, frames, this)
+    Fault fault = decoder_ ? decoder_->feed(data, size, owner, reactor_->arena(), splitter_, frames,
+                                            reactor_->scratch, this)
                            : splitter_.feed(data, size, owner, reactor_->arena(), frames);
     complete(std::move(fault));
 }
@@ -148,12 +148,13 @@ void Channel::host_input() {
             return;
         }
     }
-    if (!stash_eof_ || closed()) return;
-    if (filter) {
+    if (!stash_end_ || closed()) return;
+    const InputEnd end = *stash_end_;
+    if (filter && end.kind == Reason::Kind::Eof) {
         if (auto reason = Ref<Reason>::adopt(reactor_->host().filter_eof(filter)))
             return close(std::move(reason));
     }
-    fail(Reason::Kind::Eof, "closed by the server");
+    fail(end.kind, end.message, end.error);
 }
 
 bool Channel::host_start_filter() {

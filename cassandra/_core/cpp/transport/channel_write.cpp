@@ -14,6 +14,12 @@ namespace fastcql {
 namespace {
 
 constexpr size_t kKeepCapacity = 256 << 10;
+// Empty for the next use; a connection that once sent much does not keep the memory.
+void recycle(Buffer& buffer) {
+    buffer.clear();
+    if (buffer.capacity() > kKeepCapacity) Buffer().swap(buffer);
+}
+
 constexpr int kCallerBatches = 2;  // a caller sends for others this often, then the role holder takes over
 constexpr int kRoleBatches = 8;
 
@@ -54,7 +60,7 @@ void Channel::pump(Lock& lock, int batches) {
     while (state() < State::Closing) {
         bool encode = false;
         if (wire_sent_ == wire_.size()) {
-            wire_.clear();
+            recycle(wire_);
             wire_sent_ = 0;
             queue_.batch_sent();
             if (filter || queue_.empty() || state() != State::Open) break;
@@ -68,7 +74,7 @@ void Channel::pump(Lock& lock, int batches) {
         lock.unlock();
         if (encode) {
             encode_segments(batch_.data(), batch_.size(), wire_);
-            batch_.clear();
+            recycle(batch_);
         }
         const ssize_t sent =
             wire_.empty() ? 0
@@ -95,7 +101,6 @@ void Channel::pump(Lock& lock, int batches) {
 
 // Locked, by the one who writes. Withdrawn requests are left out and their streams freed.
 void Channel::take_queue(Buffer& batch) {
-    if (batch.capacity() > kKeepCapacity) Buffer().swap(batch);
     released_.clear();
     queue_.take(batch, released_, [this](int stream) {
         return entries_[static_cast<size_t>(stream)].state == StreamState::Withdrawn;

@@ -24,8 +24,8 @@ bool Operation::wants_dispatch() const {
 int Operation::release_references() {
     int count = 0;
     if (has_first_ && std::exchange(first_.holds_reference, false)) ++count;
-    for (Outcome& outcome : more_) {
-        if (std::exchange(outcome.holds_reference, false)) ++count;
+    for (size_t i = next_more_; i < more_.size(); ++i) {
+        if (std::exchange(more_[i].holds_reference, false)) ++count;
     }
     return count;
 }

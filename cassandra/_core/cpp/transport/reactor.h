@@ -93,6 +93,7 @@ public:
     };
     std::vector<Frame> frames;
     std::vector<Resolved> resolved;
+    Buffer scratch;
 
     static constexpr size_t kSlabSize = 128 << 10;
     static constexpr size_t kMinRoom = 16 << 10;

@@ -84,7 +84,7 @@ Fault SegmentDecoder::parse(const uint8_t* data, SegmentHeader* header) const {
 }
 
 Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload, Block* owner, Arena& arena,
-                             Splitter& splitter, std::vector<Frame>& frames, void* context) {
+                             Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch, void* context) {
     const auto expected = static_cast<uint32_t>(load_le(payload + header.size, kTrailerSize));
     const uint32_t computed = segment_crc32(payload, header.size);
     if (computed != expected) {
@@ -95,8 +95,8 @@ Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload
     }
     size_t size = header.size;
     if (header.plain_size > 0) {
-        if (Fault fault = decompress_(context, payload, size, header.plain_size, plain_)) return fault;
-        payload = plain_.data();
+        if (Fault fault = decompress_(context, payload, size, header.plain_size, scratch)) return fault;
+        payload = scratch.data();
         size = header.plain_size;
         owner = nullptr;
     }
@@ -111,7 +111,7 @@ Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload
 }
 
 Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
-                           std::vector<Frame>& frames, void* context) {
+                           std::vector<Frame>& frames, Buffer& scratch, void* context) {
     while (size > 0) {
         if (partial_) {
             const size_t whole = header_.size + kTrailerSize;
@@ -122,7 +122,8 @@ Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena
             size -= part;
             if (filled_ < whole) break;
             BlockRef block = std::move(partial_);
-            Fault fault = unpack(header_, block->data(), block.get(), arena, splitter, frames, context);
+            Fault fault =
+                unpack(header_, block->data(), block.get(), arena, splitter, frames, scratch, context);
             if (fault) return fault;
             continue;
         }
@@ -143,7 +144,8 @@ Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena
         if (Fault fault = parse(head, &header_)) return fault;
         const size_t whole = header_.size + kTrailerSize;
         if (whole <= size) {
-            if (Fault fault = unpack(header_, data, owner, arena, splitter, frames, context)) return fault;
+            if (Fault fault = unpack(header_, data, owner, arena, splitter, frames, scratch, context))
+                return fault;
             data += whole;
             size -= whole;
             continue;

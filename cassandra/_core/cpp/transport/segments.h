@@ -31,9 +31,9 @@ public:
 
     explicit SegmentDecoder(Decompress decompress) : decompress_(decompress) {}
 
-    // As Splitter::feed; *context* is for the decompressor.
+    // As Splitter::feed; *context* is for the decompressor, *scratch* for what it makes.
     Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
-               std::vector<Frame>& frames, void* context);
+               std::vector<Frame>& frames, Buffer& scratch, void* context);
 
 private:
     struct SegmentHeader {
@@ -44,7 +44,7 @@ private:
     size_t header_size() const { return decompress_ ? 8 : 6; }
     Fault parse(const uint8_t* data, SegmentHeader* header) const;
     Fault unpack(const SegmentHeader& header, const uint8_t* payload, Block* owner, Arena& arena,
-                 Splitter& splitter, std::vector<Frame>& frames, void* context);
+                 Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch, void* context);
 
     const Decompress decompress_;
     // A segment that straddles chunks. The block is of the largest size there is only while needed.
@@ -53,7 +53,6 @@ private:
     uint8_t head_[8];
     size_t head_size_ = 0;
     SegmentHeader header_{};
-    Buffer plain_;
 };
 
 }  // namespace fastcql
