@@ -12,7 +12,6 @@ from uuid import uuid4
 import pytest
 
 from cassandra import DriverException
-from cassandra._session import events
 from cassandra._session.cluster import Cluster
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from tests.fakes import wire
@@ -180,17 +179,29 @@ def test_a_new_keyspace_and_a_dropped_one(cluster: Cluster, fake: FakeCluster) -
     eventually(lambda: "other" not in cluster.metadata.keyspaces)
 
 
-def test_events_within_the_window_are_read_together(fake: FakeCluster) -> None:
-    with Cluster(fake.contact_points, **{**OPTIONS, "schema_event_refresh_window": 0.3}) as cluster:
+@pytest.fixture
+def patient(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """A cluster that lets events wait until a test hurries them on."""
+    monkeypatch.setattr("cassandra._session.events.random", lambda: 1.0)  # the whole window
+    windows = {"schema_event_refresh_window": 60, "topology_event_refresh_window": 60}
+    with Cluster(fake.contact_points, **{**OPTIONS, **windows}) as cluster:
         cluster.connect()
-        before = asked(fake, "system_schema.tables")
-        node = node_of(cluster, fake)
-        for number in range(50):
-            fake.add_table("ks", f"t{number}", "k")
-            node.push("SCHEMA_CHANGE", "CREATED", "TABLE", "ks", f"t{number}")
-        eventually(lambda: len(cluster.metadata.keyspaces["ks"].tables) == 51)
-        settle(cluster)
-        assert asked(fake, "system_schema.tables") - before <= 2 + events.MANY_IN_KEYSPACE
+        yield cluster
+
+
+def test_events_within_the_window_are_read_together(patient: Cluster, fake: FakeCluster) -> None:
+    router = patient.control_connection.events
+    before = asked(fake, "system_schema.tables")
+    node = node_of(patient, fake)
+    for number in range(50):
+        fake.add_table("ks", f"t{number}", "k")
+        node.push("SCHEMA_CHANGE", "CREATED", "TABLE", "ks", f"t{number}")
+    eventually(lambda: len(router._schema) == 50)
+    assert asked(fake, "system_schema.tables") == before
+    router._refresh_schema()
+    settle(patient)
+    assert len(patient.metadata.keyspaces["ks"].tables) == 51
+    assert asked(fake, "system_schema.tables") == before + 1
 
 
 def test_an_event_flood_while_connecting(fake: FakeCluster) -> None:
@@ -310,15 +321,19 @@ def test_a_forced_token_rebuild(cluster: Cluster, fake: FakeCluster) -> None:
 # ---- topology events
 
 
-def test_topology_events_within_the_window_are_one_refresh(fake: FakeCluster) -> None:
-    with Cluster(fake.contact_points, **{**OPTIONS, "topology_event_refresh_window": 0.2}) as cluster:
-        cluster.connect()
-        before = asked(fake, "system.peers")
-        for _ in range(100):
-            node_of(cluster, fake).push("TOPOLOGY_CHANGE", "MOVED_NODE", fake.nodes[1].address)
-        eventually(lambda: asked(fake, "system.peers") > before)
-        settle(cluster)
-        assert asked(fake, "system.peers") == before + 1
+def test_topology_events_within_the_window_are_one_refresh(patient: Cluster, fake: FakeCluster) -> None:
+    router = patient.control_connection.events
+    before = asked(fake, "system.peers")
+    for _ in range(100):
+        node_of(patient, fake).push("TOPOLOGY_CHANGE", "MOVED_NODE", fake.nodes[1].address)
+    task = eventually(lambda: router._nodes_task)
+    node_of(patient, fake).push("SCHEMA_CHANGE", "UPDATED", "TABLE", "ks", "t")  # handled after them
+    eventually(lambda: router._schema)
+    assert router._nodes_task is task
+    assert asked(fake, "system.peers") == before
+    router._refresh_nodes()
+    settle(patient)
+    assert asked(fake, "system.peers") == before + 1
 
 
 def test_topology_events_may_be_ignored(fake: FakeCluster) -> None:
