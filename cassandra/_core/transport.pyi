@@ -1,8 +1,8 @@
 """Typed contract of the transport extension: reactor, channels, frames and operations.
 
 Threads. A :class:`Reactor` owns one I/O thread. It takes the GIL only to run Python callbacks
-(``Operation._on_outcome``, channel handler methods, timers), once per wake-up batch, and never for a plaintext RESULT that nobody called for.
-Every method here may be called from any thread unless it says otherwise.
+(``Operation._on_outcome``, channel handler methods, timers), once per wake-up batch, and never for a plaintext RESULT
+that nobody called for. Every method here may be called from any thread unless it says otherwise.
 """
 
 from collections.abc import Callable, Sequence
@@ -76,8 +76,8 @@ class Operation:
         """From now on deliver through *queue*; an outcome that is ready already is queued."""
     def _inject(self, attempt: int, outcome: Frame | Failure) -> None:
         """Deliver an outcome as if it had come from a channel (used for failures before the first submit). Where the
-        I/O thread would call ``_on_outcome``, this thread does, before this returns; from inside ``_on_outcome`` itself,
-        after that returned."""
+        I/O thread would call ``_on_outcome``, this thread does, before this returns; from inside ``_on_outcome``
+        itself, after that returned."""
     def _on_outcome(self) -> None:
         """Override. Takes and processes outcomes; must not block and must not raise."""
 
