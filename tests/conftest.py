@@ -24,7 +24,7 @@ settings.load_profile("here")
 
 SERVERS = {
     "cassandra_node": Options(),
-    "cassandra_three": Options(nodes=3),
+    "cassandra_three": Options(nodes=3, durable=True),
     "cassandra_auth": Options(auth=True),
     "cassandra_tls": Options(tls=True),
     "cassandra_41": Options(version=PREVIOUS),

@@ -31,6 +31,7 @@ class Options:
     storage_port: int = 7000
     heap: str = "512M"
     timeout: str = "10s"  # of reads, writes and everything else a coordinator waits for
+    durable: bool = False  # a killed node comes back with its schema; schema changes take longer
 
     def datacenter(self, index: int) -> str:
         return self.datacenters[index] if self.datacenters else "datacenter1"
@@ -79,7 +80,7 @@ def command(home: Path, jars: Sequence[Path], options: Options) -> list[str]:
         "cassandra.ring_delay_ms": 10000,
         "cassandra.skip_wait_for_gossip_to_settle": 0,
         "cassandra.superuser_setup_delay_ms": 0,
-        "cassandra.unsafesystem": "true",  # system tables are not flushed at every schema change
+        "cassandra.unsafesystem": str(not options.durable).lower(),  # system tables flushed at schema changes or not
         "java.net.preferIPv4Stack": "true",
         "jdk.attach.allowAttachSelf": "true",
         "io.netty.tryReflectionSetAccessible": "true",
