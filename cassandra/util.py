@@ -10,19 +10,21 @@ from cassandra._base.daterange import OPEN_BOUND, DateRange, DateRangeBound, Dat
 from cassandra._base.errors_driver import DriverException
 from cassandra._base.geometry import Distance, LineString, Point, Polygon
 from cassandra._base.temporal import (
-    Date, Duration, Time, datetime_from_ms_timestamp, datetime_from_timestamp, datetime_from_uuid1,
-    max_uuid_from_time, min_uuid_from_time, ms_timestamp_from_datetime, unix_time_from_uuid1,
-    utc_datetime_from_ms_timestamp, uuid_from_time,
+    EPOCH, HIGHEST_TIME_UUID, LOWEST_TIME_UUID, Date, Duration, Time, datetime_from_ms_timestamp,
+    datetime_from_timestamp, datetime_from_uuid1, max_uuid_from_time, min_uuid_from_time, ms_timestamp_from_datetime,
+    unix_time_from_uuid1, utc_datetime_from_ms_timestamp, uuid_from_time,
 )
 from cassandra._base.versions import Version, list_contents_to_tuple, maybe_add_timeout_to_query
 
+DATETIME_EPOC = UTC_DATETIME_EPOC = EPOCH
 is_little_endian = sys.byteorder == "little"
 
 __all__ = [
-    "OPEN_BOUND", "Date", "DateRange", "DateRangeBound", "DateRangePrecision", "Distance", "DriverException",
-    "Duration", "LineString", "OrderedMap", "OrderedMapSerializedKey", "Point", "Polygon", "SortedSet",
-    "Time", "Version", "WeakSet", "datetime_from_ms_timestamp", "datetime_from_timestamp",
-    "datetime_from_uuid1", "is_little_endian", "list_contents_to_tuple", "max_uuid_from_time",
-    "maybe_add_timeout_to_query", "min_uuid_from_time", "ms_timestamp_from_datetime", "sortedset",
-    "unix_time_from_uuid1", "utc_datetime_from_ms_timestamp", "uuid_from_time",
+    "DATETIME_EPOC", "HIGHEST_TIME_UUID", "LOWEST_TIME_UUID", "OPEN_BOUND", "UTC_DATETIME_EPOC", "Date", "DateRange",
+    "DateRangeBound", "DateRangePrecision", "Distance", "DriverException", "Duration", "LineString", "OrderedMap",
+    "OrderedMapSerializedKey", "Point", "Polygon", "SortedSet", "Time", "Version", "WeakSet",
+    "datetime_from_ms_timestamp", "datetime_from_timestamp", "datetime_from_uuid1", "is_little_endian",
+    "list_contents_to_tuple", "max_uuid_from_time", "maybe_add_timeout_to_query", "min_uuid_from_time",
+    "ms_timestamp_from_datetime", "sortedset", "unix_time_from_uuid1", "utc_datetime_from_ms_timestamp",
+    "uuid_from_time",
 ]

@@ -320,9 +320,14 @@ class OrderedMap(Mapping[Any, Any]):
         return _Values(self)
 
     def __eq__(self, other: object) -> bool:
-        """In order with another OrderedMap, else like ``dict``."""
+        """In order with another OrderedMap, else like ``dict``; a list of pairs counts as one."""
         if isinstance(other, OrderedMap):
             return self._items == other._items
+        if isinstance(other, (list, tuple)):
+            try:
+                other = dict(other)
+            except (TypeError, ValueError):
+                return False
         if not isinstance(other, Mapping):
             return NotImplemented
         if len(self) != len(other):

@@ -276,9 +276,7 @@ class OperationTimedOut(DriverException):
         self.in_flight = in_flight
         message = f"errors={errors}, last_host={last_host}"
         if timeout is not None:
-            message += f", timeout={timeout}"
-        if in_flight is not None:
-            message += f", in_flight={in_flight}"
+            message += f" (timeout={timeout}s" + (")" if in_flight is None else f", in_flight={in_flight})")
         super().__init__(message)
 
 

@@ -20,6 +20,9 @@ _US = datetime.timedelta(microseconds=1)
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _UUID1_EPOCH = 0x01B21DD213814000  # 100 ns intervals between 1582-10-15 and 1970-01-01
 
+LOWEST_TIME_UUID = uuid.UUID("00000000-0000-1000-8080-808080808080")  # in the order of the server (signed bytes)
+HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
+
 
 @public("cassandra.util")
 def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
@@ -35,14 +38,24 @@ def datetime_from_ms_timestamp(timestamp_ms: int) -> datetime.datetime:
 
 @public("cassandra.util")
 def utc_datetime_from_ms_timestamp(timestamp: int) -> datetime.datetime:
-    """The UTC datetime (with tzinfo) at *timestamp* milliseconds."""
-    return UTC_EPOCH + datetime.timedelta(milliseconds=timestamp)
+    """Another name of :func:`datetime_from_ms_timestamp`."""
+    return EPOCH + datetime.timedelta(milliseconds=timestamp)
 
 
 @public("cassandra.util")
 def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
-    """Milliseconds since the epoch. A naive *dt* is in UTC; parts of a millisecond are cut off."""
-    return (dt - (UTC_EPOCH if dt.tzinfo is not None else EPOCH)) // _MS
+    """Milliseconds since the epoch, to the nearest. A naive *dt* is in UTC."""
+    whole, rest = divmod(_since_epoch(dt), _MS)
+    return whole + (rest * 2 + _US * (whole % 2) > _MS)
+
+
+def whole_ms(dt: datetime.datetime) -> int:
+    """Milliseconds since the epoch; parts of one are cut off, as when a datetime is bound to a ``timestamp``."""
+    return _since_epoch(dt) // _MS
+
+
+def _since_epoch(dt: datetime.datetime) -> datetime.timedelta:
+    return dt - (UTC_EPOCH if dt.tzinfo is not None else EPOCH)
 
 
 @public("cassandra.util")
@@ -53,8 +66,8 @@ def unix_time_from_uuid1(uuid_arg: uuid.UUID) -> float:
 
 @public("cassandra.util")
 def datetime_from_uuid1(uuid_arg: uuid.UUID) -> datetime.datetime:
-    """The naive UTC datetime of a version 1 UUID, to the microsecond."""
-    return EPOCH + datetime.timedelta(microseconds=(uuid_arg.time - _UUID1_EPOCH) // 10)
+    """The naive UTC datetime of a version 1 UUID, to the nearest microsecond."""
+    return EPOCH + datetime.timedelta(microseconds=(uuid_arg.time - _UUID1_EPOCH + 5) // 10)
 
 
 @public("cassandra.util")
@@ -78,7 +91,7 @@ def uuid_from_time(
     *node* (48 bits) and *clock_seq* (14 bits) are random by default.
     """
     if isinstance(time_arg, datetime.datetime):
-        microseconds = (time_arg - (UTC_EPOCH if time_arg.tzinfo is not None else EPOCH)) // _US
+        microseconds = _since_epoch(time_arg) // _US
     else:
         microseconds = int(time_arg * 1_000_000)
     if clock_seq is None:
@@ -126,11 +139,11 @@ class Date:
         return self.days_from_epoch * self.DAY
 
     def date(self) -> datetime.date:
-        """As ``datetime.date``. OverflowError outside the years 1 to 9999."""
+        """As ``datetime.date``. ValueError outside the years 1 to 9999."""
         try:
             return datetime.date.fromordinal(self.days_from_epoch + _EPOCH_ORDINAL)
         except (ValueError, OverflowError) as error:
-            raise OverflowError(f"{self!r} is outside the range of datetime.date") from error
+            raise ValueError(f"{self!r} is outside the range of datetime.date") from error
 
     def __hash__(self) -> int:
         return hash(self.days_from_epoch)
@@ -150,7 +163,7 @@ class Date:
         """``YYYY-MM-DD``, or the number of days when the year has no four digits."""
         try:
             return self.date().isoformat()
-        except OverflowError:
+        except ValueError:
             return str(self.days_from_epoch)
 
 

@@ -1,7 +1,8 @@
 """Named tuple classes for rows and user types, cached by their column or field names (L0).
 
 CQL allows any name in quotes, Python does not: names are cleaned or, where that does not help, replaced by the
-position (``field_3_``). The classes pickle by their names, so that rows travel between processes.
+position (``field_3_``); one that comes again gets underscores. The classes pickle by their names, so that rows travel
+between processes.
 """
 
 import logging
@@ -27,10 +28,10 @@ def clean_name(name: str) -> str:
 def row_class(names: tuple[str, ...]) -> Any:
     """The class for rows with these columns."""
     cleaned = tuple(map(clean_name, names))
-    fields = _positional(cleaned)
+    fields = _usable(cleaned)
     if fields != cleaned:
         log.warning(
-            "Some of the column names %s are not usable as attributes and get positional ones (%s). "
+            "Some of the column names %s are not usable as attributes and get other names (%s). "
             "Use aliases (SELECT x AS y) or another row factory to avoid this",
             names,
             ", ".join(field for field in fields if field not in cleaned),
@@ -42,20 +43,18 @@ def row_class(names: tuple[str, ...]) -> Any:
 def udt_class(type_name: str, names: tuple[str, ...]) -> Any:
     """The class for values of a user type that no class was registered for."""
     plain = type_name.isidentifier() and not iskeyword(type_name)
-    return _tuple_class(type_name if plain else "UserType", _positional(names), type_name, names)
+    return _tuple_class(type_name if plain else "UserType", _usable(names), type_name, names)
 
 
-def _positional(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that namedtuple refuses, and repeated ones, become ``field_<position>_``."""
-    seen: set[str] = set()
-    fields = []
+def _usable(names: Sequence[str]) -> tuple[str, ...]:
+    """Names that namedtuple refuses become ``field_<position>_``; repeated ones get underscores until they are new."""
+    fields: dict[str, None] = {}
     for position, name in enumerate(names):
-        if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in seen:
+        if not name.isidentifier() or iskeyword(name) or name.startswith("_"):
             name = f"field_{position}_"
-            while name in seen or name in names:
-                name += "_"
-        seen.add(name)
-        fields.append(name)
+        while name in fields:
+            name += "_"
+        fields[name] = None
     return tuple(fields)
 
 

@@ -60,7 +60,8 @@ class Version:
         return self._version
 
     def __repr__(self) -> str:
-        return self._version
+        parts = [self.major, self.minor, self.patch, self.build, self.prerelease]
+        return f"Version({', '.join(str(part) for part in parts[:3] + [part for part in parts[3:] if part])})"
 
 
 @public("cassandra.util")

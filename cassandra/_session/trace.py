@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -103,7 +103,7 @@ class TraceEvent:
         self, description: str, timeuuid: UUID, source: str, source_elapsed: int | None, thread_name: str
     ) -> None:
         self.description = description
-        self.datetime = datetime_from_uuid1(timeuuid)
+        self.datetime = datetime_from_uuid1(timeuuid).replace(tzinfo=timezone.utc)
         self.source = source
         self.source_elapsed = None if source_elapsed is None else timedelta(microseconds=source_elapsed)
         self.thread_name = thread_name

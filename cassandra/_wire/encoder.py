@@ -18,7 +18,7 @@ from cassandra._base.daterange import DateRange
 from cassandra._base.geometry import LineString, Point, Polygon
 from cassandra._base.names import cql_quote, maybe_escape_name
 from cassandra._base.public import public
-from cassandra._base.temporal import Date, Duration, Time, ms_timestamp_from_datetime
+from cassandra._base.temporal import Date, Duration, Time, whole_ms
 
 _EPOCH_DAY = 2**31  # day 0 of the CQL date as a number
 
@@ -128,7 +128,7 @@ class Encoder:
 
     def cql_encode_datetime(self, val: datetime) -> str:
         """Milliseconds since the epoch; a naive datetime is in UTC."""
-        return str(ms_timestamp_from_datetime(val))
+        return str(whole_ms(val))
 
     def cql_encode_date(self, val: date) -> str:
         """``'YYYY-MM-DD'``."""

@@ -27,8 +27,8 @@ def tuple_factory(colnames: Sequence[str], rows: Any) -> Any:
 def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     """Rows as named tuples, the default.
 
-    Names that are no identifiers are cleaned (``count(*)`` is ``count``); what is still none, is a keyword or comes
-    twice is named by its position (``field_2_``).
+    Names that are no identifiers are cleaned (``count(*)`` is ``count``); what is still none, or is a keyword, is named
+    by its position (``field_2_``); a name that comes again gets underscores (``count_``).
     """
     cls = row_class(tuple(colnames))
     return [cls._make(row) for row in rows]

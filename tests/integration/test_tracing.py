@@ -23,7 +23,7 @@ def test_a_trace(session: Session) -> None:
     assert trace.client
     assert trace.events
     event = trace.events[0]
-    assert event.description and event.source and event.thread_name
+    assert event.description and event.source and event.thread_name and event.datetime.tzinfo is dt.timezone.utc
     assert isinstance(event.source_elapsed, dt.timedelta)
     assert str(trace) and str(event)
 

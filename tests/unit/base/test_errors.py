@@ -132,7 +132,7 @@ def test_already_exists_tells_keyspaces_from_tables() -> None:
 def test_a_client_timeout_tells_what_it_knows() -> None:
     assert str(errors.OperationTimedOut()) == "errors=None, last_host=None"
     text = str(errors.OperationTimedOut({"h": "slow"}, "h", 1.5, 7))
-    assert text == "errors={'h': 'slow'}, last_host=h, timeout=1.5, in_flight=7"
+    assert text == "errors={'h': 'slow'}, last_host=h (timeout=1.5s, in_flight=7)"
 
 
 def test_a_connection_error_knows_its_host() -> None:

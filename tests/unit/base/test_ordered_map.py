@@ -157,3 +157,10 @@ class TestFromTheServer:
         made = codec.decode(codec.encode(OrderedMap([([2], "b"), ([1], "a")])))
         assert type(made) is OrderedMapSerializedKey
         assert list(made.items()) == [([2], "b"), ([1], "a")] and made[[1]] == "a"
+
+
+def test_equal_to_a_list_of_its_pairs() -> None:
+    made = OrderedMap([("a", 1), ("b", 2)])
+    assert made == [("b", 2), ("a", 1)] == made and made == (("a", 1), ("b", 2))
+    assert made != [("a", 1)] and made != ["a", "b"] and made != [1, 2] and made != {("a", 1), ("b", 2)}
+    assert OrderedMap([([1], 2)]) != [([1], 2)]

@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cassandra._base.temporal import whole_ms
 from cassandra.util import (
+    HIGHEST_TIME_UUID,
+    LOWEST_TIME_UUID,
     Date,
     Duration,
     Time,
@@ -27,21 +30,35 @@ from cassandra.util import (
 )
 
 MIN_MS = ms_timestamp_from_datetime(dt.datetime.min)
-MAX_MS = ms_timestamp_from_datetime(dt.datetime.max)
+MAX_MS = ms_timestamp_from_datetime(dt.datetime.max.replace(microsecond=999000))
 
 
 @given(st.integers(MIN_MS, MAX_MS))
 def test_milliseconds_survive(ms: int) -> None:
-    naive, aware = datetime_from_ms_timestamp(ms), utc_datetime_from_ms_timestamp(ms)
-    assert naive.tzinfo is None and aware.tzinfo is dt.timezone.utc and aware.replace(tzinfo=None) == naive
-    assert ms_timestamp_from_datetime(naive) == ms_timestamp_from_datetime(aware) == ms
+    naive = datetime_from_ms_timestamp(ms)
+    aware = naive.replace(tzinfo=dt.timezone.utc)
+    assert naive.tzinfo is None and utc_datetime_from_ms_timestamp(ms) == naive
+    assert ms_timestamp_from_datetime(naive) == ms_timestamp_from_datetime(aware) == ms == whole_ms(aware)
     assert naive.microsecond % 1000 == 0
 
 
 @given(st.datetimes(timezones=st.timezones()))
 def test_zones_are_respected(when: dt.datetime) -> None:
-    ms = ms_timestamp_from_datetime(when)
-    assert ms == (when - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(milliseconds=1)
+    since = when - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+    assert whole_ms(when) == since // dt.timedelta(milliseconds=1)
+    nearest = ms_timestamp_from_datetime(when) * dt.timedelta(milliseconds=1)
+    assert abs(nearest - since) <= dt.timedelta(microseconds=500)
+
+
+def test_the_ends_of_time() -> None:
+    for when in (-12219292800, 0, 1e9, 103072857660):
+        assert LOWEST_TIME_UUID.time <= min_uuid_from_time(when).time < HIGHEST_TIME_UUID.time
+
+
+def test_microseconds_are_rounded() -> None:
+    rounded = {499: 0, 500: 0, 501: 1, 1499: 1, 1500: 2, 2500: 2, 999500: 1000}
+    assert {us: ms_timestamp_from_datetime(dt.datetime(1970, 1, 1, microsecond=us)) for us in rounded} == rounded
+    assert datetime_from_uuid1(uuid.UUID(fields=(8, 0x1234, 0x11E8, 128, 1, 5))).microsecond == 239950
 
 
 def test_seconds() -> None:
@@ -112,7 +129,7 @@ class TestDate:
     def test_days_beyond_datetime(self, days: int) -> None:
         date = Date(days)
         assert date.days_from_epoch == days and str(date) == str(days)
-        with pytest.raises(OverflowError, match=str(days)):
+        with pytest.raises(ValueError, match=str(days)):
             date.date()
 
     def test_comparison(self) -> None:

@@ -35,14 +35,15 @@ def test_columns_are_cleaned(name: str) -> None:
     [
         (("a", "1b"), ("a", "field_1_")),
         (("class",), ("field_0_",)),
-        (("a", "a", "a"), ("a", "field_1_", "field_2_")),
+        (("a", "a", "a_", "a"), ("a", "a_", "a__", "a___")),
+        (("count", "count(*)"), ("count", "count_")),
         (("A", "a"), ("A", "a")),
         (("", "(*)", "ä"), ("field_0_", "field_1_", "field_2_")),
-        (("a", "_a"), ("a", "field_1_")),
-        (("field_1_", "def"), ("field_1_", "field_1__")),
+        (("a", "_a"), ("a", "a_")),
+        (("def", "field_0_"), ("field_0_", "field_0__")),
     ],
 )
-def test_what_cannot_be_cleaned_is_numbered(
+def test_what_cannot_be_cleaned_is_numbered_and_names_are_unique(
     names: tuple[str, ...], fields: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     row_class.cache_clear()

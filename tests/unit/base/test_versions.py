@@ -62,3 +62,11 @@ def test_timeouts_in_queries() -> None:
 
 def test_lists_to_tuples() -> None:
     assert list_contents_to_tuple([1, [2, [3]]]) == (1, (2, (3,)))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("4", "4, 0, 0"), ("4.1-rc1", "4, 1, 0, rc1"), ("1.2.3.4-x", "1, 2, 3, 4, x"), ("1.2.3.0-x", "1, 2, 3, x")],
+)
+def test_repr(text: str, shown: str) -> None:
+    assert repr(Version(text)) == f"Version({shown})" and str(Version(text)) == text

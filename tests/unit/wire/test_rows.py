@@ -110,7 +110,7 @@ def test_no_rows() -> None:
 def test_columns_of_one_name() -> None:
     twice = page(["a", "a"], [INT, INT], [(1, 2)])
     row = decode_page(twice, named_tuple_factory)[0]
-    assert row == (1, 2) and row._fields == ("a", "field_1_")
+    assert row == (1, 2) and row._fields == ("a", "a_")
 
 
 def test_many_columns() -> None:
