@@ -1,5 +1,6 @@
 # Operation: the native half of a request, see cpp/transport/operation.h for the rules about references.
 
+cdef double NO_TIMEOUT = float("inf")
 # A wait is cut into slices so that a signal that came just before the thread slept is not missed for ever.
 cdef Nanos WAIT_SLICE = SECOND // 2
 
@@ -22,11 +23,12 @@ cdef class Operation:
         return outcome.attempt, wrap_outcome(outcome)
 
     def _wait(self, timeout=None):
+        cdef double limit = NO_TIMEOUT if timeout is None else timeout
         cdef uint32_t ticket
         if not self.core.enter_wait(&ticket):
             return True
         cdef Nanos now = monotonic_now()
-        cdef Nanos deadline = NEVER if timeout is None else deadline_after(now, timeout)
+        cdef Nanos deadline = deadline_after(now, limit)
         cdef Nanos nap
         cdef Parked parked
         cdef bint abandoned = True

@@ -2,7 +2,6 @@
 
 import socket as _socket
 
-cdef double NO_TIMEOUT = float("inf")
 # stop() waits in slices, so that Ctrl-C comes through.
 cdef Nanos STOP_SLICE = SECOND // 10
 

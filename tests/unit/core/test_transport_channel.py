@@ -151,6 +151,18 @@ def test_connect_timeout(reactor: Reactor) -> None:
         assert isinstance(error, TimeoutError) and "timed out" in str(error)
 
 
+def test_a_request_times_out_before_the_connection_is_there(reactor: Reactor) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            channel = reactor.connect(socket.AF_INET, listener.getsockname(), Handler(), timeout=TIMEOUT)
+        operation = ask(channel, timeout=0.05)
+        failure = failure_of(operation)
+        assert (failure.kind, failure.sent) == (TIMED_OUT, False)
+        assert failure.elapsed < TIMEOUT / 2 and channel.in_flight == 0
+
+
 def test_unix_sockets(reactor: Reactor, tmp_path: Path) -> None:
     path = str(tmp_path / "cql.sock")
     with ScriptedServer(echo, unix_path=path):

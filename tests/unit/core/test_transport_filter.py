@@ -156,6 +156,10 @@ def test_the_filter_sees_what_came_before_a_reset(reactor: Reactor) -> None:
     """Such as the alert that says why."""
 
     class Alert(Flip):
+        def start(self) -> bytes:
+            started.set()
+            return b""
+
         def receive(self, data: bytes) -> tuple[bytes, bytes]:
             if b"ALERT" in data:
                 raise ssl.SSLError("told why")
@@ -163,9 +167,10 @@ def test_the_filter_sees_what_came_before_a_reset(reactor: Reactor) -> None:
 
     for _ in range(20):
         with FlippedServer(greet=False) as server:
+            started = threading.Event()
             handler = Handler()
             reactor.connect(socket.AF_INET, server.address, handler, timeout=TIMEOUT, byte_filter=Alert())
-            assert eventually(lambda: server.sockets)
+            assert started.wait(TIMEOUT) and eventually(lambda: server.sockets)
             sock = server.sockets[0]
             sock.sendall(b"ALERT")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

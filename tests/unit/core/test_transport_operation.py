@@ -212,6 +212,8 @@ def test_wait_times_out(reactor: Reactor) -> None:
     assert not operation._wait(0.05)
     assert time.monotonic() - start >= 0.05
     assert not operation._wait(0) and not operation._wait(-1)
+    with pytest.raises(TypeError):
+        operation._wait("soon")  # type: ignore[arg-type]
     operation._inject(0, frame())
     assert operation._wait(0)
 

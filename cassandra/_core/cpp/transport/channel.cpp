@@ -1,6 +1,7 @@
 // Life of a channel: connecting, opening, closing.
 #include "transport/channel.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <unistd.h>
@@ -24,10 +25,11 @@ void Channel::start(const ConnectStep& step) {
         fail(Reason::Kind::System, step.operation, step.error);
         return;
     }
+    Nanos scan_at;
     {
         Lock lock(mutex_);
         fd_ = step.fd;
-        scan_at_ = connect_deadline_;
+        scan_at = scan_at_ = std::min(scan_at_, connect_deadline_);  // a request may have come early
     }
     interest_ = kWritable;
     if (!reactor_->poller().add(fd_, interest_, this)) {
@@ -35,7 +37,7 @@ void Channel::start(const ConnectStep& step) {
         return;
     }
     registered_ = true;
-    reactor_->arm_scan(*this, connect_deadline_);
+    reactor_->arm_scan(*this, scan_at);
 }
 
 void Channel::finish_connecting() {
@@ -186,9 +188,13 @@ void Channel::finish_close(Ref<Reason> reason) {
         state_.store(State::Closed, std::memory_order_release);
         take_requests(*closing);
         close_descriptor();
+        queue_ = WriteQueue();
     }
+    // Nothing of these is needed while somebody keeps a closed channel.
     stash_.clear();
     stash_end_ = nullptr;
+    splitter_ = Splitter();
+    decoder_ = nullptr;
     closing->reason = std::move(reason);
     reactor_->host_closed(*this, std::move(closing));
     reactor_->forget(*this);
