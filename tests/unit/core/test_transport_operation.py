@@ -16,6 +16,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import cramjam
+import lz4.block
 import pytest
 
 from cassandra._core.transport import CANCELLED, CLOSED, Failure, Frame, LoopQueue, Operation, Reactor
@@ -92,6 +94,35 @@ def test_a_cold_outcome_is_called_on_the_io_thread(reactor: Reactor, server: Scr
     assert eventually(lambda: operation.outcomes)
     assert operation.outcomes[0][0] == 3
     assert operation.threads == {reactor_ident(reactor)}
+
+
+def lz4_body(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + bytes(lz4.block.compress(body, store_size=False))
+
+
+def snappy_body(body: bytes) -> bytes:
+    return bytes(cramjam.snappy.compress_raw(body))
+
+
+@pytest.mark.parametrize(("name", "pack"), [("lz4", lz4_body), ("snappy", snappy_body)])
+@pytest.mark.parametrize("rest", [b"", b"\0\0\0\1", bytes(5000), os.urandom(100), os.urandom(90_000), b"row " * 300])
+def test_compressed_answers_are_told_apart(reactor: Reactor, name: str, pack: Any, rest: bytes) -> None:
+    def script(connection: ScriptedConnection, incoming: Envelope) -> bool:
+        body = pack(incoming.body + rest)
+        connection.send_raw(Envelope(0x84, wire.COMPRESSED, incoming.stream, wire.RESULT, body).pack())
+        return True
+
+    with ScriptedServer(script) as server:
+        channel, _ = connect(reactor, server.address)
+        on_reactor(reactor, lambda: channel.set_protocol(4, compression=name))
+        operations = {kind: Recorder() for kind in (1, 2, 3, 4, 5)}
+        for kind, operation in operations.items():
+            channel.submit(request(wire.int32(kind)), operation)
+        assert eventually(lambda: all(operations[kind].outcomes for kind in (3, 4, 5)))
+        assert eventually(lambda: channel.in_flight == 0)
+        on_reactor(reactor, lambda: None)
+        for kind in (1, 2):
+            assert not operations[kind].outcomes and operations[kind]._take() is not None
 
 
 def test_a_waiter_gets_cold_outcomes_too(reactor: Reactor, server: ScriptedServer) -> None:
