@@ -1,5 +1,8 @@
 # The C++ engine as Cython sees it. Everything marked nogil may be called without the GIL.
 
+cdef extern from "base/bytes.h" namespace "fastcql" nogil:
+    uint32_t load32(const uint8_t* p)
+
 cdef extern from "transport/sys.h" namespace "fastcql" nogil:
     ctypedef int64_t Nanos
     const Nanos NEVER "fastcql::kNever"
@@ -41,7 +44,6 @@ cdef extern from "transport/envelope.h" namespace "fastcql" nogil:
         Lz4
         Snappy
     bint is_hot(const CFrame& frame, Peek peek)
-    uint32_t load_be32(const uint8_t* p)
 
 cdef extern from "transport/reason.h" namespace "fastcql":
     cdef enum class ReasonKind "fastcql::Reason::Kind":

@@ -31,7 +31,7 @@ bool is_response(uint8_t opcode) {
     }
 }
 
-bool is_hot_kind(const uint8_t* kind) { return load_be32(kind) == 1 || load_be32(kind) == 2; }  // VOID, ROWS
+bool is_hot_kind(const uint8_t* kind) { return load32(kind) == 1 || load32(kind) == 2; }  // VOID, ROWS
 
 // A compressed body starts with literals: its first four bytes (00 00 00 kind) have no repetition that could
 // be a match, so that the result kind is found without decompressing.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "transport/memory.h"
 
 namespace fastcql {
@@ -27,16 +28,6 @@ enum Opcode : uint8_t {
 
 enum EnvelopeFlag : uint8_t { kCompressed = 0x01, kTracing = 0x02, kPayload = 0x04, kWarning = 0x08 };
 
-inline uint16_t load_be16(const uint8_t* p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
-inline uint32_t load_be32(const uint8_t* p) {
-    return static_cast<uint32_t>(p[0]) << 24 | static_cast<uint32_t>(p[1]) << 16 |
-           static_cast<uint32_t>(p[2]) << 8 | p[3];
-}
-inline void store_be16(uint8_t* p, uint16_t value) {
-    p[0] = static_cast<uint8_t>(value >> 8);
-    p[1] = static_cast<uint8_t>(value);
-}
-
 struct Header {
     uint8_t version;  // with the direction bit
     uint8_t flags;
@@ -45,8 +36,7 @@ struct Header {
     int32_t length;
 
     static Header parse(const uint8_t* p) {
-        return {p[0], p[1], static_cast<int16_t>(load_be16(p + 2)), p[4],
-                static_cast<int32_t>(load_be32(p + 5))};
+        return {p[0], p[1], static_cast<int16_t>(load16(p + 2)), p[4], static_cast<int32_t>(load32(p + 5))};
     }
 };
 

@@ -33,7 +33,7 @@ void append_plain_segment(const uint8_t* payload, size_t size, bool self_contain
     append_segment(size | static_cast<uint64_t>(self_contained) << kLengthBits, 3, payload, size, out);
 }
 
-size_t envelope_size(const uint8_t* envelope) { return kHeaderSize + load_be32(envelope + 5); }
+size_t envelope_size(const uint8_t* envelope) { return kHeaderSize + load32(envelope + 5); }
 
 }  // namespace
 

@@ -23,7 +23,7 @@ public:
     // Appends one request. The stream id goes into its header; already encoded bytes have theirs.
     void append_frame(const uint8_t* frame, size_t size, int stream) {
         append_encoded(frame, size, stream);
-        store_be16(queue_.data() + queue_.size() - size + 2, static_cast<uint16_t>(stream));
+        store16(queue_.data() + queue_.size() - size + 2, static_cast<uint16_t>(stream));
     }
     void append_encoded(const uint8_t* bytes, size_t size, int stream) {
         queue_.insert(queue_.end(), bytes, bytes + size);
