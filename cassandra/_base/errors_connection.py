@@ -69,7 +69,7 @@ class NoConnectionsAvailable(RequestError):
 class NoHostAvailable(RequestError):
     """No host of the query plan took the request, or no contact point could be reached.
 
-    ``errors`` maps each host (or endpoint) that was tried to its error.
+    ``errors`` maps each host that was tried to its error; when connecting, the text of each contact point.
     """
 
     errors: Mapping[Any, Any] | None = None

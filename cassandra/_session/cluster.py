@@ -184,7 +184,7 @@ class Cluster(ClusterHosts):
         return session
 
     def _new_session(self, keyspace: str | None) -> Session:
-        session = Session(self, self.metadata.all_hosts(), keyspace)
+        session = Session(self, self.metadata.all_hosts(), keyspace or None)
         self.sessions.add(session)
         if self.is_shutdown:
             session.shutdown()
@@ -326,7 +326,7 @@ class Cluster(ClusterHosts):
         check_profile(name, profile)
         if name in self.profile_manager.profiles:
             raise ValueError(f"Profile {name!r} already exists")
-        self.commit_profiles()
+        self.check_profiles_allowed()
         self.membership.strand.call(self._add_profile, name, profile)
         opening = {future for session in self.sessions for future in session.update_created_pools()}
         if opening and pool_wait_timeout is not None:

@@ -2,8 +2,8 @@
 
 L5. Base of :class:`Cluster`. Attributes are read when they are used, so that setting one later
 (``cluster.connect_timeout = 3``) acts on what happens from then on. Request options exist twice in the public API: as
-*legacy* attributes of cluster and session, and in execution profiles; the first use of one way excludes the other
-(``_mode``).
+*legacy* attributes of cluster and session, and in execution profiles (``_mode``): profiles given to the constructor
+exclude legacy attributes, and a legacy attribute that was set excludes adding profiles.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class ClusterOptions:
         self, contact_points: Any, port: int, factory: EndPointFactory | None, translator: AddressTranslator | None
     ) -> None:
         self.port = config.port(port)
-        self._contact_points_explicit = contact_points is not NOT_SET
+        self._contact_points_explicit = contact_points is not None and contact_points is not NOT_SET
         self.contact_points = (
             config.contact_points(contact_points) if self._contact_points_explicit else list(type(self).contact_points)
         )
@@ -376,11 +376,10 @@ class ClusterOptions:
             raise ValueError(f"Cannot set {what} while using Configuration Profiles. Set this in a profile instead.")
         self._mode = ConfigMode.LEGACY
 
-    def commit_profiles(self) -> None:
+    def check_profiles_allowed(self) -> None:
         """A profile is about to be added; ValueError when legacy options are in use."""
         if self._mode is ConfigMode.LEGACY:
             raise ValueError("Cannot add execution profiles when legacy parameters are set explicitly.")
-        self._mode = ConfigMode.PROFILES
 
     def connection_options(self, keyspace: str | None = None) -> ConnectionOptions:
         """How to open a connection now; negotiating the protocol version as long as none is known."""

@@ -93,7 +93,12 @@ def contact_points(value: Any) -> list[Any]:
 
 
 def port(value: Any) -> int:
-    """A TCP port."""
+    """A TCP port; text of digits, as from an environment variable, will do."""
+    if isinstance(value, str):
+        try:
+            value = int(value)
+        except ValueError:
+            raise ValueError(f"Only numeric values are supported for port ({value})") from None
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"port should be an int, not {value!r}")
     if not 1 <= value <= 65535:
@@ -161,7 +166,8 @@ def compression(value: Any) -> bool | str:
     if value is None or isinstance(value, bool):
         return bool(value)
     if value not in COMPRESSIONS:
-        raise ValueError(f"compression should be True, False or one of {', '.join(COMPRESSIONS)}, not {value!r}")
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(f"compression should be True, False or one of {', '.join(COMPRESSIONS)}, not {value!r}")
     return str(value)
 
 

@@ -101,7 +101,7 @@ class ControlConnection:
             self._connect_any(self._cluster.resolve_contact_points())
 
     def _connect_any(self, endpoints: Iterable[EndPoint]) -> None:
-        errors: dict[Any, BaseException] = {}
+        errors: dict[str, BaseException] = {}
         for endpoint in endpoints:
             if self._closed:
                 raise DriverException("The cluster was shut down while it was connecting")
@@ -110,7 +110,7 @@ class ControlConnection:
                 return
             except Exception as error:
                 log.warning("Control connection could not be opened to %s: %s", endpoint, error)
-                errors[endpoint] = error.with_traceback(None)  # its frames would keep the whole cluster alive
+                errors[str(endpoint)] = error.with_traceback(None)  # its frames would keep the whole cluster alive
         raise NoHostAvailable("Unable to connect to any servers", errors)
 
     def _connect_to(self, endpoint: EndPoint) -> None:

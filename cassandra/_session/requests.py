@@ -44,7 +44,6 @@ class RequestBuilder:
     ) -> ResponseFuture:
         """A future ready to be sent. Raises TypeError or ValueError for arguments that cannot be sent."""
         session = self._session
-        session._check_open()
         profile = session._resolve_profile(execution_profile)
         statement = self._statement(query, parameters)
         message, plan = self._message(statement, parameters, profile, paging_state)

@@ -51,6 +51,7 @@ log = logging.getLogger("cassandra.cluster")
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
+CLOSED = "The session is shut down; open a new one with Cluster.connect()."
 NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
 
 
@@ -161,14 +162,15 @@ class Sending(Operation):
     def send_request(self, error_no_hosts: bool = True) -> bool:
         """Send to the next host of the plan that takes it. False when none does (then, with *error_no_hosts* and
         unless another attempt is still under way, the future has failed with :exc:`NoHostAvailable`)."""
-        while (host := self._next_host()) is not None:
+        closed = self.session.is_shutdown
+        while not closed and (host := self._next_host()) is not None:
             if self._concluded or self._send_to(host):
                 return True
-        if error_no_hosts and not self._attempts and send_by_control(self):
+        if error_no_hosts and not closed and not self._attempts and send_by_control(self):
             return True
         if error_no_hosts and not self._attempts:
-            errors = self._errors or self.session._pool_set.reasons()
-            error = NoHostAvailable("Unable to complete the operation against any hosts", errors)
+            errors = self._errors or ({} if closed else self.session._pool_set.reasons())
+            error = NoHostAvailable(CLOSED if closed else "Unable to complete the operation against any hosts", errors)
             annotate(
                 error,
                 attempts=len(self.attempted_hosts),

@@ -16,7 +16,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from cassandra._base.errors import DriverException, UnsupportedOperation
+from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.errors import DriverException, NoHostAvailable, UnsupportedOperation
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._routing.policies.router import Router, router_for
@@ -30,7 +31,7 @@ from .preparing import Preparer
 from .profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
 from .requests import RequestBuilder
 from .result import ResultSet
-from .sending import Sending
+from .sending import CLOSED, Sending
 from .sentinels import NOT_SET, Sentinel
 from .statements import Statement
 from .usertypes import register_encoder
@@ -50,15 +51,18 @@ def _nowhere() -> bool:
     return False
 
 
-def _profile_option(name: str, doc: str) -> property:
-    """A legacy session option: reads the default profile, and overrides it for this session when set."""
+def _profile_option(name: str, attribute: str, doc: str) -> property:
+    """A legacy session option *name*: reads *attribute* of the default profile, and overrides it for this session
+    when set."""
 
     def read(self: Session) -> Any:
-        return getattr(self._resolve_profile(EXEC_PROFILE_DEFAULT), name)
+        return getattr(self._resolve_profile(EXEC_PROFILE_DEFAULT), attribute)
 
     def write(self: Session, value: Any) -> None:
+        if name == "default_serial_consistency_level" and value is not None and not ConsistencyLevel.is_serial(value):
+            raise ValueError(f"{name} must be either ConsistencyLevel.SERIAL or ConsistencyLevel.LOCAL_SERIAL.")
         self.cluster.commit_legacy(f"Session.{name}")
-        self._overrides = {**self._overrides, name: value}
+        self._overrides = {**self._overrides, attribute: value}
         self._resolved = {}
 
     return property(read, write, doc=doc)
@@ -85,13 +89,21 @@ class Session:
     _default_protocol_handler: Any = ProtocolHandler
 
     default_timeout = _profile_option(
-        "request_timeout", "Seconds a request may take unless told otherwise; None waits without limit."
+        "default_timeout",
+        "request_timeout",
+        "Seconds a request may take unless told otherwise; None waits without limit.",
     )
-    default_consistency_level = _profile_option("consistency_level", "Consistency of statements that set none.")
+    default_consistency_level = _profile_option(
+        "default_consistency_level", "consistency_level", "Consistency of statements that set none."
+    )
     default_serial_consistency_level = _profile_option(
-        "serial_consistency_level", "Serial consistency of statements that set none."
+        "default_serial_consistency_level",
+        "serial_consistency_level",
+        "Serial consistency of statements that set none.",
     )
-    row_factory = _profile_option("row_factory", "``factory(column_names, rows)`` that makes the rows of results.")
+    row_factory = _profile_option(
+        "row_factory", "row_factory", "``factory(column_names, rows)`` that makes the rows of results."
+    )
 
     def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
         self.cluster = cluster
@@ -226,7 +238,7 @@ class Session:
 
     def _resolve_profile(self, key: Any) -> ResolvedProfile:
         profile = self.cluster.profile_manager.resolved(key)
-        if not self._overrides:
+        if not self._overrides or key is not EXEC_PROFILE_DEFAULT:
             return profile
         cached = self._resolved.get(id(profile))
         if cached is None or cached[0] is not profile:
@@ -353,7 +365,7 @@ class Session:
 
     def _check_open(self) -> None:
         if self.is_shutdown:
-            raise DriverException("The session is shut down; open a new one with Cluster.connect().")
+            raise NoHostAvailable(CLOSED, {})
 
     def _call_later(self, delay: float, future: Sending, step: Callable[[], None]) -> Any:
         """A delayed step of a request; shutdown fails the requests that wait for one."""

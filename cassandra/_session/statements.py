@@ -34,7 +34,7 @@ class Statement:
     :param consistency_level: a :class:`~cassandra.ConsistencyLevel`.
     :param routing_key: serialised partition key, or a sequence of its serialised components.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; ValueError otherwise.
-    :param fetch_size: rows per page; None asks for one unlimited page.
+    :param fetch_size: rows per page; None and 0 ask for one unlimited page.
     :param keyspace: keyspace of the statement, for routing, and on protocol 5 for the server too.
     :param custom_payload: ``{str: bytes}`` sent along.
     :param is_idempotent: True allows the driver to send it again when it cannot know whether it was executed.

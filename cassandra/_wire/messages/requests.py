@@ -112,7 +112,7 @@ class _QueryMessage(RequestMessage):
     def _options(self) -> dict[str, Any]:
         return {
             "skip_metadata": self.skip_meta,
-            "page_size": self.fetch_size,
+            "page_size": self.fetch_size or None,
             "paging_state": self.paging_state,
             "serial_consistency": self.serial_consistency_level,
             "timestamp": self.timestamp,

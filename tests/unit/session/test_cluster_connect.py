@@ -114,7 +114,7 @@ def test_nobody_there(fake: FakeCluster) -> None:
     cluster = Cluster(fake.contact_points)
     with pytest.raises(NoHostAvailable, match="Unable to connect to any servers") as caught:
         cluster.connect()
-    assert set(caught.value.errors or ()) == {DefaultEndPoint(*point) for point in fake.contact_points}
+    assert set(caught.value.errors or ()) == {str(DefaultEndPoint(*point)) for point in fake.contact_points}
     assert all(isinstance(error, OSError) for error in (caught.value.errors or {}).values())
     assert cluster.is_shutdown
     with pytest.raises(DriverException, match="already shut down"):
@@ -162,6 +162,7 @@ def test_an_unknown_keyspace(fake: FakeCluster) -> None:
         assert len(cluster.sessions) == 0
         assert not cluster.is_shutdown
         cluster.connect("ks", wait_for_all_pools=True)  # the hosts were not taken for down
+        assert cluster.connect("").keyspace is None
         assert all(host.is_up for host in cluster.metadata.all_hosts())
 
 

@@ -97,7 +97,7 @@ def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) ->
     ("options", "error", "message"),
     [
         ({"contact_points": "127.0.0.1"}, TypeError, "sequence"),
-        ({"contact_points": None}, TypeError, "sequence"),
+        ({"contact_points": 5}, TypeError, "sequence"),
         ({"contact_points": [None]}, ValueError, "None"),
         ({"contact_points": [""]}, ValueError, "empty"),
         ({"contact_points": [7]}, TypeError, "string"),
@@ -106,8 +106,10 @@ def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) ->
         ({"port": 0}, ValueError, "Invalid port number"),
         ({"port": 65536}, ValueError, "Invalid port number"),
         ({"port": -1}, ValueError, "Invalid port number"),
-        ({"port": "9042"}, TypeError, "port"),
+        ({"port": "nine"}, ValueError, "Only numeric values"),
+        ({"port": 90.42}, TypeError, "port"),
         ({"compression": "zip"}, ValueError, "lz4"),
+        ({"compression": 5}, TypeError, "lz4"),
         ({"auth_provider": {"username": "u"}}, TypeError, "AuthProvider"),
         ({"load_balancing_policy": RoundRobinPolicy}, TypeError, "instance of that class"),
         ({"reconnection_policy": ConstantReconnectionPolicy}, TypeError, "instance of that class"),
@@ -252,6 +254,20 @@ def test_profiles_exclude_legacy_parameters(name: str) -> None:
 def test_default_profile_of_the_user() -> None:
     mine = ExecutionProfile(request_timeout=1)
     assert Cluster(execution_profiles={EXEC_PROFILE_DEFAULT: mine}).profile_manager.default is mine
+
+
+def test_an_added_profile_leaves_legacy_attributes_open() -> None:
+    cluster = Cluster()
+    cluster.add_execution_profile("x", ExecutionProfile())
+    cluster.default_retry_policy = FallthroughRetryPolicy()
+    with pytest.raises(ValueError, match="legacy parameters"):
+        cluster.add_execution_profile("y", ExecutionProfile())
+    cluster.shutdown()
+
+
+def test_options_from_text_and_none() -> None:
+    cluster = Cluster(None, port="9043")  # type: ignore[arg-type]
+    assert cluster.contact_points == ["127.0.0.1"] and cluster.port == 9043
 
 
 def test_adding_a_profile_before_connect() -> None:

@@ -739,8 +739,14 @@ class TestEnd:
     def test_nothing_can_be_executed_after_shutdown(self) -> None:
         lab = Lab()
         lab.session.shutdown()
-        with pytest.raises(DriverException, match="shut down"):
-            lab.session.execute("SELECT 1")
+        future = lab.session.execute_async("SELECT 1")
+        failed: list[BaseException] = []
+        future.add_errback(failed.append)
+        with pytest.raises(NoHostAvailable, match="shut down") as caught:
+            future.result()
+        assert failed == [caught.value] and caught.value.errors == {} and caught.value.maybe_executed is False
+        with pytest.raises(NoHostAvailable, match="shut down"):
+            lab.session.prepare("SELECT 1")
 
     def test_an_exception_is_raised_each_time(self) -> None:
         lab = Lab()

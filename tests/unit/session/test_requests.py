@@ -12,7 +12,14 @@ from cassandra.cluster import ExecutionProfile, ResponseFuture
 from cassandra.murmur3 import murmur3
 from cassandra.policies import FallthroughRetryPolicy, RetryPolicy
 from cassandra.protocol import BatchMessage, ExecuteMessage, QueryMessage
-from cassandra.query import BatchStatement, BoundStatement, SimpleStatement, dict_factory, tuple_factory
+from cassandra.query import (
+    BatchStatement,
+    BoundStatement,
+    SimpleStatement,
+    dict_factory,
+    named_tuple_factory,
+    tuple_factory,
+)
 from tests.unit.session.harness import Lab, prepared, rows, void
 
 CL = ConsistencyLevel
@@ -87,7 +94,18 @@ class TestWhatWins:
         future = sent(lab, "SELECT 1")
         assert (future.message.consistency_level, future.row_factory, future.timeout) == (CL.THREE, dict_factory, None)
         assert lab.session.default_consistency_level == CL.THREE
-        assert lab.cluster.legacy
+        assert lab.cluster.legacy == [
+            "Session.default_consistency_level",
+            "Session.row_factory",
+            "Session.default_timeout",
+        ]
+        other = ExecutionProfile(lab.policy, request_timeout=3)
+        future = sent(lab, "SELECT 1", execution_profile=other)
+        assert (future.timeout, future.row_factory) == (3, named_tuple_factory)
+        with pytest.raises(ValueError, match="default_serial_consistency_level must be"):
+            lab.session.default_serial_consistency_level = CL.ONE
+        lab.session.default_serial_consistency_level = CL.SERIAL
+        lab.session.default_serial_consistency_level = None
 
     def test_fetch_size(self) -> None:
         lab = Lab()

@@ -71,6 +71,7 @@ def test_secrets_are_not_shown() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_plain_query(version: int) -> None:
     request = envelope(QueryMessage("SELECT é", 6).encode(version))
+    assert request == envelope(QueryMessage("SELECT é", 6, fetch_size=0).encode(version))
     assert request == wire.Envelope(version, 0, 0, wire.QUERY, long_string("SELECT é") + short(6) + flags(version, 0))
 
 
