@@ -1,37 +1,58 @@
-"""Clusters, sessions, profiles and results: where applications begin."""
+"""Clusters, sessions, profiles and results; and names of other modules that applications import from here."""
 
+# fmt: off
+# isort: off
+from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, SchemaTargetType
 from cassandra._base.errors import (
-    NoHostAvailable,
-    OperationTimedOut,
-    QueryExhausted,
-    UnresolvableContactPoints,
-    UserTypeDoesNotExist,
+    AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, DependencyException,
+    DriverException, ErrorMessage, InvalidRequest, IsBootstrappingErrorMessage, NoConnectionsAvailable,
+    NoHostAvailable, OperationTimedOut, OverloadedErrorMessage, PreparedQueryNotFound, ProtocolException,
+    ProtocolVersionUnsupported, QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable,
+    TruncateError, UnavailableErrorMessage, UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist,
+    WriteTimeoutErrorMessage,
+)
+from cassandra._net.auth import PlainTextAuthProvider
+from cassandra._net.endpoint import (
+    DefaultEndPoint, DefaultEndPointFactory, EndPoint, SniEndPointFactory, UnixSocketEndPoint,
+)
+from cassandra._net.pool import HostPool as HostConnection
+from cassandra._routing.host import Host
+from cassandra._routing.metadata import Metadata
+from cassandra._routing.policies import (
+    DCAwareRoundRobinPolicy, DefaultLoadBalancingPolicy, ExponentialReconnectionPolicy, HostDistance,
+    IdentityTranslator, NeverRetryPolicy, NoSpeculativeExecutionPlan, NoSpeculativeExecutionPolicy, RetryPolicy,
+    SimpleConvictionPolicy, TokenAwarePolicy,
 )
 from cassandra._session.agreement import SchemaAgreementScope
+from cassandra._session.batch import BatchStatement
 from cassandra._session.cluster import Cluster
 from cassandra._session.config import ControlConnectionQueryFallback, ShardAwareOptions
 from cassandra._session.control import ControlConnection
 from cassandra._session.future import ResponseFuture
+from cassandra._session.prepared import BoundStatement, PreparedStatement
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, default_lbp_factory
 from cassandra._session.result import ResultSet
 from cassandra._session.session import Session
+from cassandra._session.statements import SimpleStatement
+from cassandra._session.timestamps import MonotonicTimestampGenerator
+from cassandra._session.trace import QueryTrace
+from cassandra._wire.encoder import Encoder
+from cassandra._wire.rows import dict_factory, named_tuple_factory, tuple_factory
 
 __all__ = [
-    "EXEC_PROFILE_DEFAULT",
-    "Cluster",
-    "ControlConnection",
-    "ControlConnectionQueryFallback",
-    "ExecutionProfile",
-    "NoHostAvailable",
-    "OperationTimedOut",
-    "ProfileManager",
-    "QueryExhausted",
-    "ResponseFuture",
-    "ResultSet",
-    "SchemaAgreementScope",
-    "Session",
-    "ShardAwareOptions",
-    "UnresolvableContactPoints",
-    "UserTypeDoesNotExist",
-    "default_lbp_factory",
+    "AuthenticationFailed", "BatchStatement", "BoundStatement", "Cluster", "ConnectionBusy", "ConnectionException",
+    "ConnectionShutdown", "ConsistencyLevel", "ControlConnection", "ControlConnectionQueryFallback",
+    "DCAwareRoundRobinPolicy", "DefaultEndPoint", "DefaultEndPointFactory", "DefaultLoadBalancingPolicy",
+    "DependencyException", "DriverException", "EXEC_PROFILE_DEFAULT", "Encoder", "EndPoint", "ErrorMessage",
+    "ExecutionProfile", "ExponentialReconnectionPolicy", "Host", "HostConnection", "HostDistance", "IdentityTranslator",
+    "InvalidRequest", "IsBootstrappingErrorMessage", "Metadata", "MonotonicTimestampGenerator", "NeverRetryPolicy",
+    "NoConnectionsAvailable", "NoHostAvailable", "NoSpeculativeExecutionPlan", "NoSpeculativeExecutionPolicy",
+    "OperationTimedOut", "OverloadedErrorMessage", "PlainTextAuthProvider", "PreparedQueryNotFound",
+    "PreparedStatement", "ProfileManager", "ProtocolException", "ProtocolVersion", "ProtocolVersionUnsupported",
+    "QueryExhausted", "QueryTrace", "ReadTimeoutErrorMessage", "ResponseFuture", "ResultSet", "RetryPolicy",
+    "SchemaAgreementScope", "SchemaTargetType", "ServerError", "Session", "ShardAwareOptions", "SimpleConvictionPolicy",
+    "SimpleStatement", "SniEndPointFactory", "TokenAwarePolicy", "TraceUnavailable", "TruncateError",
+    "UnavailableErrorMessage", "UnixSocketEndPoint", "UnresolvableContactPoints", "UnsupportedOperation",
+    "UserTypeDoesNotExist", "WriteTimeoutErrorMessage", "default_lbp_factory", "dict_factory", "named_tuple_factory",
+    "tuple_factory",
 ]

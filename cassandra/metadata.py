@@ -4,14 +4,19 @@ from typing import Any
 
 # fmt: off
 # isort: off
-from cassandra._base.errors import NoMurmur3
+from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.descriptors import SignatureDescriptor
+from cassandra._base.errors import InvalidRequest, NoMurmur3, Unauthorized
 from cassandra._base.names import (
     cql_keywords, cql_keywords_reserved, cql_keywords_unreserved, escape_name, is_valid_name, maybe_escape_name,
     protect_name, protect_names, protect_value, trim_if_startswith,
 )
+from cassandra._base.versions import Version
 from cassandra._core.routing import murmur3_token as murmur3
+from cassandra._net.endpoint import EndPoint
 from cassandra._routing.keys import NO_VALID_REPLICA, group_keys_by_replica
 from cassandra._routing.metadata import Metadata
+from cassandra._routing.policies import HostDistance
 from cassandra._routing.replication import (
     REPLICATION_STRATEGY_CLASS_PREFIX, EverywhereStrategy, LocalStrategy, NetworkTopologyStrategy, ReplicationFactor,
     ReplicationStrategyTypeType, SimpleStrategy, _ReplicationStrategy,
@@ -22,18 +27,21 @@ from cassandra._routing.schema import (
 )
 from cassandra._routing.tokenmap import TokenMap
 from cassandra._routing.tokens import MAX_LONG, MIN_LONG, BytesToken, HashToken, MD5Token, Murmur3Token, Token
+from cassandra._wire.encoder import Encoder
+from cassandra._wire.rows import dict_factory
 
 ReplicationStrategy = _ReplicationStrategy
 
 __all__ = [
-    "MAX_LONG", "MIN_LONG", "NO_VALID_REPLICA", "REPLICATION_STRATEGY_CLASS_PREFIX", "Aggregate", "BytesToken",
-    "ColumnMetadata", "EverywhereStrategy", "Function", "HashToken", "IndexMetadata", "KeyspaceMetadata",
-    "LocalStrategy", "MD5Token", "MaterializedViewMetadata", "Metadata", "Murmur3Token", "NetworkTopologyStrategy",
-    "NoMurmur3", "RegisteredTableExtension", "ReplicationFactor", "ReplicationStrategy", "ReplicationStrategyTypeType",
-    "SimpleStrategy", "TableExtensionInterface", "TableMetadata", "TableMetadataV3", "Token", "TokenMap",
-    "TriggerMetadata", "UserType", "cql_keywords", "cql_keywords_reserved", "cql_keywords_unreserved", "escape_name",
-    "group_keys_by_replica", "is_valid_name", "maybe_escape_name", "murmur3", "protect_name", "protect_names",
-    "protect_value", "trim_if_startswith",
+    "Aggregate", "BytesToken", "ColumnMetadata", "ConsistencyLevel", "Encoder", "EndPoint", "EverywhereStrategy",
+    "Function", "HashToken", "HostDistance", "IndexMetadata", "InvalidRequest", "KeyspaceMetadata", "LocalStrategy",
+    "MAX_LONG", "MD5Token", "MIN_LONG", "MaterializedViewMetadata", "Metadata", "Murmur3Token", "NO_VALID_REPLICA",
+    "NetworkTopologyStrategy", "NoMurmur3", "REPLICATION_STRATEGY_CLASS_PREFIX", "RegisteredTableExtension",
+    "ReplicationFactor", "ReplicationStrategy", "ReplicationStrategyTypeType", "SignatureDescriptor", "SimpleStrategy",
+    "TableExtensionInterface", "TableMetadata", "TableMetadataV3", "Token", "TokenMap", "TriggerMetadata",
+    "Unauthorized", "UserType", "Version", "cql_keywords", "cql_keywords_reserved", "cql_keywords_unreserved",
+    "dict_factory", "escape_name", "group_keys_by_replica", "is_valid_name", "maybe_escape_name", "murmur3",
+    "protect_name", "protect_names", "protect_value", "trim_if_startswith",
 ]
 
 

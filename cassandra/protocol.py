@@ -3,6 +3,9 @@
 # fmt: off
 # isort: off
 from cassandra._base.constants import Flag, ResultKind
+from cassandra._base.errors import (
+    AlreadyExists, InvalidRequest, ReadFailure, ReadTimeout, Unauthorized, Unavailable, WriteFailure, WriteTimeout,
+)
 from cassandra._base.errors_connection import InternalError, NotSupportedError
 from cassandra._base.errors_messages import (
     AlreadyExistsException, BadCredentials, CASWriteUnknownMessage, CDCWriteException, ClientWriteError,
@@ -37,19 +40,20 @@ RESULT_KIND_PREPARED, RESULT_KIND_SCHEMA_CHANGE = ResultKind.PREPARED, ResultKin
 HAVE_CYTHON, HAVE_NUMPY = True, False
 
 __all__ = [
-    *primitives.__all__, "AlreadyExistsException", "AuthChallengeMessage", "AuthResponseMessage",
+    *primitives.__all__, "AlreadyExists", "AlreadyExistsException", "AuthChallengeMessage", "AuthResponseMessage",
     "AuthSuccessMessage", "AuthenticateMessage", "BadCredentials", "BatchMessage", "CASWriteUnknownMessage",
     "CDCWriteException", "COMPRESSED_FLAG", "CUSTOM_PAYLOAD_FLAG", "ClientWriteError", "ConfigurationException",
     "CredentialsMessage", "ErrorMessage", "ErrorMessageSub", "EventMessage", "ExecuteMessage", "FastResultMessage",
     "FunctionFailureMessage", "HAVE_CYTHON", "HAVE_NUMPY", "HEADER_DIRECTION_MASK", "HEADER_DIRECTION_TO_CLIENT",
-    "InternalError", "InvalidRequestException", "IsBootstrappingErrorMessage", "LazyProtocolHandler",
+    "InternalError", "InvalidRequest", "InvalidRequestException", "IsBootstrappingErrorMessage", "LazyProtocolHandler",
     "NotSupportedError", "NumpyProtocolHandler", "OptionsMessage", "OverloadedErrorMessage", "PrepareMessage",
     "PreparedQueryNotFound", "ProtocolException", "ProtocolHandler", "QueryMessage", "RESULT_KIND_PREPARED",
     "RESULT_KIND_ROWS", "RESULT_KIND_SCHEMA_CHANGE", "RESULT_KIND_SET_KEYSPACE", "RESULT_KIND_VOID",
-    "RateLimitReachedException", "ReadFailureMessage", "ReadTimeoutErrorMessage", "ReadyMessage", "RegisterMessage",
-    "RequestExecutionException", "RequestMessage", "RequestValidationException", "ResponseMessage", "ResultMessage",
-    "ReviseRequestMessage", "ServerError", "StartupMessage", "SupportedMessage", "SyntaxException", "TRACING_FLAG",
-    "TruncateError", "USE_BETA_FLAG", "USE_BETA_MASK", "UnauthorizedErrorMessage", "UnavailableErrorMessage",
-    "WARNING_FLAG", "WriteFailureMessage", "WriteTimeoutErrorMessage", "_MessageType", "_ProtocolHandler",
+    "RateLimitReachedException", "ReadFailure", "ReadFailureMessage", "ReadTimeout", "ReadTimeoutErrorMessage",
+    "ReadyMessage", "RegisterMessage", "RequestExecutionException", "RequestMessage", "RequestValidationException",
+    "ResponseMessage", "ResultMessage", "ReviseRequestMessage", "ServerError", "StartupMessage", "SupportedMessage",
+    "SyntaxException", "TRACING_FLAG", "TruncateError", "USE_BETA_FLAG", "USE_BETA_MASK", "Unauthorized",
+    "UnauthorizedErrorMessage", "Unavailable", "UnavailableErrorMessage", "WARNING_FLAG", "WriteFailure",
+    "WriteFailureMessage", "WriteTimeout", "WriteTimeoutErrorMessage", "_MessageType", "_ProtocolHandler",
     "_QueryMessage", "cython_protocol_handler", "error_classes", "known_event_types",
 ]

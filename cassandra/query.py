@@ -1,6 +1,7 @@
 """Statements, row factories, batches and traces."""
 
-from cassandra._base.errors import TraceUnavailable
+from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.errors import OperationTimedOut, TraceUnavailable
 from cassandra._session.batch import BatchStatement
 from cassandra._session.prepared import UNSET_VALUE, BoundStatement, PreparedStatement
 from cassandra._session.sentinels import FETCH_SIZE_UNSET
@@ -12,7 +13,7 @@ from cassandra._session.statements import (
     bind_params,
 )
 from cassandra._session.trace import QueryTrace, TraceEvent
-from cassandra._wire.encoder import ValueSequence
+from cassandra._wire.encoder import Encoder, ValueSequence
 from cassandra._wire.rows import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
 
 __all__ = [
@@ -21,7 +22,10 @@ __all__ = [
     "BatchStatement",
     "BatchType",
     "BoundStatement",
+    "ConsistencyLevel",
+    "Encoder",
     "HostTargetingStatement",
+    "OperationTimedOut",
     "PreparedStatement",
     "QueryTrace",
     "SimpleStatement",

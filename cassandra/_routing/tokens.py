@@ -54,9 +54,6 @@ class Token:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.value}>"
 
-    def __str__(self) -> str:
-        return str(self.value)
-
 
 @public("cassandra.metadata")
 class HashToken(Token):

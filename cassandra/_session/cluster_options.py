@@ -307,12 +307,12 @@ class ClusterOptions:
 
     @property
     def auth_provider(self) -> AuthProvider | None:
-        """Answers the server's challenges; must be an :class:`cassandra.auth.AuthProvider`, or None."""
+        """Answers the server's challenges: an :class:`cassandra.auth.AuthProvider` (or what has its method)."""
         return self._auth_provider
 
     @auth_provider.setter
     def auth_provider(self, provider: AuthProvider | None) -> None:
-        if provider is not None and not isinstance(provider, AuthProvider):
+        if provider is not None and not callable(getattr(provider, "new_authenticator", None)):
             raise TypeError("auth_provider must implement the cassandra.auth.AuthProvider interface")
         self._auth_provider = provider
 

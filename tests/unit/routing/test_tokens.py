@@ -24,8 +24,7 @@ def test_murmur3_tokens() -> None:
     assert Murmur3Token.from_key(b"123") == Murmur3Token(-7468325962851647638)
     assert Murmur3Token.from_string("-42").value == -42
     assert Murmur3Token("7").value == 7
-    assert str(Murmur3Token(-42)) == "-42"
-    assert repr(Murmur3Token(-42)) == "<Murmur3Token: -42>"
+    assert str(Murmur3Token(-42)) == repr(Murmur3Token(-42)) == "<Murmur3Token: -42>"
 
 
 def test_md5_tokens() -> None:

@@ -13,7 +13,7 @@ from cassandra import ConsistencyLevel
 from cassandra._session.cluster import Cluster
 from cassandra._session.config import ControlConnectionQueryFallback, ShardAwareOptions
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
-from cassandra.auth import PlainTextAuthProvider
+from cassandra.auth import PlainTextAuthProvider, TransitionalModePlainTextAuthProvider
 from cassandra.connection import Connection, DefaultEndPoint, SniEndPointFactory, UnixSocketEndPoint
 from cassandra.policies import (
     ConstantReconnectionPolicy,
@@ -111,6 +111,7 @@ def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) ->
         ({"compression": "zip"}, ValueError, "lz4"),
         ({"compression": 5}, TypeError, "lz4"),
         ({"auth_provider": {"username": "u"}}, TypeError, "AuthProvider"),
+        ({"auth_provider": object()}, TypeError, "AuthProvider"),
         ({"load_balancing_policy": RoundRobinPolicy}, TypeError, "instance of that class"),
         ({"reconnection_policy": ConstantReconnectionPolicy}, TypeError, "instance of that class"),
         ({"default_retry_policy": RetryPolicy}, TypeError, "instance of that class"),
@@ -263,6 +264,12 @@ def test_an_added_profile_leaves_legacy_attributes_open() -> None:
     with pytest.raises(ValueError, match="legacy parameters"):
         cluster.add_execution_profile("y", ExecutionProfile())
     cluster.shutdown()
+
+
+def test_a_provider_is_known_by_its_method() -> None:
+    provider = TransitionalModePlainTextAuthProvider()
+    cluster = Cluster(auth_provider=provider)  # type: ignore[arg-type]
+    assert cluster.auth_provider is provider
 
 
 def test_options_from_text_and_none() -> None:

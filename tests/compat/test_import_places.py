@@ -1,0 +1,37 @@
+"""Names that applications import from modules that only use them, as scylla-driver's modules let them."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import cassandra.cluster
+
+PLACES = {
+    "cassandra.cluster": """
+        AuthenticationFailed BatchStatement BoundStatement ConsistencyLevel DCAwareRoundRobinPolicy DriverException
+        ExponentialReconnectionPolicy Host HostDistance InvalidRequest Metadata NoConnectionsAvailable OperationTimedOut
+        PlainTextAuthProvider PreparedStatement ProtocolVersion QueryTrace RetryPolicy SimpleStatement TokenAwarePolicy
+        UnsupportedOperation dict_factory named_tuple_factory tuple_factory
+    """,
+    "cassandra.query": "ConsistencyLevel Encoder OperationTimedOut",
+    "cassandra.concurrent": "ResultSet",
+    "cassandra.metadata": "ConsistencyLevel Encoder EndPoint HostDistance InvalidRequest Unauthorized Version",
+    "cassandra.protocol": "AlreadyExists InvalidRequest ReadFailure ReadTimeout Unauthorized Unavailable WriteTimeout",
+    "cassandra.policies": "ConsistencyLevel OperationTimedOut WriteType",
+    "cassandra.pool": "AuthenticationFailed ConnectionException EndPoint HostDistance",
+    "cassandra.util": "DATETIME_EPOC HIGHEST_TIME_UUID LOWEST_TIME_UUID UTC_DATETIME_EPOC",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_names_are_there(place: str) -> None:
+    module = importlib.import_module(place)
+    missing = [name for name in PLACES[place].split() if name not in module.__all__ or not hasattr(module, name)]
+    assert not missing
+
+
+def test_everything_is_exported_once() -> None:
+    exported = cassandra.cluster.__all__
+    assert len(exported) == len(set(exported)) and all(hasattr(cassandra.cluster, name) for name in exported)
