@@ -21,6 +21,12 @@ namespace fixtures {
 
 using namespace fastcql;
 
+inline const char* const kBackends[] = {
+#ifdef __linux__
+    "epoll",
+#endif
+    "poll"};
+
 // The host lock. Held by a test thread wherever Python code would hold the GIL.
 inline std::mutex host_mutex;
 using HostLock = std::lock_guard<std::mutex>;
@@ -117,6 +123,17 @@ struct Events {
 
 void dispatch(Operation* operation);
 extern Host host;
+
+// Drops the test's own reference.
+inline void release(Request* request) {
+    HostLock lock(host_mutex);
+    request->release();
+}
+
+inline void nothing_is_left() {
+    CHECK(testing::eventually([] { return Request::alive == 0; }));
+    CHECK(counters.channels == 0 && counters.reactors == 0 && counters.blocks == 0 && counters.arenas == 0);
+}
 
 // A byte filter that flips every bit, after a handshake of its own: "hello" there, "welcome" back.
 struct FlipFilter {
