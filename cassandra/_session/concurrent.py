@@ -52,7 +52,7 @@ def execute_concurrent(
     """
     if concurrency <= 0:
         raise ValueError("concurrency must be greater than 0")
-    run = _Run(session, iter(statements_and_parameters), concurrency, raise_on_first_error, execution_profile)
+    run = _Run(session, iter(statements_and_parameters or ()), concurrency, raise_on_first_error, execution_profile)
     return run.in_order(concurrency * WINDOW) if results_generator else run.all()
 
 

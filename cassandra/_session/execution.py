@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .prepared import PreparedStatement
 
 log = logging.getLogger("cassandra.cluster")
+server_log = logging.getLogger("cassandra.protocol")
 
 REPREPARE_LIMIT = 5  # per statement and host; one that forgets quicker than that is not asked again
 
@@ -87,6 +88,8 @@ class Execution(Sending):
 
     def _set_result(self, attempt: Attempt, message: Any) -> None:
         self._warnings = message.warnings
+        for warning in message.warnings or ():
+            server_log.warning("Server warning: %s", warning)
         self._custom_payload = message.custom_payload
         if message.trace_id is not None:
             self._add_trace(message.trace_id)

@@ -84,7 +84,7 @@ def test_the_ring_is_the_servers(session: Session) -> None:
     assert token_map is not None
     owned: dict[str, set[str]] = {}
     for token, host in token_map.token_to_host_owner.items():
-        owned.setdefault(host.address, set()).add(str(token))
+        owned.setdefault(host.address, set()).add(str(token.value))
     local = session.execute("SELECT broadcast_address, tokens FROM system.local").one()
     assert owned[local.broadcast_address] == set(local.tokens)
     assert len(owned) == 3

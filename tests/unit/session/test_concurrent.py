@@ -70,6 +70,10 @@ def test_one_statement_many_parameters() -> None:
     assert [sent.body[4:12] for sent in lab[0].sent] == [b"SELECT 1", b"SELECT '"]
 
 
+def test_nothing_to_do() -> None:
+    assert execute_concurrent(Lab().session, None) == execute_concurrent(Lab().session, []) == []  # type: ignore[arg-type]
+
+
 class TestGenerator:
     def test_starts_at_once(self) -> None:
         """Sending does not wait for the first look at the results, as in scylla-driver."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 from typing import Any
 
@@ -186,13 +187,14 @@ class TestErrors:
             with pytest.raises(KeyboardInterrupt):
                 future.result()
 
-    def test_warnings_of_an_error_are_kept(self) -> None:
+    def test_warnings_of_an_error_are_kept_and_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         lab = Lab()
         lab[0].script = [Answer(0, struct.pack(">H", 1) + b"\x00\x02hm" + error(0x2200).body, flags=0x08)]
         future = lab.session.execute_async("SELECT 1")
         with pytest.raises(InvalidRequest):
             future.result()
         assert future.warnings == ["hm"]
+        assert caplog.record_tuples == [("cassandra.protocol", logging.WARNING, "Server warning: hm")]
 
 
 class TestLostConnections:
