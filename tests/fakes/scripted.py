@@ -94,7 +94,8 @@ class ScriptedConnection:
             self.socket.sendall(data)
 
     def send(self, opcode: int, body: bytes = b"", stream: int = 0, flags: int = 0, version: int | None = None) -> None:
-        """One response, in whatever form was negotiated."""
+        """One response, in whatever form was negotiated; as in Cassandra, on protocol 3 and 4 the answer to STARTUP
+        is compressed already."""
         version = self.version if version is None else version
         if self.startup.get("COMPRESSION") == "lz4" and version < 5:
             body = len(body).to_bytes(4, "big") + lz4.block.compress(body, store_size=False)
@@ -139,15 +140,12 @@ class ScriptedConnection:
         self.answer(request, wire.SUPPORTED, wire.string_multimap(self.server.supported))
 
     def _startup(self, request: Envelope) -> None:
-        startup = wire.read_string_map(request.body)
-        if request.version < 5:
-            self.startup = startup  # as in Cassandra, the answer to STARTUP is compressed already
+        startup = self.startup = wire.read_string_map(request.body)  # before the answer: tests read it after that
         with self._write_lock:  # nothing gets between the answer and the segments that follow it
             if self.server.password is None:
                 self.answer(request, wire.READY)
             else:
                 self.answer(request, wire.AUTHENTICATE, wire.string(self.server.authenticator))
-            self.startup = startup
             if request.version >= 5:
                 lz4_too = startup.get("COMPRESSION") == "lz4"
                 self.segments = Segments(_compress, _decompress) if lz4_too else Segments()
