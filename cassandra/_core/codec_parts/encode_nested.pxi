@@ -63,40 +63,42 @@ cdef int encode_map(const Node* node, object value, ByteBuffer* out, int version
     return patch_count(out, at, count)
 
 
-cdef int encode_fields(const Node* node, tuple fields, ByteBuffer* out, int version) except -1:
-    """Fields in the order of the type; those that are missing at the end become null."""
+cdef int encode_fields(const Node* node, tuple fields, Py_ssize_t count, ByteBuffer* out, int version) except -1:
+    """*count* fields in the order of the type; what the value does not have becomes null."""
     cdef Py_ssize_t i, n = len(fields)
     if n > node.arity:
         raise ValueError(f"{(<Codec>node.codec).cql()} has {node.arity} fields, the value has {n}")
-    for i in range(node.arity):
+    for i in range(count):
         encode_cell(node.children[i], fields[i] if i < n else None, out, version)
     return 0
 
 
 cdef int encode_tuple(const Node* node, object value, ByteBuffer* out, int version) except -1:
+    """A short tuple stays short, as in a CQL literal: it is another key than the one filled up with nulls."""
     if PyUnicode_Check(value):
         raise wrong_type(node, value, "a tuple")
     try:
         fields = tuple(value)
     except TypeError:
         raise wrong_type(node, value, "a tuple") from None
-    return encode_fields(node, fields, out, version)
+    return encode_fields(node, fields, len(fields), out, version)
 
 
 cdef int encode_udt(const Node* node, object value, ByteBuffer* out, int version) except -1:
     """A tuple or list by position, a mapping by key, any other object by attribute; what is missing becomes null."""
     cdef Codec codec = <Codec>node.codec
     if PyTuple_Check(value) or PyList_Check(value):
-        return encode_fields(node, tuple(value), out, version)
+        return encode_fields(node, tuple(value), node.arity, out, version)
     if PyDict_Check(value) or is_mapping(value):
         unknown = [key for key in value if key not in codec.field_names]
         if unknown:
             raise ValueError(f"user type {codec.type_name} has no field {unknown[0]!r}")
-        return encode_fields(node, tuple([value.get(name) for name in codec.field_names]), out, version)
+        return encode_fields(node, tuple([value.get(name) for name in codec.field_names]), node.arity, out, version)
     fields = [getattr(value, name, _unset) for name in codec.field_names]
     if fields and fields.count(_unset) == len(fields):
         raise wrong_type(node, value, "a tuple, a mapping, or an object with its fields as attributes")
-    return encode_fields(node, tuple([None if field is _unset else field for field in fields]), out, version)
+    found = tuple([None if field is _unset else field for field in fields])
+    return encode_fields(node, found, node.arity, out, version)
 
 
 cdef bint is_mapping(object value) except -1:

@@ -164,7 +164,7 @@ ACCEPTED: list[tuple[Codec, Any, Any]] = [
     (map_codec(list_codec(INT), INT), OrderedMap([([1], 2)]), OrderedMap([([1], 2)])),
     (tuple_codec((INT, TEXT)), [1, "x"], (1, "x")),
     (tuple_codec((INT, TEXT)), (1,), (1, None)),
-    (tuple_codec((INT, TEXT)), (), (None, None)),
+    (tuple_codec((INT, TEXT)), (), None),
     (tuple_codec((INT, TEXT)), Pair(1, "x"), (1, "x")),
     (tuple_codec((INT, INT)), iter((1, 2)), (1, 2)),
     # user types

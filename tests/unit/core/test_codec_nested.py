@@ -116,6 +116,7 @@ def test_malformed(codec: Codec, data: str, message: str) -> None:
 def test_tuples() -> None:
     codec = tuple_codec((INT, TEXT))
     assert codec.encode((1, None)) == H("00000004 00000001 ffffffff")
+    assert codec.encode((1,)) == H("00000004 00000001"), "as the server's literals, and so the key of the same row"
     assert codec.decode(H("00000004 00000001 00000001 61")) == (1, "a")
     assert codec.decode(H("00000004 00000001")) == (1, None), "fields that are not there are null"
     assert codec.decode(H("00000004 00000001 00000001 61 00000001 62")) == (1, "a"), "unknown ones are left out"
