@@ -138,7 +138,7 @@ class Result:
     trace_id: Any
     custom_payload: dict[str, bytes | None] | None
     warnings: list[str] | None
-    parsed_rows: list[Any] | None  # tuples, decoded on first read unless set
+    parsed_rows: list[Any] | None  # tuples, decoded on first read unless set; either takes the page away
     column_names: list[str] | None
     column_metadata: list[tuple[str, str, str, Any]] | None
     bind_metadata: list[Any] | None
@@ -159,6 +159,10 @@ def decode_result(
 
     A malformed body raises ProtocolError; an answer whose columns do not fit *plan* (stale metadata) DriverException.
     Cells are looked at when rows are decoded, and only then can fail. ``cls.__init__`` is not called."""
+
+def is_plain_rows(message: object) -> bool:
+    """Whether *message* is a Result with rows as they came, and nothing beside them: kind ROWS, its ``page`` there, no
+    trace id, warnings, custom payload or changed metadata. One look, for whoever has a short way for such answers."""
 
 class BindPlan:
     """How to turn the parameters of a prepared statement into wire bytes and a routing token."""

@@ -20,6 +20,7 @@ from cassandra._core.codec import (
     RowPlan,
     TypeContext,
     decode_result,
+    is_plain_rows,
     list_codec,
     map_codec,
     scalar,
@@ -63,7 +64,9 @@ def consume(body: bytes, version: int = 4, flags: int = 0, plan: ResultPlan | No
             for kind in ("dict", "tuple"):
                 for _ in result.page.batches(RowPlan(result.page.plan, kind), 3):
                     pass
-        assert result.parsed_rows is None or len(result.parsed_rows) == len(result.page or ())
+        count = len(result.page or ())
+        assert is_plain_rows(result) <= (result.page is not None)
+        assert result.parsed_rows is None or len(result.parsed_rows) == count
 
 
 @given(types, st.binary(max_size=80), st.sampled_from([3, 4, 5]))

@@ -68,14 +68,18 @@ cdef class Result:
 
     @property
     def parsed_rows(self):
-        """Rows as tuples, decoded when first read."""
-        if self._rows is None and self.page is not None:
-            self._rows = self.page._decode(tuple_plan(self.page.plan), 0, self.page._count)
+        """Rows as tuples, decoded when first read. From then on they are what counts, and the page is gone: whoever
+        has this list may change it."""
+        cdef RowsPage page = self.page
+        if self._rows is None and page is not None:
+            self._rows = page._decode(tuple_plan(page.plan), 0, page._count)
+            self.page = None
         return self._rows
 
     @parsed_rows.setter
     def parsed_rows(self, value):
         self._rows = value
+        self.page = None
 
     @property
     def column_names(self):
@@ -230,6 +234,17 @@ cdef Result new_result(cls):
     if not issubclass(cls, Result):
         raise TypeError(f"{cls!r} is no subclass of Result")
     return cls.__new__(cls)
+
+
+def is_plain_rows(message):
+    """Whether *message* is rows that nobody has touched, and nothing else that somebody had to look at."""
+    if not isinstance(message, Result):
+        return False
+    cdef Result result = <Result>message
+    if result._kind != RESULT_ROWS or result.page is None or result.metadata_changed:
+        return False
+    cdef _Rare rare = result._rare
+    return rare is _no_rare or rare.trace_id is None and rare.warnings is None and rare.custom_payload is None
 
 
 cdef int take_prefix(Result result, Cursor* c, int flags) except -1:

@@ -55,11 +55,6 @@ class ResultMessage(Result, _MessageType):
         """The type class of every column."""
         return None if self.plan is None else [type_class(codec) for codec in self.plan.codecs]
 
-    @property
-    def results(self) -> Any:
-        """Column names and rows as tuples, for a RESULT with rows."""
-        return None if self.page is None else (self.column_names, self.parsed_rows)
-
     @classmethod
     def recv_body(
         cls,

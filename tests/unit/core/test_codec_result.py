@@ -19,6 +19,7 @@ from cassandra._core.codec import (
     TypeContext,
     custom_codec,
     decode_result,
+    is_plain_rows,
     list_codec,
     map_codec,
     set_codec,
@@ -125,10 +126,69 @@ def test_rows() -> None:
     assert result.page is not None and result.plan is result.page.plan
     assert (len(result.page), result.column_names) == (2, ["a", "b"])
     assert result.column_metadata == [("ks", "t", "a", INT), ("ks", "t", "b", TEXT)]
+    assert result.page.nbytes == len(cells(encoded(COLUMNS, [(1, "x"), (2, "y")])))
     assert result.parsed_rows == [(1, "x"), (2, "y")]
     assert result.parsed_rows is result.parsed_rows
     assert (result.plan.keyspace, result.plan.table) == ("ks", "t")
-    assert result.page.nbytes == len(cells(encoded(COLUMNS, [(1, "x"), (2, "y")])))
+    assert result.page is None, "the list can be changed now, and is what counts"
+
+
+def test_rows_that_were_set_are_what_counts() -> None:
+    result = decode(rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")])))
+    result.parsed_rows = [("mine",)]
+    assert (result.parsed_rows, result.page) == ([("mine",)], None)
+
+
+def test_plain_rows() -> None:
+    body = rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")]))
+    assert is_plain_rows(decode(body))
+    assert is_plain_rows(decode_result(Message, body, 0, 4, TypeContext())), "subclasses too"
+    assert is_plain_rows(decode(rows_body(COLUMNS, [], GLOBAL | MORE, bytes_(b"next")))), "with more to come"
+    assert is_plain_rows(decode(short(0) + body, flags=0x08)) is False, "an empty list of warnings is not none"
+
+
+PREFIXES = {
+    "trace": (0x02, b"\1" * 16, "trace_id"),
+    "payload": (0x04, short(1) + string("k") + bytes_(b"v"), "custom_payload"),
+    "warnings": (0x08, short(1) + string("careful"), "warnings"),
+}
+
+
+@pytest.mark.parametrize("what", PREFIXES)
+def test_rows_with_something_beside_them_are_not_plain(what: str) -> None:
+    body = rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")]))
+    flag, prefix, name = PREFIXES[what]
+    result = decode(prefix + body, flags=flag)
+    assert result.kind == ROWS and getattr(result, name) and is_plain_rows(result) is False
+    setattr(result, name, None)
+    assert is_plain_rows(result) is True
+    setattr(result, name, [1])
+    assert is_plain_rows(result) is False, "a handler may have put it there"
+
+
+def test_changed_metadata_is_not_plain() -> None:
+    body = rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")]), GLOBAL | CHANGED, short(2) + b"id")
+    assert is_plain_rows(decode(body, 5)) is False
+
+
+def test_rows_that_somebody_may_have_changed_are_not_plain() -> None:
+    body = rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")]))
+    read, replaced, emptied = decode(body), decode(body), decode(body)
+    assert read.parsed_rows == [(1, "x")]
+    replaced.parsed_rows = [(2, "y")]
+    emptied.page = None
+    assert not any(map(is_plain_rows, (read, replaced, emptied)))
+
+
+@pytest.mark.parametrize("kind", [VOID, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE, None])
+def test_results_of_other_kinds_are_not_plain_rows(kind: int | None) -> None:
+    result = decode(rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")])))
+    result.kind = kind
+    assert is_plain_rows(result) is False
+
+
+def test_what_is_no_result_is_not_plain_rows() -> None:
+    assert not any(map(is_plain_rows, (None, 2, "rows", Result, Result(ROWS), Message(), object(), [])))
 
 
 def test_rows_without_a_common_table() -> None:
