@@ -108,7 +108,7 @@ class Encoder:
         return "NaN" if math.isnan(val) else float.__repr__(val)
 
     def cql_encode_decimal(self, val: Decimal) -> str:
-        return str(val)
+        return Decimal.__str__(val)  # never what a subclass prints
 
     def cql_encode_unicode(self, val: str) -> str:
         """In quotes, with quotes inside doubled."""

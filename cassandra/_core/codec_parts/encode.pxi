@@ -181,7 +181,7 @@ cdef int encode_varint(object value, ByteBuffer* out) except -1:
     if not overflow:
         put_varint(out[0], number)
         return 0
-    value = int(value)
+    value = int.__int__(value)  # a subclass may compute as it likes
     bits = (~value if value < 0 else value).bit_length()
     cdef bytes data = value.to_bytes(bits // 8 + 1, "big", signed=True)
     out.put(PyBytes_AS_STRING(data), <size_t>PyBytes_GET_SIZE(data))
@@ -192,13 +192,8 @@ cdef int encode_decimal(const Node* node, object value, ByteBuffer* out) except 
     """An int32 scale and the unscaled value."""
     if _decimal is None:
         load_decimal()
-    if not isinstance(value, _decimal):
-        if not isinstance(value, (int, float, str)) and not PyIndex_Check(value):
-            raise wrong_type(node, value, "a decimal.Decimal, int, float or str")
-        try:
-            value = _decimal(value if isinstance(value, (int, float, str)) else PyNumber_Index(value))
-        except ArithmeticError:
-            raise ValueError(f"{value!r} is no decimal number") from None
+    if type(value) is not _decimal:  # a subclass, too: it may print and compute as it likes
+        value = as_decimal(node, value)
     if not value.is_finite():
         raise ValueError(f"decimal cannot hold {value}")
     exponent = value.as_tuple().exponent if len(str(value)) > 40 else short_exponent(str(value))
@@ -207,6 +202,18 @@ cdef int encode_decimal(const Node* node, object value, ByteBuffer* out) except 
     out.put32(<uint32_t><int32_t>(-exponent))
     encode_varint(int(value.scaleb(-exponent, _exact)), out)
     return 0
+
+
+cdef object as_decimal(const Node* node, object value):
+    """An exact Decimal of the same value."""
+    if not isinstance(value, (_decimal, int, float, str)):
+        if not PyIndex_Check(value):
+            raise wrong_type(node, value, "a decimal.Decimal, int, float or str")
+        value = PyNumber_Index(value)
+    try:
+        return _decimal(value)
+    except ArithmeticError:
+        raise ValueError(f"{value!r} is no decimal number") from None
 
 
 cdef object short_exponent(str text):

@@ -25,7 +25,7 @@ cdef int64_t as_timestamp(const Node* node, object value) except? -1:
             microseconds -= utc_offset(value)
         return (microseconds - ((microseconds % 1000) + 1000) % 1000) // 1000
     if PyFloat_Check(value):
-        value = int(value)  # as scylla-driver: milliseconds, cut; raises for nan and infinity
+        value = int(PyFloat_AS_DOUBLE(value))  # as scylla-driver: milliseconds, cut; raises for nan and infinity
         return as_integer(node, value, INT64_MIN, INT64_MAX)
     if PyIndex_Check(value):
         return as_integer(node, value, INT64_MIN, INT64_MAX)

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
-from uuid import UUID, uuid1, uuid4
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ from cassandra import DriverException, cqltypes
 from cassandra.cqltypes import EMPTY, lookup_casstype
 from cassandra.util import Date, Duration, Time
 
-UUID4, UUID1 = uuid4(), uuid1()
+UUID4, UUID1 = UUID("b0c57a3e-5f0e-4f44-8a1d-2f0c6f0d9a11"), UUID("8e1f2a90-e5fc-11f1-9381-0242ac110002")
 
 # class, CQL name, (value, bytes)
 SAMPLES: list[tuple[str, str, Any, str]] = [
