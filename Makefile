@@ -59,7 +59,7 @@ bench: build  ## the benchmarks of benchmarks/README.rst
 
 clean:  ## what the build and the tests made; the virtual environments stay
 	rm -rf build docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)
-	rm -f cassandra/_core/codec.cpp cassandra/_core/transport.cpp cassandra/_core/routing.cpp
+	rm -f cassandra/_core/codec.cpp cassandra/_core/transport.cpp cassandra/_core/routing.cpp cassandra/_core/memory.cpp
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' Makefile | expand -t 20

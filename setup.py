@@ -58,7 +58,7 @@ def extension(name: str) -> Extension:
     )
 
 
-NAMES = [name for name in ("codec", "transport", "routing") if not ONLY or name in ONLY]
+NAMES = [name for name in ("codec", "transport", "routing", "memory") if not ONLY or name in ONLY]
 
 setup(
     ext_modules=cythonize(

@@ -1,0 +1,247 @@
+#include "memory/pool.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "memory/frames.h"
+
+namespace fastcql::memory {
+
+// All pools of the process, for fork.
+struct PoolRegistry {
+    SpinLock lock;
+    Pool* first = nullptr;
+
+    static PoolRegistry& instance() {
+        static PoolRegistry* const registry = make();
+        return *registry;
+    }
+    static PoolRegistry* make() {
+        pthread_atfork(before_fork, after_fork, after_fork);
+        return new PoolRegistry;  // lives as long as the process: fork handlers cannot be taken back
+    }
+    static void before_fork() {
+        PoolRegistry& self = instance();
+        self.lock.lock();
+        for (Pool* pool = self.first; pool; pool = pool->next_pool_) pool->lock_.lock();
+    }
+    static void after_fork() {
+        PoolRegistry& self = instance();
+        for (Pool* pool = self.first; pool; pool = pool->next_pool_) pool->lock_.unlock();
+        self.lock.unlock();
+    }
+    void add(Pool* pool) {
+        const std::lock_guard<SpinLock> guard(lock);
+        pool->next_pool_ = first;
+        first = pool;
+    }
+    void remove(Pool* pool) {
+        const std::lock_guard<SpinLock> guard(lock);
+        Pool** at = &first;
+        while (*at != pool) at = &(*at)->next_pool_;
+        *at = pool->next_pool_;
+    }
+};
+
+Pool::Pool(const Options& options)
+    : options_(options),
+      budget_(options.max_bytes, options.retain_bytes),
+      heap_(budget_, options.alignment, true),
+      ranges_(budget_) {
+    PoolRegistry::instance().add(this);
+    pool_counters.pools.fetch_add(1, std::memory_order_relaxed);
+}
+
+Pool::~Pool() {
+    PoolRegistry::instance().remove(this);
+    for (uint32_t index = 0; index < entries_.size(); ++index) {
+        Entry& entry = entries_.at(index);
+        if (entry.range) ranges_.give(entry.range);  // slabs go with the heap
+    }
+    pool_counters.pools.fetch_sub(1, std::memory_order_relaxed);
+}
+
+int64_t Pool::now() {
+    using namespace std::chrono;
+    return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+// ---- users' blocks
+
+Entry* Pool::begin(size_t size) {
+    const Guard guard(lock_);
+    Entry* entry = entries_.take();
+    if (!entry) return nullptr;
+    entry->pins = entry->latches = 0;
+    entry->pinned_since = 0;
+    entry->length = size;
+    if (size && !give_memory(entry, size)) {
+        entries_.give(entry);
+        ++failed_;
+        return nullptr;
+    }
+    entry->state = State::Writing;
+    return entry;
+}
+
+// What is in use is charged first, so that the limit holds at any moment.
+bool Pool::give_memory(Entry* entry, size_t size) {
+    if (size > kMaxPooled) {
+        if (size > options_.max_bytes) return false;
+        const size_t least = Ranges::capacity(size);
+        if (!budget_.charge(least)) return false;
+        Range* range = ranges_.take(size);
+        if (!range) {
+            budget_.discharge(least);
+            return false;
+        }
+        if (range->committed > least && !budget_.charge(range->committed - least)) {
+            // An idle range was larger than what is left of the limit.
+            budget_.discharge(least);
+            ranges_.give(range);
+            return false;
+        }
+        entry->range = range;
+        entry->data = range->data;
+        return true;
+    }
+    const size_t capacity = heap_.capacity(size);
+    if (!budget_.charge(capacity)) return false;
+    const Piece piece = heap_.allocate(size);
+    if (!piece.data) {
+        budget_.discharge(capacity);
+        return false;
+    }
+    entry->slab = piece.slab;
+    entry->block = piece.block;
+    entry->data = piece.data;
+    piece.slab->owners[piece.block] = entry->index;
+    return true;
+}
+
+size_t Pool::capacity(const Entry* entry) const {
+    return entry->slab ? entry->slab->block_bytes : entry->range ? entry->range->committed : 0;
+}
+
+bool Pool::resize(Entry* entry, size_t size, size_t length, bool may_move) {
+    const Guard guard(lock_);
+    const size_t before = capacity(entry);
+    if (size <= before) return true;
+    if (entry->range) {
+        const size_t more = Ranges::capacity(size) - before;
+        if (size > options_.max_bytes || !budget_.charge(more)) return false;
+        if (ranges_.grow(entry->range, size, length, may_move)) {
+            const size_t extra = entry->range->committed - before - more;
+            if (!extra || budget_.charge(extra)) {
+                entry->data = entry->range->data;
+                return true;
+            }
+        }
+        budget_.discharge(more);
+        return false;
+    }
+    if (!may_move) return false;
+    Entry larger{};
+    larger.index = entry->index;
+    if (!give_memory(&larger, size)) return false;
+    if (entry->data) {
+        std::memcpy(larger.data, entry->data, std::min(length, before));
+        heap_.free(entry->slab, entry->block);
+        budget_.discharge(before);
+    }
+    entry->data = larger.data;
+    entry->slab = larger.slab;
+    entry->range = larger.range;
+    entry->block = larger.block;
+    return true;
+}
+
+int64_t Pool::publish(Entry* entry, size_t length) {
+    if (const size_t padding = (kAlignment - length % kAlignment) % kAlignment; padding && entry->data) {
+        std::memset(entry->data + length, 0, padding);
+    }
+    const Guard guard(lock_);
+    entry->length = length;
+    entry->state = State::Live;
+    ++commits_;
+    return entry->ref();
+}
+
+void Pool::abandon(Entry* entry) {
+    const Guard guard(lock_);
+    free_locked(entry);
+}
+
+void Pool::free_locked(Entry* entry) {
+    budget_.discharge(capacity(entry));
+    if (entry->slab) {
+        heap_.free(entry->slab, entry->block);
+    } else if (entry->range) {
+        ranges_.give(entry->range);
+    }
+    entries_.give(entry);
+}
+
+Entry* Pool::pin(int64_t ref, bool latch, bool view) {
+    const int64_t at = view ? now() : 0;
+    const Guard guard(lock_);
+    Entry* entry = entries_.find(ref);
+    if (!entry) return nullptr;
+    ++reads_;
+    ++entry->pins;
+    if (latch) ++entry->latches;
+    if (view && !entry->pinned_since) entry->pinned_since = at;
+    return entry;
+}
+
+void Pool::unpin(Entry* entry) {
+    const Guard guard(lock_);
+    if (--entry->pins) return;
+    entry->pinned_since = 0;
+    if (entry->state == State::Released) free_locked(entry);
+}
+
+int64_t Pool::copy(int64_t ref, uint8_t* target, size_t size) {
+    const Guard guard(lock_);
+    const Entry* entry = entries_.find(ref);
+    if (!entry) return -1;
+    if (entry->length <= size) {
+        ++reads_;
+        if (entry->length) std::memcpy(target, entry->data, entry->length);
+    }
+    return static_cast<int64_t>(entry->length);
+}
+
+bool Pool::latch(int64_t ref) {
+    const Guard guard(lock_);
+    Entry* entry = entries_.find(ref);
+    if (entry) ++entry->latches;
+    return entry != nullptr;
+}
+
+Unlatched Pool::unlatch(int64_t ref) {
+    const Guard guard(lock_);
+    Entry* entry = entries_.find(ref);
+    if (!entry) return Unlatched::Unknown;
+    if (!entry->latches) return Unlatched::NotLatched;
+    --entry->latches;
+    return Unlatched::Done;
+}
+
+bool Pool::drop(int64_t ref) {
+    const Guard guard(lock_);
+    Entry* entry = entries_.find(ref);
+    if (!entry) return false;
+    ++releases_;
+    if (entry->pins) {
+        entry->state = State::Released;
+    } else {
+        free_locked(entry);
+    }
+    return true;
+}
+
+}  // namespace fastcql::memory

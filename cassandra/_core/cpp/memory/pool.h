@@ -1,0 +1,138 @@
+// The memory pool: blocks for users, by reference, and arenas for threads that receive frames (frames.h).
+//
+// States of a user's block: FREE -> WRITING (begin) -> LIVE (publish) -> FREE (release), or LIVE -> RELEASED -> FREE when it
+// is pinned at its release. All of that, the handle table and the ranges are owned by the pool's spin lock, which is held
+// for a few dozen instructions, never over a copy of user bytes. Blocks that are WRITING, pinned or latched never move;
+// compact() moves others from sparse slabs into fuller ones.
+//
+// Owners of a Pool: its Python object, every view and buffer that is out, every open arena and frame. The last one
+// deletes it.
+//
+// Fork: the locks of all pools are taken around it, so that the child finds them consistent. Users' blocks are in the
+// child as they were. Arenas belong to threads that the child does not have; it opens others.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "memory/budget.h"
+#include "memory/entries.h"
+#include "memory/lock.h"
+#include "memory/ranges.h"
+#include "memory/slabs.h"
+
+namespace fastcql::memory {
+
+class FrameArena;
+
+struct Stats {
+    int64_t in_use, retained, peak, pinned, overflow_bytes;
+    int64_t commits, reads, releases, failed, slabs, evacuated;
+    int64_t oldest_pin;  // ns that the oldest view has been out; 0 without one
+};
+
+struct Segment {
+    int64_t ref;
+    size_t length, capacity;
+    uint32_t pins, latches;
+};
+
+enum class Unlatched { Done, Unknown, NotLatched };
+
+class Pool {
+public:
+    struct Options {
+        size_t max_bytes;
+        size_t retain_bytes;
+        size_t alignment;  // a power of two from 64 to 4096
+        bool strict;
+    };
+
+    // With one reference.
+    explicit Pool(const Options& options);
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
+    void release() {
+        if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+
+    const Options& options() const { return options_; }
+    Budget& budget() { return budget_; }
+
+    // ---- users' blocks; any thread
+
+    // A block of *size* bytes in state WRITING, null when the pool or the system has no more.
+    Entry* begin(size_t size);
+    size_t capacity(const Entry* entry) const;
+    // Makes a WRITING block at least *size* bytes, keeping its first *length* ones.
+    bool resize(Entry* entry, size_t size, size_t length, bool may_move);
+    // Bytes behind *length*, to the next multiple of 64, become zero. Gives the reference.
+    int64_t publish(Entry* entry, size_t length);
+    void abandon(Entry* entry);
+
+    // Null for a reference that is not live. A pinned entry stays as it is until unpin. *view*: it may last, its age is
+    // told in the statistics.
+    Entry* pin(int64_t ref, bool latch, bool view);
+    void unpin(Entry* entry);
+    // Copies a live block of at most *size* bytes. Its length, which may be more; -1 for a reference that is not live.
+    int64_t copy(int64_t ref, uint8_t* target, size_t size);
+    bool latch(int64_t ref);
+    Unlatched unlatch(int64_t ref);
+    bool drop(int64_t ref);
+    void count_failure();
+
+    // ---- upkeep; any thread
+
+    size_t trim();
+    // Moves at most *max_bytes* out of sparse slabs; gives the bytes moved.
+    size_t compact(size_t max_bytes);
+    Stats stats();
+    double fragmentation() const;
+    std::vector<Segment> segments();
+
+    // ---- arenas, see frames.h
+
+    FrameArena* open_arena();
+    Range* take_range(size_t size);
+    void give_range(Range* range);
+    bool wants_trim(uint32_t& seen) const;
+    void count_overflow(int64_t bytes) { overflow_.fetch_add(bytes, std::memory_order_relaxed); }
+
+private:
+    friend struct PoolRegistry;
+    using Guard = std::lock_guard<SpinLock>;
+
+    ~Pool();
+    bool give_memory(Entry* entry, size_t size);
+    void free_locked(Entry* entry);
+    size_t evacuate(Slab* slab, size_t max_bytes);
+    static int64_t now();
+
+    const Options options_;
+    std::atomic<uint32_t> refs_{1};
+    Budget budget_;
+    mutable SpinLock lock_;
+    SlabHeap heap_;
+    Ranges ranges_;
+    EntryTable entries_;
+    int64_t commits_ = 0, reads_ = 0, releases_ = 0, failed_ = 0, evacuated_ = 0;
+    std::atomic<int64_t> overflow_{0};
+    std::atomic<uint32_t> trims_{0};
+    Pool* next_pool_ = nullptr;  // of the registry
+};
+
+// Pools, slabs and arenas that exist in this extension, for tests.
+struct PoolCounters {
+    std::atomic<int64_t> pools{0};
+    std::atomic<int64_t> arenas{0};
+    std::atomic<int64_t> frames{0};
+};
+
+inline PoolCounters pool_counters;
+
+}  // namespace fastcql::memory

@@ -1,0 +1,138 @@
+#include "memory/ranges.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <new>
+
+#include "memory/size_class.h"
+#include "memory/slabs.h"
+
+namespace fastcql::memory {
+
+namespace {
+
+constexpr size_t kGrain = size_t{64} << 10;          // ranges are committed in these steps
+constexpr size_t kHuge = size_t{2} << 20;
+constexpr size_t kHugeWorth = size_t{4} << 20;       // cold growth from here on asks for huge pages
+constexpr size_t kRoom = 8;                          // reserved for growth, times the first size
+constexpr size_t kMaxReserve = size_t{16} << 30;     // beyond that only what is asked for
+
+void advise_huge([[maybe_unused]] uint8_t* memory, [[maybe_unused]] size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    if (bytes >= kHugeWorth) madvise(memory, bytes, MADV_HUGEPAGE);  // advice: a refusal changes nothing
+#endif
+}
+
+}  // namespace
+
+size_t Ranges::capacity(size_t size) { return round_up(size, kGrain); }
+
+Range* Ranges::take(size_t size) {
+    const size_t bytes = capacity(size);
+    if (Range* range = idle_fit(bytes)) return range;
+    if (budget_.would_exceed(bytes)) trim();
+    return create(bytes);
+}
+
+// The smallest idle range that has the pages already.
+Range* Ranges::idle_fit(size_t bytes) {
+    Range** best = nullptr;
+    for (Range** at = &idle_; *at; at = &(*at)->next) {
+        if ((*at)->committed >= bytes && (!best || (*at)->committed < (*best)->committed)) best = at;
+    }
+    if (!best) return nullptr;
+    Range* range = *best;
+    *best = range->next;
+    budget_.use_idle(range->committed);
+    return range;
+}
+
+Range* Ranges::create(size_t bytes) {
+    Range* range = new (std::nothrow) Range{};
+    if (!range) return nullptr;
+    const size_t roomy = bytes <= kMaxReserve / kRoom ? round_up(bytes * kRoom, kHuge) : bytes;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+#ifdef MAP_NORESERVE
+    flags |= MAP_NORESERVE;
+#endif
+    void* memory = mmap(nullptr, roomy, PROT_NONE, flags, -1, 0);
+    if (memory != MAP_FAILED) {
+        range->data = static_cast<uint8_t*>(memory);
+        range->reserved = roomy;
+        if (commit(range, bytes)) return range;
+        munmap(memory, roomy);
+    }
+    // Address space is limited here: just what is asked for.
+    range->data = map_pages(bytes);
+    if (!range->data) {
+        delete range;
+        return nullptr;
+    }
+    range->reserved = range->committed = bytes;
+    budget_.took(bytes);
+    return range;
+}
+
+bool Ranges::commit(Range* range, size_t bytes) {
+    uint8_t* cold = range->data + range->committed;
+    const size_t more = bytes - range->committed;
+    if (mprotect(cold, more, PROT_READ | PROT_WRITE) != 0) return false;
+    advise_huge(cold, more);
+    range->committed = bytes;
+    budget_.took(more);
+    return true;
+}
+
+bool Ranges::grow(Range* range, size_t size, size_t length, bool may_move) {
+    const size_t bytes = capacity(size);
+    if (bytes <= range->committed) return true;
+    if (bytes <= range->reserved && commit(range, bytes)) return true;
+    if (!may_move) return false;
+#ifdef __linux__
+    if (range->reserved == range->committed) {
+        void* moved = mremap(range->data, range->reserved, bytes, MREMAP_MAYMOVE);
+        if (moved == MAP_FAILED) return false;
+        budget_.took(bytes - range->committed);
+        range->data = static_cast<uint8_t*>(moved);
+        range->reserved = range->committed = bytes;
+        return true;
+    }
+#endif
+    Range* larger = take(size);
+    if (!larger) return false;
+    std::memcpy(larger->data, range->data, length);
+    const Range old = *range;
+    *range = *larger;
+    *larger = old;
+    give(larger);
+    return true;
+}
+
+void Ranges::give(Range* range) {
+    if (budget_.keep_idle(range->committed)) {
+        range->next = idle_;
+        idle_ = range;
+    } else {
+        destroy(range);
+    }
+}
+
+size_t Ranges::trim() {
+    size_t bytes = 0;
+    while (Range* range = idle_) {
+        idle_ = range->next;
+        bytes += range->committed;
+        budget_.use_idle(range->committed);
+        destroy(range);
+    }
+    return bytes;
+}
+
+void Ranges::destroy(Range* range) {
+    budget_.gave(range->committed);
+    munmap(range->data, range->reserved);
+    delete range;
+}
+
+}  // namespace fastcql::memory

@@ -1,0 +1,46 @@
+// Buffers above 1 MiB: each an address range of its own, reserved with room to grow in place. Ranges that nobody uses
+// keep their pages up to the budget's retention. One owner at a time, as a SlabHeap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/budget.h"
+
+namespace fastcql::memory {
+
+struct Range {
+    uint8_t* data;
+    size_t reserved;   // address space
+    size_t committed;  // bytes with pages behind them, counted as held
+    Range* next;
+};
+
+class Ranges {
+public:
+    explicit Ranges(Budget& budget) : budget_(budget) {}
+    Ranges(const Ranges&) = delete;
+    Ranges& operator=(const Ranges&) = delete;
+    ~Ranges() { trim(); }
+
+    static size_t capacity(size_t size);
+    // At least *size* bytes; null when memory is exhausted.
+    Range* take(size_t size);
+    void give(Range* range);
+    // Makes *range* at least *size* bytes, in place if it can be. Otherwise it moves, with its first *length* bytes, when
+    // *may_move*; else, or when memory is exhausted, false: the range is as it was.
+    bool grow(Range* range, size_t size, size_t length, bool may_move);
+    // Gives idle ranges back to the system; returns their bytes.
+    size_t trim();
+
+private:
+    Range* idle_fit(size_t bytes);
+    Range* create(size_t bytes);
+    bool commit(Range* range, size_t bytes);
+    void destroy(Range* range);
+
+    Budget& budget_;
+    Range* idle_ = nullptr;
+};
+
+}  // namespace fastcql::memory

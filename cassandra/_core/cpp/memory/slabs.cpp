@@ -1,0 +1,199 @@
+#include "memory/slabs.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <new>
+
+#include "memory/poison.h"
+
+namespace fastcql::memory {
+
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+constexpr size_t kBlocksPerSlab = 16;  // at least, up to the largest slab
+
+uint32_t load_index(const uint8_t* block) {
+    uint32_t index;
+    std::memcpy(&index, block, sizeof index);
+    return index;
+}
+
+}  // namespace
+
+uint8_t* map_pages(size_t bytes) {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
+}
+
+void unmap_pages(uint8_t* memory, size_t bytes) {
+    unpoison(memory, bytes);
+    munmap(memory, bytes);
+}
+
+void SlabList::push(Slab* slab) {
+    slab->previous = nullptr;
+    slab->next = first_;
+    if (first_) first_->previous = slab;
+    first_ = slab;
+}
+
+void SlabList::remove(Slab* slab) {
+    (slab->previous ? slab->previous->next : first_) = slab->next;
+    if (slab->next) slab->next->previous = slab->previous;
+}
+
+SlabHeap::~SlabHeap() {
+    trim();
+    for (uint32_t index = 0; index < kClasses; ++index) {
+        for (SlabList* list : {&partial_[index], &full_[index]}) {
+            while (Slab* slab = list->first()) {
+                list->remove(slab);
+                budget_.discharge(slab->used * slab->block_bytes);
+                destroy(slab);
+            }
+        }
+    }
+}
+
+int SlabHeap::slab_shift(size_t block_bytes) {
+    const size_t wanted = block_bytes * kBlocksPerSlab;
+    const int shift = 64 - __builtin_clzll(wanted - 1);
+    return shift < kSmallest ? kSmallest : shift > kLargest ? kLargest : shift;
+}
+
+Piece SlabHeap::allocate(size_t size) {
+    const SizeClass wanted = class_of(round_up(size, alignment_));
+    Slab* slab = partial_[wanted.index].first();
+    if (!slab) slab = fresh_slab(wanted.index, round_up(wanted.capacity, alignment_));
+    return slab ? take(slab) : Piece{};
+}
+
+Piece SlabHeap::take(Slab* slab) {
+    uint32_t block = slab->free_head;
+    if (block != kNone) {
+        unpoison(slab->block(block), slab->block_bytes);
+        slab->free_head = load_index(slab->block(block));
+    } else {
+        block = slab->fresh++;
+        unpoison(slab->block(block), slab->block_bytes);
+    }
+    if (++slab->used == slab->blocks) {
+        partial_[slab->size_class].remove(slab);
+        full_[slab->size_class].push(slab);
+    }
+    return {slab->block(block), slab, block};
+}
+
+void SlabHeap::free(Slab* slab, uint32_t block) {
+    uint8_t* data = slab->block(block);
+    std::memcpy(data, &slab->free_head, sizeof slab->free_head);
+    poison(data + sizeof slab->free_head, slab->block_bytes - sizeof slab->free_head);
+    slab->free_head = block;
+    if (slab->used-- == slab->blocks) {
+        full_[slab->size_class].remove(slab);
+        partial_[slab->size_class].push(slab);
+    }
+    if (slab->used == 0) {
+        partial_[slab->size_class].remove(slab);
+        if (budget_.keep_idle(slab->bytes)) {
+            empty_[__builtin_ctzll(slab->bytes) - kSmallest].push(slab);
+        } else {
+            destroy(slab);
+        }
+    }
+}
+
+size_t SlabHeap::trim() {
+    size_t bytes = 0;
+    for (SlabList& list : empty_) {
+        while (Slab* slab = list.first()) {
+            list.remove(slab);
+            bytes += slab->bytes;
+            budget_.use_idle(slab->bytes);
+            destroy(slab);
+        }
+    }
+    return bytes;
+}
+
+Slab* SlabHeap::fresh_slab(uint32_t size_class, size_t block_bytes) {
+    Slab* slab = acquire(slab_shift(block_bytes));
+    if (!slab) return nullptr;
+    format(slab, size_class, block_bytes);
+    if (owned_) {
+        slab->owners = static_cast<uint32_t*>(std::malloc(slab->blocks * sizeof(uint32_t)));
+        if (!slab->owners) {
+            destroy(slab);
+            return nullptr;
+        }
+    }
+    partial_[size_class].push(slab);
+    return slab;
+}
+
+Slab* SlabHeap::acquire(int shift) {
+    SlabList& idle = empty_[shift - kSmallest];
+    if (Slab* slab = idle.first()) {
+        idle.remove(slab);
+        budget_.use_idle(slab->bytes);
+        std::free(slab->owners);
+        slab->owners = nullptr;
+        return slab;
+    }
+    const size_t bytes = size_t{1} << shift;
+    if (budget_.would_exceed(bytes)) trim();
+    uint8_t* memory = map_pages(bytes);
+    if (!memory) return nullptr;
+    Slab* slab = new (std::nothrow) Slab{};
+    if (!slab) {
+        unmap_pages(memory, bytes);
+        return nullptr;
+    }
+    slab->memory = memory;
+    slab->bytes = bytes;
+    budget_.took(bytes);
+    budget_.count_slab(1);
+    return slab;
+}
+
+void SlabHeap::format(Slab* slab, uint32_t size_class, size_t block_bytes) {
+    slab->block_bytes = block_bytes;
+    slab->size_class = size_class;
+    slab->blocks = static_cast<uint32_t>(slab->bytes / block_bytes);
+    slab->used = slab->fresh = 0;
+    slab->free_head = kNone;
+    poison(slab->memory, slab->bytes);
+}
+
+void SlabHeap::destroy(Slab* slab) {
+    budget_.gave(slab->bytes);
+    budget_.count_slab(-1);
+    unmap_pages(slab->memory, slab->bytes);
+    std::free(slab->owners);
+    delete slab;
+}
+
+Slab* SlabHeap::sparsest(uint32_t size_class) const {
+    Slab* found = nullptr;
+    size_t room = 0;
+    for (Slab* slab = partial_[size_class].first(); slab; slab = slab->next) {
+        room += slab->blocks - slab->used;
+        if (!found || slab->used < found->used) found = slab;
+    }
+    if (!found) return nullptr;
+    return room - (found->blocks - found->used) >= found->used ? found : nullptr;
+}
+
+Piece SlabHeap::allocate_beside(Slab* source) {
+    Slab* target = nullptr;
+    for (Slab* slab = partial_[source->size_class].first(); slab; slab = slab->next) {
+        if (slab != source && (!target || slab->used > target->used)) target = slab;
+    }
+    return target ? take(target) : Piece{};
+}
+
+}  // namespace fastcql::memory

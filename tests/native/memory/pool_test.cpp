@@ -1,0 +1,249 @@
+// The memory pool without Python: blocks, frames, limits, threads.
+#include <algorithm>
+#include <mutex>
+#include <random>
+
+#include "memory/frames.h"
+#include "memory/pool.h"
+#include "testing.h"
+
+using namespace fastcql::memory;
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+Pool* make(size_t max_bytes = 64 * kMiB, size_t retain = 8 * kMiB, bool strict = false) {
+    return new Pool({max_bytes, retain, 64, strict});
+}
+
+void done(Pool* pool) {
+    pool->release();
+    CHECK(pool_counters.pools == 0 && pool_counters.arenas == 0 && pool_counters.frames == 0);
+}
+
+int64_t commit(Pool* pool, size_t size, uint8_t value) {
+    Entry* entry = pool->begin(size);
+    CHECK(entry);
+    if (size) std::memset(entry->data, value, size);
+    return pool->publish(entry, size);
+}
+
+bool holds(Pool* pool, int64_t ref, size_t size, uint8_t value) {
+    Entry* entry = pool->pin(ref, false, false);
+    if (!entry) return false;
+    const bool same = entry->length == size &&
+                      std::all_of(entry->data, entry->data + size, [&](uint8_t byte) { return byte == value; });
+    pool->unpin(entry);
+    return same;
+}
+
+}  // namespace
+
+TEST(size_classes_waste_a_quarter_at_most) {
+    for (size_t size = 1; size <= kMaxPooled; size += size / 50 + 1) {
+        const SizeClass found = class_of(size);
+        CHECK(found.capacity >= size && found.index < kClasses);
+        CHECK(found.capacity <= std::max(kAlignment, size + size / 4));
+        CHECK(class_of(found.capacity).index == found.index);
+    }
+    CHECK(class_of(kMaxPooled).index == kClasses - 1);
+}
+
+TEST(blocks_of_every_size) {
+    Pool* pool = make(256 * kMiB);
+    std::vector<std::pair<int64_t, size_t>> blocks;
+    for (size_t size : {size_t{0}, size_t{1}, size_t{64}, size_t{65}, size_t{1000}, kMiB, kMiB + 1, 5 * kMiB}) {
+        for (int i = 0; i < 20; ++i) blocks.emplace_back(commit(pool, size, uint8_t(size + i)), size);
+    }
+    for (size_t i = 0; i < blocks.size(); ++i) {
+        CHECK(holds(pool, blocks[i].first, blocks[i].second, uint8_t(blocks[i].second + i % 20)));
+    }
+    for (auto& [ref, size] : blocks) CHECK(pool->drop(ref) && !pool->drop(ref));
+    CHECK(pool->stats().in_use == 0);
+    done(pool);
+}
+
+TEST(frames_are_aligned_counted_and_used_again) {
+    Pool* pool = make();
+    FrameArena* arena = pool->open_arena();
+    for (size_t size : {size_t{0}, size_t{1}, size_t{300}, size_t{65536}, kMiB, 3 * kMiB}) {
+        FrameBlock* block = arena->allocate(size);
+        CHECK(block && block->capacity >= size && reinterpret_cast<uintptr_t>(block->data()) % 64 == 0);
+        std::memset(block->data(), 1, block->capacity);
+        const uint8_t* place = block->data();
+        block->retain();
+        CHECK(block->shared());
+        block->release();
+        CHECK(!block->shared() && arena->live_blocks() == 1);
+        block->release();
+        CHECK(arena->live_blocks() == 0);
+        arena->collect();
+        CHECK(pool->stats().in_use == 0);
+        block = arena->allocate(size);
+        CHECK(block->data() == place);
+        block->release();
+    }
+    arena->close();
+    done(pool);
+}
+
+TEST(frames_outlive_arena_and_pool) {
+    Pool* pool = make();
+    FrameArena* arena = pool->open_arena();
+    FrameBlock* small = arena->allocate(500);
+    FrameBlock* large = arena->allocate(2 * kMiB);
+    arena->close();
+    pool->release();
+    CHECK(pool_counters.pools == 1);
+    std::memset(small->data(), 1, 500);
+    std::memset(large->data(), 1, 2 * kMiB);
+    small->release();
+    CHECK(pool_counters.pools == 1);
+    large->release();
+    CHECK(pool_counters.pools == 0 && pool_counters.arenas == 0 && pool_counters.frames == 0);
+}
+
+TEST(frames_beyond_the_limit) {
+    Pool* pool = make(kMiB);
+    FrameArena* arena = pool->open_arena();
+    std::vector<FrameBlock*> blocks;
+    for (int i = 0; i < 40; ++i) {
+        blocks.push_back(arena->allocate(60000));
+        CHECK(blocks.back());
+        std::memset(blocks.back()->data(), i, 60000);
+    }
+    CHECK(pool->stats().overflow_bytes > 0 && pool->stats().in_use <= int64_t(kMiB));
+    for (FrameBlock* block : blocks) block->release();
+    arena->collect();
+    CHECK(pool->stats().overflow_bytes == 0 && pool->stats().in_use == 0);
+    arena->close();
+    done(pool);
+}
+
+TEST(a_strict_pool_gives_nothing_beyond_its_limit) {
+    Pool* pool = make(kMiB, kMiB, true);
+    FrameArena* arena = pool->open_arena();
+    std::vector<FrameBlock*> blocks;
+    while (FrameBlock* block = arena->allocate(60000)) blocks.push_back(block);
+    CHECK(blocks.size() >= 15 && pool->stats().overflow_bytes == 0);
+    CHECK(!arena->allocate(2 * kMiB));
+    blocks.back()->release();
+    blocks.pop_back();
+    FrameBlock* again = arena->allocate(60000);  // what came back is collected when it is needed
+    CHECK(again);
+    again->release();
+    for (FrameBlock* block : blocks) block->release();
+    arena->close();
+    done(pool);
+}
+
+TEST(trim_reaches_arenas) {
+    Pool* pool = make();
+    FrameArena* arena = pool->open_arena();
+    arena->allocate(1000)->release();
+    arena->collect();
+    CHECK(pool->stats().retained > 0);
+    pool->trim();
+    arena->collect();
+    CHECK(pool->stats().retained == 0);
+    arena->close();
+    done(pool);
+}
+
+// Eight threads release what one allocates; the arena is closed while some blocks are still out.
+TEST(many_threads_release_frames) {
+    Pool* pool = make(512 * kMiB);
+    FrameArena* arena = pool->open_arena();
+    std::mutex mutex;
+    std::vector<FrameBlock*> out;
+    bool finished = false;
+    std::atomic<int64_t> released{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t) {
+        threads.emplace_back([&] {
+            while (true) {
+                FrameBlock* block = nullptr;
+                {
+                    const std::lock_guard<std::mutex> guard(mutex);
+                    if (out.empty()) {
+                        if (finished) return;
+                    } else {
+                        block = out.back();
+                        out.pop_back();
+                    }
+                }
+                if (!block) {
+                    std::this_thread::yield();
+                    continue;
+                }
+                CHECK(block->data()[0] == uint8_t(block->capacity));
+                block->release();
+                released.fetch_add(1);
+            }
+        });
+    }
+    std::mt19937 random(1);
+    constexpr int kBlocks = 20000;
+    for (int i = 0; i < kBlocks; ++i) {
+        FrameBlock* block = arena->allocate(1 + random() % 5000 + (i % 1000 == 0 ? 2 * kMiB : 0));
+        CHECK(block);
+        block->data()[0] = uint8_t(block->capacity);
+        const std::lock_guard<std::mutex> guard(mutex);
+        out.push_back(block);
+    }
+    arena->close();
+    {
+        const std::lock_guard<std::mutex> guard(mutex);
+        finished = true;
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(released == kBlocks);
+    done(pool);
+}
+
+// Blocks change hands between threads while others compact, trim and look.
+TEST(threads_share_blocks) {
+    Pool* pool = make(256 * kMiB, kMiB);
+    std::atomic<bool> stop{false};
+    std::thread keeper([&] {
+        while (!stop) {
+            pool->compact(100000);
+            pool->trim();
+            pool->segments();
+            pool->stats();
+        }
+    });
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+        threads.emplace_back([&, t] {
+            std::mt19937 random(t);
+            std::vector<std::pair<int64_t, size_t>> mine;
+            for (int i = 0; i < 5000; ++i) {
+                const size_t size = random() % 600 + (random() % 500 == 0 ? kMiB : 0);
+                mine.emplace_back(commit(pool, size, uint8_t(size)), size);
+                if (random() % 3 == 0) continue;
+                const size_t which = random() % mine.size();
+                auto [ref, length] = mine[which];
+                CHECK(holds(pool, ref, length, uint8_t(length)));
+                Entry* view = pool->pin(ref, false, true);
+                CHECK(pool->drop(ref));
+                CHECK(!length || view->data[length - 1] == uint8_t(length));
+                pool->unpin(view);
+                mine[which] = mine.back();
+                mine.pop_back();
+            }
+            for (auto& [ref, length] : mine) {
+                CHECK(holds(pool, ref, length, uint8_t(length)));
+                CHECK(pool->drop(ref));
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    stop = true;
+    keeper.join();
+    CHECK(pool->stats().in_use == 0);
+    done(pool);
+}
+
+TEST_MAIN()
