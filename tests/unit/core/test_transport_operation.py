@@ -105,7 +105,11 @@ def snappy_body(body: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(("name", "pack"), [("lz4", lz4_body), ("snappy", snappy_body)])
-@pytest.mark.parametrize("rest", [b"", b"\0\0\0\1", bytes(5000), os.urandom(100), os.urandom(90_000), b"row " * 300])
+@pytest.mark.parametrize(
+    "rest",
+    [b"", b"\0\0\0\1", bytes(5000), os.urandom(100), os.urandom(90_000), b"row " * 300],
+    ids=["empty", "one", "zeros", "noise", "much noise", "rows"],
+)
 def test_compressed_answers_are_told_apart(reactor: Reactor, name: str, pack: Any, rest: bytes) -> None:
     def script(connection: ScriptedConnection, incoming: Envelope) -> bool:
         body = pack(incoming.body + rest)
