@@ -12,6 +12,9 @@ PY := .venv/bin/python
 RESULTS := build/results
 # $(1): name of the run; the rest are pytest's arguments.
 pytest = -m pytest --junitxml=$(RESULTS)/$(1).xml
+two = -n 2 --dist loadfile
+# $(1): the part of the work that begins now; the summary says how long each took
+begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
@@ -19,6 +22,7 @@ pytest = -m pytest --junitxml=$(RESULTS)/$(1).xml
 	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
+	$(call begin,build)
 	$(PY) setup.py --quiet build_ext --inplace --parallel 2
 
 demo: build server-tools  ## the driver at work on a real Cassandra
@@ -28,30 +32,38 @@ test: fresh-results build lint test-native test-unit sanitize test-versions test
 	@$(PY) -m tests.summary $(RESULTS)
 
 lint: build  ## style and types
+	$(call begin,lint)
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
 test-unit: build  ## what needs no server, on the main Python
-	$(PY) $(call pytest,unit) -m "not server" --ignore=tests/native
+	$(call begin,unit)
+	$(PY) $(call pytest,unit) $(two) -m "not server" --ignore=tests/native
 
 test-native: build  ## the C++ core alone, under sanitizers
-	$(PY) $(call pytest,native) tests/native
+	$(call begin,native)
+	$(PY) $(call pytest,native) -n 2 tests/native
 
 test-integration: build server-tools  ## real servers
+	$(call begin,jars)
 	$(PY) -m tests.servers resolve
+	$(call begin,integration)
 	$(PY) $(call pytest,integration) -m server
 
 test-versions: $(addprefix unit-,$(OTHERS))  ## unit tests on the other Pythons that are here
 
 $(addprefix unit-,$(OTHER_VERSIONS)): unit-%: .venv-%/ready
+	$(call begin,unit-$*)
 	.venv-$*/bin/python setup.py --quiet build_ext --inplace --parallel 2
-	.venv-$*/bin/python $(call pytest,unit-$*) -m "not server" tests/unit
+	.venv-$*/bin/python $(call pytest,unit-$*) $(two) -m "not server" tests/unit
 
 docs: build  ## HTML in docs/_build; warnings are errors
+	$(call begin,docs)
 	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build
 
 sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBSan
-	PY=$(PY) tests/native/sanitize.sh --junitxml=$(RESULTS)/sanitize.xml tests/unit tests/property
+	$(call begin,sanitize)
+	PY=$(PY) tests/native/sanitize.sh --junitxml=$(RESULTS)/sanitize.xml $(two) tests/unit tests/property
 
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks.bench_rows
@@ -68,9 +80,11 @@ fresh-results:
 	@rm -rf $(RESULTS)
 
 build-tools:
+	$(call begin,tools)
 	@.ci/tools build $(PYTHON)
 
 server-tools:
+	$(call begin,server-tools)
 	@.ci/tools server
 
 .venv/ready: pyproject.toml | build-tools
@@ -81,6 +95,7 @@ server-tools:
 
 # $(1): interpreter, $(2): folder, $(3): dependency group of pyproject.toml
 define make-venv
+$(call begin,$(2))
 $(1) -m venv $(2)
 $(2)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
 $(2)/bin/python -m pip install --quiet --group $(3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 import time
 from collections.abc import Generator, Iterator
@@ -93,6 +94,18 @@ def _restore_servers(request: pytest.FixtureRequest) -> Iterator[None]:
         request.getfixturevalue(name).restore()
 
 
+def pytest_configure() -> None:
+    """Ctrl-C works also where the run was started in the background of a script, which has it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What exists now stays until the end: leak checks, which collect garbage, need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs servers, by its fixtures: ``-m 'not server'`` never forgets a test."""
     for item in items:
@@ -134,12 +147,12 @@ class Held:
 
 @pytest.fixture
 def no_leaks(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """The test must give back every thread, descriptor and native object that it took, within 5 s."""
+    """The test must give back every thread, descriptor and native object that it took."""
     before = Held.now()
     yield
     for phase in ("setup", "call"):  # exceptions in log records hold on to whatever raised them
         caplog.get_records(phase).clear()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while (excess := Held.now().excess(before)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not excess, f"leaked: {excess}"

@@ -1,8 +1,12 @@
-"""The totals of all pytest runs of ``make test``, from their JUnit files; the last line looks like pytest's own."""
+"""The totals of all pytest runs of ``make test``, from their JUnit files, and how long each part of the work took.
+
+The last line looks like pytest's own.
+"""
 
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +19,7 @@ def main(folder: Path) -> int:
         print(f"{report.stem:<24} {line(counts)} in {took:.1f}s")
         seconds += took
         total = {key: total[key] + counts[key] for key in total}
+    print_times(folder / "begun")
     ran = sum(total.values()) > 0
     print(f"==== {line(total) if ran else 'no tests ran'} in {seconds:.2f}s ====")
     return 0 if ran and not total["failed"] and not total["errors"] else 1
@@ -34,6 +39,17 @@ def read(report: Path) -> tuple[dict[str, int], float]:
 
 def line(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {key}" for key, count in counts.items() if count or key == "passed")
+
+
+def print_times(begun: Path) -> None:
+    """Wall-clock time per part: each begins where *begun* says so and lasts until the next begins."""
+    entries = [entry.split() for entry in begun.read_text().splitlines()] if begun.exists() else []
+    starts = [int(start) for start, _ in entries]
+    if not starts:
+        return
+    ends = [*starts[1:], int(time.time())]
+    times = ", ".join(f"{name} {end - start}s" for (_, name), start, end in zip(entries, starts, ends, strict=True))
+    print(f"{times}; {ends[-1] - starts[0]}s in all")
 
 
 _ATTRIBUTES = {"failed": "failures", "errors": "errors", "skipped": "skipped"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -28,15 +29,20 @@ TIMEOUT = 600
 
 
 def compile_object(source: Path, variant: str) -> Path:
-    """The object file of *source*, made again when the source or any header is newer."""
+    """The object file of *source*, made again when the source or any header is newer.
+
+    Several processes may ask for it at the same time: one makes it.
+    """
     target = BUILD / variant / f"{source.parent.name}_{source.stem}.o"
+    target.parent.mkdir(parents=True, exist_ok=True)
     newest = max(path.stat().st_mtime for path in [source, *CORE.rglob("*.h"), *TESTS.rglob("*.h")])
-    if not target.exists() or target.stat().st_mtime < newest:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_suffix(f".{os.getpid()}.o")
-        command = ["g++", *FLAGS, *VARIANTS[variant], "-c", str(source), "-o", str(partial)]
-        subprocess.run(command, check=True, timeout=TIMEOUT)
-        partial.replace(target)
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists() or target.stat().st_mtime < newest:
+            partial = target.with_suffix(".partial.o")
+            command = ["g++", *FLAGS, *VARIANTS[variant], "-c", str(source), "-o", str(partial)]
+            subprocess.run(command, check=True, timeout=TIMEOUT)
+            partial.replace(target)
     return target
 
 
