@@ -66,8 +66,7 @@ sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBS
 	PY=$(PY) tests/native/sanitize.sh --junitxml=$(RESULTS)/sanitize.xml $(two) tests/unit tests/property
 
 bench: build  ## the benchmarks of benchmarks/README.rst
-	$(PY) -m benchmarks.bench_rows
-	$(PY) -m benchmarks.bench_execute
+	$(PY) -m benchmarks
 
 clean:  ## what the build and the tests made; the virtual environments stay
 	rm -rf build docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)

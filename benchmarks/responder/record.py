@@ -1,25 +1,31 @@
-"""Records what the responder plays: ``python -m benchmarks.responder.record``.
+"""Records what the responder plays: ``python -m benchmarks.responder.record host:port``.
 
-Starts a real Apache Cassandra, and a proxy in front of it that both drivers run the client of ``bench_execute``
-through; the first answer to each different request is kept. Needed only when a driver asks for something new.
+Runs the clients of ``bench_execute`` and ``bench_fetch`` with every driver against a real Apache Cassandra at that
+address, through a proxy that keeps the first answer to each different request. What is recorded already stays and is
+what drivers get to see, so that all of it is of one server. Needed only when a driver asks for something new; to
+begin anew, remove ``data/responder.gz``.
 """
 
 from __future__ import annotations
 
 import contextlib
+import random
 import socket
 import struct
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
-from benchmarks.bench_execute import SCHEMA, client_command
-from benchmarks.responder.recording import ERROR, PATH, Answer, key_of, save
-from cassandra.cluster import Cluster
-from tests.servers import ServerCluster
+from benchmarks import bench_execute, bench_fetch
+from benchmarks.record import SHAPES, value
+from benchmarks.responder.recording import ERROR, PATH, Answer, answers, key_of, save
+from cassandra.cluster import Cluster, Session
+from cassandra.concurrent import execute_concurrent_with_args
 
 VERSION = 4
 PROTOCOL_ERROR = 0x000A
+LOCAL = socket.inet_aton("127.0.0.1")
 
 
 def frames(sock: socket.socket) -> Iterator[tuple[bytes, bytes]]:
@@ -39,9 +45,9 @@ class Proxy:
     """Passes frames of protocol 4 on and remembers the answers. In these the server is at 127.0.0.1, like the
     responder: drivers connect to the address a node says it has."""
 
-    def __init__(self, server: tuple[str, int]) -> None:
+    def __init__(self, server: tuple[str, int], known: dict[bytes, Answer]) -> None:
         self.server = server
-        self.answers: dict[bytes, Answer] = {}
+        self.answers = known
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -68,33 +74,48 @@ class Proxy:
         server.close()
 
     def answer(self, server: socket.socket, client: socket.socket, keys: dict[bytes, bytes]) -> None:
-        own, shown = socket.inet_aton(self.server[0]), socket.inet_aton("127.0.0.1")
+        own = socket.inet_aton(self.server[0])
         for header, body in frames(server):
-            body = body.replace(own, shown)
+            answer = Answer(header[4], header[1], body.replace(own, LOCAL))
             key = keys.pop(header[2:4], None)
-            if key is not None and header[4] != ERROR:
-                self.answers.setdefault(key, Answer(header[4], header[1], body))
+            if key is not None and (key in self.answers or answer.opcode != ERROR):
+                answer = self.answers.setdefault(key, answer)
             with contextlib.suppress(OSError):
-                client.sendall(header + body)
+                client.sendall(frame(VERSION, header[2:4], answer))
         client.close()
 
 
-def main() -> None:
-    with ServerCluster() as cluster:
-        contact = cluster.contact_points[0]
-        ours = Cluster([contact], port=cluster.port, connect_timeout=60, control_connection_timeout=60)
-        with ours, ours.connect() as session:
-            for statement in SCHEMA:
-                session.execute(statement, timeout=60)
-        proxy = Proxy((contact, cluster.port))
-        for name in ("fastcql", "scylla-driver"):
-            command, folder = client_command(name, proxy.port, 20)
-            subprocess.run(command, cwd=folder, check=True)
-        save(proxy.answers)
-    for key, answer in sorted(proxy.answers.items()):
-        print(f"{len(answer.body):8} {key[:100]!r}")
+def fill(session: Session, table: str) -> None:
+    """The rows of *table* in the keyspace ``bench``."""
+    columns = (("id", "int"), *SHAPES[bench_fetch.TABLES[table]].columns)
+    names = ", ".join(name for name, _ in columns)
+    insert = session.prepare(f"INSERT INTO bench.{table} ({names}) VALUES ({', '.join('?' for _ in columns)})")
+    rng = random.Random(table)
+    rows = ([value(name, kind, number, rng) for name, kind in columns] for number in range(5000))
+    execute_concurrent_with_args(session, insert, rows, concurrency=64)
+
+
+def main(contact: str) -> None:
+    host, _, port = contact.partition(":")
+    with Cluster([host], port=int(port), connect_timeout=60, control_connection_timeout=60) as ours:
+        session = ours.connect()
+        session.execute("DROP KEYSPACE IF EXISTS bench", timeout=60)
+        for statement in (*bench_execute.SCHEMA, *bench_fetch.SCHEMA):
+            session.execute(statement, timeout=60)
+        for table in bench_fetch.TABLES:
+            fill(session, table)
+        proxy = Proxy((host, int(port)), answers() if PATH.exists() else {})
+        before = set(proxy.answers)
+        for bench in (bench_execute, bench_fetch):
+            for driver in bench.drivers(proxy.port).values():
+                command, folder = driver.command()
+                subprocess.run(command, cwd=folder, check=True)
+        session.execute("DROP KEYSPACE bench", timeout=60)
+    save(proxy.answers)
+    for key in sorted(set(proxy.answers) - before):
+        print(f"{len(proxy.answers[key].body):8} {key[:120]!r}")
     print(f"{PATH.name}: {len(proxy.answers)} answers, {PATH.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -1,0 +1,19 @@
+"""The benchmarks' responder compiles, answers what was recorded, and says what that took."""
+
+from __future__ import annotations
+
+from benchmarks.responder import Responder
+from cassandra.cluster import Cluster
+
+
+def test_the_responder_plays_pages() -> None:
+    with Responder() as responder, Cluster(["127.0.0.1"], port=responder.port, protocol_version=4) as cluster:
+        session = cluster.connect()
+        select = session.prepare("SELECT id, name, score, ratio FROM bench.pages4")
+        rows = list(session.execute(select))
+        assert len(rows) == 5000 and rows[0]._fields == ("id", "name", "score", "ratio")
+        assert session.execute(
+            session.prepare("SELECT id, score, name, ratio, at FROM bench.points WHERE id = ?"), (1,)
+        )
+    assert responder.answers > 10 and responder.cpu >= 0
+    assert responder.line().reached is None
