@@ -85,16 +85,22 @@ class TypeContext:
         """Plans in the cache."""
 
 class ResultPlan:
-    """How to decode the rows of one result shape: names, codecs, and a row plan per factory. Immutable, shared."""
+    """How to decode the rows of one result shape: names, codecs, and a row plan per factory. Shared between threads;
+    nothing of it changes but what is found out once and noted."""
 
     names: Final[tuple[str, ...]]
     codecs: Final[tuple[Codec, ...]]
     specs: Final[tuple[tuple[str, str, str, Codec], ...]]  # keyspace, table, column, codec
     keyspace: Final[str | None]
     table: Final[str | None]
-    extra: Any  # for the layers above (column type classes, Arrow schema), set once
+    types: Any  # for L2: the type classes of the columns, set once
+    extra: Any  # for the layers above: the Arrow schema, set once
     def __init__(self, specs: Sequence[tuple[str, str, str, Codec]]) -> None: ...
     def __len__(self) -> int: ...
+    def row_plan(self, factory: Any) -> RowPlan | None:
+        """The row plan noted for this very factory."""
+    def note_row_plan(self, factory: Any, row_plan: RowPlan) -> RowPlan:
+        """Note a row plan. What another thread noted first stays, and is returned."""
 
 class RowPlan:
     """A ResultPlan for one way of making rows."""
@@ -103,7 +109,10 @@ class RowPlan:
     kind: Final[str]
     row_class: Final[type | None]
     def __init__(self, plan: ResultPlan, kind: str, row_class: type | None = None) -> None:
-        """*kind*: "tuple", "named" (row_class: a namedtuple class), "dict", "ordered"."""
+        """*kind*: "tuple", "named" (row_class: a namedtuple class with as many fields as there are columns), "dict",
+        "ordered"."""
+
+LARGE_PAGE: Final[int]  # bytes of rows
 
 class RowsPage:
     """Rows of one answer, still as bytes. Pins its frame."""
@@ -114,7 +123,17 @@ class RowsPage:
     def decode(self, row_plan: RowPlan, start: int = 0, stop: int | None = None) -> list[Any]:
         """All rows, or a slice of them; slices that follow one another are found without a search. Raises
         DriverException naming column, row and type."""
-    def batches(self, row_plan: RowPlan, size: int = 1000) -> Iterator[list[Any]]: ...
+    def made_by(self, factory: Any) -> list[Any] | None:
+        """All rows by the row plan noted for *factory*; None when there is none, or more than LARGE_PAGE bytes."""
+    def batches(self, row_plan: RowPlan, size: int = 8192, nbytes: int = 1 << 18) -> RowBatches: ...
+
+class RowBatches:
+    """Iterates over lists of up to *size* rows, shorter ones once they took *nbytes* on the wire, each decoded when it
+    is asked for. Rows in front of a broken one come before its DriverException. Changes nothing but itself; one thread
+    at a time."""
+
+    def __iter__(self) -> Iterator[list[Any]]: ...
+    def __next__(self) -> list[Any]: ...
 
 class Result:
     """Native fields of a RESULT message; ``cassandra.protocol.ResultMessage`` derives from it with empty slots."""
@@ -159,6 +178,15 @@ def decode_result(
 
     A malformed body raises ProtocolError; an answer whose columns do not fit *plan* (stale metadata) DriverException.
     Cells are looked at when rows are decoded, and only then can fail. ``cls.__init__`` is not called."""
+
+class ResultDecoder:
+    """decode_result() with what is the same for all frames of a connection told once."""
+
+    def __init__(
+        self, cls: type[Result], context: TypeContext, lwt_mask: int = 0, metadata_ids: bool = False
+    ) -> None: ...
+    def decode(self, frame: Any, plan: ResultPlan | None = None) -> Any:
+        """The instance of *cls* for a Frame; None when it is no RESULT, or compressed. Raises as decode_result()."""
 
 def is_plain_rows(message: object) -> bool:
     """Whether *message* is a Result with rows as they came, and nothing beside them: kind ROWS, its ``page`` there, no

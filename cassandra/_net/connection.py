@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from cassandra._base.constants import Flag, Opcode, ProtocolVersion
+from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import (
     ConnectionException,
     ConnectionShutdown,
@@ -30,7 +30,7 @@ from cassandra._base.errors import (
     ProtocolError,
 )
 from cassandra._base.public import public
-from cassandra._core.codec import ResultPlan, TypeContext, decode_result
+from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import Channel, Failure, Frame, Operation, Reactor
 from cassandra._net.compression import Compression
 from cassandra._net.endpoint import EndPoint
@@ -91,6 +91,7 @@ class Connection:
         self.features = ProtocolFeatures()
         self._metadata_ids = False
         self._lwt_mask = 0
+        self._results = ResultDecoder(ResultMessage, self.context)
         self.submit = self._submit_unopened
         self._event_callback = on_event
         self._closed_callback = on_closed
@@ -152,6 +153,7 @@ class Connection:
         self.features = features
         self._metadata_ids = uses_metadata_ids(self.protocol_version, features)
         self._lwt_mask = 0 if features.lwt_info is None else features.lwt_info.lwt_meta_bit_mask
+        self._results = ResultDecoder(ResultMessage, self.context, self._lwt_mask, self._metadata_ids)
 
     def _established(self) -> None:
         """The server took STARTUP: from here on both sides use what it says."""
@@ -198,21 +200,12 @@ class Connection:
     def decode(self, frame: Frame, plan: ResultPlan | None = None) -> Any:
         """The message of a frame; an ERROR is returned, not raised. A malformed one closes the connection and raises
         ProtocolError. Call it in the thread that wants the message."""
-        if frame.opcode == Opcode.RESULT and not frame.flags & Flag.COMPRESSED:  # nearly all: without detours
-            try:
-                return decode_result(
-                    ResultMessage,
-                    frame,
-                    frame.flags,
-                    frame.version,
-                    self.context,
-                    plan,
-                    frame.stream,
-                    self._lwt_mask,
-                    self._metadata_ids,
-                )
-            except ProtocolError:
-                pass  # the same again, to be reported below
+        try:
+            message = self._results.decode(frame, plan)  # nearly all: without detours
+            if message is not None:
+                return message
+        except ProtocolError:
+            pass  # the same again, to be reported below
         try:
             return decode_response(
                 frame,

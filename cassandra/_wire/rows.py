@@ -3,15 +3,20 @@
 A built-in factory is chosen by identity: rows then come out of the decoder in their final form. Any other callable
 gets ``(column_names, list_of_tuples)``. ``named_tuple_factory`` caches its classes by column names, so that a statement
 that is executed again makes no new class.
+
+Rows of a small page are all made at once. Those of a large one (``LARGE_PAGE`` bytes) are a :class:`PageRows`, which
+makes them as they are consumed.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import index as as_index
 from typing import Any
 
 from cassandra._base.public import public
 from cassandra._base.tuples import row_class
-from cassandra._core.codec import ResultPlan, RowPlan, RowsPage
+from cassandra._core.codec import LARGE_PAGE, ResultPlan, RowPlan, RowsPage
+from cassandra._wire.types.registry import type_class
 
 RowFactory = Callable[[list[str], list[Any]], Any]
 Rows = Iterable[Sequence[Any]]
@@ -46,42 +51,113 @@ def ordered_dict_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     return [OrderedDict(zip(colnames, row, strict=True)) for row in rows]
 
 
-_KINDS: dict[Any, str] = {
-    None: "tuple",
-    tuple_factory: "tuple",
-    named_tuple_factory: "named",
-    dict_factory: "dict",
-    ordered_dict_factory: "ordered",
-}
+_KINDS: tuple[tuple[Any, str], ...] = (
+    (None, "tuple"),
+    (named_tuple_factory, "named"),
+    (dict_factory, "dict"),
+    (tuple_factory, "tuple"),
+    (ordered_dict_factory, "ordered"),
+)
 
 
 def row_plan(result_plan: ResultPlan, factory: RowFactory | None) -> RowPlan | None:
     """The native plan for a built-in *factory*, kept with the result plan; None for any other callable."""
-    kind = _kind(factory)
-    return None if kind is None else _planned(result_plan, kind)
+    known = result_plan.row_plan(factory)
+    if known is not None:
+        return known
+    for built_in, kind in _KINDS:
+        if factory is built_in:
+            cls = row_class(result_plan.names) if kind == "named" else None
+            return result_plan.note_row_plan(factory, RowPlan(result_plan, kind, cls))
+    return None
 
 
 def decode_page(page: RowsPage, factory: RowFactory | None) -> Any:
-    """All rows of a page as *factory* makes them; None gives tuples."""
-    kind = _kind(factory)
-    if kind is None and factory is not None:
-        return factory(list(page.plan.names), page.decode(_planned(page.plan, "tuple")))
-    return page.decode(_planned(page.plan, kind or "tuple"))
+    """All rows of a page as *factory* makes them; None gives tuples. Those of a built-in factory are a list, or a
+    PageRows when the page is large. DriverException when a value is not what its column says."""
+    rows = page.made_by(factory)
+    return _first_of_plan(page, factory) if rows is None else rows
 
 
-def _kind(factory: RowFactory | None) -> str | None:
-    try:
-        return _KINDS.get(factory)
-    except TypeError:  # an unhashable callable
-        return None
+def _first_of_plan(page: RowsPage, factory: RowFactory | None) -> Any:
+    """What does not go the short way: the first page of a plan, a user's factory, a large page."""
+    how = row_plan(page.plan, factory)
+    if how is not None:
+        return PageRows(page, how) if page.nbytes > LARGE_PAGE else page.decode(how)
+    assert factory is not None
+    tuples = row_plan(page.plan, None)
+    assert tuples is not None
+    return factory(list(page.plan.names), page.decode(tuples))
 
 
-def _planned(result_plan: ResultPlan, kind: str) -> RowPlan:
-    plans = result_plan.extra
-    if plans is None:
-        plans = result_plan.extra = {}
-    plan: RowPlan | None = plans.get(kind)
-    if plan is None:
-        cls = row_class(result_plan.names) if kind == "named" else None
-        plan = plans[kind] = RowPlan(result_plan, kind, cls)
-    return plan
+def column_types(plan: ResultPlan) -> list[Any]:
+    """The type classes of a result's columns, found once per plan."""
+    types = plan.types
+    if types is None:
+        types = plan.types = tuple(type_class(codec) for codec in plan.codecs)
+    return list(types)
+
+
+class PageRows(Sequence[Any]):
+    """The rows of a large page: a sequence that keeps their bytes and makes rows when they are asked for.
+
+    Iterating decodes in batches of about 256 kB and keeps nothing, so that rows which are dropped cost no memory. Every
+    access decodes anew: who needs the rows twice takes ``list(rows)``. Any number of threads may read one.
+
+    A value that is not what its column says raises DriverException when its row is reached, not before; the rows in
+    front of it can be had.
+    """
+
+    __slots__ = ("_how", "_page")
+
+    def __init__(self, page: RowsPage, how: RowPlan) -> None:
+        self._page = page
+        self._how = how
+
+    def __len__(self) -> int:
+        return len(self._page)
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._page.batches(self._how):
+            yield from batch
+
+    def __reversed__(self) -> Iterator[Any]:
+        yield from self[::-1]
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            at = as_index(index)
+            found = range(len(self))[at : at + 1 or None]
+            if not found:
+                raise IndexError(f"a page of {len(self)} rows has no row {at}")
+            return self._page.decode(self._how, found[0], found[0] + 1)[0]
+        chosen = range(len(self))[index]
+        if not chosen:
+            return []
+        low, high = min(chosen[0], chosen[-1]), max(chosen[0], chosen[-1])
+        rows = self._page.decode(self._how, low, high + 1)
+        return rows if chosen.step == 1 else rows[:: chosen.step]
+
+    def __eq__(self, other: object) -> bool:
+        """As lists: the same rows in the same order."""
+        if not isinstance(other, (list, PageRows)):
+            return NotImplemented
+        return len(self) == len(other) and all(map(_same, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: Iterable[Any]) -> list[Any]:
+        return [*self, *other]
+
+    def __radd__(self, other: Iterable[Any]) -> list[Any]:
+        return [*other, *self]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+    def __repr__(self) -> str:
+        return f"<PageRows: {len(self)} rows in {self._page.nbytes} bytes>"
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or bool(one == other)

@@ -109,6 +109,7 @@ cdef extern from "Python.h":
     void SET_LIST "PyList_SET_ITEM"(PyObject* t, Py_ssize_t i, PyObject* v)
     PyObject* NEW_TUPLE "PyTuple_New"(Py_ssize_t n)
     list PyList_New(Py_ssize_t n)
+    int SET_SLICE "PyList_SetSlice"(list l, Py_ssize_t start, Py_ssize_t stop, PyObject* items) except -1
     tuple PyTuple_New(Py_ssize_t n)
     void GC_UNTRACK "PyObject_GC_UnTrack"(void* o)
     void GC_TRACK "PyObject_GC_Track"(void* o)
@@ -228,6 +229,28 @@ cdef extern from *:
             && (type->tp_flags & Py_TPFLAGS_HEAPTYPE);
     }
 
+    /* cls() without __init__, for a class that is known to be one. */
+    inline PyObject* new_of(PyObject* cls) {
+        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
+        PyObject* nothing = PyTuple_New(0);  /* one object for all */
+        if (!nothing) return nullptr;
+        PyObject* self = type->tp_new(type, nothing, nullptr);
+        Py_DECREF(nothing);
+        return self;
+    }
+
+    inline int is_subclass(PyObject* cls, PyTypeObject* base) {
+        return PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), base);
+    }
+
+    /* What keeps the bytes that body showed in a Py_buffer where they are, once that is released. Who has nothing to
+       release does not count those who look, so its bytes stay as long as it does. */
+    inline PyObject* owner_of_bytes(PyObject* body) {
+        if (Py_TYPE(body)->tp_as_buffer->bf_releasebuffer) return PyMemoryView_FromObject(body);
+        Py_INCREF(body);
+        return body;
+    }
+
     /* tracked: whether the collector must know it (it may be part of a cycle). */
     inline PyObject* new_instance(PyTypeObject* type, int tracked) {
         if (tracked) return type->tp_alloc(type, 0);
@@ -291,6 +314,9 @@ cdef extern from *:
     bint is_slotted_class "fastcql::is_slotted_class"(object cls)
     PyObject* new_row "fastcql::new_row"(PyTypeObject* cls, Py_ssize_t n) except NULL
     PyObject* new_instance "fastcql::new_instance"(PyTypeObject* cls, int tracked) except NULL
+    PyObject* new_of "fastcql::new_of"(object cls) except NULL
+    bint is_subclass "fastcql::is_subclass"(object cls, PyTypeObject* base)
+    PyObject* owner_of_bytes "fastcql::owner_of_bytes"(object body) except NULL
     Py_ssize_t slot_offset "fastcql::slot_offset"(object cls, const char* name)
     void set_slot "fastcql::set_slot"(PyObject* self, Py_ssize_t offset, PyObject* value)
     PyObject* get_slot "fastcql::get_slot"(PyObject* self, Py_ssize_t offset)

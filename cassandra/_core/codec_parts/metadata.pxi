@@ -5,6 +5,7 @@ cdef enum:
     HAS_MORE_PAGES = 0x2
     NO_METADATA = 0x4
     METADATA_CHANGED = 0x8
+    MAX_KEPT_SPECS = 1 << 18  # bytes; what is longer is parsed every time, so that no server fills the cache with it
 
 
 @cython.final
@@ -29,6 +30,7 @@ cdef class TypeContext:
 
     def clear(self):
         """Forget plans and custom types: a user type was registered or altered."""
+        # New ones, not emptied ones: a thread that resolves a type as it was puts what it makes where nobody looks.
         self._plans = {}
         self._customs = {}
 
@@ -38,7 +40,8 @@ cdef class TypeContext:
 
 
 cdef Codec custom_type(TypeContext context, str name):
-    codec = context._customs.get(name)
+    cdef dict customs = context._customs
+    codec = customs.get(name)
     if codec is None:
         try:
             codec = custom_codec(name) if context._resolve_custom is None else context._resolve_custom(name)
@@ -46,9 +49,9 @@ cdef Codec custom_type(TypeContext context, str name):
             raise protocol_error(f"type {name!r} is not understood: {error}") from error
         if not isinstance(codec, Codec):
             raise TypeError(f"resolve_custom returned {type(codec).__name__} instead of a Codec for {name!r}")
-        if len(context._customs) >= 1024:
-            context._customs.clear()
-        context._customs[name] = codec
+        if len(customs) >= 1024:
+            customs.clear()
+        customs[name] = codec
     return codec
 
 
@@ -173,14 +176,17 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
     """The plan of the specifications at the cursor: a known one if the same bytes came before."""
     cdef Cursor start = c[0]
     cdef ResultPlan plan
+    cdef dict plans = context._plans
     skip_specs(c, flags, columns)
     cdef Py_ssize_t n = c.p - start.p
+    if n > MAX_KEPT_SPECS:
+        return ResultPlan(take_specs(&start, flags, columns, context))
     cdef bytes key = PyBytes_FromStringAndSize(NULL, n + 5)
     cdef char* text = PyBytes_AS_STRING(key)
     memcpy(text, &columns, 4)
     text[4] = <char>(flags & GLOBAL_SPEC)
     memcpy(text + 5, start.p, <size_t>n)
-    known = context._plans.get(key)
+    known = plans.get(key)
     context._tick += 1
     if known is not None:
         plan = <ResultPlan>known
@@ -188,20 +194,21 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
         return plan
     plan = ResultPlan(take_specs(&start, flags, columns, context))
     plan._used = context._tick
-    remember(context, key, plan)
+    remember(plans, context._size, key, plan)
     return plan
 
 
-cdef int remember(TypeContext context, bytes key, ResultPlan plan) except -1:
+cdef int remember(dict plans, Py_ssize_t size, bytes key, ResultPlan plan) except -1:
+    """Keep a plan, in place of the one that was not used for longest."""
     cdef uint64_t oldest = 0
-    if context._size == 0:
+    if size == 0:
         return 0
-    if len(context._plans) >= context._size:
+    if len(plans) >= size:
         victim = None
-        for candidate, other in list(context._plans.items()):
+        for candidate, other in list(plans.items()):
             if victim is None or (<ResultPlan>other)._used < oldest:
                 victim = candidate
                 oldest = (<ResultPlan>other)._used
-        context._plans.pop(victim, None)
-    context._plans[key] = plan
+        plans.pop(victim, None)
+    plans[key] = plan
     return 0

@@ -2,12 +2,15 @@
 
 @cython.final
 cdef class ResultPlan:
-    """Names and codecs of a result's columns. Immutable but for *extra*, which belongs to the layers above."""
+    """Names and codecs of a result's columns. Immutable but for what is found out about it once: row plans, and
+    *types* and *extra*, which belong to the layers above."""
 
     cdef readonly tuple specs
     cdef readonly tuple names
     cdef readonly tuple codecs
+    cdef public object types
     cdef public object extra
+    cdef tuple _factories  # of (row factory, RowPlan); replaced, never changed
     cdef const Node** _nodes
     cdef Py_ssize_t _count
     cdef int _atomic
@@ -18,6 +21,7 @@ cdef class ResultPlan:
         cdef Py_ssize_t i
         cdef Codec codec
         self.specs = tuple([tuple(spec) for spec in specs])
+        self._factories = ()
         self._count = len(self.specs)
         self.names = tuple([intern_name(spec[2]) for spec in self.specs])
         self.codecs = checked_children([spec[3] for spec in self.specs])
@@ -36,6 +40,20 @@ cdef class ResultPlan:
     def __len__(self):
         return self._count
 
+    def row_plan(self, factory):
+        """The row plan noted for this very *factory*, None if there is none."""
+        return factory_plan(self, factory)
+
+    def note_row_plan(self, factory, RowPlan row_plan not None):
+        """Have rows for *factory* made by *row_plan* from now on. What was noted first stays; returns that."""
+        cdef RowPlan known = factory_plan(self, factory)
+        if known is not None:
+            return known
+        if row_plan.plan is not self:
+            raise ValueError("this row plan is for another result")
+        self._factories = (*self._factories, (factory, row_plan))
+        return row_plan
+
     @property
     def keyspace(self):
         return self.specs[0][0] if self.specs else None
@@ -47,6 +65,16 @@ cdef class ResultPlan:
     def __repr__(self):
         columns = ", ".join([f"{spec[2]} {(<Codec>spec[3]).cql()}" for spec in self.specs])
         return f"<ResultPlan {columns}>"
+
+
+cdef RowPlan factory_plan(ResultPlan plan, factory):
+    """By identity: there are few factories, and most results only ever see one."""
+    cdef tuple known = plan._factories
+    cdef tuple entry
+    for entry in known:
+        if entry[0] is factory:
+            return <RowPlan>entry[1]
+    return None
 
 
 cdef str intern_name(name):
@@ -85,6 +113,9 @@ cdef class RowPlan:
             raise ValueError("a row class is needed for named rows, and only for those")
         if self._kind == ROW_NAMED and not is_plain_tuple_class(row_class):
             raise TypeError(f"{row_class!r} is not a namedtuple class without instance attributes")
+        fields = getattr(row_class, "_fields", None)
+        if fields is not None and len(fields) != plan._count:
+            raise ValueError(f"{row_class!r} has {len(fields)} fields, the result has {plan._count} columns")
 
 
 cdef RowPlan tuple_plan(ResultPlan plan):

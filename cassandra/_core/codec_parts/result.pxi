@@ -1,6 +1,8 @@
 # RESULT messages: the slotted Result and decode_result().
 
 cdef enum:
+    OPCODE_RESULT = 0x08
+    FLAG_COMPRESSED = 0x01
     FLAG_TRACING = 0x02
     FLAG_PAYLOAD = 0x04
     FLAG_WARNING = 0x08
@@ -47,7 +49,7 @@ cdef class Result:
     cdef public bint is_lwt
     cdef public bint metadata_changed
 
-    def __cinit__(self, *args, **kwargs):
+    def __cinit__(self):  # takes what __init__ of any subclass takes
         self._rare = _no_rare
 
     def __init__(self, kind=None):
@@ -214,26 +216,63 @@ def decode_result(
     bint metadata_ids=False,
 ):
     """Decode the body of a RESULT envelope into an instance of *cls*. ProtocolError when it is malformed."""
-    cdef Py_buffer view
-    cdef Cursor c
     cdef Result result = new_result(cls)
     result.stream_id = stream_id
+    fill_result(result, body, flags, protocol_version, context, plan, lwt_mask, metadata_ids)
+    return result
+
+
+cdef Result new_result(cls):
+    if not is_subclass(cls, <PyTypeObject*>Result):
+        raise TypeError(f"{cls!r} is no subclass of Result")
+    return <Result?>Ref_take(new_of(cls))
+
+
+cdef int fill_result(
+    Result result, body, int flags, int version, TypeContext context, ResultPlan plan, uint32_t lwt_mask, bint ids
+) except -1:
+    cdef Py_buffer view
+    cdef Cursor c
     PyObject_GetBuffer(body, &view, PyBUF_SIMPLE)
     try:
         c.p = <const uint8_t*>view.buf
         c.end = c.p + view.len
         if flags & (FLAG_TRACING | FLAG_PAYLOAD | FLAG_WARNING):
             take_prefix(result, &c, flags)
-        take_result(result, &c, body, protocol_version, context, plan, lwt_mask, metadata_ids)
+        take_result(result, &c, body, version, context, plan, lwt_mask, ids)
     finally:
         PyBuffer_Release(&view)
-    return result
+    return 0
 
 
-cdef Result new_result(cls):
-    if not issubclass(cls, Result):
-        raise TypeError(f"{cls!r} is no subclass of Result")
-    return cls.__new__(cls)
+@cython.final
+cdef class ResultDecoder:
+    """What decode_result() is told every time, told once: for the frames of one connection."""
+
+    cdef object _cls
+    cdef TypeContext _context
+    cdef uint32_t _lwt_mask
+    cdef bint _metadata_ids
+
+    def __cinit__(self, cls, TypeContext context not None, uint32_t lwt_mask=0, bint metadata_ids=False):
+        new_result(cls)
+        self._cls = cls
+        self._context = context
+        self._lwt_mask = lwt_mask
+        self._metadata_ids = metadata_ids
+
+    def decode(self, frame, ResultPlan plan=None):
+        """The Result of a RESULT *frame*; None for one that is something else or compressed."""
+        cdef int opcode = frame.opcode, flags = frame.flags
+        cdef Result result
+        if opcode != OPCODE_RESULT or flags & FLAG_COMPRESSED:
+            return None
+        result = <Result?>Ref_take(new_of(self._cls))
+        result.stream_id = frame.stream
+        fill_result(
+            result, frame, flags, frame.version, self._context, plan, self._lwt_mask, self._metadata_ids
+        )
+        return result
 
 
 def is_plain_rows(message):

@@ -1,8 +1,21 @@
 # One native loop per page: the cells of a row straight into the object that is the row.
 
+from libcpp.atomic cimport atomic
+
+cdef enum:
+    LARGE = 1 << 20  # bytes; rows of larger pages are made as they are consumed
+
+LARGE_PAGE = LARGE
+
 cdef struct RowPosition:
     Py_ssize_t row
     Py_ssize_t column
+
+cdef struct Chunk:
+    RowPosition at  # where decoding is; before it, where it starts
+    const uint8_t* limit  # no row begins at or behind it; null for none
+    int version
+
 
 cdef int fill_row(
     ResultPlan plan, Cursor* c, PyObject** items, int version, RowPosition* at
@@ -52,37 +65,39 @@ cdef int skip_rows(ResultPlan plan, Cursor* c, Py_ssize_t rows, RowPosition* at)
     return 0
 
 
-cdef int fill_tuples(
-    RowPlan how, PyTypeObject* cls, Cursor* c, list rows, int version, RowPosition* at, Py_ssize_t first
-) except -1:
+cdef Py_ssize_t fill_tuples(RowPlan how, PyTypeObject* cls, Cursor* c, list rows, Chunk* part) except -1:
     """Rows that are tuples, of the built-in class or a namedtuple's."""
     cdef ResultPlan plan = how.plan
-    cdef Py_ssize_t i, n = len(rows)
+    cdef Py_ssize_t i, n = len(rows), first = part.at.row
     cdef Ref row
     cdef bint track = not plan._atomic
     for i in range(n):
-        at.row = first + i
+        if part.limit != NULL and c.p >= part.limit:
+            return i
+        part.at.row = first + i
         row.reset(new_row(cls, plan._count))
-        fill_row(plan, c, tuple_items(row.get()), version, at)
+        fill_row(plan, c, tuple_items(row.get()), part.version, &part.at)
         if track:
             GC_TRACK(row.get())
         SET_LIST(<PyObject*>rows, i, row.release())
-    return 0
+    return n
 
 
-cdef int fill_dicts(RowPlan how, Cursor* c, list rows, int version, RowPosition* at, Py_ssize_t first) except -1:
+cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, Chunk* part) except -1:
     """Rows that are dicts; keys are the plan's own interned names. The last of two equal names wins."""
     cdef ResultPlan plan = how.plan
-    cdef Py_ssize_t i, j, n = len(rows)
+    cdef Py_ssize_t i, j, n = len(rows), first = part.at.row
     cdef Cells cells
     cdef dict row
     cdef PyObject** names = tuple_items(<PyObject*>plan.names)
     if not cells.allocate(plan._count):
         raise MemoryError()
     for i in range(n):
-        at.row = first + i
+        if part.limit != NULL and c.p >= part.limit:
+            return i
+        part.at.row = first + i
         row = {} if how._kind == ROW_DICT else <dict>PyODict_New()
-        fill_row(plan, c, cells.items(), version, at)
+        fill_row(plan, c, cells.items(), part.version, &part.at)
         for j in range(plan._count):
             if how._kind == ROW_DICT:
                 PyDict_SetItem(row, names[j], cells.items()[j])
@@ -90,25 +105,36 @@ cdef int fill_dicts(RowPlan how, Cursor* c, list rows, int version, RowPosition*
                 PyODict_SetItem(row, names[j], cells.items()[j])
             cells.clear(j)
         SET_LIST(<PyObject*>rows, i, owned(row))
-    return 0
+    return n
 
 
-cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, int version, RowPosition* at):
-    """The next *count* rows at the cursor. DriverException names where it went wrong."""
+cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, Chunk* part, list failure):
+    """The next rows at the cursor: *count*, or those that begin before the limit.
+
+    DriverException names where it went wrong. With a list as *failure* it is put there instead, and the rows before the
+    broken one are returned.
+    """
     cdef list rows = PyList_New(count)
-    cdef Py_ssize_t first = at.row
-    cdef Py_ssize_t i
+    cdef Py_ssize_t first = part.at.row, filled
     try:
         if how._kind == ROW_TUPLE:
-            fill_tuples(how, &PyTuple_Type, c, rows, version, at, first)
+            filled = fill_tuples(how, &PyTuple_Type, c, rows, part)
         elif how._kind == ROW_NAMED:
-            fill_tuples(how, <PyTypeObject*>how.row_class, c, rows, version, at, first)
+            filled = fill_tuples(how, <PyTypeObject*>how.row_class, c, rows, part)
         else:
-            fill_dicts(how, c, rows, version, at, first)
+            filled = fill_dicts(how, c, rows, part)
     except MemoryError:
         raise
     except Exception as error:
-        raise row_error(how.plan, at, error) from error
+        wrapped = row_error(how.plan, &part.at, error)
+        if failure is None:
+            raise wrapped from error
+        wrapped.__cause__ = error
+        failure.append(wrapped)
+        filled = part.at.row - first
+    if filled < count:
+        SET_SLICE(rows, filled, count, NULL)
+    part.at.row = first + filled
     return rows
 
 
@@ -120,25 +146,21 @@ cdef object row_error(ResultPlan plan, RowPosition* at, error):
 
 
 @cython.final
+@cython.no_gc  # refers to nothing that could refer to it
 cdef class RowsPage:
-    """Rows of one answer, still as bytes. Pins the buffer they came in."""
+    """Rows of one answer, still as bytes. Keeps the buffer they came in."""
 
     cdef readonly ResultPlan plan
-    cdef Py_buffer* _view
+    cdef object _owner
     cdef Cursor _rows
     cdef Py_ssize_t _count
-    cdef int _version
     # Where the last slice ended: row in the upper half, offset in the lower; one word, so that a reader on another
     # thread sees a pair that belongs together.
-    cdef uint64_t _resume
+    cdef atomic[uint64_t] _resume
+    cdef int _version
 
     def __init__(self):
         raise TypeError("pages come from decode_result()")
-
-    def __dealloc__(self):
-        if self._view != NULL:
-            PyBuffer_Release(self._view)
-            free(self._view)
 
     def __len__(self):
         return self._count
@@ -154,41 +176,108 @@ cdef class RowsPage:
         start = max(0, min(start, last))
         return self._decode(row_plan, start, last)
 
-    cdef list _decode(self, RowPlan how, Py_ssize_t start, Py_ssize_t stop):
-        cdef Cursor c = self._rows
-        cdef RowPosition at
-        cdef uint64_t resume = self._resume
+    def made_by(self, factory):
+        """All rows by the row plan noted for *factory*. None when there is none yet, or the page is a large one."""
+        cdef RowPlan how = factory_plan(self.plan, factory)
+        if how is None or self._rows.end - self._rows.p > LARGE:
+            return None
+        return self._decode(how, 0, self._count)
+
+    cdef int _check(self, RowPlan how) except -1:
         if how.plan is not self.plan and how.plan.codecs != self.plan.codecs:
             raise ValueError("this row plan is for another result")
-        at.row = 0
-        at.column = 0
+        return 0
+
+    cdef list _decode(self, RowPlan how, Py_ssize_t start, Py_ssize_t stop):
+        cdef Cursor c = self._rows
+        cdef Chunk part
+        self._check(how)
+        part.at.row = 0
+        part.at.column = 0
+        part.limit = NULL
+        part.version = self._version
         if start > 0:
-            if <Py_ssize_t>(resume >> 32) <= start:
-                at.row = <Py_ssize_t>(resume >> 32)
-                c.p += <uint32_t>resume
-            try:
-                skip_rows(self.plan, &c, start - at.row, &at)
-            except ValueError as error:
-                raise row_error(self.plan, &at, error) from error
-            at.row = start
-        rows = decode_rows(how, &c, stop - start, self._version, &at)
+            self._seek(&c, start, &part.at)
+        rows = decode_rows(how, &c, stop - start, &part, None)
         if stop < self._count:
-            self._resume = <uint64_t>stop << 32 | <uint32_t>(c.p - self._rows.p)
+            self._resume.store(<uint64_t>stop << 32 | <uint32_t>(c.p - self._rows.p))
         return rows
 
-    def batches(self, RowPlan row_plan not None, Py_ssize_t size=1000):
-        """Iterate over lists of *size* rows, each decoded when it is asked for."""
-        if size <= 0:
-            raise ValueError("size must be positive")
-        return _batches(self, row_plan, size)
+    cdef int _seek(self, Cursor* c, Py_ssize_t start, RowPosition* at) except -1:
+        cdef uint64_t resume = self._resume.load()
+        if <Py_ssize_t>(resume >> 32) <= start:
+            at.row = <Py_ssize_t>(resume >> 32)
+            c.p += <uint32_t>resume
+        try:
+            skip_rows(self.plan, c, start - at.row, at)
+        except ValueError as error:
+            raise row_error(self.plan, at, error) from error
+        at.row = start
+        return 0
+
+    def batches(self, RowPlan row_plan not None, Py_ssize_t size=8192, Py_ssize_t nbytes=1 << 18):
+        """Iterate over lists of rows, each decoded when it is asked for: up to *size* of them, and no more once they
+        took *nbytes*."""
+        if size <= 0 or nbytes <= 0:
+            raise ValueError("size and nbytes must be positive")
+        self._check(row_plan)
+        return new_batches(self, row_plan, size, nbytes)
 
 
-def _batches(RowsPage page, RowPlan row_plan, Py_ssize_t size):
-    cdef Py_ssize_t start = 0
-    while start < page._count:
-        stop = min(start + size, page._count)
-        yield page._decode(row_plan, start, stop)
-        start = stop
+@cython.final
+cdef class RowBatches:
+    """Lists of rows of a page. All it changes is its own: any number of them may go over one page, in any threads."""
+
+    cdef RowsPage _page
+    cdef RowPlan _how
+    cdef Cursor _at
+    cdef Py_ssize_t _row
+    cdef Py_ssize_t _size
+    cdef Py_ssize_t _nbytes
+    cdef list _failure
+
+    def __init__(self):
+        raise TypeError("batches come from RowsPage.batches()")
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef RowsPage page = self._page
+        cdef Cursor c = self._at
+        cdef Chunk part
+        cdef Py_ssize_t row = self._row
+        cdef list rows
+        if self._failure:
+            self._row = page._count
+            raise self._failure.pop()
+        if row >= page._count:
+            raise StopIteration
+        part.at.row = row
+        part.at.column = 0
+        part.limit = NULL
+        if c.end - c.p > self._nbytes:
+            part.limit = c.p + self._nbytes
+        part.version = page._version
+        failure = []
+        rows = decode_rows(self._how, &c, min(page._count - row, self._size), &part, failure)
+        if failure and not rows:
+            self._row = page._count
+            raise failure.pop()
+        self._at = c
+        self._row = part.at.row
+        self._failure = failure
+        return rows
+
+
+cdef RowBatches new_batches(RowsPage page, RowPlan how, Py_ssize_t size, Py_ssize_t nbytes):
+    cdef RowBatches batches = RowBatches.__new__(RowBatches)
+    batches._page = page
+    batches._how = how
+    batches._at = page._rows
+    batches._size = size
+    batches._nbytes = nbytes
+    return batches
 
 
 cdef RowsPage new_page(ResultPlan plan, Cursor* c, object body, int version):
@@ -202,13 +291,7 @@ cdef RowsPage new_page(ResultPlan plan, Cursor* c, object body, int version):
     page._version = version
     page._rows = c[0]
     if count:
-        page._view = <Py_buffer*>malloc(sizeof(Py_buffer))
-        if page._view == NULL:
-            raise MemoryError()
-        memset(page._view, 0, sizeof(Py_buffer))
-        PyObject_GetBuffer(body, page._view, PyBUF_SIMPLE)
-        page._rows.p = <const uint8_t*>page._view.buf + (c.p - c.end + page._view.len)
-        page._rows.end = <const uint8_t*>page._view.buf + page._view.len
+        page._owner = Ref_take(owner_of_bytes(body))
     else:
         page._rows.end = page._rows.p
     return page

@@ -15,6 +15,7 @@ from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.codec import (
     Codec,
     Result,
+    ResultDecoder,
     ResultPlan,
     TypeContext,
     custom_codec,
@@ -137,6 +138,58 @@ def test_rows_that_were_set_are_what_counts() -> None:
     result = decode(rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")])))
     result.parsed_rows = [("mine",)]
     assert (result.parsed_rows, result.page) == ([("mine",)], None)
+
+
+class FakeFrame(bytes):
+    """What a decoder looks at of a transport's frame."""
+
+    opcode, flags, version, stream = 8, 0, 4, -5
+
+
+def frame(body: bytes, **head: int) -> FakeFrame:
+    made = FakeFrame(body)
+    vars(made).update(head)
+    return made
+
+
+def test_a_decoder_of_frames() -> None:
+    context, plan = TypeContext(), ResultPlan([("ks", "t", name, kind) for name, kind in COLUMNS])
+    decoder = ResultDecoder(Message, context, 0x80000000, True)
+    body = rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")]), NO_METADATA)
+    result = decoder.decode(frame(body), plan)
+    assert type(result) is Message and (result.kind, result.stream_id) == (ROWS, -5)
+    assert result.plan is plan and result.parsed_rows == [(1, "x")]
+    warned = decoder.decode(frame(short(1) + string("careful") + int_(VOID), flags=0x08))
+    assert (warned.kind, warned.warnings) == (VOID, ["careful"])
+    assert decoder.decode(frame(rows_body(COLUMNS, []))).plan is decoder.decode(frame(rows_body(COLUMNS, []))).plan
+    marked = int_(PREPARED) + short(1) + b"q" + short(2) + b"id" + int_(-0x80000000) + int_(0) + int_(0)
+    statement = decoder.decode(frame(marked + int_(NO_METADATA) + int_(0)))
+    assert statement.is_lwt and statement.result_metadata_id == b"id", "mask and metadata ids are the connection's"
+
+
+def test_a_decoder_leaves_other_frames_alone() -> None:
+    decoder = ResultDecoder(Message, TypeContext())
+    assert decoder.decode(frame(b"", opcode=0)) is None
+    assert decoder.decode(frame(int_(VOID), opcode=2)) is None
+    assert decoder.decode(frame(b"compressed", flags=1)) is None
+    with pytest.raises(ProtocolError, match="cut off"):
+        decoder.decode(frame(b"\0\0"))
+    with pytest.raises(AttributeError):
+        decoder.decode(b"no frame")
+
+
+def test_decoders_make_results_only() -> None:
+    class Odd(Message):
+        def __new__(cls) -> Any:
+            return 5
+
+    for cls in (dict, 5):
+        with pytest.raises(TypeError, match="no subclass of Result"):
+            ResultDecoder(cls, TypeContext())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="int"):
+        ResultDecoder(Odd, TypeContext())
+    with pytest.raises(TypeError, match="int"):
+        decode_result(Odd, int_(VOID), 0, 4, TypeContext())
 
 
 def test_plain_rows() -> None:
@@ -457,6 +510,47 @@ def test_plans_are_shared_by_equal_metadata() -> None:
     context.clear()
     assert len(context) == 0
     assert decode(rows_body(COLUMNS, []), context=context).plan is not one.plan
+
+
+def test_a_type_that_changes_while_it_is_read_is_not_kept() -> None:
+    """A user type is registered in another thread, just as metadata with the type as it was is read."""
+    place = udt_codec("ks", "place", ["x"], [INT])
+    columns = [("p", place)]
+    body = rows_body(columns, [[bytes_(int_(1))]])
+    found: list[Any] = [None, dict]
+
+    def resolve(keyspace: str, name: str) -> Any:
+        before = found.pop(0)
+        if not before:
+            context.clear()  # what registering ends with
+        return before
+
+    context = TypeContext(resolve_udt=resolve)
+    assert decode(body, context=context).parsed_rows == [((1,),)] and len(context) == 0
+    assert decode(body, context=context).parsed_rows == [({"x": 1},)] and len(context) == 1
+
+
+def test_a_custom_type_that_changes_while_it_is_read_is_not_kept() -> None:
+    def resolve(name: str) -> Codec:
+        seen.append(name)
+        if len(seen) == 1:
+            context.clear()
+        return custom_codec(name)
+
+    seen: list[str] = []
+    context = TypeContext(resolve)
+    columns = [("p", custom_codec("my.Type"))]
+    for _ in range(3):
+        decode(rows_body(columns, []), context=context)
+    assert len(seen) == 2
+
+
+def test_metadata_of_unreasonable_length_is_not_kept() -> None:
+    context = TypeContext()
+    for length, kept in ((2**16 - 1, 0), (1000, 1)):
+        columns = [(f"{i}" + "x" * (length - 1), INT) for i in range(5)]
+        assert len(decode(rows_body(columns, []), context=context).column_names or ()) == 5
+        assert len(context) == kept
 
 
 def test_the_plan_cache_drops_what_was_used_least_recently() -> None:

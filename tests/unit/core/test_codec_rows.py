@@ -153,7 +153,7 @@ def test_batches(size: int) -> None:
 
 
 def test_batches_of_nothing_are_refused() -> None:
-    with pytest.raises(ValueError, match="positive"):
+    with pytest.raises(ValueError, match="must be positive"):
         page().batches(RowPlan(page().plan, "tuple"), 0)
 
 
@@ -315,3 +315,81 @@ def test_result_plans() -> None:
     with pytest.raises(TypeError, match="a Codec is needed"):
         ResultPlan([("ks", "t", "a", "int")])  # type: ignore[list-item]
     assert codec.Result().parsed_rows is None
+
+
+def test_row_plans_by_factory() -> None:
+    def one() -> None: ...
+
+    class Equal:
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    plan = ResultPlan([("ks", "t", "a", INT)])
+    assert plan.row_plan(one) is plan.row_plan(None) is None
+    tuples, dicts = RowPlan(plan, "tuple"), RowPlan(plan, "dict")
+    assert plan.note_row_plan(one, tuples) is tuples and plan.note_row_plan(None, dicts) is dicts
+    assert plan.row_plan(one) is tuples and plan.row_plan(None) is dicts
+    assert plan.note_row_plan(one, RowPlan(plan, "dict")) is tuples, "what came first stays"
+    assert plan.row_plan(Equal()) is None, "the very same factory, not an equal one"
+    with pytest.raises(ValueError, match="another result"):
+        plan.note_row_plan("more", RowPlan(ResultPlan([("ks", "t", "a", INT)]), "tuple"))
+
+
+def test_rows_made_by_the_plan_of_a_factory() -> None:
+    found = page()
+    assert found.made_by("factory") is None, "nothing noted yet"
+    found.plan.note_row_plan("factory", RowPlan(found.plan, "dict"))
+    assert found.made_by("factory") == [{"a": 1, "b": "one"}, {"a": 2, "b": None}, {"a": None, "b": "three"}]
+    large = page_of([("a", BLOB)], [(b"x" * codec.LARGE_PAGE,)])
+    large.plan.note_row_plan(None, RowPlan(large.plan, "tuple"))
+    assert large.made_by(None) is None
+
+
+def test_a_row_class_has_a_field_for_every_column() -> None:
+    for fields in ("a", "a b c"):
+        with pytest.raises(ValueError, match=f"has {len(fields.split())} fields, the result has 2 columns"):
+            RowPlan(page().plan, "named", namedtuple("Other", fields))
+
+
+def test_batches_give_the_rows_before_a_broken_one() -> None:
+    found = broken_page(GOOD * 5 + bytes_(b"\0") + bytes_(b"x"), 6)
+    for kind in ("tuple", "dict", "ordered"):
+        batches = found.batches(RowPlan(found.plan, kind), 4)
+        assert [len(next(batches)), len(next(batches))] == [4, 1]
+        with pytest.raises(DriverException, match="row 5 of the page") as caught:
+            next(batches)
+        assert isinstance(caught.value.__cause__, ValueError)
+        assert list(batches) == []
+
+
+def test_a_broken_first_row_fails_at_once() -> None:
+    batches = (found := broken_page(bytes_(b"\0") + bytes_(b"x"), 1)).batches(RowPlan(found.plan, "tuple"))
+    with pytest.raises(DriverException, match="row 0 of the page"):
+        next(batches)
+    assert list(batches) == []
+
+
+def test_batches_are_not_made_by_hand() -> None:
+    with pytest.raises(TypeError, match="batches come from"):
+        codec.RowBatches()
+    with pytest.raises(ValueError, match="another result"):
+        page().batches(RowPlan(ResultPlan([("ks", "t", "a", INT)]), "tuple"))
+
+
+def test_a_page_lives_on_without_the_message_it_came_in() -> None:
+    body = bytearray(rows_body(COLUMNS, encoded(COLUMNS, VALUES)))
+    found = decode(memoryview(bytes(body))).page  # type: ignore[arg-type]
+    assert found is not None
+    gc.collect()
+    assert found.decode(RowPlan(found.plan, "tuple")) == VALUES
+    batches = (held := decode(body).page).batches(RowPlan(held.plan, "tuple"), 1)  # type: ignore[union-attr, arg-type]
+    assert next(batches) == VALUES[:1]
+    del held, found
+    with pytest.raises(BufferError):
+        body.append(0)
+    assert list(batches) == [[row] for row in VALUES[1:]]
+    del batches
+    gc.collect()
+    body.append(0)
