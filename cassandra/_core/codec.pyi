@@ -135,6 +135,23 @@ class RowBatches:
     def __iter__(self) -> Iterator[list[Any]]: ...
     def __next__(self) -> list[Any]: ...
 
+def decode_columns(page: RowsPage, targets: Sequence[tuple[Buffer, Buffer | None]]) -> None:
+    """Decode all rows of *page* into arrays: a pair (values, nulls) per column, contiguous, writable, of as many items
+    as the page has rows.
+
+    *values* is an array of objects (format ``O``: any column), or of machine numbers of the column's own type: ``h``
+    smallint, ``i`` int, ``q`` bigint and counter, ``f`` float, ``d`` double; for vectors of int, bigint, float and
+    double one with their elements after one another. *nulls*, for numbers only, is of one byte per row: 1 where the
+    value is null or empty (the number is left as it was), else 0.
+
+    ValueError when arrays do not fit; DriverException naming column, row and type as :meth:`RowsPage.decode`, the
+    arrays then hold part of the rows."""
+
+def decode_numbers(codec: Codec, data: Buffer) -> memoryview:
+    """The elements of a vector of int, bigint, float or double as a new, writable memoryview of machine numbers
+    (``i``, ``q``, ``f``, ``d``), without a Python object per element. DriverException when the bytes are no such
+    vector, TypeError for other types."""
+
 class Result:
     """Native fields of a RESULT message; ``cassandra.protocol.ResultMessage`` derives from it with empty slots."""
 
@@ -157,7 +174,7 @@ class Result:
     trace_id: Any
     custom_payload: dict[str, bytes | None] | None
     warnings: list[str] | None
-    parsed_rows: list[Any] | None  # tuples, decoded on first read unless set; either takes the page away
+    parsed_rows: Any  # list of tuples, decoded on first read unless set; None without rows; either takes the page away
     column_names: list[str] | None
     column_metadata: list[tuple[str, str, str, Any]] | None
     bind_metadata: list[Any] | None

@@ -21,7 +21,7 @@ from cassandra._base.errors import (
 )
 from cassandra._core.transport import Failure, Frame
 from cassandra._wire.messages.results import ResultMessage
-from cassandra._wire.rows import decode_page
+from cassandra._wire.rows import apply_factory, decode_page
 
 from .attempts import (
     IGNORE,
@@ -119,13 +119,9 @@ class Execution(Sending):
         page = message.page
         if page is None:  # a custom protocol handler decoded the rows itself
             self._columns = (message.column_names, message.column_types)
-            self._conclude(self._apply_factory(message))
+            self._conclude(apply_factory(self.row_factory, message.column_names, message.parsed_rows))
         else:
             self._conclude(decode_page(page, self.row_factory))
-
-    def _apply_factory(self, message: ResultMessage) -> Any:
-        rows = message.parsed_rows
-        return rows if self.row_factory is None else self.row_factory(message.column_names, rows)
 
     def _keyspace_set(self, errors: Mapping[Host, Any]) -> None:
         if errors:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from cassandra._base.constants import Flag, Opcode
-from cassandra._base.errors import ErrorMessage, UnsupportedOperation
+from cassandra._base.errors import ErrorMessage
 from cassandra._base.public import public
 from cassandra._core.codec import Reader
 from cassandra._core.transport import Frame
+from cassandra._wire.columns import numpy_columns
 from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
 from cassandra._wire.messages.base import HEADER_SIZE
 from cassandra._wire.messages.decode import decode_response, read_prefix
@@ -28,6 +30,9 @@ from cassandra._wire.messages.results import (
     as_plan,
     uses_metadata_ids,
 )
+from cassandra._wire.rows import lazy_rows
+
+HAVE_NUMPY = find_spec("numpy") is not None
 
 _RESPONSES: dict[int, Any] = {
     Opcode.ERROR: ErrorMessage,
@@ -141,16 +146,55 @@ class ProtocolHandler(_ProtocolHandler):
 
 @public("cassandra.protocol")
 class LazyProtocolHandler(ProtocolHandler):
-    """The same: all rows of this driver are decoded lazily."""
+    """Row factories get an iterator that decodes rows as they are taken, in the thread that takes them.
+
+    With ``tuple_factory`` it is what ``ResultSet.current_rows`` is; a value that cannot be decoded raises when its row
+    is reached. The iterator goes over the page once, and belongs to one thread.
+
+    Example::
+
+        session.client_protocol_handler = LazyProtocolHandler
+        session.row_factory = tuple_factory
+    """
+
+    @classmethod
+    def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
+        message = super().decode_message(*args, **kwargs)
+        if isinstance(message, ResultMessage) and message.page is not None:
+            message.parsed_rows = lazy_rows(message.page)
+            message.page = None
+        return message
 
 
 @public("cassandra.protocol")
 class NumpyProtocolHandler(ProtocolHandler):
-    """Columns instead of rows. Kept as a name; it says that columnar results are not part of this version."""
+    """Columns instead of rows: each page is one dict of column name to NumPy array.
+
+    smallint, int, bigint, counter, float and double are masked arrays of the same numbers (null and empty values are
+    masked), straight from the bytes of the answer; every other type is an array of the objects that rows would have,
+    None for null. Iterating a ``ResultSet`` gives the dicts, one per page, also for an empty page; the driver's own
+    row factories leave them as they are, any other gets ``(column_names, dict)``.
+
+    Needs NumPy (``pip install fastcql[numpy]``): requests fail with ImportError without it. A subclass with
+    ``vector_arrays = True`` has vectors of int, bigint, float and double as masked arrays of two dimensions, a row
+    each, instead of lists; their masks are read-only.
+
+    Example::
+
+        session.client_protocol_handler = NumpyProtocolHandler
+        for page in session.execute("SELECT sensor, celsius FROM readings"):
+            print(page["celsius"].mean())
+    """
+
+    vector_arrays: ClassVar[bool] = False
 
     @classmethod
     def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
-        raise UnsupportedOperation("NumpyProtocolHandler: columnar results are not part of this version")
+        message = super().decode_message(*args, **kwargs)
+        if isinstance(message, ResultMessage) and message.page is not None:
+            message.parsed_rows = numpy_columns(message.page, cls.vector_arrays)
+            message.page = None
+        return message
 
 
 @public("cassandra.protocol")

@@ -10,6 +10,7 @@ makes them as they are consumed.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from operator import index as as_index
 from typing import Any
 
@@ -88,6 +89,21 @@ def _first_of_plan(page: RowsPage, factory: RowFactory | None) -> Any:
     tuples = row_plan(page.plan, None)
     assert tuples is not None
     return factory(list(page.plan.names), page.decode(tuples))
+
+
+def apply_factory(factory: Callable[[Any, Any], Any] | None, names: list[str] | None, rows: Any) -> Any:
+    """What *factory* makes of rows that a protocol handler decoded itself. Columns, which are a dict by name, are left
+    as they are by the built-in ones."""
+    if factory is None or (isinstance(rows, dict) and any(factory is built_in for built_in, _ in _KINDS)):
+        return rows
+    return factory(names, rows)
+
+
+def lazy_rows(page: RowsPage, size: int = 100) -> Iterator[Any]:
+    """The rows of *page* as tuples, *size* of them decoded at a time, when the first of them is asked for."""
+    how = row_plan(page.plan, None)
+    assert how is not None
+    return chain.from_iterable(page.batches(how, size))
 
 
 def column_types(plan: ResultPlan) -> list[Any]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cassandra import protocol
-from cassandra._base.errors import ErrorMessage, ProtocolError, UnsupportedOperation
-from cassandra._core.codec import UNSET, TypeContext
+from cassandra._base.errors import DriverException, ErrorMessage, ProtocolError
+from cassandra._core.codec import UNSET, ResultPlan, TypeContext, list_codec
+from cassandra.cqltypes import FloatType, VectorType
 from cassandra.protocol import (
     LazyProtocolHandler,
     NumpyProtocolHandler,
@@ -20,6 +25,33 @@ from cassandra.protocol import (
     SupportedMessage,
 )
 from tests.fakes import wire
+from tests.unit.core.codec_frames import (
+    ASCII,
+    BIGINT,
+    BLOB,
+    BOOLEAN,
+    COUNTER,
+    DATE,
+    DECIMAL,
+    DOUBLE,
+    DURATION,
+    FLOAT,
+    INET,
+    INT,
+    NO_METADATA,
+    SMALLINT,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMEUUID,
+    TINYINT,
+    UUID,
+    VARINT,
+    encoded,
+    rows_body,
+)  # fmt: skip
+
+ROOT = Path(__file__).resolve().parents[3]
 
 VOID = wire.int32(1)
 
@@ -51,7 +83,10 @@ def test_encode_compressed() -> None:
     assert options == bytes([4, 0, 0, 0, 5, 0, 0, 0, 0])
 
 
-@pytest.mark.parametrize("handler", [ProtocolHandler, LazyProtocolHandler, protocol.cython_protocol_handler(None)])
+HANDLERS = [ProtocolHandler, LazyProtocolHandler, NumpyProtocolHandler, protocol.cython_protocol_handler(None)]
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.__name__)
 def test_decode(handler: Any) -> None:
     assert decode(handler, wire.RESULT, VOID).kind == 1
     assert decode(handler, wire.READY, b"") == ReadyMessage()
@@ -60,9 +95,110 @@ def test_decode(handler: Any) -> None:
     assert (message.kind, message.stream_id) == (1, 5)
 
 
-def test_numpy_is_not_there_yet() -> None:
-    with pytest.raises(UnsupportedOperation, match="columnar"):
-        decode(NumpyProtocolHandler, wire.RESULT, VOID)
+COLUMNS = [("p", INT), ("t", TEXT), ("d", DOUBLE), ("l", list_codec(INT))]
+ROWS = [(1, "one", 1.5, [1, 2]), (None, None, None, None), (3, "three", -3.5, [3, 4])]
+PAGE = rows_body(COLUMNS, encoded(COLUMNS, ROWS))
+
+
+def test_numpy_columns() -> None:
+    message = decode(NumpyProtocolHandler, wire.RESULT, PAGE)
+    assert message.page is None
+    assert message.column_names == ["p", "t", "d", "l"] == list(message.parsed_rows)
+    assert [cls.typename for cls in message.column_types] == ["int", "varchar", "double", "list"]
+    p, t, d, lists = message.parsed_rows.values()
+    assert type(p) is type(d) is np.ma.MaskedArray and type(t) is type(lists) is np.ndarray
+    assert (p.dtype, t.dtype, d.dtype, lists.dtype) == ("int32", "object", "float64", "object")
+    assert p.tolist() == [1, None, 3] and d.tolist() == [1.5, None, -3.5]
+    assert p.mask.tolist() == d.mask.tolist() == [False, True, False]
+    assert t.tolist() == ["one", None, "three"] and list(lists) == [[1, 2], None, [3, 4]]
+    p[1] = 5  # the arrays are the caller's
+    t[0] = "other"
+    assert p.sum() == 9
+
+
+def test_numpy_columns_without_nulls_are_masked_arrays_too() -> None:
+    body = rows_body(COLUMNS[:1], encoded(COLUMNS[:1], [(1,), (2,)]))
+    p = decode(NumpyProtocolHandler, wire.RESULT, body).parsed_rows["p"]
+    assert type(p) is np.ma.MaskedArray and p.mask.tolist() == [False, False]
+
+
+DTYPES = {
+    SMALLINT: "int16", INT: "int32", BIGINT: "int64", COUNTER: "int64", FLOAT: "float32", DOUBLE: "float64",
+    ASCII: "O", BLOB: "O", BOOLEAN: "O", DATE: "O", DECIMAL: "O", DURATION: "O", INET: "O", TEXT: "O", TIME: "O",
+    TIMESTAMP: "O", TIMEUUID: "O", TINYINT: "O", UUID: "O", VARINT: "O", list_codec(INT): "O",
+}  # fmt: skip
+
+
+def test_numpy_types_are_those_of_scylla_driver() -> None:
+    columns = [(codec.cql(), codec) for codec in DTYPES]
+    for rows in ([], [[None] * len(columns)]):
+        page = decode(NumpyProtocolHandler, wire.RESULT, rows_body(columns, rows)).parsed_rows
+        found = {name: (array.dtype, array.shape, type(array)) for name, array in page.items()}
+        assert found == {
+            codec.cql(): (np.dtype(dtype), (len(rows),), np.ndarray if dtype == "O" else np.ma.MaskedArray)
+            for codec, dtype in DTYPES.items()
+        }
+
+
+def test_numpy_vectors() -> None:
+    codec = VectorType.apply_parameters([FloatType, 2]).codec()
+    columns = [("v", codec)]
+    plan = ResultPlan([("ks", "t", "v", codec)])
+    body = rows_body(columns, encoded(columns, [([1.5, 2.5],), (None,), ([5.0, 6.0],)]), NO_METADATA)
+
+    class Handler(NumpyProtocolHandler):
+        vector_arrays = True
+
+    def column(handler: Any) -> Any:
+        return handler.decode_message(4, None, {}, 5, 0, wire.RESULT, body, None, plan).parsed_rows["v"]
+
+    assert column(NumpyProtocolHandler).tolist() == [[1.5, 2.5], None, [5.0, 6.0]]
+    vectors = column(Handler)
+    assert (type(vectors), vectors.dtype, vectors.shape) == (np.ma.MaskedArray, "float32", (3, 2))
+    assert vectors.tolist() == [[1.5, 2.5], [None, None], [5.0, 6.0]]
+    assert vectors.mean() == 3.75 and vectors[0].tolist() == [1.5, 2.5]
+
+
+def test_numpy_of_two_columns_with_one_name_the_last_is_there() -> None:
+    columns = [("a", INT), ("a", DOUBLE)]
+    message = decode(NumpyProtocolHandler, wire.RESULT, rows_body(columns, encoded(columns, [(1, 2.5)])))
+    assert message.column_names == ["a", "a"]
+    assert {name: array.tolist() for name, array in message.parsed_rows.items()} == {"a": [2.5]}
+
+
+def test_numpy_errors_name_column_row_and_type() -> None:
+    body = rows_body([("p", INT)], [[b"\0\0\0\1"], [b"\0\0\1"]])
+    with pytest.raises(DriverException, match=r"column 'p' of ks\.t as int in row 1 of the page: int needs 4 bytes"):
+        decode(NumpyProtocolHandler, wire.RESULT, body)
+
+
+def test_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert decode(NumpyProtocolHandler, wire.RESULT, VOID).kind == 1
+    with pytest.raises(ImportError, match=r"pip install fastcql\[numpy\]"):
+        decode(NumpyProtocolHandler, wire.RESULT, PAGE)
+
+
+def test_numpy_is_imported_by_its_first_user() -> None:
+    script = "import sys, cassandra.cluster, cassandra.protocol as p; print(p.HAVE_NUMPY, 'numpy' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["True", "False"]
+
+
+def test_lazy_rows_are_decoded_as_they_are_taken() -> None:
+    bad = rows_body([("p", INT)], [[b"\0\0\0\1"]] * 300 + [[b"\0\0\1"]])
+    message = decode(LazyProtocolHandler, wire.RESULT, bad)
+    assert (message.page, message.column_names) == (None, ["p"])
+    rows = message.parsed_rows
+    assert iter(rows) is rows
+    assert [next(rows) for _ in range(200)] == [(1,)] * 200
+    with pytest.raises(DriverException, match=r"column 'p' of ks\.t as int in row 300"):
+        list(rows)
+
+
+def test_lazy_rows() -> None:
+    assert list(decode(LazyProtocolHandler, wire.RESULT, PAGE).parsed_rows) == ROWS
+    assert list(decode(LazyProtocolHandler, wire.RESULT, rows_body(COLUMNS, [])).parsed_rows) == []
 
 
 def test_own_result_class_is_decoded_natively() -> None:

@@ -1,0 +1,76 @@
+"""Columns hold what rows hold, of random tables and of corrupted ones: the same values, or the same error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cassandra._base.errors import DriverException, ProtocolError
+from cassandra._core.codec import Codec, ResultPlan, RowPlan, RowsPage, decode_columns
+from tests.property.codec_types import plain, tables
+from tests.property.test_codec_fuzz import mutations
+from tests.unit.core.codec_frames import NO_METADATA, decode, encoded, rows_body
+
+DTYPES = {0x13: "i2", 0x09: "i4", 0x02: "i8", 0x05: "i8", 0x08: "f4", 0x07: "f8"}
+ELEMENTS = {0x09, 0x02, 0x08, 0x07}
+
+
+def arrays_for(codec: Codec, rows: int) -> tuple[Any, Any]:
+    """Arrays of numbers wherever the type has such."""
+    shape: tuple[int, ...] = (rows,)
+    dtype = DTYPES.get(codec.kind)
+    if dtype is None and codec.dimensions and codec.children[0].kind in ELEMENTS:
+        dtype, shape = DTYPES[codec.children[0].kind], (rows, codec.dimensions)
+    return (np.empty(rows, object), None) if dtype is None else (np.zeros(shape, dtype), np.zeros(rows, bool))
+
+
+def from_columns(page: RowsPage) -> list[list[Any]]:
+    """The rows of a page, by way of columns."""
+    arrays = [arrays_for(codec, len(page)) for codec in page.plan.codecs]
+    decode_columns(page, arrays)
+    columns = []
+    for values, nulls in arrays:
+        column = list(values) if nulls is None else values.tolist()
+        columns.append([None if nulls is not None and nulls[i] else value for i, value in enumerate(column)])
+    return [[column[i] for column in columns] for i in range(len(page))]
+
+
+def from_rows(page: RowsPage) -> list[list[Any]]:
+    return [list(row) for row in page.decode(RowPlan(page.plan, "tuple"))]
+
+
+def outcome(read: Any, page: RowsPage) -> Any:
+    try:
+        rows = read(page)
+    except DriverException as error:
+        return str(error)
+    return [[plain(codec, cell) for codec, cell in zip(page.plan.codecs, row, strict=True)] for row in rows]
+
+
+def planned(codecs: list[Codec], rows: list[Any]) -> tuple[bytes, ResultPlan]:
+    columns = [(f"c{i}", codec) for i, codec in enumerate(codecs)]
+    plan = ResultPlan([("ks", "t", name, codec) for name, codec in columns])
+    return rows_body(columns, encoded(columns, rows), NO_METADATA), plan
+
+
+@given(tables())
+def test_columns_are_what_rows_are(table: tuple[list[Codec], list[Any]]) -> None:
+    body, plan = planned(*table)
+    page = decode(body, plan=plan).page
+    assert page is not None
+    assert outcome(from_columns, page) == outcome(from_rows, page)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_corrupted_columns(data: st.DataObject) -> None:
+    body, plan = planned(*data.draw(tables()))
+    try:
+        page = decode(data.draw(mutations(body)), plan=plan).page
+    except (ProtocolError, DriverException):
+        return
+    if page is not None:
+        assert outcome(from_columns, page) == outcome(from_rows, page)

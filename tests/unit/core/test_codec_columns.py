@@ -1,0 +1,356 @@
+"""Pages decoded into arrays, a column each, and vectors as machine numbers."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import gc
+import math
+import sys
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cassandra._base.errors import DriverException
+from cassandra._base.temporal import Date, Duration, Time
+from cassandra._core.codec import (
+    Codec,
+    ResultPlan,
+    RowPlan,
+    RowsPage,
+    custom_codec,
+    decode_columns,
+    decode_numbers,
+    list_codec,
+    map_codec,
+    set_codec,
+    tuple_codec,
+    udt_codec,
+    vector_codec,
+)
+from tests.unit.core.codec_frames import (
+    ASCII,
+    BIGINT,
+    BLOB,
+    BOOLEAN,
+    COUNTER,
+    DATE,
+    DECIMAL,
+    DOUBLE,
+    DURATION,
+    FLOAT,
+    INET,
+    INT,
+    NO_METADATA,
+    SMALLINT,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMEUUID,
+    TINYINT,
+    UUID,
+    VARINT,
+    decode,
+    encoded,
+    rows_body,
+)
+
+
+def raw_page(columns: list[tuple[str, Codec]], rows: list[list[bytes | None]], cut: int = 0) -> RowsPage:
+    """A page with these bytes, *cut* of which are missing at the end."""
+    plan = ResultPlan([("ks", "t", name, codec) for name, codec in columns])
+    body = rows_body(columns, rows, NO_METADATA)
+    page = decode(body[: len(body) - cut], plan=plan).page
+    assert page is not None
+    return page
+
+
+def page_of(columns: list[tuple[str, Codec]], rows: list[Any]) -> RowsPage:
+    """A page with these values."""
+    return raw_page(columns, encoded(columns, rows))
+
+
+def name_of(item: Any) -> str:
+    return item.name if isinstance(item, Codec) else str(item)[:20]
+
+
+def numbers(page: RowsPage, dtype: str) -> tuple[Any, Any]:
+    """The only column of a page."""
+    values, nulls = np.full(len(page), 77, dtype), np.full(len(page), 9, "u1")
+    decode_columns(page, [(values, nulls)])
+    return values, nulls
+
+
+def objects(page: RowsPage) -> list[Any]:
+    """Every column of a page as an array of objects."""
+    arrays = [np.empty(len(page), object) for _ in range(len(page.plan))]
+    decode_columns(page, [(values, None) for values in arrays])
+    return arrays
+
+
+NUMBERS: list[tuple[Codec, str, list[Any]]] = [
+    (SMALLINT, "i2", [0, -1, 2**15 - 1, -(2**15), 0x0102]),
+    (INT, "i4", [0, -1, 2**31 - 1, -(2**31), 0x01020304]),
+    (BIGINT, "i8", [0, -1, 2**63 - 1, -(2**63), 0x0102030405060708]),
+    (COUNTER, "i8", [1, -1]),
+    (FLOAT, "f4", [0.0, 1.5, -2.25, math.inf, -math.inf]),
+    (DOUBLE, "f8", [0.0, 1.5, 1e300, math.inf, -math.inf]),
+]
+
+
+@pytest.mark.parametrize(("codec", "dtype", "values"), NUMBERS, ids=name_of)
+def test_numbers(codec: Codec, dtype: str, values: list[Any]) -> None:
+    read, nulls = numbers(page_of([("c", codec)], [(value,) for value in values]), dtype)
+    assert read.tolist() == values
+    assert nulls.tolist() == [0] * len(values)
+
+
+@pytest.mark.parametrize(("codec", "dtype", "values"), NUMBERS, ids=name_of)
+def test_null_and_empty_numbers(codec: Codec, dtype: str, values: list[Any]) -> None:
+    """What is no number leaves the array as it was, and is marked."""
+    data = codec.encode(values[1])
+    read, nulls = numbers(raw_page([("c", codec)], [[data], [None], [b""], [data]]), dtype)
+    assert read.tolist() == [values[1], 77, 77, values[1]]
+    assert nulls.tolist() == [0, 1, 1, 0]
+
+
+def test_nan_keeps_its_bits() -> None:
+    data = b"\x7f\xc0\x12\x34"
+    read, _ = numbers(raw_page([("c", FLOAT)], [[data]]), "f4")
+    assert read.astype(">f4").tobytes() == data
+
+
+OBJECTS: list[tuple[Codec, Any]] = [
+    (ASCII, "a"),
+    (BLOB, b"ab"),
+    (BOOLEAN, True),
+    (DATE, Date(3)),
+    (DECIMAL, Decimal("1.50")),
+    (DURATION, Duration(1, 2, 3)),
+    (INET, "10.0.0.1"),
+    (INT, 12345),
+    (DOUBLE, 1.5),
+    (TEXT, "\u00e9"),
+    (TIME, Time(5)),
+    (TIMESTAMP, datetime.datetime(2024, 2, 29, 1, 2, 3, 4000)),
+    (TIMESTAMP, 2**62),
+    (TIMEUUID, uuid.UUID(int=2**76)),
+    (TINYINT, -7),
+    (UUID, uuid.UUID(int=2**100)),
+    (VARINT, 2**100),
+    (list_codec(INT), [1, 2]),
+    (set_codec(TEXT), {"a"}),
+    (map_codec(TEXT, INT), {"a": 1}),
+    (tuple_codec([INT, TEXT]), (1, None)),
+    (udt_codec("ks", "place", ["street"], [TEXT]), ("Main",)),
+    (vector_codec(FLOAT, 2), [1.5, 2.5]),
+    (vector_codec(TEXT, 2), ["a", "b"]),
+    (custom_codec("com.example.Raw"), b"raw"),
+    (
+        custom_codec("com.example.Own", lambda data, version: data.decode(), lambda value, version: value.encode()),
+        "own",
+    ),
+]
+
+
+def test_every_type_as_objects() -> None:
+    columns = [(f"c{i}", codec) for i, (codec, _) in enumerate(OBJECTS)]
+    page = page_of(columns, [[value for _, value in OBJECTS], [None] * len(OBJECTS)])
+    arrays = objects(page)
+    assert [array[0] for array in arrays] == [value for _, value in OBJECTS]
+    assert [array[1] for array in arrays] == [None] * len(OBJECTS)
+    row = page.decode(RowPlan(page.plan, "tuple"))[0]
+    assert [type(array[0]) for array in arrays] == [type(value) for value in row]
+
+
+def test_zero_bytes_as_objects() -> None:
+    page = raw_page([("a", INT), ("b", TEXT), ("c", BLOB), ("d", TIMESTAMP)], [[b"", b"", b"", b""]])
+    assert [array[0] for array in objects(page)] == [None, "", b"", None]
+
+
+def test_columns_of_both_kinds() -> None:
+    page = page_of([("a", INT), ("b", TEXT), ("c", DOUBLE)], [(1, "one", 1.5), (None, None, None), (3, "three", -3.5)])
+    a, b, c = np.zeros(3, "i4"), np.empty(3, object), np.zeros(3, "f8")
+    no_a, no_c = np.zeros(3, bool), np.zeros(3, bool)
+    decode_columns(page, [(a, no_a), (b, None), (c, no_c)])
+    assert (a.tolist(), b.tolist(), c.tolist()) == ([1, 0, 3], ["one", None, "three"], [1.5, 0.0, -3.5])
+    assert no_a.tolist() == no_c.tolist() == [False, True, False]
+
+
+def test_other_arrays_than_numpys() -> None:
+    page = page_of([("a", INT), ("b", DOUBLE)], [(1, 1.5), (2, None)])
+    a, b = array.array("i", [0, 0]), array.array("d", [0, 0])
+    no_a, no_b = bytearray(2), bytearray(2)
+    decode_columns(page, [(a, no_a), (b, no_b)])
+    assert (a.tolist(), b.tolist(), no_a, no_b) == ([1, 2], [1.5, 0.0], b"\0\0", b"\0\1")
+    no_a.append(1)  # nobody holds it any more
+
+
+def test_an_empty_page() -> None:
+    page = page_of([("a", INT), ("b", TEXT)], [])
+    a, b = np.zeros(0, "i4"), np.empty(0, object)
+    decode_columns(page, [(a, np.zeros(0, bool)), (b, None)])
+    assert len(a) == len(b) == 0
+
+
+@pytest.mark.parametrize(
+    ("element", "dtype"),
+    [(INT, "i4"), (BIGINT, "i8"), (FLOAT, "f4"), (DOUBLE, "f8")],
+    ids=name_of,
+)
+@pytest.mark.parametrize("dimensions", [1, 2, 17])
+def test_vectors_of_numbers(element: Codec, dtype: str, dimensions: int) -> None:
+    codec = vector_codec(element, dimensions)
+    wanted = np.arange(3 * dimensions).reshape(3, dimensions).astype(dtype)
+    page = page_of([("c", codec)], [(wanted[0],), (None,), (wanted[2],)])
+    read, nulls = np.full((3, dimensions), 77, dtype), np.zeros(3, bool)
+    decode_columns(page, [(read, nulls)])
+    wanted[1] = 77
+    assert (read == wanted).all()
+    assert nulls.tolist() == [False, True, False]
+
+
+def test_references_are_counted() -> None:
+    class Value:
+        pass
+
+    kept = Value()
+    codec = custom_codec("com.example.Kept", lambda data, version: kept, lambda value, version: b"x")
+    page = page_of([("c", codec)], [(1,), (2,)])
+    values = np.empty(2, object)
+    values[:] = kept  # what was there is given back
+    before = sys.getrefcount(kept)
+    for _ in range(3):
+        decode_columns(page, [(values, None)])
+        assert sys.getrefcount(kept) == before
+    assert values.tolist() == [kept, kept]
+    del values
+    gc.collect()
+    assert sys.getrefcount(kept) == before - 2
+
+
+I4, F4 = np.zeros(1, "i4"), np.zeros(1, "f4")
+MARKS = np.zeros(1, bool)
+REFUSED: list[tuple[str, Codec, list[Any], str]] = [
+    ("no target", INT, [], "0 targets for 1 columns"),
+    ("two targets", INT, [(I4, MARKS), (I4, MARKS)], "2 targets for 1 columns"),
+    ("other width", INT, [(np.zeros(1, "i8"), MARKS)], "int do not go into an array of this format"),
+    ("float for int", INT, [(F4, MARKS)], "int do not go into an array of this format"),
+    ("int for float", FLOAT, [(I4, MARKS)], "float do not go into an array of this format"),
+    ("unsigned", INT, [(np.zeros(1, "u4"), MARKS)], "do not go into an array of this format"),
+    (
+        "byte order",
+        INT,
+        [(np.zeros(1, np.dtype("i4").newbyteorder()), MARKS)],
+        "do not go into an array of this format",
+    ),
+    ("bytes", INT, [(bytearray(4), MARKS)], "do not go into an array of this format"),
+    ("text", TEXT, [(I4, MARKS)], "text do not go into an array of this format"),
+    ("timestamp", TIMESTAMP, [(np.zeros(1, "i8"), MARKS)], "timestamp do not go into an array of this format"),
+    ("two numbers", DOUBLE, [(np.zeros(1, "i4,i4"), MARKS)], "do not go into an array of this format"),
+    ("no marks", INT, [(I4, None)], "which of them are null"),
+    ("few marks", INT, [(I4, np.zeros(0, bool))], "0 marks of nulls for 1 rows"),
+    ("wide marks", INT, [(I4, np.zeros(1, "i4"))], "marks of nulls for 1 rows"),
+    ("few values", INT, [(np.zeros(0, "i4"), MARKS)], "an array of 0 bytes for 1 values of type int"),
+    ("many values", INT, [(np.zeros(2, "i4"), MARKS)], "an array of 8 bytes for 1 values of type int"),
+    ("many objects", INT, [(np.empty(2, object), None)], "an array of 16 bytes for 1 values of type int"),
+    ("vector", vector_codec(FLOAT, 2), [(F4, MARKS)], "an array of 4 bytes for 1 values of type vector<float, 2>"),
+    ("odd vector", vector_codec(FLOAT, 2), [(np.zeros(3, "f4"), MARKS)], "an array of 12 bytes"),
+    ("small vector", vector_codec(SMALLINT, 1), [(np.zeros(1, "i2"), MARKS)], "do not go into an array of this format"),
+    ("deep", vector_codec(vector_codec(FLOAT, 1), 1), [(F4, MARKS)], "do not go into an array of this format"),
+    ("read-only", INT, [(memoryview(bytes(4)).cast("i"), MARKS)], "(?i)writable|read-only"),
+    ("gaps", INT, [(np.zeros(3, "i4")[::2], MARKS)], "(?i)contiguous"),
+    ("no array", INT, [(5, MARKS)], "buffer|bytes-like"),
+]
+
+
+@pytest.mark.parametrize(
+    ("codec", "targets", "message"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
+)
+def test_arrays_that_do_not_fit(codec: Codec, targets: list[Any], message: str) -> None:
+    page = raw_page([("c", codec)], [[None]])
+    with pytest.raises((ValueError, TypeError, BufferError), match=message):
+        decode_columns(page, targets)
+    assert not MARKS.any() and not I4.any()
+
+
+def test_not_a_pair() -> None:
+    with pytest.raises((TypeError, ValueError)):
+        decode_columns(page_of([("c", INT)], [(1,)]), [5])  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        decode_columns(None, [])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("codec", "dtype", "data", "message"),
+    [
+        (INT, "i4", b"abc", "int needs 4 bytes, the value has 3"),
+        (BIGINT, "i8", b"abcd", "bigint needs 8 bytes, the value has 4"),
+        (SMALLINT, "i2", b"abcd", "smallint needs 2 bytes, the value has 4"),
+        (FLOAT, "f4", b"abcde", "float needs 4 bytes, the value has 5"),
+        (DOUBLE, "f8", b"a", "double needs 8 bytes, the value has 1"),
+        (vector_codec(FLOAT, 2), "2f4", b"abcd", "vector<float, 2> cannot have 4 bytes"),
+        (TEXT, "O", b"\xff", "invalid start byte"),
+        (list_codec(INT), "O", b"\0\0\0\1\0\0\0\4abc", "int item of 4 bytes where 3 are left"),
+    ],
+)
+def test_errors_name_column_row_and_type(codec: Codec, dtype: str, data: bytes, message: str) -> None:
+    page = raw_page([("a", BLOB), ("b", codec)], [[b"", None], [b"", data]])
+    values = np.zeros(2, dtype)
+    with pytest.raises(DriverException) as caught:
+        decode_columns(page, [(np.empty(2, object), None), (values, None if dtype == "O" else np.zeros(2, bool))])
+    assert f"column 'b' of ks.t as {codec.cql()} in row 1 of the page" in str(caught.value)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("codec", "dtype"), [(INT, "i4"), (TEXT, "O")], ids=["int", "text"])
+def test_pages_that_are_cut_off(codec: Codec, dtype: str) -> None:
+    data = codec.encode(7 if codec is INT else "seven")
+    for cut in range(1, 9):
+        page = raw_page([("c", codec)], [[data]] * 3, cut)
+        values = np.zeros(3, dtype)
+        with pytest.raises(DriverException, match=r"column 'c' of ks\.t .* in row 2"):
+            decode_columns(page, [(values, None if codec is TEXT else np.zeros(3, bool))])
+
+
+def test_a_failure_in_a_users_type_is_chained() -> None:
+    def fail(data: bytes, version: int) -> Any:
+        raise LookupError("nothing here")
+
+    codec = custom_codec("com.example.Fails", fail, lambda value, version: b"x")
+    page = page_of([("c", codec)], [(1,)])
+    with pytest.raises(DriverException, match="column 'c'") as caught:
+        objects(page)
+    assert isinstance(caught.value.__cause__, LookupError)
+
+
+@pytest.mark.parametrize(
+    ("element", "format_"),
+    [(INT, "i"), (BIGINT, "q"), (FLOAT, "f"), (DOUBLE, "d")],
+    ids=name_of,
+)
+def test_vectors_as_memory(element: Codec, format_: str) -> None:
+    codec = vector_codec(element, 5)
+    found = decode_numbers(codec, codec.encode([1, -2, 3, -4, 5]))
+    assert found.format == format_ and not found.readonly
+    assert found.tolist() == [1, -2, 3, -4, 5]
+    assert np.asarray(found).sum() == 3
+    found[0] = 9
+    assert found.tolist()[0] == 9
+
+
+def test_what_is_no_vector_of_numbers() -> None:
+    with pytest.raises(TypeError, match="list<int> are no vectors of machine numbers"):
+        decode_numbers(list_codec(INT), b"")
+    for element in (SMALLINT, TEXT, vector_codec(FLOAT, 2)):
+        with pytest.raises(TypeError, match="no vectors of machine numbers"):
+            decode_numbers(vector_codec(element, 2), b"\0" * 16)
+    with pytest.raises(DriverException, match=r"of type vector<float, 2>: it cannot have 7 bytes"):
+        decode_numbers(vector_codec(FLOAT, 2), b"\0" * 7)
+    with pytest.raises(TypeError):
+        decode_numbers(vector_codec(FLOAT, 2), None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        decode_numbers(None, b"")  # type: ignore[arg-type]
