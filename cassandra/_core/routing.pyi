@@ -1,7 +1,8 @@
-"""Typed contract of the routing extension: tokens and the vnode ring. (Tablets and route plans join it later.)"""
+"""Typed contract of the routing extension: tokens, the vnode ring, tablets. (Route plans join it later.)"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from typing_extensions import Buffer
 
@@ -25,3 +26,96 @@ class TokenRing:
         """Owner of the range (previous, t] that contains *token*; wraps around."""
     def index(self, token: int) -> int:
         """Position of that range in :attr:`owners`."""
+
+class Tablet:
+    """A range of a table's tokens, ``(first_token, last_token]``, and the replicas that hold it. Immutable, no lock.
+
+    *replicas*: ``(host_id, shard)`` pairs, read once; None stays None. A tablet whose first token is not below its last
+    one wraps around the end of the ring. Tablets with the same content are equal. Tokens and version are signed 64-bit
+    numbers (else OverflowError).
+    """
+
+    first_token: Final[int]
+    last_token: Final[int]
+    @property
+    def replicas(self) -> tuple[tuple[Any, int], ...] | None:
+        """Host ids with their shards, in the order the server gave."""
+    @property
+    def tablet_version(self) -> int | None:
+        """What servers call this state of the replicas; None if they do not (before tablets-routing-v2)."""
+    @property
+    def leader(self) -> Any:
+        """Host id of the first replica, the leader of a strongly consistent tablet; None without replicas."""
+    @property
+    def _replica_dict(self) -> dict[Any, int]:
+        """Shards by host id."""
+    def __init__(
+        self,
+        first_token: int = 0,
+        last_token: int = 0,
+        replicas: Iterable[tuple[Any, int]] | None = None,
+        tablet_version: int | None = None,
+    ) -> None: ...
+    @staticmethod
+    def from_row(
+        first_token: int,
+        last_token: int,
+        replicas: Iterable[tuple[Any, int]] | None,
+        tablet_version: int | None = None,
+    ) -> Tablet | None:
+        """A tablet; None if there are no replicas."""
+    def replica_contains_host_id(self, uuid: UUID) -> bool:
+        """Whether the host with this id is a replica."""
+    def get_replica_shard_id(self, host_id: UUID) -> int | None:
+        """The shard on the host with this id; None if it is not a replica."""
+
+class TabletMap:
+    """Tablets by table and token. Lookups take no lock; changes take turns. Ids of hosts may be any hashable objects.
+
+    What adds tablets raises ValueError for more than 255 replicas or a shard beyond 65535, OverflowError for more than
+    65535 hosts over the life of the map.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def get_tablet_for_key(self, keyspace: str | None, table: str | None, t: Any) -> Tablet | None:
+        """The tablet that covers *t*, a Token or its number; None if that is not known."""
+    def table_has_tablets(self, keyspace: str | None, table: str | None) -> bool:
+        """Whether any tablet of the table is known."""
+    def add_tablet(self, keyspace: str, table: str, tablet: Tablet) -> None:
+        """Put *tablet* in the place of all those that it overlaps."""
+    def learn(self, keyspace: str, table: str, payload: Buffer) -> bool:
+        """Add the tablet in *payload*, the bytes of ``tablets-routing-v1`` or ``-v2`` in a response's custom payload.
+
+        False if it has no replicas: nothing was added. Bytes that are not a tablet, or a tablet that the map cannot
+        take, are a DriverException.
+        """
+    def replace_tablets(self, keyspace: str, table: str, tablets: Iterable[Tablet]) -> None:
+        """Forget what is known of the table and take *tablets*, a later one in place of those it overlaps. At once:
+        nobody finds the table empty in between."""
+    def drop_tablets(self, keyspace: str, table: str | None = None) -> None:
+        """Forget the tablets of the table, or of all tables of the keyspace."""
+    def drop_tablets_by_host_id(self, host_id: UUID | None) -> None:
+        """Forget all tablets that have a replica on this host. None does nothing."""
+    def table(self, keyspace: str, table: str) -> TabletTable:
+        """A handle that finds the table's tablets without its names, whatever is added, dropped or added again."""
+    def host_number(self, host_id: Any) -> int | None:
+        """The number that stands for this host in native code; None if no tablet was on it. Never another host's."""
+    def host_id(self, number: int) -> Any:
+        """The id of the host with a number that :meth:`host_number` or a native lookup gave."""
+    @property
+    def changes(self) -> int:
+        """Goes up with every change."""
+    @property
+    def nbytes(self) -> int:
+        """Native memory of all tablets."""
+    def snapshot(self) -> tuple[int, dict[tuple[str, str], list[Tablet]]]:
+        """All tablets by (keyspace, table), sorted by last token, and the count of changes they belong to."""
+
+class TabletTable:
+    """The tablets of one table, held by :meth:`TabletMap.table`. True if there are any. Lookups take no lock."""
+
+    keyspace: Final[str]
+    table: Final[str]
+    def find(self, token: int) -> Tablet | None:
+        """The tablet that covers *token*; None if that is not known."""
+    def __bool__(self) -> bool: ...

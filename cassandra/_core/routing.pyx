@@ -1,12 +1,20 @@
 # distutils: language = c++
-"""Routing extension (L1): tokens of partition keys and the vnode ring. Contract: ``routing.pyi``."""
+"""Routing extension (L1): tokens of partition keys, the vnode ring, tablets. Contract: ``routing.pyi``."""
 
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.tuple cimport PyTuple_GET_SIZE
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
 from libcpp cimport bool as cbool
+from libcpp.memory cimport shared_ptr
+from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 include "routing_parts/tokens.pxi"
 include "routing_parts/ring.pxi"
+include "routing_parts/tablets_native.pxi"
+include "routing_parts/tablets.pxi"
+include "routing_parts/tablets_map.pxi"

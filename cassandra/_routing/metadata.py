@@ -20,6 +20,7 @@ from .schema.parser import SchemaRows
 from .schema.target import EVERYTHING, SchemaTarget
 from .schema.update import updated
 from .snapshot import EMPTY, ClusterState
+from .tablets import Tablets
 from .tokenmap import TokenMap
 from .tokens import token_class_of
 from .topology import Topology
@@ -57,6 +58,8 @@ class Metadata:
         self._state = EMPTY
         self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
         self._lock = threading.RLock()
+        #: Which hosts and shards hold a token of a table; servers tell with their responses.
+        self._tablets = Tablets({})
 
     @property
     def state(self) -> ClusterState:

@@ -1,9 +1,19 @@
-"""The C++ tests of the ring and of murmur3, which know nothing of Python, under AddressSanitizer with UBSan."""
+"""The C++ tests of the ring, of murmur3 and of the tablet map, which know nothing of Python, under sanitizers."""
 
 from __future__ import annotations
 
-from tests.native.building import TESTS, run_program
+import pytest
+
+from tests.native.building import CORE, TESTS, compile_objects, run_program
 
 
 def test_ring() -> None:
     run_program(TESTS / "routing" / "ring_test.cpp", "asan")
+
+
+@pytest.mark.parametrize(
+    ("program", "variant"), [("tablets_test", "asan"), ("tablets_test", "tsan"), ("tablets_payload_test", "asan")]
+)
+def test_tablets(program: str, variant: str) -> None:
+    objects = compile_objects(sorted((CORE / "routing").glob("tablets_*.cpp")), variant)
+    run_program(TESTS / "routing" / f"{program}.cpp", variant, objects)

@@ -1,0 +1,109 @@
+// A run of tablets of one table, sorted and immutable: parallel arrays in one block of memory.
+//
+// A tablet covers (first, last]. One whose first token is not below its last one wraps around the end of the ring; a
+// table has at most one of them, and it is the first by last token.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace fastcql {
+
+// A replica: index of the host in the upper, shard in the lower half.
+using Replica = uint32_t;
+inline Replica make_replica(uint16_t host, uint16_t shard) { return (Replica{host} << 16) | shard; }
+inline uint16_t replica_host(Replica replica) { return static_cast<uint16_t>(replica >> 16); }
+inline uint16_t replica_shard(Replica replica) { return static_cast<uint16_t>(replica); }
+
+constexpr size_t kMaxReplicas = 255;
+
+enum TabletFlags : uint8_t {
+    kHasVersion = 1,
+    kNoReplicas = 2,  // the Python object had None, not an empty tuple
+};
+
+// One tablet; the replicas belong to somebody else.
+struct TabletRow {
+    int64_t first;
+    int64_t last;
+    int64_t version;
+    const Replica* replicas;
+    uint8_t count;
+    uint8_t flags;
+
+    bool wraps() const { return first >= last; }
+};
+
+// First position in the sorted *values* that is not below *key*.
+inline size_t lower_bound(const int64_t* values, size_t size, int64_t key) {
+    if (size == 0) return 0;
+    const int64_t* base = values;
+    while (size > 1) {  // no unpredictable branch: the compiler makes it a conditional move
+        const size_t half = size / 2;
+        base += (base[half - 1] < key) ? half : 0;
+        size -= half;
+    }
+    return static_cast<size_t>(base - values) + (*base < key);
+}
+
+class Chunk {
+public:
+    static constexpr size_t kMax = 256;  // tablets; what an added tablet copies, against the size of the directory
+
+    size_t size() const { return size_; }
+    const int64_t* lasts() const { return reinterpret_cast<const int64_t*>(this + 1); }
+    const int64_t* firsts() const { return lasts() + size_; }
+    const int64_t* versions() const { return firsts() + size_; }  // only if versioned()
+    const Replica* replicas() const {
+        return reinterpret_cast<const Replica*>(lasts() + size_t{size_} * (versioned_ ? 3 : 2));
+    }
+    const uint8_t* counts() const { return reinterpret_cast<const uint8_t*>(replicas() + size_t{size_} * stride_); }
+    const uint8_t* flags() const { return counts() + size_; }
+    bool versioned() const { return versioned_; }
+    size_t stride() const { return stride_; }
+
+    TabletRow row(size_t i) const {
+        return {firsts()[i],  lasts()[i], versioned_ ? versions()[i] : 0, replicas() + i * stride_,
+                counts()[i], flags()[i]};
+    }
+    bool has_host(size_t i, uint16_t host) const;
+    size_t bytes() const { return bytes(size_, stride_, versioned_); }
+
+    struct Free {
+        void operator()(const Chunk* chunk) const;
+    };
+
+private:
+    friend class ChunkWriter;
+    Chunk(size_t size, size_t stride, bool versioned)
+        : size_(static_cast<uint32_t>(size)), stride_(static_cast<uint16_t>(stride)), versioned_(versioned) {}
+    static size_t bytes(size_t size, size_t stride, bool versioned) {
+        return sizeof(Chunk) + size * (8 * (versioned ? 3 : 2) + sizeof(Replica) * stride + 2);
+    }
+
+    uint32_t size_;
+    uint16_t stride_;  // replicas of each tablet, unused ones included
+    bool versioned_;
+};
+static_assert(sizeof(Chunk) == 8, "the arrays after it are aligned");
+
+using OwnedChunk = std::unique_ptr<const Chunk, Chunk::Free>;
+
+// What a chunk is made of: tablets of an older chunk, or a single new one.
+struct Piece {
+    const Chunk* chunk;  // null: *row
+    const TabletRow* row;
+    size_t begin;
+    size_t end;
+
+    static Piece of(const Chunk* chunk, size_t begin, size_t end) { return {chunk, nullptr, begin, end}; }
+    static Piece of(const Chunk* chunk) { return {chunk, nullptr, 0, chunk->size()}; }
+    static Piece of(const TabletRow& row) { return {nullptr, &row, 0, 1}; }
+    size_t size() const { return end - begin; }
+};
+
+// A chunk of *count* pieces in their order. Throws bad_alloc.
+OwnedChunk make_chunk(const Piece* pieces, size_t count);
+
+}  // namespace fastcql

@@ -1,0 +1,229 @@
+#include "routing/tablets_snapshot.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace fastcql {
+
+namespace {
+
+bool overlap(const TabletRow& a, const TabletRow& b) {
+    if (a.wraps()) return b.wraps() || b.last > a.first || b.first < a.last;
+    if (b.wraps()) return a.last > b.first || a.first < b.last;
+    return a.first < b.last && b.first < a.last;
+}
+
+// Whether *rows*, sorted by last token, overlap nowhere.
+bool disjoint(const std::vector<TabletRow>& rows) {
+    for (size_t i = 1; i < rows.size(); ++i)
+        if (rows[i].wraps() || rows[i].first < rows[i - 1].last) return false;
+    return rows.empty() || !rows[0].wraps() || rows.size() == 1 || rows.back().last <= rows[0].first;
+}
+
+// First position in the sorted *values* that is above *key*.
+size_t upper_bound(const int64_t* values, size_t size, int64_t key) {
+    return static_cast<size_t>(std::upper_bound(values, values + size, key) - values);
+}
+
+}  // namespace
+
+size_t Snapshot::bytes() const {
+    size_t bytes = sizeof(Snapshot) + chunks_ * (sizeof(int64_t) + sizeof(Chunk*));
+    for (size_t i = 0; i < chunks_; ++i) bytes += chunk(i)->bytes();
+    return bytes;
+}
+
+void free_snapshot(const Snapshot* snapshot) { std::free(const_cast<Snapshot*>(snapshot)); }
+
+void free_snapshot_with_chunks(const Snapshot* snapshot) {
+    if (!snapshot) return;
+    for (size_t i = 0; i < snapshot->chunks(); ++i) Chunk::Free()(snapshot->chunk(i));
+    free_snapshot(snapshot);
+}
+
+Change::~Change() {
+    if (next) free_snapshot(next);
+}
+
+Change& Change::operator=(Change&& other) noexcept {
+    std::swap(next, other.next);
+    fresh.swap(other.fresh);
+    gone.swap(other.gone);
+    return *this;
+}
+
+const Snapshot* Change::commit() {
+    for (OwnedChunk& chunk : fresh) chunk.release();
+    fresh.clear();
+    return std::exchange(next, nullptr);
+}
+
+// Makes fresh from *pieces*: one chunk if they fit, else evenly filled ones with room to grow.
+void Change::put_chunks(const Pieces& pieces) {
+    size_t total = 0;
+    for (const Piece& piece : pieces) total += piece.size();
+    if (total == 0) return;
+    const size_t usual = Chunk::kMax * 3 / 4;
+    const size_t count = total <= Chunk::kMax ? 1 : (total + usual - 1) / usual;
+    fresh.reserve(count);
+    Pieces some;
+    size_t at = 0, taken = 0;  // of pieces, and of pieces[at]
+    for (size_t i = 0; i < count; ++i) {
+        some.clear();
+        for (size_t wanted = total * (i + 1) / count - total * i / count; wanted > 0;) {
+            const Piece& piece = pieces[at];
+            const size_t part = std::min(wanted, piece.size() - taken);
+            some.push_back(piece);
+            if (piece.chunk) {
+                some.back().begin = piece.begin + taken;
+                some.back().end = some.back().begin + part;
+            }
+            wanted -= part;
+            taken += part;
+            if (taken == piece.size()) {
+                ++at;
+                taken = 0;
+            }
+        }
+        fresh.push_back(make_chunk(some.data(), some.size()));
+    }
+}
+
+// Makes next: *before* with fresh in place of its chunks [begin, end).
+void Change::link(const Snapshot* before, size_t begin, size_t end) {
+    const size_t old = before ? before->chunks() : 0;
+    const size_t count = old - (end - begin) + fresh.size();
+    for (size_t i = begin; i < end; ++i) gone.push_back(before->chunk(i));
+    if (count == 0) return;
+    void* memory = std::malloc(sizeof(Snapshot) + count * (sizeof(int64_t) + sizeof(Chunk*)));
+    if (!memory) throw std::bad_alloc();
+    Snapshot* made = new (memory) Snapshot;
+    made->chunks_ = count;
+    made->tablets_ = before ? before->tablets() : 0;
+    int64_t* lasts = const_cast<int64_t*>(made->lasts());
+    const Chunk** chunks = const_cast<const Chunk**>(made->all());
+    if (before) {
+        std::copy_n(before->lasts(), begin, lasts);
+        std::copy_n(before->all(), begin, chunks);
+        std::copy_n(before->lasts() + end, old - end, lasts + begin + fresh.size());
+        std::copy_n(before->all() + end, old - end, chunks + begin + fresh.size());
+    }
+    for (size_t i = begin; i < end; ++i) made->tablets_ -= before->chunk(i)->size();
+    for (size_t i = 0; i < fresh.size(); ++i) {
+        const Chunk* chunk = fresh[i].get();
+        lasts[begin + i] = chunk->lasts()[chunk->size() - 1];
+        chunks[begin + i] = chunk;
+        made->tablets_ += chunk->size();
+    }
+    next = made;
+}
+
+// Everything anew: *pieces* in place of *before*.
+Change Change::rebuild(const Snapshot* before, const Pieces& pieces) {
+    Change change;
+    change.put_chunks(pieces);
+    change.link(before, 0, before ? before->chunks() : 0);
+    return change;
+}
+
+Change Change::add(const Snapshot* before, const TabletRow& row) {
+    if (!before) return rebuild(nullptr, {Piece::of(row)});
+    if (row.wraps() || before->wraps()) {
+        Pieces pieces;
+        bool put = false;
+        for (size_t i = 0; i < before->chunks(); ++i) {
+            for (size_t j = 0; j < before->chunk(i)->size(); ++j) {
+                const TabletRow other = before->chunk(i)->row(j);
+                if (overlap(row, other)) continue;
+                if (!put && other.last > row.last) {
+                    pieces.push_back(Piece::of(row));
+                    put = true;
+                }
+                pieces.push_back(Piece::of(before->chunk(i), j, j + 1));
+            }
+        }
+        if (!put) pieces.push_back(Piece::of(row));
+        return rebuild(before, pieces);
+    }
+
+    // What it overlaps is one run: from the first tablet that ends behind its first token to the last one that begins
+    // before its last token.
+    const size_t count = before->chunks();
+    size_t begin = std::min(upper_bound(before->lasts(), count, row.first), count - 1);
+    size_t end = std::min(lower_bound(before->lasts(), count, row.last), count - 1) + 1;
+    const Chunk *left = before->chunk(begin), *right = before->chunk(end - 1);
+    const size_t keep = upper_bound(left->lasts(), left->size(), row.first);
+    size_t resume = lower_bound(right->lasts(), right->size(), row.last);
+    if (resume < right->size() && right->firsts()[resume] < row.last) ++resume;
+
+    Piece pieces[5];
+    size_t used = 0, total = keep + 1 + right->size() - resume;
+    const auto fits = [&](size_t other) {  // a chunk that got small takes a neighbour in
+        return total < Chunk::kMax / 4 && total + before->chunk(other)->size() <= Chunk::kMax / 2;
+    };
+    if (begin > 0 && fits(begin - 1)) {
+        pieces[used++] = Piece::of(before->chunk(--begin));
+        total += pieces[0].size();
+    }
+    pieces[used++] = Piece::of(left, 0, keep);
+    pieces[used++] = Piece::of(row);
+    pieces[used++] = Piece::of(right, resume, right->size());
+    if (end < count && fits(end)) pieces[used++] = Piece::of(before->chunk(end++));
+
+    Change change;
+    if (total <= Chunk::kMax)
+        change.fresh.push_back(make_chunk(pieces, used));
+    else
+        change.put_chunks(Pieces(pieces, pieces + used));
+    change.link(before, begin, end);
+    return change;
+}
+
+Change Change::without_host(const Snapshot& before, uint16_t host) {
+    Pieces pieces;  // of everything that stays
+    bool found = false;
+    for (size_t i = 0; i < before.chunks(); ++i) {
+        const Chunk* chunk = before.chunk(i);
+        const size_t first = pieces.size();
+        for (size_t j = 0; j < chunk->size(); ++j) {
+            if (chunk->has_host(j, host)) {
+                found = true;
+                continue;
+            }
+            if (pieces.size() > first && pieces.back().end == j)
+                ++pieces.back().end;
+            else
+                pieces.push_back(Piece::of(chunk, j, j + 1));
+        }
+    }
+    return found ? rebuild(&before, pieces) : Change();
+}
+
+Change Change::all_of(const std::vector<TabletRow>& rows) {
+    std::vector<TabletRow> sorted(rows);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.last < b.last; });
+    if (disjoint(sorted)) {
+        Pieces pieces;
+        pieces.reserve(sorted.size());
+        for (const TabletRow& row : sorted) pieces.push_back(Piece::of(row));
+        return rebuild(nullptr, pieces);
+    }
+    Change all;
+    for (const TabletRow& row : rows) {
+        Change step = add(all.next, row);
+        const std::vector<const Chunk*>& gone = step.gone;
+        all.fresh.erase(std::remove_if(all.fresh.begin(), all.fresh.end(),
+                                       [&](const OwnedChunk& chunk) {
+                                           return std::find(gone.begin(), gone.end(), chunk.get()) != gone.end();
+                                       }),
+                        all.fresh.end());
+        for (OwnedChunk& chunk : step.fresh) all.fresh.push_back(std::move(chunk));
+        if (all.next) free_snapshot(all.next);
+        all.next = std::exchange(step.next, nullptr);
+        step.fresh.clear();
+    }
+    return all;
+}
+
+}  // namespace fastcql

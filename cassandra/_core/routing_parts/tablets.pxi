@@ -1,0 +1,209 @@
+from uuid import UUID
+
+
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        const char* tp_name
+
+
+@cython.final
+@cython.no_gc
+cdef class _TabletHosts:
+    """What stands for the numbers of hosts in Python. Host ids are made when somebody asks for them."""
+
+    cdef shared_ptr[NativeHosts] native
+    cdef list known  # by number; None: not asked for yet
+    cdef dict numbers  # of hosts that were asked about: of a UUID by its int, for that hashes without Python code
+    cdef dict others  # of host ids that are not UUIDs
+
+    def __cinit__(self):
+        self.native.reset(new NativeHosts())
+        self.known = []
+        self.numbers = {}
+        self.others = {}
+
+    cdef object name(self, uint16_t number):
+        cdef HostId id
+        while len(self.known) <= number:
+            self.known.append(None)
+        name = self.known[number]
+        if name is None:
+            id = self.native.get().id(number)
+            name = UUID(bytes=(<const char*> id.data())[:16])
+            if self.known[number] is None:  # another thread may have been faster
+                self.known[number] = name
+            name = self.known[number]
+        return name
+
+    cdef void set_name(self, uint16_t number, object name):
+        while len(self.known) <= number:
+            self.known.append(None)
+        if self.known[number] is None:
+            self.known[number] = name
+
+    # The number of *name*, -1 if it has none.
+    cdef int look_up(self, object name) except -2:
+        cdef uint16_t number = 0
+        cdef HostId id
+        if not isinstance(name, UUID):
+            return self.others.get(name, -1)
+        key = name.int
+        found = self.numbers.get(key)
+        if found is not None:
+            return found
+        memcpy(id.data(), PyBytes_AS_STRING(name.bytes), 16)
+        if not self.native.get().look_up(id, number):
+            return -1
+        self.numbers[key] = number
+        return number
+
+    cdef uint16_t intern(self, object name) except? 65535:
+        cdef int found = self.look_up(name)
+        cdef uint16_t number
+        cdef HostId id
+        if found >= 0:
+            return <uint16_t> found
+        if isinstance(name, UUID):
+            memcpy(id.data(), PyBytes_AS_STRING(name.bytes), 16)
+            number = self.native.get().intern(id)
+            self.numbers[name.int] = number
+            self.set_name(number, name)
+            return number
+        memset(id.data(), 0, 16)
+        number = self.native.get().add(id)
+        self.set_name(number, name)
+        return self.others.setdefault(name, number)
+
+
+cdef enum:
+    INLINE = 6
+
+
+@cython.no_gc
+@cython.freelist(16)
+cdef class Tablet:
+    cdef readonly int64_t first_token
+    cdef readonly int64_t last_token
+    cdef int64_t version
+    cdef _TabletHosts hosts  # None: made by a user, who gave made_replicas
+    cdef uint8_t count, flags
+    cdef Replica few[INLINE]
+    cdef Replica* many  # instead of few, when they do not fit
+    cdef tuple made_replicas
+    cdef dict made_dict
+
+    def __init__(self, first_token=0, last_token=0, replicas=None, tablet_version=None):
+        self.first_token = first_token
+        self.last_token = last_token
+        self.give(None if replicas is None else tuple(replicas), tablet_version)
+
+    def __dealloc__(self):
+        free(self.many)
+
+    cdef int give(self, tuple replicas, tablet_version) except -1:
+        if tablet_version is not None:
+            self.version = tablet_version
+            self.flags |= kHasVersion
+        if replicas is None:
+            self.flags |= kNoReplicas
+        self.made_replicas = replicas
+        return 0
+
+    @staticmethod
+    def from_row(first_token, last_token, replicas, tablet_version=None):
+        cdef tuple given
+        cdef Tablet tablet
+        if replicas is None:
+            return None
+        given = tuple(replicas)
+        if not given:
+            return None
+        tablet = Tablet.__new__(Tablet)
+        tablet.first_token = first_token
+        tablet.last_token = last_token
+        tablet.give(given, tablet_version)
+        return tablet
+
+    cdef const Replica* native_replicas(self) noexcept:
+        return &self.few[0] if self.many == NULL else self.many
+
+    @property
+    def replicas(self):
+        cdef const Replica* native
+        cdef uint8_t i
+        if self.made_replicas is None and not self.flags & kNoReplicas:
+            native = self.native_replicas()
+            self.made_replicas = tuple(
+                [(self.hosts.name(replica_host(native[i])), replica_shard(native[i])) for i in range(self.count)]
+            )
+        return self.made_replicas
+
+    @property
+    def _replica_dict(self):
+        if self.made_dict is None:
+            self.made_dict = {replica[0]: replica[1] for replica in self.replicas or ()}
+        return self.made_dict
+
+    @property
+    def tablet_version(self):
+        return self.version if self.flags & kHasVersion else None
+
+    @property
+    def leader(self):
+        replicas = self.replicas
+        return replicas[0][0] if replicas else None
+
+    def replica_contains_host_id(self, uuid):
+        return self.get_replica_shard_id(uuid) is not None
+
+    def get_replica_shard_id(self, host_id):
+        cdef const Replica* native
+        cdef int number
+        cdef uint8_t i
+        if self.hosts is None:
+            return self._replica_dict.get(host_id)
+        number = self.hosts.look_up(host_id)
+        native = self.native_replicas()
+        for i in range(self.count):
+            if replica_host(native[i]) == number:
+                return replica_shard(native[i])
+        return None
+
+    def _key(self):
+        return (self.first_token, self.last_token, self.replicas, self.tablet_version)
+
+    def __eq__(self, other):
+        return self._key() == (<Tablet> other)._key() if isinstance(other, Tablet) else NotImplemented
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __reduce__(self):
+        return Tablet, self._key()
+
+    def __repr__(self):
+        return (
+            f"<Tablet: first_token={self.first_token} last_token={self.last_token} replicas={self.replicas} "
+            f"tablet_version={self.tablet_version}>"
+        )
+
+
+(<PyTypeObject*> Tablet).tp_name = "cassandra.tablets.Tablet"  # where users find it
+
+
+cdef Tablet found_tablet(_TabletHosts hosts, const FoundTablet& found):
+    cdef Tablet tablet = Tablet.__new__(Tablet)
+    cdef Replica* replicas = tablet.few
+    if found.count > INLINE:
+        tablet.many = <Replica*> malloc(found.count * sizeof(Replica))
+        if tablet.many == NULL:
+            raise MemoryError()
+        replicas = tablet.many
+    memcpy(replicas, found.replicas, found.count * sizeof(Replica))
+    tablet.first_token = found.first
+    tablet.last_token = found.last
+    tablet.version = found.version
+    tablet.count = found.count
+    tablet.flags = found.flags
+    tablet.hosts = hosts
+    return tablet

@@ -1,0 +1,201 @@
+cdef extern from "Python.h":
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+    long long PyLong_AsLongLongAndOverflow(object number, int* beyond) except? -1
+
+
+# Lets *name* point into *keyspace* and *table*. False: they are not strings, so they name nothing.
+cdef inline int set_name(TableName* name, object keyspace, object table) except -1:
+    cdef Py_ssize_t keyspace_size = 0, table_size = 0
+    cdef const char* keyspace_text
+    cdef const char* table_text
+    if not isinstance(keyspace, str) or not isinstance(table, str):
+        return False
+    keyspace_text = PyUnicode_AsUTF8AndSize(keyspace, &keyspace_size)
+    table_text = PyUnicode_AsUTF8AndSize(table, &table_size)
+    name[0] = TableName(keyspace_text, <size_t> keyspace_size, table_text, <size_t> table_size)
+    return True
+
+
+cdef inline int check_name(TableName* name, object keyspace, object table) except -1:
+    if not set_name(name, keyspace, table):
+        raise TypeError(f"keyspace and table must be strings, not {keyspace!r} and {table!r}")
+    return 0
+
+
+cdef object malformed(const char* wrong):
+    from cassandra._base.errors import DriverException
+
+    return DriverException(f"Malformed tablet in the payload of a response: {wrong.decode()}")
+
+
+cdef class TabletMap:
+    cdef NativeMap* native
+    cdef _TabletHosts hosts
+
+    def __cinit__(self, *args, **kwargs):
+        self.hosts = _TabletHosts()
+        self.native = new NativeMap(self.hosts.native)
+
+    def __dealloc__(self):
+        del self.native
+
+    def get_tablet_for_key(self, keyspace, table, t):
+        cdef TableName name
+        cdef FoundTablet found
+        cdef int64_t token
+        cdef int beyond = 0
+        if self.native.tables() == 0 or not set_name(&name, keyspace, table):
+            return None
+        token = PyLong_AsLongLongAndOverflow(t if type(t) is int else t.value, &beyond)
+        if beyond or not self.native.find(name, token, found):
+            return None
+        return found_tablet(self.hosts, found)
+
+    def table_has_tablets(self, keyspace, table):
+        cdef TableName name
+        return bool(set_name(&name, keyspace, table) and self.native.has_tablets(name))
+
+    def learn(self, keyspace, table, payload):
+        cdef TableName name
+        cdef cbool added = False
+        cdef const char* wrong
+        cdef Py_buffer view
+        check_name(&name, keyspace, table)
+        PyObject_GetBuffer(payload, &view, PyBUF_SIMPLE)
+        try:
+            wrong = self.native.learn(name, <const uint8_t*> view.buf, <size_t> view.len, added)
+        finally:
+            PyBuffer_Release(&view)
+        if wrong != NULL:
+            raise malformed(wrong)
+        return added
+
+    def add_tablet(self, keyspace, table, Tablet tablet not None):
+        cdef TableName name
+        cdef TabletRow row
+        cdef Replica replicas[255]
+        check_name(&name, keyspace, table)
+        self.fill(tablet, &row, replicas)
+        self.native.add(name, row)
+
+    def replace_tablets(self, keyspace, table, tablets):
+        cdef TableName name
+        cdef vector[TabletRow] rows
+        cdef vector[size_t] starts
+        cdef vector[Replica] replicas
+        cdef TabletRow row
+        cdef Replica some[255]
+        cdef size_t i
+        check_name(&name, keyspace, table)
+        for tablet in tablets:
+            self.fill(tablet, &row, some)
+            starts.push_back(replicas.size())
+            replicas.insert(replicas.end(), some, some + row.count)
+            rows.push_back(row)
+        for i in range(rows.size()):
+            rows[i].replicas = replicas.data() + starts[i]
+        self.native.replace(name, rows)
+
+    cdef int fill(self, Tablet tablet, TabletRow* row, Replica* replicas) except -1:
+        cdef const Replica* native
+        cdef size_t count = 0
+        if tablet is None:
+            raise TypeError("None is not a Tablet")
+        if tablet.hosts is self.hosts:
+            native = tablet.native_replicas()
+            count = tablet.count
+            memcpy(replicas, native, count * sizeof(Replica))
+        else:
+            for host, shard in tablet.replicas or ():
+                if count == kMaxReplicas:
+                    raise ValueError(f"{tablet!r} has more than {kMaxReplicas} replicas")
+                if not 0 <= shard <= 65535:
+                    raise ValueError(f"{tablet!r} has a shard out of range")
+                replicas[count] = make_replica(self.hosts.intern(host), <uint16_t> shard)
+                count += 1
+        row.first = tablet.first_token
+        row.last = tablet.last_token
+        row.version = tablet.version
+        row.replicas = replicas
+        row.count = <uint8_t> count
+        row.flags = tablet.flags
+        return 0
+
+    def drop_tablets(self, keyspace, table=None):
+        cdef TableName name
+        if table is None:
+            self.native.drop_keyspace((<str?> keyspace).encode())
+        else:
+            check_name(&name, keyspace, table)
+            self.native.drop(name)
+
+    def drop_tablets_by_host_id(self, host_id):
+        cdef int number
+        if host_id is None:
+            return
+        number = self.hosts.look_up(host_id)
+        if number >= 0:
+            self.native.drop_host(<uint16_t> number)
+
+    def table(self, keyspace, table):
+        cdef TabletTable handle = TabletTable.__new__(TabletTable)
+        cdef TableName name
+        check_name(&name, keyspace, table)
+        handle.keyspace = keyspace
+        handle.table = table
+        handle.native = self.native.hold(name)
+        handle.owner = self
+        return handle
+
+    def host_number(self, host_id):
+        cdef int number = self.hosts.look_up(host_id)
+        return None if number < 0 else number
+
+    def host_id(self, uint16_t number):
+        return self.hosts.name(number)
+
+    @property
+    def changes(self):
+        return self.native.changes()
+
+    @property
+    def nbytes(self):
+        return self.native.bytes()
+
+    def snapshot(self):
+        cdef uint64_t changes = 0
+        cdef vector[CopiedTable] copies = self.native.copy(changes)
+        cdef FoundTablet found
+        cdef size_t i, j
+        tables = {}
+        for i in range(copies.size()):
+            tablets = []
+            for j in range(copies[i].rows.size()):
+                found.copy(copies[i].rows[j])
+                tablets.append(found_tablet(self.hosts, found))
+            tables[copies[i].keyspace.decode(), copies[i].table.decode()] = tablets
+        return changes, tables
+
+
+@cython.final
+@cython.no_gc_clear  # its owner is needed to the end
+cdef class TabletTable:
+    cdef TabletMap owner
+    cdef NativeTable* native
+    cdef readonly str keyspace
+    cdef readonly str table
+
+    def __dealloc__(self):
+        if self.native != NULL:
+            self.owner.native.release(self.native)
+
+    # Hosts by number and their shards, without a Python object and without the GIL.
+    cdef int find_native(self, int64_t token, FoundTablet& found) except -1 nogil:
+        return self.native.find(token, found)
+
+    def find(self, int64_t token):
+        cdef FoundTablet found
+        return found_tablet(self.owner.hosts, found) if self.find_native(token, found) else None
+
+    def __bool__(self):
+        return self.native.has_tablets()
