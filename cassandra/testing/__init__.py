@@ -1,0 +1,9 @@
+"""A simulated ScyllaDB cluster in this process, to test applications with: shards, tablets, CQL in memory, faults."""
+
+from cassandra.testing._cluster import SimulatedCluster
+from cassandra.testing._node import SimulatedNode
+from cassandra.testing._records import Request
+from cassandra.testing._topology import TabletInfo
+from cassandra.testing.faults import Rule
+
+__all__ = ["Request", "Rule", "SimulatedCluster", "SimulatedNode", "TabletInfo"]

@@ -1,0 +1,192 @@
+"""SET of an UPDATE, the values of an INSERT, and the columns of a DELETE: how they change a stored row."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cassandra.testing._ast import Assignment, Element, Field, Literal, Name
+from cassandra.testing._plan import Env, Scope, Term, required
+from cassandra.testing._schema import Column, Table
+from cassandra.testing._storage import Cell, Complex, Row
+from cassandra.testing._terms import compile_term
+from cassandra.testing._types import BIGINT, COUNTER, INT, Collection, CqlType, Udt, Value
+from cassandra.testing._wire import UNSET
+from cassandra.testing.errors import InvalidRequest
+
+MakeCell = Callable[[Any], Cell]
+Write = Callable[[Row, Any, MakeCell, int, Env], None]  # row, value, cells, floor, environment
+_append = itertools.count(1)  # positions in lists; only their order matters
+
+
+@dataclass
+class Assign:
+    """A change of one column."""
+
+    column: Column
+    value: Term
+    write: Write
+
+    def apply(self, row: Row, cell: MakeCell, floor: int, env: Env) -> None:
+        value = self.value(env)
+        if value is not UNSET:
+            self.write(row, value, cell, floor, env)
+
+
+def compile_assignment(given: Assignment, table: Table, scope: Scope) -> Assign:
+    column = table.column(given.column)
+    kind = column.type
+    if kind is COUNTER:
+        return _counter(given, column, scope)
+    if given.operation == "set":
+        return Assign(column, compile_term(given.value, kind, column.name, scope), _setter(column))
+    if given.operation == "field":
+        return _field(given, column, scope)
+    if not isinstance(kind, Collection) or not kind.multicell:
+        raise InvalidRequest(
+            f"Invalid operation on {column.name}: {kind.cql} is not a collection that can change in part"
+        )
+    if given.operation == "element":
+        return _element(given, column, kind, scope)
+    return _collection(given, column, kind, scope)
+
+
+def _counter(given: Assignment, column: Column, scope: Scope) -> Assign:
+    if given.operation not in ("add", "subtract"):
+        raise InvalidRequest(f"Cannot set the value of counter column {column.name} (counters can only be incremented/"
+                             "decremented, not set)")  # fmt: skip
+    sign = 1 if given.operation == "add" else -1
+
+    def write(row: Row, value: Value, cell: MakeCell, floor: int, env: Env) -> None:
+        old = row.cells.get(column.name)
+        before = old.value if isinstance(old, Cell) and old.value is not None else 0
+        total = before + sign * required(value, "counter increment")
+        row.cells[column.name] = cell((total + (1 << 63)) % (1 << 64) - (1 << 63))
+
+    return Assign(column, compile_term(given.value, BIGINT, column.name, scope), write)
+
+
+def _setter(column: Column) -> Write:
+    if not column.type.multicell:
+        return lambda row, value, cell, floor, env: row.put(column.name, cell(value), floor)
+
+    def write(row: Row, value: Value, cell: MakeCell, floor: int, env: Env) -> None:
+        timestamp = cell(None).timestamp
+        if timestamp <= floor:
+            return
+        row.complex(column.name).delete(timestamp - 1 if value is not None else timestamp)
+        for key, item in _cells_of(column.type, value):
+            row.put_element(column.name, key, cell(item), floor)
+
+    return write
+
+
+def _cells_of(kind: CqlType, value: Value) -> list[tuple[Any, Value]]:
+    """The cells of a whole collection or user-defined type."""
+    if value is None:
+        return []
+    if isinstance(kind, Udt):
+        return list(zip(kind.definition.fields, value, strict=False))
+    assert isinstance(kind, Collection)
+    if kind.name == "map":
+        return list(value)
+    if kind.name == "set":
+        return [(item, True) for item in value]
+    return [(next(_append), item) for item in value]
+
+
+def _field(given: Assignment, column: Column, scope: Scope) -> Assign:
+    kind = column.type
+    if not isinstance(kind, Udt) or not kind.multicell:
+        raise InvalidRequest(
+            f"Invalid operation ({column.name}.{given.key} = ...) for frozen or non-UDT column {column.name}"
+        )
+    part = kind.definition.fields.get(given.key)
+    if part is None:
+        raise InvalidRequest(f"UDT column {column.name} does not have a field named {given.key}")
+    value = compile_term(given.value, part.frozen(), f"{column.name}.{given.key}", scope)
+    return Assign(
+        column, value, lambda row, item, cell, floor, env: row.put_element(column.name, given.key, cell(item), floor)
+    )
+
+
+def _element(given: Assignment, column: Column, kind: Collection, scope: Scope) -> Assign:
+    if kind.name == "set":
+        raise InvalidRequest(f"Invalid operation ({column.name}[...] = ...) for set column {column.name}")
+    if kind.name == "map":
+        key = compile_term(given.key, kind.arguments[0], f"key({column.name})", scope)
+        value = compile_term(given.value, kind.arguments[1], f"value({column.name})", scope)
+
+        def put(row: Row, item: Value, cell: MakeCell, floor: int, env: Env) -> None:
+            row.put_element(column.name, required(key(env), "map key"), cell(item), floor)
+
+        return Assign(column, value, put)
+    index = compile_term(given.key, INT, f"idx({column.name})", scope)
+    value = compile_term(given.value, kind.arguments[0], f"value({column.name})", scope)
+
+    def replace(row: Row, item: Value, cell: MakeCell, floor: int, env: Env) -> None:
+        key = _list_key(row, column, required(index(env), "list index"), env)
+        row.put_element(column.name, key, cell(item), floor)
+
+    return Assign(column, value, replace)
+
+
+def _list_key(row: Row, column: Column, index: int, env: Env) -> Any:
+    stored = row.cells.get(column.name)
+    keys = (
+        sorted(key for key, cell in stored.cells.items() if cell.live(env.now)) if isinstance(stored, Complex) else []
+    )
+    if not keys:
+        raise InvalidRequest("Attempted to set an element on a list which is null")
+    if not 0 <= index < len(keys):
+        raise InvalidRequest(f"List index {index} out of bound, list has size {len(keys)}")
+    return keys[index]
+
+
+def _collection(given: Assignment, column: Column, kind: Collection, scope: Scope) -> Assign:
+    wanted: CqlType = kind
+    if given.operation == "subtract" and kind.name == "map":
+        wanted = Collection("set", (kind.arguments[0],), False)
+    value = compile_term(given.value, wanted.frozen(), column.name, scope)
+    if given.operation == "prepend" and kind.name != "list":
+        raise InvalidRequest(
+            f"Invalid operation ({column.name} = ... + {column.name}) for non list column {column.name}"
+        )
+
+    def add(row: Row, items: Value, cell: MakeCell, floor: int, env: Env) -> None:
+        for key, item in _cells_of(kind, items):
+            row.put_element(column.name, key, cell(item), floor)
+
+    def prepend(row: Row, items: Value, cell: MakeCell, floor: int, env: Env) -> None:
+        for item in reversed(items or ()):
+            row.put_element(column.name, -next(_append), cell(item), floor)
+
+    def subtract(row: Row, items: Value, cell: MakeCell, floor: int, env: Env) -> None:
+        stored = row.complex(column.name)
+        for key, old in list(stored.cells.items()):
+            if (old.value if kind.name == "list" else key) in (items or ()):
+                row.put_element(column.name, key, cell(None), floor)
+
+    return Assign(column, value, {"add": add, "prepend": prepend, "subtract": subtract}[given.operation])
+
+
+def compile_deletion(target: Any, table: Table, scope: Scope) -> Assign:
+    """A column, field or element of a DELETE."""
+    inner = target.of if isinstance(target, Element | Field) else target
+    assert isinstance(inner, Name)
+    column = table.column(inner.name)
+    kind = column.type
+    if isinstance(target, Name):
+        return Assign(column, lambda env: None, _setter(column))
+    if isinstance(target, Field):
+        return compile_assignment(Assignment(column.name, "field", Literal("null"), target.name), table, scope)
+    if isinstance(kind, Collection) and kind.multicell and kind.name == "set":
+        key = compile_term(target.key, kind.arguments[0], f"value({column.name})", scope)
+
+        def remove(row: Row, item: Value, cell: MakeCell, floor: int, env: Env) -> None:
+            row.put_element(column.name, required(key(env), "set element"), cell(None), floor)
+
+        return Assign(column, lambda env: None, remove)
+    return compile_assignment(Assignment(column.name, "element", Literal("null"), target.key), table, scope)

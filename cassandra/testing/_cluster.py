@@ -1,0 +1,368 @@
+"""The simulated cluster as users see it."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from re import Pattern
+from types import TracebackType
+from typing import Any, TypeVar
+
+from cassandra.testing import _ports
+from cassandra.testing import _wire as wire
+from cassandra.testing._database import Database
+from cassandra.testing._node import SimulatedNode
+from cassandra.testing._plan import Rows, SchemaChange, SetKeyspace
+from cassandra.testing._reactor import Reactor
+from cassandra.testing._records import Request
+from cassandra.testing._requests import Run
+from cassandra.testing._responses import event, schema_change
+from cassandra.testing._system import NodeFacts
+from cassandra.testing._tablets import TabletCommands
+from cassandra.testing._topology import MAX_TOKEN, MIN_TOKEN
+from cassandra.testing.faults import Condition, Exchange, Reaction, Rule
+
+T = TypeVar("T")
+VNODES = 16
+
+
+class SimulatedCluster(TabletCommands):
+    """A ScyllaDB cluster that exists only in this process, for tests of applications and of drivers.
+
+    It speaks the native protocol on real sockets of this machine, keeps data in memory, and has shards, tablets, system
+    tables, events, and faults on demand. What it does not understand it refuses with an error that says so.
+
+    :param nodes: how many nodes; node *n* is in ``dcs[n % len(dcs)]`` and in one of *racks* in turn.
+    :param shards: of each node.
+    :param tablets: whether keyspaces of NetworkTopologyStrategy have tablets unless they say otherwise.
+    :param tablets_v2: whether the experimental second version of tablet routing is offered too.
+    :param protocol_versions: ScyllaDB speaks 3 and 4; add 5 to test it.
+    :param users: names and passwords; None lets everybody in.
+    :param address: one address for all nodes, each with ports of its own; by default every node has an address in
+        127.0.0.0/8, which only Linux has without being configured.
+    :param without: names of options that SUPPORTED does not list, to test with older servers.
+    :param seed: what the cluster chooses at random (host ids, tokens, probabilities of faults) follows from it.
+
+    It starts when it is entered, and :meth:`close` gives back its thread and its sockets::
+
+        with SimulatedCluster(nodes=3, shards=4) as simulated:
+            cluster = Cluster(simulated.contact_points, port=simulated.port)
+            session = cluster.connect()
+
+    All methods may be called from any thread, but not from a fault's own code.
+    """
+
+    def __init__(
+        self, nodes: int = 3, shards: int = 2, *, tablets: bool = True, tablets_v2: bool = False,
+        racks: Sequence[str] = ("rack1",), dcs: Sequence[str] = ("dc1",), protocol_versions: Iterable[int] = (3, 4),
+        users: Mapping[str, str] | None = None, address: str | None = None, name: str = "simulated",
+        release_version: str = "3.0.8", without: Collection[str] = (), seed: int = 1,
+    ) -> None:  # fmt: skip
+        if nodes < 1 or shards < 1:
+            raise ValueError("a cluster has at least one node with one shard")
+        self.name = name
+        self.release_version = release_version
+        self.protocol_versions = tuple(sorted(protocol_versions))
+        self.tablets_enabled, self.tablets_v2 = tablets, tablets_v2
+        self.users: dict[str, str] = dict(users or {})
+        self.without = frozenset(without)
+        self._racks, self._dcs = tuple(racks), tuple(dcs)
+        self._rng = random.Random(seed)
+        self._ports = _ports.Allocator(address)
+        self._nodes: list[SimulatedNode] = []
+        self._wanted = [shards] * nodes
+        self._requests: list[Request] = []
+        self._rules: list[Rule] = []
+        self._reactor: Reactor | None = None
+        self._database: Database | None = None
+
+    # -- life
+
+    def start(self) -> SimulatedCluster:
+        """Start all nodes; once."""
+        if self._reactor is not None:
+            raise RuntimeError("a simulated cluster starts only once")
+        self._reactor = Reactor(f"simulated cluster {self.name}")
+        try:
+            self._reactor.call(self._start_nodes)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _start_nodes(self) -> None:
+        self._database = Database(self, self.members, self.tablets_enabled, self._rng)
+        for shards in self._wanted:
+            self._new_node(shards, None, None)._start(announce=False)
+
+    def _new_node(self, shards: int, dc: str | None, rack: str | None) -> SimulatedNode:
+        n = len(self._nodes)
+        address, ports = self._ports.next()
+        node = SimulatedNode(
+            self, n, address, ports, shards=shards, datacenter=dc or self._dcs[n % len(self._dcs)],
+            rack=rack or self._racks[n // len(self._dcs) % len(self._racks)],
+            tokens=sorted(self._rng.randint(MIN_TOKEN + 1, MAX_TOKEN) for _ in range(VNODES)),
+            host_id=uuid.UUID(int=self._rng.getrandbits(128), version=4),
+        )  # fmt: skip
+        self._nodes.append(node)
+        return node
+
+    def close(self) -> None:
+        """Stop everything; it may be called twice."""
+        if self._reactor is None:
+            return
+        try:
+            self._reactor.call(self._close_nodes)
+        except RuntimeError:
+            return  # closed already
+        self._reactor.close()
+
+    def _close_nodes(self) -> None:
+        for node in self._nodes:
+            node.close()
+
+    def __enter__(self) -> SimulatedCluster:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def reactor(self) -> Reactor:
+        if self._reactor is None:
+            raise RuntimeError("the simulated cluster has not started")
+        return self._reactor
+
+    @property
+    def database(self) -> Database:
+        assert self._database is not None
+        return self._database
+
+    def _call(self, action: Callable[[], T]) -> T:
+        return self.reactor.call(action)
+
+    # -- facts
+
+    @property
+    def nodes(self) -> list[SimulatedNode]:
+        """All nodes that ever were, by index."""
+        return list(self._nodes)
+
+    @property
+    def contact_points(self) -> list[str]:
+        """The addresses of the nodes."""
+        return list(dict.fromkeys(node.address for node in self._nodes if node.member))
+
+    @property
+    def port(self) -> int:
+        """The port of the nodes (of the first one where each has its own)."""
+        return self._nodes[0].port
+
+    def members(self) -> Sequence[SimulatedNode]:
+        """For the cluster's own parts: the nodes that belong to it now."""
+        return [node for node in self._nodes if node.member]
+
+    def clients(self, node: NodeFacts) -> Iterable[dict[str, Any]]:
+        """For ``system.clients``."""
+        assert isinstance(node, SimulatedNode)
+        for connection in node.clients:
+            state = connection.state
+            yield {
+                "address": _ports.packed(connection.peer[0]), "port": connection.peer[1], "client_type": "cql",
+                "client_options": tuple(sorted(state.options.items())), "username": state.user or "anonymous",
+                "connection_stage": "READY" if state.ready else "ESTABLISHED", "protocol_version": state.version,
+                "driver_name": state.options.get("DRIVER_NAME"), "shard_id": connection.shard, "ssl_enabled": False,
+                "driver_version": state.options.get("DRIVER_VERSION"),
+            }  # fmt: skip
+
+    # -- data
+
+    def execute(self, query: str, keyspace: str | None = None) -> list[dict[str, Any]]:
+        """Run a statement without a client: to make a schema, to look at data. Values are as the simulation holds them:
+        whole numbers for dates and times, tuples for collections. Raises :mod:`cassandra.testing.errors`."""
+
+        def run() -> list[dict[str, Any]]:
+            engine = self.database.engine
+            env = engine.env(())
+            env.node = self._nodes[0]
+            result = engine.run(engine.compile(query, keyspace), env)
+            if isinstance(result, SchemaChange):
+                self.schema_changed(result)
+            if isinstance(result, SetKeyspace):
+                raise ValueError("give the keyspace as an argument")
+            if not isinstance(result, Rows):
+                return []
+            return [
+                {
+                    spec.name: None if cell is None else spec.type.decode(cell)
+                    for spec, cell in zip(result.columns, row, strict=True)
+                }
+                for row in result.rows
+            ]
+
+        return self._call(run)
+
+    def advance(self, seconds: float) -> None:
+        """Set the clock of the servers forward, so that data with a TTL expires."""
+
+        def change() -> None:
+            self.database.engine.clock.offset += seconds
+
+        self._call(change)
+
+    # -- requests and faults
+
+    def handle(self, run: Run) -> None:
+        """For connections: answer a request, or let a rule do it."""
+        rule = self._rule_for(run)
+        if rule is None:
+            response = run.execute()
+            self._requests.append(run.record)  # before the answer: who has it finds its request here
+            run.send(response)
+        else:
+            place = len(self._requests)
+            self._requests.append(run.record)
+            rule.reaction.react(run)
+            if place < len(self._requests):
+                self._requests[place] = run.record
+
+    def _rule_for(self, run: Run) -> Rule | None:
+        record = run.record
+        for rule in self._rules:
+            if rule.caught(run, record.node, record.consistency, self._rng):
+                return rule
+        return None
+
+    def inject(
+        self, reaction: Reaction, *, query: str | Pattern[str] | None = None, opcode: str | None = None,
+        node: int | None = None, shard: int | None = None, connection: int | None = None, control: bool | None = None,
+        consistency: str | None = None, probability: float | None = None,
+        when: Callable[[Exchange], bool] | None = None, times: int | None = None, after: int = 0,
+    ) -> Rule:  # fmt: skip
+        """From now on *reaction* answers the requests that fulfil all conditions given; the first such rule counts.
+
+        :param query: text that the statement contains (case does not matter), or a compiled pattern.
+        :param opcode: ``"QUERY"``, ``"EXECUTE"``, ``"STARTUP"``, ...
+        :param node: index of the node.
+        :param connection: number of the connection at its node, from 0 in the order they came.
+        :param control: whether the client has registered for events on that connection.
+        :param when: a function of the :class:`~cassandra.testing.faults.Exchange`.
+        :param times: how often; None is always.
+        :param after: how many fitting requests pass before.
+        """
+        condition = Condition(query, opcode, node, shard, connection, control, consistency, probability, when)
+        rule = Rule(condition, reaction, times, after, self._call)
+        self._call(lambda: self._rules.append(rule))
+        return rule
+
+    def clear_faults(self) -> None:
+        """Remove all rules."""
+
+        def clear() -> None:
+            for rule in self._rules:
+                rule.remove()
+            self._rules.clear()
+
+        self._call(clear)
+
+    @property
+    def requests(self) -> list[Request]:
+        """Every request since the start or :meth:`clear_requests`, in the order they came."""
+        return self._call(lambda: list(self._requests))
+
+    def clear_requests(self) -> None:
+        self._call(self._requests.clear)
+
+    def statements(self, table: str | None = None) -> list[Request]:
+        """The requests that ran a statement on a table (``keyspace.table``; None: any that is not the system's)."""
+        found = [
+            item for item in self.requests if item.table is not None and item.opcode in ("QUERY", "EXECUTE", "BATCH")
+        ]
+        if table is None:
+            return [item for item in found if not str(item.keyspace).startswith("system")]
+        return [item for item in found if f"{item.keyspace}.{item.table}" == table]
+
+    def shard_hits(self, table: str | None = None) -> dict[tuple[int, int], int]:
+        """How many of :meth:`statements` came to each (node, shard)."""
+        return dict(Counter((item.node, item.shard) for item in self.statements(table)))
+
+    # -- events
+
+    def announce(self, kind: str, change: str, node: SimulatedNode) -> None:
+        """For nodes: all others tell their clients."""
+        body = event(kind, wire.string(change) + wire.inet(node.packed_address, node.port))
+        for other in self._nodes:
+            if other is not node and other.alive:
+                other.push(kind, body)
+
+    def push_event(self, kind: str, change: str, node: int) -> None:
+        """Have every node but *node* send a STATUS_CHANGE or TOPOLOGY_CHANGE about it, true or not."""
+        self._call(lambda: self.announce(kind, change, self._nodes[node]))
+
+    def schema_changed(self, change: SchemaChange) -> None:
+        """For requests: tell the clients."""
+        body = event("SCHEMA_CHANGE", schema_change(change))
+        for node in self._nodes:
+            if node.alive:
+                node.push("SCHEMA_CHANGE", body)
+
+    # -- nodes
+
+    def add_node(self, *, dc: str | None = None, rack: str | None = None, shards: int | None = None) -> SimulatedNode:
+        """A new node joins; tablets stay where they are until :meth:`rebalance`."""
+
+        def add() -> SimulatedNode:
+            node = self._new_node(shards or self._wanted[0], dc, rack)
+            node._start(announce=False)
+            self.announce("TOPOLOGY_CHANGE", "NEW_NODE", node)
+            self.announce("STATUS_CHANGE", "UP", node)
+            return node
+
+        return self._call(add)
+
+    def remove_node(self, node: SimulatedNode) -> None:
+        """*node* leaves: its tablets move to others first."""
+
+        def remove() -> None:
+            node.member = False
+            self._leave(node)
+            node._stop()
+            self.announce("TOPOLOGY_CHANGE", "REMOVED_NODE", node)
+
+        self._call(remove)
+
+    def set_client_routes(self, connection_id: str, routes: Mapping[int, tuple[str, int]]) -> None:
+        """Write ``system.client_routes``: node index -> (address, port) under *connection_id*; clients that registered
+        for CLIENT_ROUTES_CHANGE are told."""
+
+        def change() -> None:
+            hosts = []
+            for n, (address, port) in routes.items():
+                host = self._nodes[n].host_id
+                hosts.append(str(host))
+                self._write_route(connection_id, host, address, port)
+            body = (
+                wire.string("UPDATE_NODES") + wire.string_list([connection_id] * len(hosts)) + wire.string_list(hosts)
+            )
+            for node in self._nodes:
+                if node.alive:
+                    node.push("CLIENT_ROUTES_CHANGE", event("CLIENT_ROUTES_CHANGE", body))
+
+        self._call(change)
+
+    def _write_route(self, connection_id: str, host: uuid.UUID, address: str, port: int) -> None:
+        table = self.database.schema.keyspaces["system"].tables["client_routes"]
+        table.virtual = False
+        try:
+            engine = self.database.engine
+            text = connection_id.replace("'", "''")
+            engine.run(engine.compile(
+                "INSERT INTO system.client_routes (connection_id, host_id, address, port) "
+                f"VALUES ('{text}', {host}, '{address}', {port})", None,
+            ), engine.env(()))  # fmt: skip
+        finally:
+            table.virtual = True

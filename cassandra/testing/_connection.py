@@ -1,0 +1,191 @@
+"""One client's connection to a simulated node: bytes in, frames out."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import UUID
+
+from cassandra.testing import _compression
+from cassandra.testing import _wire as wire
+from cassandra.testing._reactor import READ, WRITE, Reactor
+from cassandra.testing._wire import BadVersion, Frame, FrameBuffer
+from cassandra.testing.errors import CqlError, ProtocolError
+
+CHUNK = 1 << 16
+EVENT_STREAM = -1
+
+
+@dataclass
+class Response:
+    """An answer before it is framed."""
+
+    opcode: int
+    body: bytes = b""
+    tracing: UUID | None = None
+    warnings: tuple[str, ...] = ()
+    payload: dict[str, bytes] = field(default_factory=dict)
+
+    def frame(self, version: int, stream: int) -> Frame:
+        flags, prefix = 0, b""
+        if self.tracing is not None:
+            flags |= wire.TRACING
+            prefix += self.tracing.bytes
+        if self.warnings and version >= 4:
+            flags |= wire.WARNING
+            prefix += wire.string_list(self.warnings)
+        if self.payload and version >= 4:
+            flags |= wire.PAYLOAD
+            prefix += wire.bytes_map(self.payload)
+        return Frame(version, flags, stream, self.opcode, prefix + self.body)
+
+
+class Host(Protocol):
+    """The node, as its connections see it."""
+
+    versions: tuple[int, ...]
+
+    @property
+    def reactor(self) -> Reactor: ...
+
+    def received(self, connection: Connection, frame: Frame) -> None: ...
+    def closed(self, connection: Connection) -> None: ...
+
+
+@dataclass
+class ClientState:
+    """What a client agreed with the node, and what it set since."""
+
+    version: int = 4
+    options: dict[str, str] = field(default_factory=dict)
+    keyspace: str | None = None
+    events: set[str] = field(default_factory=set)
+    user: str | None = None
+    started: bool = False
+    ready: bool = False
+
+    def has(self, extension: str) -> bool:
+        return extension in self.options
+
+
+class Connection:
+    """Belongs to its reactor's thread."""
+
+    def __init__(self, sock: socket.socket, node: Host, shard: int, number: int) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = sock
+        self.node = node
+        self.shard = shard
+        self.number = number
+        self.peer: tuple[str, int] = sock.getpeername()[:2]
+        self.state = ClientState()
+        self.open = True
+        self._in = FrameBuffer(node.versions)
+        self._out = bytearray()
+        self._segments = False
+        self._compression: str | None = None
+        self._paused = False
+        self._watch()
+
+    @property
+    def control(self) -> bool:
+        """Whether the client registered for events here."""
+        return bool(self.state.events)
+
+    # -- reading
+
+    def pause(self, paused: bool) -> None:
+        """While it is paused nothing is read or written."""
+        self._paused = paused
+        self._watch()
+
+    def _watch(self) -> None:
+        if self.open:
+            events = 0 if self._paused else READ | (WRITE if self._out else 0)
+            self.node.reactor.watch(self.sock, events, self._on_events)
+
+    def _on_events(self, events: int) -> None:
+        if events & WRITE:
+            self._flush()
+        if events & READ and self.open:
+            self._receive()
+
+    def _receive(self) -> None:
+        try:
+            data = self.sock.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        self._in.feed(data)
+        self.process()
+
+    def process(self) -> None:
+        """Handle every whole frame that is there."""
+        try:
+            while self.open and (frame := self._in.next()) is not None:
+                self.state.version = frame.version
+                self.node.received(self, frame)
+        except BadVersion as error:
+            self._refuse(error, error.stream, max(self.node.versions))
+        except ProtocolError as error:
+            self._refuse(error, 0, self.state.version)
+
+    def _refuse(self, error: CqlError, stream: int, version: int) -> None:
+        self.send(Response(wire.NUMBERS["ERROR"], error.body(version)), stream, version)
+        self.close()
+
+    # -- agreements
+
+    def use_compression(self, name: str | None) -> None:
+        self._compression = name
+        self._in.compression = name
+
+    def use_segments(self) -> None:
+        """From now on, in both directions (protocol 5, after the answer to STARTUP)."""
+        self._segments = True
+        self._in.use_segments()
+
+    # -- writing
+
+    def send(self, response: Response, stream: int, version: int | None = None) -> None:
+        version = version or self.state.version
+        self.send_raw(self.encode(response.frame(version, stream)))
+
+    def encode(self, frame: Frame) -> bytes:
+        """A frame as the client expects it."""
+        if self._segments:
+            return wire.segments(frame.encode(), self._compression is not None)
+        if self._compression is not None and frame.body and frame.opcode not in (0x02, 0x06):
+            body = _compression.compress_frame(self._compression, frame.body)
+            frame = Frame(frame.version, frame.flags | wire.COMPRESSED, frame.stream, frame.opcode, body)
+        return frame.encode()
+
+    def send_raw(self, data: bytes) -> None:
+        if self.open:
+            self._out += data
+            if not self._paused:
+                self._flush()
+
+    def _flush(self) -> None:
+        try:
+            while self._out:
+                del self._out[: self.sock.send(self._out)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+            return
+        self._watch()
+
+    def close(self) -> None:
+        if self.open:
+            self.open = False
+            self.node.reactor.watch(self.sock, 0, self._on_events)
+            self.sock.close()
+            self.node.closed(self)

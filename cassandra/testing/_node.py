@@ -1,0 +1,301 @@
+"""A simulated node: its listeners, its connections, its state."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import uuid
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+from uuid import UUID
+
+from cassandra.testing import _compression
+from cassandra.testing._connection import EVENT_STREAM, Connection, Response
+from cassandra.testing._engine import Prepared
+from cassandra.testing._reactor import READ, Reactor
+from cassandra.testing._requests import LWT, METADATA_ID, RATE_LIMIT, V1, V2, Run
+from cassandra.testing._responses import LWT_MASK
+from cassandra.testing._topology import IGNORE_MSB
+from cassandra.testing._wire import NUMBERS, Frame
+from cassandra.testing.errors import RateLimit
+
+if TYPE_CHECKING:
+    from cassandra.testing._cluster import SimulatedCluster
+
+T = TypeVar("T")
+BACKLOG = 128
+
+
+def hold_port(address: str, port: int) -> socket.socket:
+    """A socket that keeps *port* for us while nothing listens there."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((address, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+class SimulatedNode:
+    """A node of a :class:`~cassandra.testing.SimulatedCluster`, which makes it. Methods are for any thread."""
+
+    def __init__(
+        self, cluster: SimulatedCluster, index: int, address: str, ports: tuple[int, int], *, datacenter: str,
+        rack: str, shards: int, tokens: Sequence[int], host_id: UUID,
+    ) -> None:  # fmt: skip
+        self.cluster = cluster
+        self.index = index
+        self.address = address
+        self.port, self.shard_aware_port = ports
+        self.datacenter = datacenter
+        self.rack = rack
+        self.shards = shards
+        self.tokens = tokens
+        self.host_id = host_id
+        self.generation = 1
+        self.release_version = cluster.release_version
+        self.versions: tuple[int, ...] = cluster.protocol_versions
+        self.prepared: dict[bytes, Prepared] = {}
+        self.member = True
+        self.advertise_shard_aware_port = True
+        self._schema_version: UUID | None = None
+        self._running = False
+        self._paused = False
+        self._refusing = False
+        self._connections: list[Connection] = []
+        self._accepted = 0
+        self._listeners: list[socket.socket] = []
+        self._held = [hold_port(address, port) for port in ports]
+
+    def __repr__(self) -> str:
+        state = "paused" if self._paused else "up" if self._running else "down"
+        return f"<SimulatedNode {self.index} {self.address}:{self.port} {self.datacenter}/{self.rack} {state}>"
+
+    # -- facts
+
+    @property
+    def reactor(self) -> Reactor:
+        return self.cluster.reactor
+
+    @property
+    def packed_address(self) -> bytes:
+        return ipaddress.ip_address(self.address).packed
+
+    @property
+    def alive(self) -> bool:
+        """Whether the others believe it to be up."""
+        return self._running and not self._paused
+
+    @property
+    def schema_version(self) -> UUID:
+        """What it says of the schema; see :meth:`disagree`."""
+        return self._schema_version or self.cluster.database.schema.version
+
+    def _call(self, action: Callable[[], T]) -> T:
+        return self.reactor.call(action)
+
+    @property
+    def connections(self) -> int:
+        """How many connections it has now."""
+        return self._call(lambda: len(self._connections))
+
+    def connections_by_shard(self) -> dict[int, int]:
+        """How many connections each shard has now."""
+
+        def count() -> dict[int, int]:
+            found = dict.fromkeys(range(self.shards), 0)
+            for connection in self._connections:
+                found[connection.shard] = found.get(connection.shard, 0) + 1
+            return found
+
+        return self._call(count)
+
+    # -- life
+
+    def start(self) -> None:
+        """Listen; the other nodes say that it is up. Nothing happens when it runs."""
+        self._call(lambda: self._start(announce=True))
+
+    def _start(self, announce: bool) -> None:
+        if self._running:
+            return
+        self._running, self._paused = True, False
+        self._listen()
+        if announce:
+            self.cluster.announce("STATUS_CHANGE", "UP", self)
+
+    def stop(self) -> None:
+        """Go down in order: connections close, prepared statements are forgotten, the others say that it is down."""
+        self._call(self._stop)
+
+    def _stop(self) -> None:
+        if not self._running:
+            return
+        self._running = False
+        self._deafen()
+        self._drop()
+        self.prepared.clear()
+        self.generation += 1
+        self.cluster.announce("STATUS_CHANGE", "DOWN", self)
+
+    def kill(self) -> None:
+        """Like :meth:`stop`, but connections are reset, as when the machine of the node restarts."""
+        self._call(self._kill)
+
+    def _kill(self) -> None:
+        for connection in self._connections:
+            linger = b"\1\0\0\0\0\0\0\0"  # on, 0 seconds: close() sends a reset
+            connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self._stop()
+
+    def restart(self) -> None:
+        """:meth:`stop` and :meth:`start`."""
+
+        def both() -> None:
+            self._stop()
+            self._start(announce=True)
+
+        self._call(both)
+
+    def reshard(self, shards: int) -> None:
+        """Restart with another number of shards; tablets go to shards that exist."""
+
+        def change() -> None:
+            self._stop()
+            self.shards = shards
+            self.cluster.shards_changed(self)
+            self._start(announce=True)
+
+        self._call(change)
+
+    def pause(self) -> None:
+        """Stop reading, answering and accepting without closing anything, as SIGSTOP does."""
+        self._call(lambda: self._pause(True))
+
+    def resume(self) -> None:
+        """Go on after :meth:`pause`: what came meanwhile is answered now."""
+        self._call(lambda: self._pause(False))
+
+    def _pause(self, paused: bool) -> None:
+        self._paused = paused
+        for listener in self._listeners:
+            self.reactor.watch(listener, 0 if paused else READ, lambda events: None)
+        if not paused:
+            self._deafen()
+            self._listen()
+        for connection in list(self._connections):
+            connection.pause(paused)
+
+    def refuse_connections(self, refuse: bool = True) -> None:
+        """Refuse new connections; those that are there stay."""
+
+        def change() -> None:
+            self._refusing = refuse
+            self._deafen()
+            self._listen()
+
+        self._call(change)
+
+    def drop_connections(self) -> None:
+        """Close all connections; new ones are welcome."""
+        self._call(self._drop)
+
+    def _drop(self) -> None:
+        for connection in list(self._connections):
+            connection.close()
+
+    def forget_prepared(self) -> None:
+        """Prepared statements are unknown from now on: clients get UNPREPARED."""
+        self._call(self.prepared.clear)
+
+    def disagree(self, disagrees: bool = True) -> None:
+        """Report a schema version of its own, as a node that has not heard of a change yet."""
+
+        def change() -> None:
+            self._schema_version = uuid.uuid4() if disagrees else None
+
+        self._call(change)
+
+    def close(self) -> None:
+        """For the cluster: give everything back."""
+        self._running = False
+        self._deafen()
+        self._drop()
+        for sock in self._held:
+            sock.close()
+
+    # -- connections
+
+    def _listen(self) -> None:
+        if not self._running or self._refusing or self._paused:
+            return
+        for port, by_port in ((self.port, False), (self.shard_aware_port, True)):
+            listener = hold_port(self.address, port)
+            listener.listen(BACKLOG)
+            listener.setblocking(False)
+            self._listeners.append(listener)
+            self.reactor.watch(listener, READ, self._acceptor(listener, by_port))
+
+    def _deafen(self) -> None:
+        for listener in self._listeners:
+            self.reactor.watch(listener, 0, lambda events: None)
+            listener.close()
+        self._listeners = []
+
+    def _acceptor(self, listener: socket.socket, by_port: bool) -> Callable[[int], None]:
+        def accept(events: int) -> None:
+            try:
+                sock, peer = listener.accept()
+            except OSError:  # it went away between the event and now
+                return
+            number = self._accepted
+            self._accepted += 1
+            shard = (peer[1] if by_port else number) % self.shards
+            self._connections.append(Connection(sock, self, shard, number))
+
+        return accept
+
+    def closed(self, connection: Connection) -> None:
+        """Called by a connection that has closed."""
+        if connection in self._connections:
+            self._connections.remove(connection)
+
+    def received(self, connection: Connection, frame: Frame) -> None:
+        """Called by a connection for each request."""
+        self.cluster.handle(Run(self, connection, frame))
+
+    def push(self, kind: str, body: bytes) -> None:
+        """Send an event to every client that registered for its kind."""
+        for connection in list(self._connections):
+            if kind in connection.state.events:
+                connection.send(Response(NUMBERS["EVENT"], body), EVENT_STREAM)
+
+    @property
+    def clients(self) -> list[Connection]:
+        return self._connections
+
+    def supported(self, connection: Connection) -> dict[str, list[str]]:
+        """The options that SUPPORTED lists on *connection*."""
+        options = {
+            "COMPRESSION": list(_compression.NAMES),
+            "CQL_VERSION": ["3.3.1"],
+            "PROTOCOL_VERSIONS": [f"{version}/v{version}" for version in sorted(self.versions)],
+            "SCYLLA_HOST_ID": [str(self.host_id)],
+            "SCYLLA_SHARD": [str(connection.shard)],
+            "SCYLLA_NR_SHARDS": [str(self.shards)],
+            "SCYLLA_PARTITIONER": ["org.apache.cassandra.dht.Murmur3Partitioner"],
+            "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
+            "SCYLLA_SHARDING_IGNORE_MSB": [str(IGNORE_MSB)],
+            LWT: [f"LWT_OPTIMIZATION_META_BIT_MASK={LWT_MASK}"],
+            RATE_LIMIT: [f"ERROR_CODE={RateLimit.CODE}"],
+            METADATA_ID: [""],
+        }
+        if self.advertise_shard_aware_port:
+            options["SCYLLA_SHARD_AWARE_PORT"] = [str(self.shard_aware_port)]
+        if self.cluster.tablets_enabled:
+            options[V1] = [""]
+            if self.cluster.tablets_v2:
+                options[V2] = [""]
+        return {name: values for name, values in options.items() if name not in self.cluster.without}

@@ -1,0 +1,153 @@
+"""What compiled statements have in common: the environment they run in, their bind markers, their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from cassandra.testing._schema import Schema, Table
+from cassandra.testing._types import CqlType, Value
+from cassandra.testing._wire import UNSET, Unset, WireValue
+from cassandra.testing.errors import InvalidRequest
+
+MAX_TTL = 630720000  # 20 years
+
+
+@dataclass
+class Env:
+    """One execution: what the client sent with it, and the time."""
+
+    values: Sequence[WireValue] = ()
+    now: int = 0  # milliseconds
+    timestamp: int = 0  # microseconds, of cells that are written without USING TIMESTAMP
+    page_size: int = 0  # 0: no paging
+    paging_state: bytes | None = None
+    node: object = None  # that runs it
+    new_uuid: Callable[[], UUID] = field(default=lambda: UUID(int=0))
+    new_timeuuid: Callable[[], UUID] = field(default=lambda: UUID(int=0))
+
+
+Term = Callable[[Env], Any]  # -> Value, None or UNSET
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """Of a bind marker or a result column."""
+
+    keyspace: str
+    table: str
+    name: str
+    type: CqlType
+
+
+class Result:
+    """Of a statement; this one is VOID."""
+
+
+@dataclass
+class Rows(Result):
+    columns: Sequence[ColumnSpec]
+    rows: list[tuple[bytes | None, ...]]
+    paging_state: bytes | None = None
+
+
+@dataclass
+class SetKeyspace(Result):
+    keyspace: str
+
+
+@dataclass
+class SchemaChange(Result):
+    change: str  # CREATED, UPDATED or DROPPED
+    target: str  # KEYSPACE, TABLE or TYPE
+    keyspace: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Route:
+    """The one partition that a request is about."""
+
+    table: Table
+    token: int
+
+
+class Scope:
+    """Collects what the markers of a statement are bound to, while it is compiled."""
+
+    def __init__(self, schema: Schema, keyspace: str | None, markers: Sequence[str | None]) -> None:
+        self.schema = schema
+        self.keyspace = keyspace
+        self.names = markers
+        self.specs: dict[int, ColumnSpec] = {}
+        self.table: Table | None = None
+
+    def marker(self, index: int, name: str, kind: CqlType) -> Term:
+        """The value bound to marker *index*, which has *kind*."""
+        owner = self.table
+        spec = ColumnSpec(owner.keyspace if owner else "", owner.name if owner else "", self.names[index] or name, kind)
+        self.specs[index] = spec
+
+        def value(env: Env) -> Value:
+            if index >= len(env.values):
+                raise InvalidRequest(f"Invalid amount of bind variables: {len(env.values)} for {len(self.names)}")
+            raw = env.values[index]
+            if raw is None or isinstance(raw, Unset):
+                return raw
+            try:
+                return kind.decode(raw)
+            except InvalidRequest as error:
+                raise InvalidRequest(f"{error.message} for {spec.name} of type {kind.cql}") from None
+
+        return value
+
+
+@dataclass
+class Plan:
+    """A statement that is ready to run."""
+
+    specs: list[ColumnSpec] = field(default_factory=list)
+    names: Sequence[str | None] = ()
+    columns: Sequence[ColumnSpec] | None = None  # of its result, when it has rows
+    table: Table | None = None
+    conditional: bool = False
+    partition_markers: Sequence[int] = ()  # by partition key column, empty when one is not a marker
+    reads: bool = False
+
+    def run(self, env: Env) -> Result:
+        raise NotImplementedError
+
+    def route(self, env: Env) -> Route | None:
+        """Which partition it is about, when it is one."""
+        return None
+
+    def order_values(self, values: Sequence[WireValue], names: Sequence[str] | None) -> Sequence[WireValue]:
+        """*values* by marker: those of named ones are looked up."""
+        if names is None:
+            if len(values) != len(self.specs):
+                raise InvalidRequest(
+                    f"Invalid amount of bind variables: expected {len(self.specs)} but got {len(values)}"
+                )
+            return values
+        given = dict(zip(names, values, strict=True))
+        try:
+            return [given[spec.name] for spec in self.specs]
+        except KeyError as error:
+            raise InvalidRequest(f"No value was given for the bind marker {error}") from None
+
+
+def complete(plan: Plan, scope: Scope) -> None:
+    """Give *plan* the markers that compiling it has found."""
+    plan.names = scope.names
+    plan.specs = [scope.specs[n] for n in range(len(scope.names))]  # every marker is somewhere in the statement
+
+
+def required(value: Any, what: str) -> Any:
+    """*value*, which must be there."""
+    if value is UNSET:
+        raise InvalidRequest(f"Invalid unset value for {what}")
+    if value is None:
+        raise InvalidRequest(f"Invalid null value for {what}")
+    return value

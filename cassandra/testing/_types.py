@@ -1,0 +1,459 @@
+"""CQL types: their names, their option on the wire, their values as bytes, their order.
+
+Values inside the simulation are hashable and plain: ``int`` for all whole numbers, timestamps (milliseconds), dates
+(days, 2**31 is 1970-01-01) and times (nanoseconds); ``bytes`` for blobs and addresses; ``tuple`` for durations, lists,
+sets (sorted), tuples, user-defined types and vectors; a sorted tuple of pairs for maps; :data:`EMPTY` for no bytes at
+all where the type has no such value.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from cassandra.testing import _wire as wire
+from cassandra.testing._names import quote
+from cassandra.testing._packing import (
+    pack_decimal,
+    pack_duration,
+    pack_varint,
+    read_unsigned_vint,
+    unpack_decimal,
+    unpack_duration,
+    unpack_varint,
+    unsigned_vint,
+)
+from cassandra.testing.errors import InvalidRequest
+
+Value = Any
+MARSHAL: Final = "org.apache.cassandra.db.marshal."
+
+
+class Empty:
+    """The value of no bytes."""
+
+    def __repr__(self) -> str:
+        return "EMPTY"
+
+
+EMPTY: Final = Empty()
+
+
+class CqlType:
+    """A type; equal types are interchangeable."""
+
+    multicell: bool = False
+
+    @property
+    def cql(self) -> str:
+        """As CQL writes it."""
+        raise NotImplementedError
+
+    @property
+    def marshal(self) -> str:
+        """As a Java class name writes it."""
+        raise NotImplementedError
+
+    def option(self, version: int) -> bytes:
+        """As result metadata describe it."""
+        raise NotImplementedError
+
+    def encode(self, value: Value) -> bytes:
+        raise NotImplementedError
+
+    def decode(self, data: bytes) -> Value:
+        """Raises InvalidRequest for bytes that are no value of this type."""
+        raise NotImplementedError
+
+    def order(self, value: Value) -> Any:
+        """A key that sorts as the server sorts."""
+        return value
+
+    def frozen(self) -> CqlType:
+        return self
+
+    @property
+    def parts(self) -> tuple[CqlType, ...]:
+        """The types inside."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Scalar(CqlType):
+    """A type without parameters."""
+
+    name: str
+    number: int
+    java: str
+    since: int = 3  # the first protocol version that has a number for it
+    pack: Callable[[Any], bytes] = field(default=bytes, compare=False, repr=False)
+    unpack: Callable[[bytes], Any] = field(default=bytes, compare=False, repr=False)
+    sort: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
+    empty: bool = True  # whether no bytes at all are EMPTY
+
+    @property
+    def cql(self) -> str:
+        return self.name
+
+    @property
+    def marshal(self) -> str:
+        return MARSHAL + self.java
+
+    def option(self, version: int) -> bytes:
+        if version < self.since:
+            return wire.short(0) + wire.string(self.marshal)
+        return wire.short(self.number)
+
+    def encode(self, value: Value) -> bytes:
+        if value is EMPTY:
+            return b""
+        try:
+            return self.pack(value)
+        except struct.error:
+            raise InvalidRequest(f"{value} is out of range for {self.name}") from None
+
+    def decode(self, data: bytes) -> Value:
+        if not data and self.empty:
+            return EMPTY
+        try:
+            return self.unpack(data)
+        except (struct.error, ValueError) as error:
+            raise InvalidRequest(f"Not a {self.name}: {data.hex() or 'no bytes'} ({error})") from None
+
+    def order(self, value: Value) -> Any:
+        if value is EMPTY:
+            return (0,)
+        return (1, self.sort(value) if self.sort else value)
+
+
+def _fixed(
+    name: str, number: int, java: str, layout: str, since: int = 3, sort: Callable[[Any], Any] | None = None
+) -> Scalar:
+    packer = struct.Struct(layout)
+    return Scalar(name, number, java, since, packer.pack, lambda data: packer.unpack(data)[0], sort)
+
+
+def _uuid_order(value: UUID) -> tuple[int, int, bytes]:
+    return value.version or 0, value.time if value.version == 1 else 0, value.bytes
+
+
+def _unpack_timeuuid(data: bytes) -> UUID:
+    value = UUID(bytes=data)
+    if value.version != 1:
+        raise ValueError("its version is not 1")
+    return value
+
+
+def _unpack_inet(data: bytes) -> bytes:
+    if len(data) not in (4, 16):
+        raise ValueError("4 or 16 bytes")
+    return data
+
+
+def _encode_ascii(value: str) -> bytes:
+    if not value.isascii():
+        raise InvalidRequest(f"Invalid ASCII character in string literal: {value!r}")
+    return value.encode()
+
+
+def _encode_text(value: str) -> bytes:
+    return value.encode()
+
+
+def _nan_last(value: float) -> tuple[bool, float]:
+    return value != value, value
+
+
+ASCII = Scalar("ascii", 0x01, "AsciiType", 3, _encode_ascii, lambda data: data.decode("ascii"), empty=False)
+BIGINT = _fixed("bigint", 0x02, "LongType", ">q")
+BLOB = Scalar("blob", 0x03, "BytesType", empty=False)
+BOOLEAN = _fixed("boolean", 0x04, "BooleanType", ">?")
+COUNTER = _fixed("counter", 0x05, "CounterColumnType", ">q")
+DECIMAL = Scalar("decimal", 0x06, "DecimalType", 3, pack_decimal, unpack_decimal)
+DOUBLE = _fixed("double", 0x07, "DoubleType", ">d", sort=_nan_last)
+FLOAT = _fixed("float", 0x08, "FloatType", ">f", sort=_nan_last)
+INT = _fixed("int", 0x09, "Int32Type", ">i")
+TIMESTAMP = _fixed("timestamp", 0x0B, "TimestampType", ">q")
+UUID_ = Scalar("uuid", 0x0C, "UUIDType", 3, lambda value: value.bytes, lambda data: UUID(bytes=data), _uuid_order)
+TEXT = Scalar("text", 0x0D, "UTF8Type", 3, _encode_text, bytes.decode, _encode_text, empty=False)
+VARINT = Scalar("varint", 0x0E, "IntegerType", 3, pack_varint, unpack_varint)
+TIMEUUID = Scalar("timeuuid", 0x0F, "TimeUUIDType", 3, lambda value: value.bytes, _unpack_timeuuid, _uuid_order)
+INET = Scalar("inet", 0x10, "InetAddressType", 3, bytes, _unpack_inet)
+DATE = _fixed("date", 0x11, "SimpleDateType", ">I", 4)
+TIME = _fixed("time", 0x12, "TimeType", ">q", 4)
+SMALLINT = _fixed("smallint", 0x13, "ShortType", ">h", 4)
+TINYINT = _fixed("tinyint", 0x14, "ByteType", ">b", 4)
+DURATION = Scalar("duration", 0x15, "DurationType", 5, pack_duration, unpack_duration)
+
+SCALARS: Final = {
+    kind.name: kind
+    for kind in (
+        ASCII, BIGINT, BLOB, BOOLEAN, COUNTER, DECIMAL, DOUBLE, FLOAT, INT, TIMESTAMP, UUID_, TEXT, VARINT, TIMEUUID,
+        INET, DATE, TIME, SMALLINT, TINYINT, DURATION,
+    )
+} | {"varchar": TEXT}  # fmt: skip
+WHOLE: Final = {TINYINT, SMALLINT, INT, BIGINT, VARINT, COUNTER}
+NUMBERS: Final = WHOLE | {FLOAT, DOUBLE, DECIMAL}
+FIXED_SIZE: Final = {
+    BOOLEAN: 1, TIMESTAMP: 8, BIGINT: 8, DOUBLE: 8, FLOAT: 4, INT: 4, UUID_: 16, TIMEUUID: 16,
+}  # fmt: skip
+
+
+class _Elements:
+    """Reads the [bytes] of a collection or tuple."""
+
+    def __init__(self, kind: str, data: bytes) -> None:
+        self.kind, self.data, self.at = kind, data, 0
+
+    def count(self) -> int:
+        number = self._int()
+        if not 0 <= number <= len(self.data):
+            raise InvalidRequest(f"Not a {self.kind}: {number} elements in {len(self.data)} bytes")
+        return number
+
+    def next(self, kind: CqlType) -> Value:
+        length = self._int()
+        if length < 0:
+            return None
+        if self.at + length > len(self.data):
+            raise InvalidRequest(f"Not a {self.kind}: it ends within an element")
+        self.at += length
+        return kind.decode(self.data[self.at - length : self.at])
+
+    def present(self, kind: CqlType) -> Value:
+        value = self.next(kind)
+        if value is None:
+            raise InvalidRequest("null is not supported inside collections")
+        return value
+
+    def end(self) -> None:
+        if self.at != len(self.data):
+            raise InvalidRequest(f"Not a {self.kind}: {len(self.data) - self.at} bytes are left")
+
+    def _int(self) -> int:
+        if self.at + 4 > len(self.data):
+            raise InvalidRequest(f"Not a {self.kind}: it ends within a length")
+        self.at += 4
+        return int.from_bytes(self.data[self.at - 4 : self.at], "big", signed=True)
+
+
+def _element(kind: CqlType, value: Value) -> bytes:
+    return wire.bytes_(None if value is None else kind.encode(value))
+
+
+def _tuple_order(kinds: tuple[CqlType, ...], value: tuple[Value, ...]) -> tuple[Any, ...]:
+    return tuple((0,) if v is None else (1, k.order(v)) for k, v in zip(kinds, value, strict=False))
+
+
+@dataclass(frozen=True)
+class Collection(CqlType):
+    """``list``, ``set`` or ``map``."""
+
+    name: str
+    arguments: tuple[CqlType, ...]
+    multicell: bool = True
+
+    @property
+    def parts(self) -> tuple[CqlType, ...]:
+        return self.arguments
+
+    @property
+    def cql(self) -> str:
+        inner = f"{self.name}<{', '.join(part.cql for part in self.arguments)}>"
+        return inner if self.multicell else f"frozen<{inner}>"
+
+    @property
+    def marshal(self) -> str:
+        inner = f"{MARSHAL}{self.name.title()}Type({','.join(part.marshal for part in self.arguments)})"
+        return inner if self.multicell else f"{MARSHAL}FrozenType({inner})"
+
+    def option(self, version: int) -> bytes:
+        number = {"list": 0x20, "map": 0x21, "set": 0x22}[self.name]
+        return wire.short(number) + b"".join(part.option(version) for part in self.arguments)
+
+    def frozen(self) -> Collection:
+        return Collection(self.name, tuple(part.frozen() for part in self.arguments), False)
+
+    def encode(self, value: Value) -> bytes:
+        if self.name == "map":
+            key, item = self.arguments
+            return wire.int32(len(value)) + b"".join(_element(key, k) + _element(item, v) for k, v in value)
+        return wire.int32(len(value)) + b"".join(_element(self.arguments[0], item) for item in value)
+
+    def decode(self, data: bytes) -> Value:
+        reader = _Elements(self.cql, data)
+        count = reader.count()
+        if self.name == "map":
+            key, item = self.arguments
+            value = self.normal([(reader.present(key), reader.present(item)) for _ in range(count)])
+        else:
+            value = self.normal([reader.present(self.arguments[0]) for _ in range(count)])
+        reader.end()
+        return value
+
+    def normal(self, items: list[Value]) -> tuple[Value, ...]:
+        """Sets and maps sorted, each key once (the last counts)."""
+        if self.name == "list":
+            return tuple(items)
+        kind = self.arguments[0]
+        if self.name == "set":
+            return tuple(sorted(set(items), key=kind.order))
+        return tuple(sorted(dict(items).items(), key=lambda pair: kind.order(pair[0])))
+
+    def order(self, value: Value) -> Any:
+        if self.name == "map":
+            return tuple((self.arguments[0].order(k), self.arguments[1].order(v)) for k, v in value)
+        return tuple(self.arguments[0].order(item) for item in value)
+
+
+@dataclass(frozen=True)
+class Tuple(CqlType):
+    """``tuple<...>``; always frozen."""
+
+    arguments: tuple[CqlType, ...]
+
+    @property
+    def parts(self) -> tuple[CqlType, ...]:
+        return self.arguments
+
+    @property
+    def cql(self) -> str:
+        return f"frozen<tuple<{', '.join(part.cql for part in self.arguments)}>>"
+
+    @property
+    def marshal(self) -> str:
+        return f"{MARSHAL}TupleType({','.join(part.marshal for part in self.arguments)})"
+
+    def option(self, version: int) -> bytes:
+        types = b"".join(part.option(version) for part in self.arguments)
+        return wire.short(0x31) + wire.short(len(self.arguments)) + types
+
+    def encode(self, value: Value) -> bytes:
+        return b"".join(_element(kind, item) for kind, item in zip(self.arguments, value, strict=False))
+
+    def decode(self, data: bytes) -> Value:
+        reader = _Elements(self.cql, data)
+        items: list[Value] = []
+        for kind in self.arguments:
+            if reader.at == len(data):
+                items.append(None)
+            else:
+                items.append(reader.next(kind))
+        if reader.at != len(data):
+            raise InvalidRequest(f"Expected {len(self.arguments)} elements for type {self.cql}, but got more")
+        return tuple(items)
+
+    def order(self, value: Value) -> Any:
+        return _tuple_order(self.arguments, value)
+
+
+@dataclass(eq=False)
+class UserType:
+    """A CREATE TYPE; ALTER TYPE changes it in place, for every column that uses it."""
+
+    keyspace: str
+    name: str
+    fields: dict[str, CqlType]
+
+
+@dataclass(frozen=True)
+class Udt(CqlType):
+    """A user-defined type as a column has it."""
+
+    definition: UserType
+    multicell: bool = True
+
+    @property
+    def parts(self) -> tuple[CqlType, ...]:
+        return tuple(self.definition.fields.values())
+
+    @property
+    def cql(self) -> str:
+        name = quote(self.definition.name)
+        return name if self.multicell else f"frozen<{name}>"
+
+    @property
+    def marshal(self) -> str:
+        fields = ",".join(f"{name.encode().hex()}:{kind.marshal}" for name, kind in self.definition.fields.items())
+        head = f"{self.definition.keyspace},{self.definition.name.encode().hex()}"
+        inner = f"{MARSHAL}UserType({head},{fields})"
+        return inner if self.multicell else f"{MARSHAL}FrozenType({inner})"
+
+    def option(self, version: int) -> bytes:
+        owner = self.definition
+        fields = b"".join(wire.string(name) + kind.option(version) for name, kind in owner.fields.items())
+        head = wire.string(owner.keyspace) + wire.string(owner.name) + wire.short(len(owner.fields))
+        return wire.short(0x30) + head + fields
+
+    def frozen(self) -> Udt:
+        return Udt(self.definition, False)
+
+    def encode(self, value: Value) -> bytes:
+        return b"".join(_element(kind, item) for kind, item in zip(self.parts, value, strict=False))
+
+    def decode(self, data: bytes) -> Value:
+        return Tuple(self.parts).decode(data)
+
+    def order(self, value: Value) -> Any:
+        return _tuple_order(self.parts, value)
+
+
+@dataclass(frozen=True)
+class Vector(CqlType):
+    """``vector<type, n>``; a custom type on the wire."""
+
+    element: CqlType
+    size: int
+
+    @property
+    def parts(self) -> tuple[CqlType, ...]:
+        return (self.element,)
+
+    @property
+    def cql(self) -> str:
+        return f"vector<{self.element.cql}, {self.size}>"
+
+    @property
+    def marshal(self) -> str:
+        return f"{MARSHAL}VectorType({self.element.marshal}, {self.size})"
+
+    def option(self, version: int) -> bytes:
+        return wire.short(0) + wire.string(self.marshal)
+
+    def _width(self) -> int | None:
+        return FIXED_SIZE.get(self.element) if isinstance(self.element, Scalar) else None
+
+    def encode(self, value: Value) -> bytes:
+        parts = [self.element.encode(item) for item in value]
+        if self._width() is None:
+            parts = [unsigned_vint(len(part)) + part for part in parts]
+        return b"".join(parts)
+
+    def decode(self, data: bytes) -> Value:
+        width, at = self._width(), 0
+        items: list[Value] = []
+        try:
+            for _ in range(self.size):
+                size, at = (width, at) if width is not None else read_unsigned_vint(data, at)
+                if at + size > len(data):
+                    raise ValueError("too short")
+                items.append(self.element.decode(data[at : at + size]))
+                at += size
+        except ValueError as error:
+            raise InvalidRequest(f"Not a {self.cql}: {error}") from None
+        if at != len(data):
+            raise InvalidRequest(f"Not a {self.cql}: {len(data) - at} bytes are left")
+        return tuple(items)
+
+    def order(self, value: Value) -> Any:
+        return tuple(self.element.order(item) for item in value)
+
+
+def uses(kind: CqlType, definition: UserType) -> bool:
+    """Whether *definition* occurs in *kind*."""
+    return (isinstance(kind, Udt) and kind.definition is definition) or any(
+        uses(part, definition) for part in kind.parts
+    )

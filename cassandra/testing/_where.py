@@ -1,0 +1,350 @@
+"""WHERE: which partitions a statement is about, and which of their rows."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cassandra.testing._ast import ListLiteral, Marker, Relation, TupleLiteral
+from cassandra.testing._plan import Env, Scope, Term, required
+from cassandra.testing._rows import RowView, element_of
+from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Table
+from cassandra.testing._storage import Partition
+from cassandra.testing._terms import compile_term
+from cassandra.testing._topology import MIN_TOKEN
+from cassandra.testing._types import BIGINT, Collection, CqlType, Scalar, Tuple
+from cassandra.testing.errors import InvalidRequest, NotSupported
+
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne,
+}  # fmt: skip
+FILTERING = (
+    "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. "
+    "If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING"
+)
+Predicate = Callable[[RowView], bool]
+
+
+@dataclass
+class Restriction:
+    """One relation with its value compiled."""
+
+    columns: list[Column]
+    operator: str
+    value: Term
+    relation: Relation
+    key: Term | None = None
+
+    @property
+    def column(self) -> Column:
+        return self.columns[0]
+
+    def values(self, env: Env) -> list[Any]:
+        """The values of ``=`` and ``IN``."""
+        value = required(self.value(env), f"column {self.column.name}")
+        if self.operator != "IN":
+            return [value]
+        if any(item is None for item in value):
+            raise InvalidRequest(f"Invalid null value in condition for column {self.column.name}")
+        return list(value)
+
+
+@dataclass
+class Where:
+    """The restrictions of a statement, by what they restrict."""
+
+    table: Table
+    partition: dict[str, Restriction] = field(default_factory=dict)
+    tokens: list[Restriction] = field(default_factory=list)
+    clustering: list[Restriction] = field(default_factory=list)
+    others: list[Restriction] = field(default_factory=list)
+    partition_slices: list[Restriction] = field(default_factory=list)  # filtering on parts of the partition key
+
+    @property
+    def has_partition_key(self) -> bool:
+        """Whether the whole partition key is given by = and IN."""
+        return len(self.partition) == len(self.table.partition_key)
+
+    @property
+    def single_partition(self) -> bool:
+        return self.has_partition_key and all(found.operator == "=" for found in self.partition.values())
+
+    def keys(self, env: Env) -> list[tuple[Any, ...]]:
+        """The partition keys, in their own order, each once."""
+        parts = []
+        for column in self.table.partition_key:
+            values = self.partition[column.name].values(env)
+            parts.append(sorted(set(values), key=column.type.order))
+        return list(itertools.product(*parts))
+
+    def partitions(self, env: Env) -> list[Partition]:
+        """The stored partitions that may have rows of the result."""
+        data = self.table.data
+        if self.has_partition_key:
+            raws = [self.table.partition_bytes(key) for key in self.keys(env)]
+            return [data.partitions[raw] for raw in raws if raw in data.partitions]
+        low: tuple[int, bool] | None = None
+        high: tuple[int, bool] | None = None
+        for found in self.tokens:
+            token = required(found.value(env), "the token")
+            if found.operator in ("=", ">", ">="):
+                bound = (token, found.operator != ">")
+                low = bound if low is None or (bound[0], not bound[1]) > (low[0], not low[1]) else low
+            if found.operator in ("=", "<", "<="):
+                if token == MIN_TOKEN and found.operator != "=":
+                    continue  # as an end, the smallest token means the end of the ring
+                bound = (token, found.operator != "<")
+                high = bound if high is None or bound < high else high
+        return data.between(low, high)
+
+    def predicate(self, env: Env) -> Predicate:
+        """Whether a row of these partitions is in the result."""
+        checks = [_check(found, env) for found in (*self.clustering, *self.others, *self.partition_slices)]
+        if not self.has_partition_key:
+            checks += [_check(found, env) for found in self.partition.values()]
+        if not checks:
+            return lambda row: True
+        return lambda row: all(check(row) for check in checks)
+
+    def static_only(self, row: RowView) -> bool:
+        """Whether a partition that has no rows may be in the result."""
+        return not self.clustering
+
+
+def compile_where(relations: Sequence[Relation], table: Table, scope: Scope) -> Where:
+    where = Where(table)
+    for relation in relations:
+        found = _restriction(relation, table, scope)
+        kinds = {column.kind for column in found.columns}
+        if relation.token:
+            if [column.name for column in found.columns] != [column.name for column in table.partition_key]:
+                raise InvalidRequest("The token function takes the columns of the partition key, in their order")
+            where.tokens.append(found)
+        elif kinds == {PARTITION} and not relation.multi:
+            _add_partition(where, found)
+        elif kinds == {CLUSTERING}:
+            where.clustering.append(found)
+        elif relation.multi:
+            raise InvalidRequest("Multi-column relations can only be applied to clustering columns")
+        else:
+            where.others.append(found)
+    _check_repeats(where)
+    return where
+
+
+def _add_partition(where: Where, found: Restriction) -> None:
+    if found.operator not in ("=", "IN"):
+        where.partition_slices.append(found)
+    elif found.column.name in where.partition:
+        raise InvalidRequest(
+            f"{found.column.name} cannot be restricted by more than one relation if it includes an Equal"
+        )
+    else:
+        where.partition[found.column.name] = found
+
+
+def _check_repeats(where: Where) -> None:
+    seen: dict[str, str] = {}
+    for found in (*where.clustering, *where.others):
+        if found.key is not None or found.operator.startswith("CONTAINS"):
+            continue
+        for column in found.columns:
+            group = "slice" if found.operator in ("<", "<=", ">", ">=") else found.operator
+            if column.name in seen and not (group == "slice" and seen[column.name] == "slice"):
+                raise InvalidRequest(
+                    f"{column.name} cannot be restricted by more than one relation if it includes an Equal"
+                )
+            seen[column.name] = group
+
+
+def _restriction(relation: Relation, table: Table, scope: Scope) -> Restriction:
+    columns = [table.column(name) for name in relation.columns]
+    if relation.operator == "!=":
+        raise InvalidRequest(f'Unsupported "!=" relation: {relation.columns[0]} != ...')
+    if relation.token:
+        name = f"partition key token({', '.join(relation.columns)})"
+        return Restriction(columns, relation.operator, compile_term(relation.value, BIGINT, name, scope), relation)
+    if relation.multi:
+        return _multi(relation, columns, scope)
+    return _single(relation, columns[0], scope)
+
+
+def _single(relation: Relation, column: Column, scope: Scope) -> Restriction:
+    kind: CqlType = column.type
+    if relation.key is not None:
+        if not isinstance(kind, Collection) or kind.name != "map" or relation.operator != "=":
+            raise InvalidRequest(f"Only `map[key] = value` is possible, not on {column.name} of type {kind.cql}")
+        key = compile_term(relation.key, kind.arguments[0], f"key({column.name})", scope)
+        value = compile_term(relation.value, kind.arguments[1], f"value({column.name})", scope)
+        return Restriction([column], "=", value, relation, key)
+    if relation.operator.startswith("CONTAINS"):
+        if not isinstance(kind, Collection):
+            raise InvalidRequest(f"Cannot use {relation.operator} on non-collection column {column.name}")
+        if relation.operator == "CONTAINS KEY" and kind.name != "map":
+            raise InvalidRequest(f"Cannot use CONTAINS KEY on non-map column {column.name}")
+        inner = kind.arguments[0 if relation.operator == "CONTAINS KEY" else -1]
+        name = ("key" if relation.operator == "CONTAINS KEY" else "value") + f"({column.name})"
+        return Restriction([column], relation.operator, compile_term(relation.value, inner, name, scope), relation)
+    if kind.multicell:
+        raise InvalidRequest(
+            f"Collection column '{column.name}' ({kind.cql}) cannot be restricted by a '{relation.operator}' relation"
+        )
+    if relation.operator == "IN":
+        return Restriction([column], "IN", _in_values(relation.value, kind, column.name, scope), relation)
+    return Restriction([column], relation.operator, compile_term(relation.value, kind, column.name, scope), relation)
+
+
+def _in_values(value: Any, kind: CqlType, name: str, scope: Scope) -> Term:
+    if isinstance(value, Marker):
+        return scope.marker(value.index, f"in({name})", Collection("list", (kind,), False))
+    assert isinstance(value, ListLiteral)
+    items = [compile_term(item, kind, name, scope) for item in value.items]
+    return lambda env: tuple(required(item(env), f"column {name}") for item in items)
+
+
+def _multi(relation: Relation, columns: list[Column], scope: Scope) -> Restriction:
+    kind = Tuple(tuple(column.type for column in columns))
+    name = f"({','.join(column.name for column in columns)})"
+    if relation.operator == "IN":
+        return Restriction(columns, "IN", _in_tuples(relation.value, kind, name, columns, scope), relation)
+    return Restriction(columns, relation.operator, _tuple_term(relation.value, kind, name, columns, scope), relation)
+
+
+def _tuple_term(value: Any, kind: Tuple, name: str, columns: list[Column], scope: Scope) -> Term:
+    if not isinstance(value, TupleLiteral):
+        return compile_term(value, kind, name, scope)
+    if len(value.items) > len(columns):
+        raise InvalidRequest(f"Expected {len(columns)} elements in value for tuple {name}, but got {len(value.items)}")
+    items = [compile_term(item, col.type, col.name, scope) for item, col in zip(value.items, columns, strict=False)]
+    return lambda env: tuple(required(item(env), f"tuple {name}") for item in items)
+
+
+def _in_tuples(value: Any, kind: Tuple, name: str, columns: list[Column], scope: Scope) -> Term:
+    if isinstance(value, Marker):
+        return scope.marker(value.index, f"in{name}", Collection("list", (kind,), False))
+    items = [_tuple_term(item, kind, name, columns, scope) for item in value.items]
+    return lambda env: tuple(item(env) for item in items)
+
+
+def _check(found: Restriction, env: Env) -> Predicate:
+    """Whether a row fulfils one restriction."""
+    if found.operator.startswith("CONTAINS") or found.key is not None:
+        return _check_element(found, env)
+    if found.relation.multi:
+        return _check_tuple(found, env)
+    column, kind = found.column, found.column.type
+    if found.operator == "IN":
+        wanted = {kind.order(value) for value in found.values(env)}
+        return lambda row: (value := row.value(column)) is not None and kind.order(value) in wanted
+    limit = required(found.value(env), f"column {column.name}")
+    if kind.cql == "duration" and found.operator != "=":
+        raise InvalidRequest("Slice restrictions are not supported on duration columns")
+    bound, compare = kind.order(limit), COMPARE[found.operator]
+    return lambda row: (value := row.value(column)) is not None and compare(kind.order(value), bound)
+
+
+def _check_element(found: Restriction, env: Env) -> Predicate:
+    column, kind = found.column, found.column.type
+    assert isinstance(kind, Collection)
+    wanted = required(found.value(env), f"column {column.name}")
+    if found.key is not None:
+        key = required(found.key(env), f"key of {column.name}")
+        return lambda row: element_of(kind, row.value(column), key) == wanted
+
+    def contains(row: RowView) -> bool:
+        value = row.value(column)
+        if value is None:
+            return False
+        if kind.name == "map":
+            return wanted in [pair[0 if found.operator == "CONTAINS KEY" else 1] for pair in value]
+        return wanted in value
+
+    return contains
+
+
+def _check_tuple(found: Restriction, env: Env) -> Predicate:
+    columns = found.columns
+
+    def order(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(column.type.order(value) for column, value in zip(columns, values, strict=False))
+
+    if found.operator == "IN":
+        wanted = {order(value) for value in required(found.value(env), "IN")}
+        return lambda row: row.key is not None and order([row.value(column) for column in columns]) in wanted
+    bound = order(required(found.value(env), "the tuple"))
+    if len(bound) < len(columns) and found.operator == "=":
+        raise NotSupported("a tuple with fewer elements than columns")
+    compare = COMPARE[found.operator]
+    size = len(bound)
+    return lambda row: row.key is not None and compare(order([row.value(column) for column in columns])[:size], bound)
+
+
+def check_reads(where: Where, allow_filtering: bool) -> None:
+    """Refuse what a server refuses without ALLOW FILTERING."""
+    if allow_filtering:
+        return
+    indexed = _has_index(where)
+    if indexed:
+        return
+    if where.others or where.partition_slices:
+        raise InvalidRequest(FILTERING)
+    if where.partition and not where.has_partition_key:
+        raise InvalidRequest(FILTERING)
+    if where.clustering and not where.has_partition_key:
+        raise InvalidRequest(FILTERING)
+    check_prefix(where)
+
+
+def _has_index(where: Where) -> bool:
+    """Whether an index serves the statement: then it may restrict other columns too, if they need no filtering."""
+    for index in where.table.indexes.values():
+        for found in (*where.others, *where.clustering, *where.partition.values()):
+            if found.column.name == index.column and found.operator in ("=", "CONTAINS", "CONTAINS KEY"):
+                rest = [other for other in where.others if other is not found]
+                if rest and not all(_indexed(other, where) for other in rest[1:]):
+                    raise InvalidRequest(FILTERING)
+                if rest:
+                    raise InvalidRequest(FILTERING)
+                return True
+    return False
+
+
+def _indexed(found: Restriction, where: Where) -> bool:
+    return any(index.column == found.column.name for index in where.table.indexes.values())
+
+
+def check_prefix(where: Where) -> None:
+    """Clustering columns are restricted from the left, and a slice is the last."""
+    state: dict[str, str] = {}
+    for found in where.clustering:
+        if found.operator.startswith("CONTAINS") or found.key is not None:
+            raise InvalidRequest(FILTERING)
+        for column in found.columns:
+            state[column.name] = "slice" if found.operator in ("<", "<=", ">", ">=") else "exact"
+    missing: Column | None = None
+    sliced: Column | None = None
+    multi = any(found.relation.multi for found in where.clustering)
+    for column in where.table.clustering:
+        kind = state.get(column.name)
+        if kind is None:
+            missing = missing or column
+        elif missing is not None:
+            raise InvalidRequest(
+                f'PRIMARY KEY column "{column.name}" cannot be restricted as preceding column "{missing.name}" '
+                "is not restricted"
+            )
+        elif sliced is not None and not multi:
+            raise InvalidRequest(
+                f'Clustering column "{column.name}" cannot be restricted '
+                f'(preceding column "{sliced.name}" is restricted by a non-EQ relation)'
+            )
+        elif kind == "slice":
+            sliced = column
+
+
+def plain_type(kind: CqlType) -> bool:
+    """Whether values of *kind* compare as they are."""
+    return isinstance(kind, Scalar)

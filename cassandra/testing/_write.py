@@ -1,0 +1,384 @@
+"""INSERT, UPDATE, DELETE, their conditions, and BATCH."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cassandra.testing._assign import Assign, compile_assignment, compile_deletion
+from cassandra.testing._ast import Assignment, Modification, Relation, Using
+from cassandra.testing._conditions import Check, compile_condition
+from cassandra.testing._plan import MAX_TTL, ColumnSpec, Env, Plan, Result, Route, Rows, Scope, Term, required
+from cassandra.testing._rows import RowView
+from cassandra.testing._schema import CLUSTERING, PARTITION, REGULAR, STATIC, Column, Table
+from cassandra.testing._select import partition_markers
+from cassandra.testing._storage import Cell, Partition, Slice
+from cassandra.testing._terms import compile_term
+from cassandra.testing._topology import token_of
+from cassandra.testing._types import BIGINT, BOOLEAN, INT
+from cassandra.testing._where import Restriction, Where, compile_where
+from cassandra.testing._wire import UNSET
+from cassandra.testing.errors import InvalidRequest, NotSupported
+
+Old = tuple[Partition, RowView | None]
+
+
+@dataclass
+class WritePlan(Plan):
+    """An INSERT, UPDATE or DELETE ready to run."""
+
+    kind: str = ""
+    where: Where = field(default_factory=lambda: Where(Table("", "", {})))
+    assigns: Sequence[Assign] = ()
+    timestamp: Term | None = None
+    ttl: Term | None = None
+    checks: Sequence[Check] = ()
+    if_exists: bool = False
+    if_not_exists: bool = False
+    static_only: bool = False  # no clustering key is given, and none is needed
+    whole_rows: bool = False  # DELETE without columns
+
+    @property
+    def target(self) -> Table:
+        assert self.table is not None
+        return self.table
+
+    @property
+    def counter(self) -> bool:
+        return self.target.is_counter
+
+    def route(self, env: Env) -> Route | None:
+        if not self.where.single_partition:
+            return None
+        return Route(self.target, token_of(self.target.partition_bytes(self.where.keys(env)[0])))
+
+    def run(self, env: Env) -> Result:
+        if self.conditional:
+            return run_conditional([(self, env)], self.columns or ())
+        self.apply(env)
+        return Result()
+
+    # -- conditions
+
+    def old_row(self, env: Env) -> Old:
+        """What a condition looks at."""
+        partition = self._partition(self.where.keys(env)[0])
+        table = self.target
+        if self.static_only:
+            live = partition.static.live(env.now) or any(True for _ in partition.live_rows(env.now))
+            return partition, RowView(table, partition, None, None, (), env.now) if live else None
+        key = self._row_keys(env)[0]
+        row = partition.rows.get(key)
+        if row is not None and row.live(env.now):
+            return partition, RowView(table, partition, key, row, table.order(key), env.now)
+        static = any(check.column.kind == STATIC for check in self.checks) and partition.static.live(env.now)
+        return partition, RowView(table, partition, None, None, (), env.now) if static else None
+
+    def applies(self, env: Env, old: RowView | None) -> bool:
+        if self.if_not_exists:
+            return old is None or (old.row is None and not self.static_only)
+        if self.if_exists:
+            return old is not None and (old.row is not None or self.static_only)
+        return all(check.holds(old, env) for check in self.checks)
+
+    # -- writing
+
+    def apply(self, env: Env) -> None:
+        timestamp = self._timestamp(env)
+        ttl = self._ttl(env)
+        for key in self.where.keys(env):
+            self._check_key(key)
+            partition = self._partition(key)
+            if self.whole_rows:
+                self._delete_rows(partition, timestamp, env)
+            else:
+                self._write(partition, timestamp, ttl, env)
+
+    def _check_key(self, key: tuple[Any, ...]) -> None:
+        raw = self.target.partition_bytes(key)
+        if not raw:
+            raise InvalidRequest("Key may not be empty")
+        if len(raw) > 0xFFFF:
+            raise InvalidRequest(f"Key length of {len(raw)} is longer than maximum of 65535")
+
+    def _partition(self, key: tuple[Any, ...]) -> Partition:
+        raw = self.target.partition_bytes(key)
+        return self.target.data.partition(key, raw, token_of(raw))
+
+    def _timestamp(self, env: Env) -> int:
+        value = self.timestamp(env) if self.timestamp else None
+        return env.timestamp if value is None or value is UNSET else int(value)
+
+    def _ttl(self, env: Env) -> int:
+        value: Any = self.ttl(env) if self.ttl else UNSET
+        if value is UNSET:
+            return self.target.default_ttl
+        if value is None:
+            return 0
+        if not 0 <= value <= MAX_TTL:
+            raise InvalidRequest(f"A TTL must be between 0 and {MAX_TTL}, but was {value}")
+        return int(value)
+
+    def _row_keys(self, env: Env) -> list[tuple[Any, ...]]:
+        """The clustering keys that the statement names."""
+        found: list[dict[str, Any]] = [{}]
+        for restriction in self.where.clustering:
+            options = _values(restriction, env)
+            found = [row | option for row, option in itertools.product(found, options)]
+        return [tuple(row[column.name] for column in self.target.clustering) for row in found]
+
+    def _write(self, partition: Partition, timestamp: int, ttl: int, env: Env) -> None:
+        expires = env.now + ttl * 1000 if ttl else None
+
+        def cell(value: Any) -> Cell:
+            return Cell(value, timestamp, 0, None) if value is None else Cell(value, timestamp, ttl, expires)
+
+        for assign in self.assigns:
+            if assign.column.kind == STATIC:
+                assign.apply(partition.static, cell, partition.deleted, env)
+        if self.static_only:
+            return
+        for key in self._row_keys(env):
+            order = self.target.order(key)
+            row, floor = partition.row(order, key), partition.floor(order)
+            if self.kind == "INSERT":
+                row.mark(cell(True), floor)
+            for assign in self.assigns:
+                if assign.column.kind == REGULAR:
+                    assign.apply(row, cell, floor, env)
+
+    def _delete_rows(self, partition: Partition, timestamp: int, env: Env) -> None:
+        if not self.where.clustering:
+            partition.delete(timestamp)
+        else:
+            for piece in _slices(self.where, env):
+                partition.delete_range(piece, timestamp)
+
+
+def _values(restriction: Restriction, env: Env) -> list[dict[str, Any]]:
+    names = [column.name for column in restriction.columns]
+    if not restriction.relation.multi:
+        return [{names[0]: value} for value in restriction.values(env)]
+    value = required(restriction.value(env), "the tuple")
+    rows = value if restriction.operator == "IN" else [value]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _slices(where: Where, env: Env) -> list[Slice]:
+    """The clustering ranges of a DELETE."""
+    prefixes: list[tuple[Any, ...]] = [()]
+    columns = {column.name: column for column in where.table.clustering}
+    exact = {found.column.name: found for found in where.clustering if found.operator in ("=", "IN")}
+    low: tuple[Any, bool] | None = None
+    high: tuple[Any, bool] | None = None
+    for name, column in columns.items():
+        if name in exact:
+            values = exact[name].values(env)
+            prefixes = [(*prefix, column.order(value)) for prefix in prefixes for value in values]
+            continue
+        for found in where.clustering:
+            if found.column.name == name:
+                bound = (column.order(required(found.value(env), name)), found.operator.endswith("="))
+                if (found.operator[0] == ">") != column.descending:
+                    low = bound
+                else:
+                    high = bound
+        break
+    pieces = []
+    for prefix in prefixes:
+        start = (*prefix, low[0]) if low else prefix or None
+        end = (*prefix, high[0]) if high else prefix or None
+        pieces.append(Slice(start, low[1] if low else True, end, high[1] if high else True))
+    return pieces
+
+
+# -- conditional statements -------------------------------------------------------------------------------------------
+
+
+def run_conditional(steps: Sequence[tuple[WritePlan, Env]], columns: Sequence[ColumnSpec]) -> Rows:
+    """All of *steps* or nothing; the old rows are in the result either way, as ScyllaDB has it."""
+    found = [(plan, env, *plan.old_row(env)) for plan, env in steps]
+    applied = all(plan.applies(env, old) for plan, env, _, old in found if plan.conditional)
+    rows = []
+    for plan, _, partition, old in found:
+        view = old
+        if old is None and partition.static.live(found[0][1].now):
+            view = RowView(plan.target, partition, None, None, (), found[0][1].now)
+        rows.append(_applied(applied, view if old is not None else None, plan.target, columns))
+    if applied:
+        for plan, env, _, _ in found:
+            plan.apply(env)
+    return Rows(columns, rows)
+
+
+def _applied(
+    applied: bool, old: RowView | None, table: Table, columns: Sequence[ColumnSpec]
+) -> tuple[bytes | None, ...]:
+    cells: list[bytes | None] = [BOOLEAN.encode(applied)]
+    for spec in columns[1:]:
+        value = None if old is None else old.value(table.columns[spec.name])
+        cells.append(None if value is None else spec.type.encode(value))
+    return tuple(cells)
+
+
+def conditional_columns(table: Table, names: set[str] | None) -> list[ColumnSpec]:
+    """``[applied]`` and the columns of *names* (None: all)."""
+    chosen = [column for column in table.in_order if names is None or column.name in names]
+    applied = ColumnSpec(table.keyspace, table.name, "[applied]", BOOLEAN)
+    return [applied, *(ColumnSpec(table.keyspace, table.name, column.name, column.type) for column in chosen)]
+
+
+# -- compiling --------------------------------------------------------------------------------------------------------
+
+
+def compile_modification(statement: Modification, table: Table, scope: Scope) -> WritePlan:
+    scope.table = table
+    if table.virtual:
+        raise InvalidRequest(f"Cannot modify {table.keyspace}.{table.name}: it is a table of the system")
+    plan = WritePlan(table=table, kind=statement.kind, conditional=statement.conditional)
+    if statement.kind == "UPDATE":  # in the order of the text, so that errors and markers come as a server has them
+        _using(statement.using, plan, scope)
+    if statement.kind == "INSERT":
+        _compile_insert(statement, table, scope, plan)
+    else:
+        _compile_changes(statement, table, scope, plan)
+    if statement.kind != "UPDATE":
+        _using(statement.using, plan, scope)
+    plan.if_exists, plan.if_not_exists = statement.if_exists, statement.if_not_exists
+    plan.checks = [compile_condition(condition, table, scope) for condition in statement.conditions]
+    _check_plan(statement, plan)
+    if plan.conditional:
+        names = None if plan.if_exists or plan.if_not_exists else {check.column.name for check in plan.checks}
+        plan.columns = conditional_columns(table, names)
+    plan.partition_markers = partition_markers(plan.where)
+    return plan
+
+
+def _using(using: Using, plan: WritePlan, scope: Scope) -> None:
+    if using.timestamp is not None:
+        if plan.target.is_counter:
+            raise InvalidRequest("Cannot provide custom timestamp for counter updates")
+        if plan.conditional:
+            raise InvalidRequest("Cannot provide custom timestamp for conditional updates")
+        plan.timestamp = compile_term(using.timestamp, BIGINT, "[timestamp]", scope)
+    if using.ttl is not None:
+        if plan.target.is_counter:
+            raise InvalidRequest("Cannot provide custom TTL for counter updates")
+        plan.ttl = compile_term(using.ttl, INT, "[ttl]", scope)
+
+
+def _compile_insert(statement: Modification, table: Table, scope: Scope, plan: WritePlan) -> None:
+    if table.is_counter:
+        raise InvalidRequest("INSERT statements are not allowed on counter tables, use UPDATE instead")
+    relations: list[Relation] = []
+    others: list[Assignment] = []
+    seen: set[str] = set()
+    for given in statement.assignments:
+        column = table.column(given.column)
+        if given.column in seen:
+            raise InvalidRequest(f"The column names contains duplicates: {given.column}")
+        seen.add(given.column)
+        if column.kind in (PARTITION, CLUSTERING):
+            relations.append(Relation((given.column,), "=", given.value))
+        else:
+            others.append(given)
+    plan.where = compile_where(relations, table, scope)
+    plan.assigns = [compile_assignment(assignment, table, scope) for assignment in others]
+    statics = [assign for assign in plan.assigns if assign.column.kind == STATIC]
+    plan.static_only = bool(statics) and len(statics) == len(plan.assigns) and not plan.where.clustering
+    plan.static_only = plan.static_only and bool(table.clustering)
+
+
+def _compile_changes(statement: Modification, table: Table, scope: Scope, plan: WritePlan) -> None:
+    if statement.kind == "UPDATE":
+        plan.assigns = [compile_assignment(assignment, table, scope) for assignment in statement.assignments]
+    else:
+        plan.assigns = [compile_deletion(target, table, scope) for target in statement.deletions]
+        plan.whole_rows = not plan.assigns
+    for assign in plan.assigns:
+        if assign.column.kind in (PARTITION, CLUSTERING):
+            name = assign.column.name
+            update = statement.kind == "UPDATE"
+            raise InvalidRequest(
+                f"PRIMARY KEY part {name} found in SET part" if update else f"Invalid identifier {name} for deletion"
+            )
+    plan.where = compile_where(statement.where, table, scope)
+    if any(found.relation.token for found in plan.where.tokens):
+        raise InvalidRequest(f"The token function cannot be used in WHERE clauses for {statement.kind} statements")
+    if plan.where.others or plan.where.partition_slices:
+        name = (plan.where.others or plan.where.partition_slices)[0].column.name
+        raise InvalidRequest(f"Non PRIMARY KEY columns found in where clause: {name}")
+    statics = all(assign.column.kind == STATIC for assign in plan.assigns)
+    plan.static_only = bool(plan.assigns) and statics and not plan.where.clustering and bool(table.clustering)
+
+
+def _check_plan(statement: Modification, plan: WritePlan) -> None:
+    where, table = plan.where, plan.target
+    missing = [column.name for column in table.partition_key if column.name not in where.partition]
+    if missing:
+        raise InvalidRequest(f"Some partition key parts are missing: {', '.join(missing)}")
+    given = {column.name for found in where.clustering for column in found.columns}
+    lacking = [column.name for column in table.clustering if column.name not in given]
+    if statement.kind == "UPDATE" and table.is_counter and plan.conditional:
+        raise InvalidRequest("Conditional updates are not supported on counter tables")
+    slices = any(found.operator not in ("=", "IN") for found in where.clustering)
+    if plan.whole_rows:
+        if any(found.relation.multi and found.operator != "IN" and found.operator != "=" for found in where.clustering):
+            raise NotSupported("DELETE with a range of several columns at once")
+        if any(found.relation.multi for found in where.clustering):
+            raise NotSupported("DELETE with a multi-column relation")
+        _check_delete_prefix(table, given)
+        if plan.conditional and lacking and (table.clustering and not plan.static_only):
+            raise InvalidRequest(
+                "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to delete "
+                "non static columns"
+            )
+    elif slices:
+        raise InvalidRequest(
+            f"Slice restrictions are not supported on the clustering columns in {statement.kind} statements"
+        )
+    elif lacking and not plan.static_only:
+        raise InvalidRequest(f"Some clustering keys are missing: {', '.join(lacking)}")
+    if plan.conditional:
+        if any(found.operator == "IN" for found in (*where.partition.values(), *where.clustering)):
+            raise InvalidRequest(
+                f"IN on the clustering key columns is not supported with conditional {statement.kind.lower()}s"
+            )
+        if slices:
+            raise InvalidRequest("Conditional statements must name rows with equality relations")
+
+
+def _check_delete_prefix(table: Table, given: set[str]) -> None:
+    missing: Column | None = None
+    for column in table.clustering:
+        if column.name not in given:
+            missing = missing or column
+        elif missing is not None:
+            raise InvalidRequest(
+                f'PRIMARY KEY column "{column.name}" cannot be restricted as preceding column "{missing.name}" '
+                "is not restricted"
+            )
+
+
+# -- BATCH ------------------------------------------------------------------------------------------------------------
+
+
+def run_batch(plans: Sequence[WritePlan], envs: Sequence[Env], kind: str) -> Result:
+    """All modifications of a batch, with one timestamp."""
+    counters = [plan.counter for plan in plans]
+    if kind == "COUNTER" and not all(counters):
+        raise InvalidRequest("Cannot include non-counter statement in a counter batch")
+    if kind != "COUNTER" and any(counters):
+        what = "unlogged" if kind == "UNLOGGED" else "logged"
+        raise InvalidRequest(f"Cannot include a counter statement in a {what} batch")
+    if any(plan.conditional for plan in plans):
+        first = plans[0].target
+        keys = {plan.target.partition_bytes(plan.where.keys(env)[0]) for plan, env in zip(plans, envs, strict=True)}
+        if len(keys) > 1 or any(plan.target is not first for plan in plans):
+            raise InvalidRequest("Batch with conditions cannot span multiple partitions")
+        return run_conditional(list(zip(plans, envs, strict=True)), conditional_columns(first, None))
+    for plan, env in zip(plans, envs, strict=True):
+        plan.apply(env)
+    return Result()

@@ -1,0 +1,297 @@
+"""Errors that a simulated node answers with; also what :class:`~cassandra.testing.faults.Fail` forges.
+
+Each is an ERROR response of the native protocol: a code, a message, and the fields that the specification gives it::
+
+    cluster.inject(Fail(Unavailable(consistency="QUORUM", required=2, alive=1)), query="INSERT", times=1)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+CONSISTENCIES = (
+    "ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "SERIAL", "LOCAL_SERIAL", "LOCAL_ONE",
+)  # fmt: skip
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">H", len(data)) + data
+
+
+def _consistency(name: str) -> bytes:
+    return struct.pack(">H", CONSISTENCIES.index(name.upper()))
+
+
+@dataclass
+class CqlError(Exception):
+    """A server's error with nothing but a code and a message."""
+
+    message: str = "simulated"
+    code: int = 0x0000
+
+    CODE: ClassVar[int] = 0x0000
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
+        self.code = self.code or type(self).CODE
+
+    def fields(self, version: int) -> bytes:
+        """What follows code and message in a protocol of *version*."""
+        return b""
+
+    def body(self, version: int) -> bytes:
+        return struct.pack(">i", self.code) + _string(self.message) + self.fields(version)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), dict(vars(self))))
+
+    __hash__ = Exception.__hash__
+
+
+def _rebuild(cls: type[CqlError], state: dict[str, object]) -> CqlError:
+    error = cls.__new__(cls)
+    vars(error).update(state)
+    return error
+
+
+class ServerError(CqlError):
+    """Something unexpected happened."""
+
+    CODE = 0x0000
+
+
+class ProtocolError(CqlError):
+    """The client sent what the protocol does not allow."""
+
+    CODE = 0x000A
+
+
+class BadCredentials(CqlError):
+    """User or password are wrong."""
+
+    CODE = 0x0100
+
+
+class Overloaded(CqlError):
+    """The coordinator has too much to do."""
+
+    CODE = 0x1001
+
+
+class Bootstrapping(CqlError):
+    """The coordinator is not ready yet."""
+
+    CODE = 0x1002
+
+
+class TruncateError(CqlError):
+    """A TRUNCATE failed."""
+
+    CODE = 0x1003
+
+
+class SyntaxError(CqlError):
+    """The statement is not CQL."""
+
+    CODE = 0x2000
+
+
+class Unauthorized(CqlError):
+    """The user may not do that."""
+
+    CODE = 0x2100
+
+
+class InvalidRequest(CqlError):
+    """The statement is CQL, but cannot be executed."""
+
+    CODE = 0x2200
+
+
+class ConfigError(CqlError):
+    """The statement asks for a configuration that is not possible."""
+
+    CODE = 0x2300
+
+
+class NotSupported(InvalidRequest):
+    """CQL that a real server may understand but the simulation does not."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"not supported by the simulation: {what}")
+
+
+@dataclass
+class Unavailable(CqlError):
+    """Not enough replicas are alive."""
+
+    consistency: str = "ONE"
+    required: int = 1
+    alive: int = 0
+
+    CODE = 0x1000
+    __hash__ = Exception.__hash__
+
+    def fields(self, version: int) -> bytes:
+        return _consistency(self.consistency) + struct.pack(">ii", self.required, self.alive)
+
+
+@dataclass
+class WriteTimeout(CqlError):
+    """Replicas did not acknowledge a write in time."""
+
+    consistency: str = "ONE"
+    received: int = 0
+    required: int = 1
+    write_type: str = "SIMPLE"
+    contentions: int = 0
+
+    CODE = 0x1100
+    __hash__ = Exception.__hash__
+
+    def fields(self, version: int) -> bytes:
+        data = _consistency(self.consistency) + struct.pack(">ii", self.received, self.required)
+        tail = struct.pack(">H", self.contentions) if version >= 5 and self.write_type == "CAS" else b""
+        return data + _string(self.write_type) + tail
+
+
+@dataclass
+class ReadTimeout(CqlError):
+    """Replicas did not answer a read in time."""
+
+    consistency: str = "ONE"
+    received: int = 0
+    required: int = 1
+    data_present: bool = False
+
+    CODE = 0x1200
+    __hash__ = Exception.__hash__
+
+    def fields(self, version: int) -> bytes:
+        return _consistency(self.consistency) + struct.pack(">iiB", self.received, self.required, self.data_present)
+
+
+def _failures(reasons: Sequence[tuple[bytes, int]], version: int) -> bytes:
+    """The number of failures; since protocol 5 with the address (packed) and the reason of each."""
+    data = struct.pack(">i", len(reasons))
+    if version >= 5:
+        data += b"".join(struct.pack(">B", len(address)) + address + struct.pack(">H", why) for address, why in reasons)
+    return data
+
+
+@dataclass
+class ReadFailure(CqlError):
+    """Replicas failed to read."""
+
+    consistency: str = "ONE"
+    received: int = 0
+    required: int = 1
+    reasons: Sequence[tuple[bytes, int]] = ((b"\x7f\x00\x00\x01", 0),)
+    data_present: bool = False
+
+    CODE = 0x1300
+    __hash__ = Exception.__hash__
+
+    def fields(self, version: int) -> bytes:
+        data = _consistency(self.consistency) + struct.pack(">ii", self.received, self.required)
+        return data + _failures(self.reasons, version) + struct.pack(">B", self.data_present)
+
+
+@dataclass
+class WriteFailure(CqlError):
+    """Replicas failed to write."""
+
+    consistency: str = "ONE"
+    received: int = 0
+    required: int = 1
+    reasons: Sequence[tuple[bytes, int]] = ((b"\x7f\x00\x00\x01", 0),)
+    write_type: str = "SIMPLE"
+
+    CODE = 0x1500
+    __hash__ = Exception.__hash__
+
+    def fields(self, version: int) -> bytes:
+        data = _consistency(self.consistency) + struct.pack(">ii", self.received, self.required)
+        return data + _failures(self.reasons, version) + _string(self.write_type)
+
+
+@dataclass
+class FunctionFailure(CqlError):
+    """A function raised."""
+
+    keyspace: str = ""
+    function: str = ""
+    arg_types: Sequence[str] = ()
+
+    CODE = 0x1400
+    __hash__ = Exception.__hash__
+
+    def fields(self, version: int) -> bytes:
+        types = struct.pack(">H", len(self.arg_types)) + b"".join(map(_string, self.arg_types))
+        return _string(self.keyspace) + _string(self.function) + types
+
+
+class CdcWriteFailure(CqlError):
+    """The log of changes could not be written."""
+
+    CODE = 0x1600
+
+
+@dataclass
+class CasWriteUnknown(CqlError):
+    """Whether a conditional write happened is not known."""
+
+    consistency: str = "SERIAL"
+    received: int = 0
+    required: int = 1
+
+    CODE = 0x1700
+    __hash__ = Exception.__hash__
+
+    def fields(self, version: int) -> bytes:
+        return _consistency(self.consistency) + struct.pack(">ii", self.received, self.required)
+
+
+@dataclass
+class AlreadyExists(CqlError):
+    """The keyspace or table is there already (*table* is empty for a keyspace)."""
+
+    keyspace: str = ""
+    table: str = ""
+
+    CODE = 0x2400
+    __hash__ = Exception.__hash__
+
+    def fields(self, version: int) -> bytes:
+        return _string(self.keyspace) + _string(self.table)
+
+
+@dataclass
+class Unprepared(CqlError):
+    """The node does not know this prepared statement."""
+
+    statement_id: bytes = field(default=b"")
+
+    CODE = 0x2500
+    __hash__ = Exception.__hash__
+
+    def fields(self, version: int) -> bytes:
+        return struct.pack(">H", len(self.statement_id)) + self.statement_id
+
+
+@dataclass
+class RateLimit(CqlError):
+    """Too many requests for one partition; a CONFIG_ERROR for clients without ScyllaDB's extension."""
+
+    write: bool = True
+    by_coordinator: bool = False
+
+    CODE = 0x4321  # what the simulation announces in SUPPORTED
+    __hash__ = Exception.__hash__
+
+    def fields(self, version: int) -> bytes:
+        return struct.pack(">BB", self.write, self.by_coordinator)

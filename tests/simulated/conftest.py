@@ -1,0 +1,44 @@
+"""Fixtures of the tests of :mod:`cassandra.testing`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster, Session
+from cassandra.testing import SimulatedCluster
+
+Connect = Callable[..., Session]
+
+
+@pytest.fixture
+def simulated(no_leaks: None) -> Iterator[SimulatedCluster]:
+    """Three nodes with four shards each."""
+    with SimulatedCluster(nodes=3, shards=4) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """``connect(simulated, **options of Cluster)`` gives a session; its cluster is shut down after the test."""
+    with ExitStack() as stack:
+
+        def connected(simulated: SimulatedCluster, keyspace: str | None = None, **options: Any) -> Session:
+            cluster = Cluster(simulated.contact_points, port=simulated.port, **options)
+            stack.callback(cluster.shutdown)
+            return cluster.connect(keyspace)
+
+        yield connected
+
+
+@pytest.fixture
+def session(simulated: SimulatedCluster, connect: Connect) -> Session:
+    """A session of this driver, in keyspace ``ks``, which has 8 tablets per table and two replicas of each."""
+    simulated.execute(
+        "CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 2} "
+        "AND tablets = {'initial': 8}"
+    )
+    return connect(simulated, "ks")
