@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from cassandra._core.transport import LoopQueue
+
+_T = TypeVar("_T")
 
 _bridges: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopQueue] = WeakKeyDictionary()
 _lock = threading.Lock()
@@ -27,7 +30,7 @@ def queue_of(loop: asyncio.AbstractEventLoop) -> LoopQueue:
     return queue
 
 
-def resolve(waiter: asyncio.Future[None]) -> None:
+def resolve(waiter: asyncio.Future[_T], value: _T) -> None:
     """Complete *waiter* from any thread; a loop that was closed in the meantime has nobody left to tell."""
     loop = waiter.get_loop()
     try:
@@ -35,15 +38,15 @@ def resolve(waiter: asyncio.Future[None]) -> None:
     except RuntimeError:
         running = None
     if running is loop:
-        _set(waiter)
+        _set(waiter, value)
     elif not loop.is_closed():
         try:
-            loop.call_soon_threadsafe(_set, waiter)
+            loop.call_soon_threadsafe(_set, waiter, value)
         except RuntimeError:  # closed between the test and the call
             if not loop.is_closed():
                 raise
 
 
-def _set(waiter: asyncio.Future[None]) -> None:
+def _set(waiter: asyncio.Future[_T], value: _T) -> None:
     if not waiter.done():
-        waiter.set_result(None)
+        waiter.set_result(value)

@@ -24,6 +24,7 @@ from cassandra._base.errors import (
 from cassandra._core.transport import TIMED_OUT, Failure, Operation
 
 if TYPE_CHECKING:
+    from cassandra._core.codec import ResultPlan
     from cassandra._net.connection import Connection
     from cassandra._net.pool import HostPool
     from cassandra._routing.host import Host
@@ -49,17 +50,23 @@ MAYBE_EXECUTED = (
 
 
 class Attempt:
-    """One send of a request: where it went, and on which stream, so that it can be given up."""
+    """One send of a request: where it went, on which stream, so that it can be given up, and how its answer is
+    read."""
 
-    __slots__ = ("connection", "host", "number", "pool", "reprepares", "stream")
+    __slots__ = ("answered", "connection", "host", "number", "page", "plan", "pool", "reprepares", "stream")
 
-    def __init__(self, host: Host, pool: HostPool | None, connection: Connection) -> None:
+    def __init__(
+        self, host: Host, pool: HostPool | None, connection: Connection, page: int, reprepares: Any = None
+    ) -> None:
         self.host = host
         self.pool = pool
         self.connection = connection
+        self.page = page  # of its request
+        self.answered = False  # and the answer was looked at; not kept for plain rows
         self.number = -1  # among the attempts of its request
         self.stream = -1
-        self.reprepares: Any = None  # the PreparedStatement this attempt prepares again, instead of the request itself
+        self.plan: ResultPlan | None = None  # of the rows the server was told not to describe, as it was then
+        self.reprepares = reprepares  # the PreparedStatement this attempt prepares again, instead of the request itself
 
     def abandon(self, request: Operation) -> None:
         """*request* does not wait for its answer any more."""

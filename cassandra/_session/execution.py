@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ResultKind
@@ -19,6 +20,7 @@ from cassandra._base.errors import (
     ErrorMessage,
     PreparedQueryNotFound,
 )
+from cassandra._core.codec import is_plain_rows
 from cassandra._core.transport import Failure, Frame
 from cassandra._wire.messages.results import ResultMessage
 from cassandra._wire.rows import apply_factory, decode_page
@@ -56,90 +58,126 @@ class Execution(Sending):
         while (outcome := self._take()) is not None:
             number, answer = outcome
             attempt = self._attempts.pop(number, None)
-            if attempt is not None and not self._concluded:
+            if attempt is not None:
                 try:
                     self._process(attempt, answer)
                 except Exception as error:  # a policy, a row factory or a malformed body: this request's error only
-                    self._fail(error)
+                    self._fail(attempt.page, error)
                 except BaseException as error:  # Ctrl-C: the answer is lost with it, nobody must wait for another
-                    self._fail(error)
+                    self._fail(attempt.page, error)
                     raise
 
     def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
         self.coordinator_host = attempt.host
         if isinstance(answer, Failure):
-            self._unsure |= answer.sent and attempt.reprepares is None
-            if is_timeout(answer):
-                self._time_out(attempt)
-            else:
-                self._connection_lost(attempt, answer)
+            self._unanswered(attempt, answer)
             return
-        message = self._decode(attempt, answer)
-        if attempt.reprepares is not None:
-            self._reprepared(attempt, attempt.reprepares, message)
+        connection = attempt.connection
+        if self._handler is None:
+            message = connection.decode(answer, attempt.plan)
         else:
+            message = connection.decode_with(self._handler, answer, attempt.plan)
+        if attempt.reprepares is None:
             self._set_result(attempt, message)
+        else:
+            self._reprepared(attempt, attempt.reprepares, message)
 
-    def _decode(self, attempt: Attempt, frame: Frame) -> Any:
-        handler = self.session.client_protocol_handler
-        if handler is self.session._default_protocol_handler:
-            return attempt.connection.decode(frame, self._result_plan)
-        return attempt.connection.decode_with(handler, frame, self._result_plan)
+    def _unanswered(self, attempt: Attempt, failure: Failure) -> None:
+        self._unsure |= failure.sent and attempt.reprepares is None
+        if is_timeout(failure):
+            self._time_out(attempt)
+        else:
+            self._connection_lost(attempt, failure)
+
+    # ---- results
 
     def _set_result(self, attempt: Attempt, message: Any) -> None:
-        self._warnings = message.warnings
-        for warning in message.warnings or ():
-            server_log.warning("Server warning: %s", warning)
-        self._custom_payload = message.custom_payload
+        if is_plain_rows(message):  # nearly all
+            plan = attempt.plan
+            if plan is not None and plan is not message.plan:
+                self._described(message)
+            rows = decode_page(message.page, self.row_factory)
+            if self._handler is None:
+                message.page = None  # its bytes are not needed any more, and may be many
+            self._conclude(attempt.page, rows, None, message)
+        elif isinstance(message, ResultMessage):
+            self._set_other_result(attempt, message, message.kind)
+        else:
+            self._take_note(attempt, message)
+            self._on_error(attempt, message)
+
+    def _set_other_result(self, attempt: Attempt, message: ResultMessage, kind: int | None) -> None:
+        """All but plain rows, the frequent ones first."""
+        self._take_note(attempt, message)
+        if kind == ResultKind.ROWS:
+            self._conclude(attempt.page, self._rows_of(attempt, message), None, message)
+        elif kind == ResultKind.VOID or kind == ResultKind.PREPARED:
+            self._conclude(attempt.page, None if kind == ResultKind.VOID else message, None, message)
+        elif kind == ResultKind.SET_KEYSPACE:
+            keyspace = message.new_keyspace or ""
+            attempt.connection.keyspace = keyspace
+            self.session._set_keyspace_for_all_pools(keyspace, partial(self._keyspace_set, attempt, message))
+        elif kind == ResultKind.SCHEMA_CHANGE:
+            on_done = partial(self._schema_agreed, attempt, message)
+            self.session.cluster.handle_schema_change(message.schema_change_event, attempt.host, on_done)
+        else:
+            self._fail(attempt.page, DriverException(f"unknown kind of RESULT: {kind!r}"))
+
+    def _take_note(self, attempt: Attempt, message: Any) -> None:
+        """What may come with any answer, an ERROR too."""
+        attempt.answered = True
+        if message.warnings is not None:
+            for warning in message.warnings:
+                server_log.warning("Server warning: %s", warning)
         if message.trace_id is not None:
             self._add_trace(message.trace_id)
-        if not isinstance(message, ResultMessage):
-            self._on_error(attempt, message)
-            return
-        kind = message.kind
-        if kind == ResultKind.ROWS:
-            self._set_rows(message)
-        elif kind == ResultKind.VOID:
-            self._conclude(None)
-        elif kind == ResultKind.PREPARED:
-            self._conclude(message)
-        elif kind == ResultKind.SET_KEYSPACE:
-            attempt.connection.keyspace = message.new_keyspace
-            self.session._keyspace_changed(message.new_keyspace or "", self._keyspace_set)
-        elif kind == ResultKind.SCHEMA_CHANGE:
-            self.session.cluster.handle_schema_change(message.schema_change_event, attempt.host, self._schema_agreed)
-        else:
-            self._fail(DriverException(f"unknown kind of RESULT: {kind!r}"))
 
-    def _set_rows(self, message: ResultMessage) -> None:
-        self._paging_state = message.paging_state
-        self._plan = message.plan
-        if message.metadata_changed and self.prepared_statement is not None:
-            self.prepared_statement.update_result_metadata(message.plan, message.result_metadata_id)
+    def _rows_of(self, attempt: Attempt, message: ResultMessage) -> Any:
+        if message.metadata_changed:
+            if self.prepared_statement is not None:
+                self.prepared_statement.update_result_metadata(message.plan, message.result_metadata_id)
+                self._use_snapshot(self.prepared_statement)
+        elif attempt.plan is not None and attempt.plan is not message.plan:
+            self._described(message)
         page = message.page
-        if page is None:  # a custom protocol handler decoded the rows itself
-            self._columns = (message.column_names, message.column_types)
-            self._conclude(apply_factory(self.row_factory, message.column_names, message.parsed_rows))
-        else:
-            self._conclude(decode_page(page, self.row_factory))
+        if page is not None:
+            return decode_page(page, self.row_factory)
+        # A custom protocol handler decoded the rows itself.
+        return apply_factory(self.row_factory, message.column_names, message.parsed_rows)
 
-    def _keyspace_set(self, errors: Mapping[Host, Any]) -> None:
+    def _described(self, message: ResultMessage) -> None:
+        """Rows of a prepared statement came with metadata of their own, which hold for them. Where the server has no
+        metadata ids, this is how the driver learns that a table was altered."""
+        prepared = self.prepared_statement
+        if prepared is not None and prepared.result_metadata_id is None and message.plan is not None:
+            prepared.update_result_metadata(message.plan, None)
+
+    def _use_snapshot(self, prepared: PreparedStatement) -> None:
+        """What is sent from now on, and the next pages, go by the statement's current result metadata."""
+        plan, metadata_id = prepared._snapshot
+        skip = plan is not None and metadata_id is not None
+        self._change_message(plan, result_metadata_id=metadata_id, skip_meta=skip)
+
+    def _keyspace_set(self, attempt: Attempt, message: ResultMessage, errors: Mapping[Host, Any]) -> None:
         if errors:
-            self._fail(ConnectionException(f"Failed to set keyspace on all hosts: {dict(errors)}"))
+            self._fail(attempt.page, ConnectionException(f"Failed to set keyspace on all hosts: {dict(errors)}"))
         else:
-            self._conclude(None)
+            self._conclude(attempt.page, None, None, message)
 
-    def _schema_agreed(self, agreed: bool, error: BaseException | None) -> None:
+    def _schema_agreed(
+        self, attempt: Attempt, message: ResultMessage, agreed: bool, error: BaseException | None
+    ) -> None:
         if error is not None:
             log.warning("The schema metadata could not be refreshed after a schema change: %s", error)
         self.is_schema_agreed = agreed
-        self._conclude(None)
+        self._conclude(attempt.page, None, None, message)
 
     # ---- errors
 
     def _on_error(self, attempt: Attempt, message: Any) -> None:
         if not isinstance(message, ErrorMessage):
-            self._fail(ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint))
+            error = ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint)
+            self._conclude(attempt.page, None, error, message)
         elif isinstance(message, PreparedQueryNotFound):
             self._reprepare(attempt, message)
         else:
@@ -151,7 +189,7 @@ class Execution(Sending):
             self._consider_retry(attempt, error)
         else:  # provably not executed: as good as never tried
             self._errors[attempt.host] = error
-            self.send_request()
+            self._send_page(attempt.page)
 
     def _consider_retry(self, attempt: Attempt, error: Any) -> None:
         self._unsure |= attempt.reprepares is None and isinstance(error, MAYBE_EXECUTED)
@@ -162,9 +200,10 @@ class Execution(Sending):
         if self._metrics is not None:
             self._metrics.on_error(error, decision)
         if decision is None or decision.action not in (RETRY, RETRY_NEXT_HOST, IGNORE):
-            self._fail(self._public_error(attempt, error))
+            message = error if isinstance(error, ErrorMessage) else None
+            self._conclude(attempt.page, None, self._public_error(attempt, error), message)
         elif decision.action == IGNORE:
-            self._conclude(None)
+            self._conclude(attempt.page, None, None, error if isinstance(error, ErrorMessage) else None)
         else:
             self._errors[attempt.host] = self._public_error(attempt, error)
             self._retry(attempt, decision)
@@ -173,18 +212,17 @@ class Execution(Sending):
         self._retries += 1
         consistency = getattr(self.message, "consistency_level", None)  # PREPARE has none
         if consistency is not None and decision.consistency not in (None, consistency):
-            self.message.consistency_level = decision.consistency
-            self._frame = None
+            self._change_message(self._result_plan, consistency_level=decision.consistency)
         same_host = decision.action == RETRY
 
-        def send() -> None:
-            if not (same_host and self._send_to(attempt.host)):
-                self.send_request()
+        def send(page: int) -> None:
+            if not (same_host and self._send_to(attempt.host, page)):
+                self._send_page(page)
 
         if decision.delay > 0:
-            self._later(decision.delay, send)
+            self._later(decision.delay, attempt.page, send)
         else:
-            send()
+            send(attempt.page)
 
     # ---- UNPREPARED
 
@@ -195,27 +233,30 @@ class Execution(Sending):
         prepared = self._prepared_of(query_id)
         if prepared is None:
             self._fail(
+                attempt.page,
                 DriverException(
                     f"{attempt.host} does not know the prepared statement {query_id.hex()} and the driver does "
                     "not either; prepare it again"
-                )
+                ),
             )
         elif self._is_other_keyspace(attempt, prepared):
             self._fail(
+                attempt.page,
                 ValueError(
                     f"The Session's current keyspace ({attempt.connection.keyspace}) does not match the keyspace "
                     f"the statement was prepared with ({prepared.keyspace})"
-                )
+                ),
             )
         elif self._counts_reprepare(attempt.host, query_id) > REPREPARE_LIMIT:
             self._fail(
+                attempt.page,
                 DriverException(
                     f"{attempt.host} forgot the prepared statement {query_id.hex()} {REPREPARE_LIMIT} times at once; "
                     f"is its cache of prepared statements too small? Query: {prepared.query_string}"
-                )
+                ),
             )
-        elif not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection), prepared):
-            self.send_request()
+        elif not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page, prepared)):
+            self._send_page(attempt.page)
 
     def _counts_reprepare(self, host: Host, query_id: bytes) -> int:
         if self._reprepares is None:
@@ -242,20 +283,20 @@ class Execution(Sending):
         if isinstance(message, ErrorMessage):
             self._consider_retry(attempt, message)
         elif not isinstance(message, ResultMessage) or message.kind != ResultKind.PREPARED:
-            self._fail(ConnectionException(f"Got unexpected response to PREPARE: {message!r}", attempt.host.endpoint))
+            error = ConnectionException(f"Got unexpected response to PREPARE: {message!r}", attempt.host.endpoint)
+            self._fail(attempt.page, error)
         elif message.query_id != prepared.query_id:
             self._fail(
+                attempt.page,
                 DriverException(
                     f"{attempt.host} gave the statement another id ({(message.query_id or b'').hex()}) than it was "
                     f"prepared with ({prepared.query_id.hex()}): is the current keyspace another one? "
                     f"Query: {prepared.query_string}"
-                )
+                ),
             )
         else:
             prepared.update_result_metadata(message.plan, message.result_metadata_id)
             if prepared is self.prepared_statement:
-                self._result_plan, self.message.result_metadata_id = prepared._snapshot
-                self.message.skip_meta = self._result_plan is not None
-                self._frame = None
-            if not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection), None):
-                self.send_request()
+                self._use_snapshot(prepared)
+            if not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page)):
+                self._send_page(attempt.page)

@@ -25,8 +25,8 @@ def falls_back(cluster: Cluster) -> bool:
     return cluster.allow_control_connection_query_fallback is not ControlConnectionQueryFallback.Disabled
 
 
-def send_by_control(request: Sending) -> bool:
-    """Send *request* over the control connection; False if that may not or cannot be done."""
+def send_by_control(request: Sending, page: int) -> bool:
+    """Send *page* of *request* over the control connection; False if that may not or cannot be done."""
     cluster = request.session.cluster
     connection = cluster.control_connection.connection
     if connection is None or request.attempted_hosts or not falls_back(cluster):
@@ -34,16 +34,17 @@ def send_by_control(request: Sending) -> bool:
     host = cluster.get_control_connection_host()
     if host is None or request._host not in (None, host):
         return False
-    attempt = Attempt(host, None, connection)
+    attempt = Attempt(host, None, connection, page)
     keyspace = request.session.keyspace
     if keyspace is None or keyspace == connection.keyspace:
-        return request._submit(attempt, None)
+        return request._submit(attempt)
 
     def used(_: Connection, error: BaseException | None) -> None:
         if error is not None:
-            request._fail(error)
-        elif not request._submit(attempt, None):
-            request._fail(NoHostAvailable("The control connection could not take the request", request._errors))
+            request._fail(page, error)
+        elif not request._submit(attempt):
+            message = "The control connection could not take the request"
+            request._fail(page, NoHostAvailable(message, request._errors))
 
     connection.set_keyspace_async(keyspace, used)
     return True

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan
+from cassandra._wire.rows import column_types
 from cassandra._wire.types.registry import type_class
 
 from .sentinels import FETCH_SIZE_UNSET, Sentinel
@@ -194,7 +195,7 @@ class PreparedStatement:
     @property
     def _result_col_types(self) -> list[Any] | None:
         plan = self._snapshot[0]
-        return None if plan is None else [type_class(codec) for codec in plan.codecs]
+        return None if plan is None else column_types(plan)
 
     def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
         """A :class:`BoundStatement` with *values*, a sequence in marker order or a mapping by name.

@@ -139,7 +139,7 @@ class RequestBuilder:
             fetch_size,
             paging_state,
             timestamp,
-            skip_meta=plan is not None,
+            skip_meta=plan is not None and metadata_id is not None,  # else the server could not tell of other columns
             result_metadata_id=metadata_id,
         )
         return message, plan

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.public import public
-from cassandra._wire.rows import dict_factory, named_tuple_factory, tuple_factory
+from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.rows import PageRows, dict_factory, named_tuple_factory, tuple_factory
 
 from .batch import BatchStatement
+from .conclusion import paging_state_of
 from .statements import SimpleStatement
 
 if TYPE_CHECKING:
+    from .conclusion import Outcome
     from .future import ResponseFuture
     from .trace import QueryTrace
 
@@ -30,7 +34,8 @@ class ResultSet:
 
     Iterating yields the rows of all pages, fetching the next page when it is needed; ``async for`` does the same
     without blocking the loop, one page ahead. Empty pages in the middle are passed over. Indexing and ``==`` read every
-    page into memory first.
+    page into memory first. When a page cannot be fetched, that is raised, and whatever is asked next asks for it again:
+    rows never end before all of them were there.
 
     Example::
 
@@ -44,14 +49,28 @@ class ResultSet:
 
     _page_iter: Iterator[Any] | None = None
     _list_mode: bool = False
-    _prefetching: bool = False
+    _fetching: int | None = None  # the page that is on its way
 
     def __init__(self, response_future: ResponseFuture, initial_response: Any) -> None:
         self.response_future = response_future
+        outcome = response_future._outcome
+        self._came_with(None if outcome is None else outcome[2])
         self._set_current_rows(initial_response)
 
+    @classmethod
+    def _of(cls, response_future: ResponseFuture, outcome: Outcome) -> ResultSet:
+        made = cls.__new__(cls)
+        made.response_future = response_future
+        made._came_with(outcome[2])
+        made._set_current_rows(outcome[0])
+        return made
+
+    def _came_with(self, answer: Any) -> None:
+        """The message of the current page: it, not the future, which may be further on, has what belongs to it."""
+        self._answer = answer
+        self._paging_state = paging_state_of(answer)
+
     def _set_current_rows(self, result: Any) -> None:
-        self._paging_state = self.response_future._paging_state
         if isinstance(result, list):
             self._current_rows: Any = result
         elif isinstance(result, Mapping):
@@ -69,12 +88,12 @@ class ResultSet:
     @property
     def column_names(self) -> list[str] | None:
         """Names of the columns; None for a result without rows."""
-        return self.response_future._col_names
+        return self._answer.column_names if isinstance(self._answer, ResultMessage) else None
 
     @property
     def column_types(self) -> list[Any] | None:
         """Types (classes of ``cassandra.cqltypes``) of the columns; None for a result without rows."""
-        return self.response_future._col_types
+        return self._answer.column_types if isinstance(self._answer, ResultMessage) else None
 
     # ---- pages
 
@@ -85,7 +104,8 @@ class ResultSet:
 
     @property
     def paging_state(self) -> bytes | None:
-        """Opaque position after the current page; give it to ``execute(paging_state=…)`` to go on from there."""
+        """Opaque position after the current page; give it to ``execute(paging_state=…)`` to go on from there, also
+        when fetching the next page failed."""
         return self._paging_state
 
     @property
@@ -94,22 +114,71 @@ class ResultSet:
         return self._current_rows or []
 
     def fetch_next_page(self) -> None:
-        """Replace the current page by the next one, waiting for it; after the last one the page is empty."""
-        future = self.response_future
+        """Replace the current page by the next one, waiting for it; after the last one the page is empty.
+
+        When it cannot be fetched the current page stays, and calling this again asks again.
+        """
         if self._paging_state is None:
             self._current_rows = []
-            return
-        if not self._prefetching:
-            future.start_fetching_next_page()
-        self._prefetching = False
-        self._set_current_rows(future._wait_for_result())
+        else:
+            page = self._ask_ahead()
+            try:
+                outcome = self.response_future._wait_for_page(page)
+            except BaseException:
+                self._not_fetched()
+                raise
+            self._turn_to(outcome)
+
+    def _ask_ahead(self) -> int:
+        """The number of the next page, which is on its way. It is asked for by this result's own paging state: there
+        may be other results over the same future."""
+        if self._fetching is None:
+            self._fetching = self.response_future._fetch(self._paging_state)
+        return self._fetching
+
+    def _not_fetched(self) -> None:
+        """An interrupted wait can be taken up again, a page that failed is asked for anew."""
+        if self._fetching is not None and self.response_future._is_over(self._fetching):
+            self._fetching = None
+
+    def _turn_to(self, outcome: Outcome) -> None:
+        self._fetching = None
+        self._came_with(outcome[2])
+        self._set_current_rows(outcome[0])
+        if self._page_iter is not None:
+            self._page_iter = rows_in(self._current_rows)
+
+    def _pass_over_empty_pages(self) -> None:
+        while self._paging_state is not None and not self._current_rows:
+            self.fetch_next_page()
 
     def all(self) -> list[Any]:
-        """All rows of all remaining pages as one list."""
-        return list(self)
+        """All rows of all remaining pages as one list. When a page cannot be fetched the rows before it are kept:
+        calling this again goes on from there."""
+        if self._page_iter is not None or self._list_mode or self._iterates_its_own_way():
+            return list(self)
+        rows = self._gather()
+        self._current_rows = []
+        self._page_iter = iter(())
+        return rows
+
+    def _gather(self) -> list[Any]:
+        """The current page becomes one with all that follow."""
+        rows = list(self._current_rows or ())
+        try:
+            while self._paging_state is not None:
+                self.fetch_next_page()
+                rows.extend(self._current_rows or ())
+        finally:
+            self._current_rows = rows
+        return rows
 
     def one(self) -> Any:
-        """The first row of the current page, or None. Use it for queries that give one row at most."""
+        """The first row of the current page, or None. Use it for queries that give one row at most.
+
+        Pages that are empty although there are more (a server that filters sends them) are passed over.
+        """
+        self._pass_over_empty_pages()
         rows = self._current_rows
         if not rows:
             return None
@@ -123,45 +192,71 @@ class ResultSet:
     def __iter__(self) -> Iterator[Any]:
         if self._list_mode:
             return iter(self._current_rows)
-        self._page_iter = iter(self._current_rows or ())
-        return self
+        self._page_iter = rows_in(self._current_rows)
+        if self._iterates_its_own_way():
+            return self
+        return chain.from_iterable(self._pages())
+
+    def _iterates_its_own_way(self) -> bool:
+        cls = type(self)
+        return cls.__next__ is not ResultSet.__next__ or cls.next is not ResultSet.next
+
+    def _pages(self) -> Iterator[Iterator[Any]]:
+        """The rows of page after page, for ``chain``, which then needs no Python call per row. It never raises: chain
+        would take that for the end. What fetching a page raises comes out of the iterator that stands between two
+        pages, each time it is asked."""
+        while True:
+            page = self._page_iter or iter(())
+            yield page
+            turn = _Turn(self, page)
+            yield turn
+            if turn.was_last:
+                return
+            del page, turn  # the bytes of a large page must not wait for the end of the next one
 
     def next(self) -> Any:
         """The next row; StopIteration after the last row of the last page."""
         if self._page_iter is None:
-            self._page_iter = iter(self._current_rows or ())
+            self._page_iter = rows_in(self._current_rows)
         while True:
             for row in self._page_iter:
                 return row
-            if self._paging_state is None:
-                if not self._list_mode:
-                    self._current_rows = []
+            if not self._turn_page():
                 raise StopIteration
-            self.fetch_next_page()
-            self._page_iter = iter(self._current_rows or ())
 
     __next__ = next
 
+    def _turn_page(self) -> bool:
+        """False after the last page."""
+        if self._paging_state is None:
+            if not self._list_mode:
+                self._current_rows = []
+            return False
+        self.fetch_next_page()
+        return True
+
     def __aiter__(self) -> ResultSet:
-        self._page_iter = iter(self._current_rows or ())
+        self._page_iter = rows_in(self._current_rows)
         return self
 
     async def __anext__(self) -> Any:
         if self._page_iter is None:
             self.__aiter__()
         while True:
-            if self._paging_state is not None and not self._prefetching:
-                self._prefetching = True  # the next page travels while this one is consumed
-                self.response_future.start_fetching_next_page()
+            if self._fetching is None and self._paging_state is not None:
+                self._ask_ahead()  # the next page travels while this one is consumed
             for row in self._page_iter or ():
                 return row
-            if not self._prefetching:
-                self._current_rows = []
+            if self._fetching is None:
+                if not self._list_mode:
+                    self._current_rows = []
                 raise StopAsyncIteration
-            result = await self.response_future._wait_async()
-            self._prefetching = False
-            self._set_current_rows(result)
-            self._page_iter = iter(self._current_rows or ())
+            try:
+                outcome = await self.response_future._wait_for_page_async(self._fetching)
+            except BaseException:
+                self._not_fetched()
+                raise
+            self._turn_to(outcome)
 
     # ---- as a list
 
@@ -172,13 +267,14 @@ class ResultSet:
             raise RuntimeError(f"Cannot use {operator} when results have been iterated.")
         if self._paging_state is not None:
             log.warning("Using %s on paged results causes entire result set to be materialized.", operator)
-        self._current_rows = list(self)
-        self._page_iter = None
+        if self._iterates_its_own_way():
+            self._current_rows = list(self)
+            self._page_iter = None
+        elif self._paging_state is not None or not isinstance(self._current_rows, list):
+            self._gather()
         self._list_mode = True
 
     def __getitem__(self, index: Any) -> Any:
-        if index == 0 and not self._list_mode and self._page_iter is None and self._paging_state is None:
-            return self._current_rows[0]
         self._enter_list_mode("index operator")
         return self._current_rows[index]
 
@@ -189,6 +285,8 @@ class ResultSet:
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
+        """Whether there are rows; empty pages with more behind them are passed over, as in :meth:`one`."""
+        self._pass_over_empty_pages()
         return bool(self._current_rows)
 
     __nonzero__ = __bool__
@@ -227,3 +325,60 @@ class ResultSet:
     def cancel_continuous_paging(self) -> None:
         """Continuous paging is a feature of DSE servers only: UnsupportedOperation."""
         raise UnsupportedOperation("Continuous paging needs a DSE server, which this driver does not support.")
+
+
+def rows_in(page: Any) -> Iterator[Any]:
+    """Iterates over the rows of one page. A large one raises at a row that cannot be decoded, and again whenever it is
+    asked after that: the rows behind it are not to be had, and must not be missed without a word."""
+    if isinstance(page, PageRows):
+        return chain.from_iterable(_batches(page))
+    return iter(page or ())
+
+
+def _batches(page: PageRows) -> Iterator[Iterable[Any]]:
+    batches = page.batches()
+    while True:
+        try:
+            batch = next(batches, None)
+        except Exception as error:
+            yield _Broken(error)
+            return
+        if batch is None:
+            return
+        yield batch
+
+
+class _Broken:
+    """An iterator that raises *error* each time."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __iter__(self) -> _Broken:
+        return self
+
+    def __next__(self) -> Any:
+        raise self._error
+
+
+class _Turn:
+    """Stands between two pages, as an iterator without rows: asked for one, it fetches the next page, or raises why it
+    cannot, each time anew."""
+
+    __slots__ = ("_page", "_result", "was_last")
+
+    def __init__(self, result: ResultSet, page: Iterator[Any]) -> None:
+        self._result = result
+        self._page = page
+        self.was_last = False
+
+    def __iter__(self) -> _Turn:
+        return self
+
+    def __next__(self) -> Any:
+        result = self._result
+        if result._page_iter is self._page:  # else somebody turned the page already
+            self.was_last = not result._turn_page()
+        raise StopIteration

@@ -1,19 +1,18 @@
-"""Sending: a request on its way along the query plan, and how it ends.
+"""Sending: a request on its way along the query plan.
 
-L5. States: *pending* (attempts in flight, or a step such as schema agreement under way) and *concluded* (a result or
-an exception is set, exactly once, in ``_conclude``). What more than one thread may change (conclusion, callbacks,
-attempts of speculative executions) is guarded by the session's request lock; the query plan of a request that may be
-sent speculatively by a lock of its own. What the answers mean is in execution.py, what callers see in future.py.
+L5. How a request ends is in conclusion.py, what the answers mean in execution.py, what callers see in future.py. The
+query plan of a request is advanced by one thread at a time: of one that may be sent speculatively, and of one with
+pages, under a lock of its own, which also keeps the message and the result plan it was made for together.
 """
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-import logging
+import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from copy import copy
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +27,10 @@ from cassandra._base.errors import (
     annotate,
 )
 from cassandra._core.codec import ResultPlan
-from cassandra._core.transport import Operation
 from cassandra._wire.messages.requests import PrepareMessage
 
-from . import aio
-from .attempts import (
-    Attempt,
-)
+from .attempts import Attempt
+from .conclusion import Conclusion
 from .fallback import send_by_control
 from .trace import QueryTrace
 
@@ -46,43 +42,31 @@ if TYPE_CHECKING:
     from .prepared import PreparedStatement
     from .session import Session
 
-log = logging.getLogger("cassandra.cluster")
-
-Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-
 KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
+METADATA_IDS = 5  # first protocol version with result metadata ids
 CLOSED = "The session is shut down; open a new one with Cluster.connect()."
 NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
 
 
-class Sending(Operation):
-    """Sends a request along its query plan, and concludes once with a result or an exception."""
+#: CQL that changes the keyspace of the connection it is sent on, behind white space and comments.
+USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*.*?\*/)*USE\b", re.IGNORECASE | re.DOTALL)
+
+
+class Sending(Conclusion):
+    """Sends a request along its query plan."""
 
     is_schema_agreed: bool = True
     request_encoded_size: int | None = None
     coordinator_host: Host | None = None
 
     # Class-level defaults of what most requests never set.
-    _frame: bytes | None = None
-    _frame_version: int = 0
+    _handler: Any = None  # a user's protocol handler
     _retries: int = 0
-    _timer: Any = None
     _picked: Host | None = None
     _plan_lock: threading.Lock | None = None
     _reprepares: Counter[tuple[Host, bytes]] | None = None
     _rest: Iterator[Host] | None = None
-    _callbacks: list[Call] | None = None
-    _errbacks: list[Call] | None = None
-    _waiters: list[asyncio.Future[None]] | None = None
-    _traces: list[QueryTrace] | None = None
-    _plan: ResultPlan | None = None
-    _columns: tuple[list[str] | None, list[Any] | None] = (None, None)  # of a page a custom handler decoded
-    _final_result: Any = None
-    _final_exception: BaseException | None = None
-    _paging_state: bytes | None = None
-    _warnings: list[str] | None = None
-    _custom_payload: Mapping[str, bytes | None] | None = None
-    _concluded: bool = False
+    _traces: tuple[QueryTrace, ...] = ()
     _unsure: bool = False  # an attempt failed in a way that leaves open whether the server executed it
 
     def __init__(
@@ -112,6 +96,8 @@ class Sending(Operation):
         self.attempted_hosts: list[Host] = []
         self._metrics = metrics
         self._retry_policy = retry_policy
+        if session.client_protocol_handler is not session._default_protocol_handler:
+            self._handler = session.client_protocol_handler
         self._router = session._router_of(load_balancer or session.cluster.load_balancing_policy)
         if speculative_execution_plan is not None:
             self._plan_lock = threading.Lock()
@@ -162,11 +148,14 @@ class Sending(Operation):
     def send_request(self, error_no_hosts: bool = True) -> bool:
         """Send to the next host of the plan that takes it. False when none does (then, with *error_no_hosts* and
         unless another attempt is still under way, the future has failed with :exc:`NoHostAvailable`)."""
+        return self._send_page(self._page, error_no_hosts)
+
+    def _send_page(self, page: int, error_no_hosts: bool = True) -> bool:
         closed = self.session.is_shutdown
         while not closed and (host := self._next_host()) is not None:
-            if self._concluded or self._send_to(host):
+            if self._is_over(page) or self._send_to(host, page):
                 return True
-        if error_no_hosts and not closed and not self._attempts and send_by_control(self):
+        if error_no_hosts and not closed and not self._attempts and send_by_control(self, page):
             return True
         if error_no_hosts and not self._attempts:
             errors = self._errors or ({} if closed else self.session._pool_set.reasons())
@@ -177,11 +166,11 @@ class Sending(Operation):
                 elapsed=monotonic() - self._start_time,
                 maybe_executed=self._unsure,
             )
-            self._fail(error)
+            self._fail(page, error)
         return False
 
-    def _send_to(self, host: Host, prepare: PreparedStatement | None = None) -> bool:
-        """One attempt at *host*: of the request, or of preparing *prepare* before it. False if nothing was sent."""
+    def _send_to(self, host: Host, page: int) -> bool:
+        """One attempt at *host*. False if nothing was sent."""
         pool = self.session._pools.get(host)
         if pool is None:
             self._errors[host] = ConnectionException("Host has been marked down or removed", host.endpoint)
@@ -191,126 +180,160 @@ class Sending(Operation):
         except NOT_SENT as error:
             self._errors[host] = error
             return False
-        return self._submit(Attempt(host, pool, connection), prepare)
+        return self._submit(Attempt(host, pool, connection, page))
 
-    def _submit(self, attempt: Attempt, prepare: PreparedStatement | None) -> bool:
+    def _submit(self, attempt: Attempt) -> bool:
+        """Send the request, or, for an attempt that prepares again, the PREPARE. False if nothing was sent."""
         remaining = self._remaining()
         if remaining is not None and remaining <= 0:
             self._time_out(attempt)
             return True
-        connection = attempt.connection
-        attempt.reprepares = prepare
         number = attempt.number = next(self._numbers)
-        self._attempts[number] = attempt
+        if not self._register(number, attempt):
+            return True
         self.attempted_hosts.append(attempt.host)
         try:
-            frame = self._encode(connection, prepare)
-            attempt.stream = connection.submit(frame, self, number, remaining)
+            attempt.stream = attempt.connection.submit(self._encode(attempt), self, number, remaining)
         except NOT_SENT as error:
             self._attempts.pop(number, None)
             self._errors[attempt.host] = error
             return False
         except Exception as error:  # encoding failed: no host can help
             self._attempts.pop(number, None)
-            self._fail(error)
+            self._fail(attempt.page, error)
             return True
-        if self._concluded:  # another attempt won while this one was being sent
-            attempt.abandon(self)
-        elif self._speculative_plan is not None and prepare is None:
-            self._schedule_speculation(attempt.host)
+        if self._is_over(attempt.page):  # another attempt won while this one was being sent
+            self._give_up(attempt)
+        elif self._speculative_plan is not None and attempt.reprepares is None:
+            self._schedule_speculation(attempt)
         return True
 
-    def _encode(self, connection: Connection, prepare: PreparedStatement | None) -> bytes:
+    def _register(self, number: int, attempt: Attempt) -> bool:
+        """Its answer may come from now on. False if nobody waits for its page any more."""
+        if not self.attempted_hosts:  # the first one: nobody else knows this request yet
+            if self._outcome is None:
+                self._attempts[number] = attempt
+            return self._outcome is None
+        with self._lock:
+            if self._is_over(attempt.page):
+                return False
+            self._attempts[number] = attempt
+            return True
+
+    def _encode(self, attempt: Attempt) -> bytes:
+        connection, prepare = attempt.connection, attempt.reprepares
         version = connection.protocol_version
         if prepare is not None:
             keyspace = prepare.keyspace if version >= KEYSPACE_PER_REQUEST else None
             return PrepareMessage(prepare.query_string, keyspace).encode(version, features=connection.features)
-        if self._frame is None or self._frame_version != version:
-            handler = self.session.client_protocol_handler
-            if handler is self.session._default_protocol_handler:
-                self._frame = self.message.encode(version, features=connection.features)
-            else:
-                self._frame = handler.encode_message(self.message, 0, version, None, False, connection.features)
-            self._frame_version = version
-            self.request_encoded_size = len(self._frame)
-        return self._frame
+        if self._plan_lock is None:
+            message, attempt.plan = self.message, self._result_plan
+        else:
+            with self._plan_lock:
+                message, attempt.plan = self.message, self._result_plan
+        if attempt.plan is not None and version < METADATA_IDS and message.skip_meta:
+            message = _described(message, connection)
+        frame: bytes
+        if self._handler is None:
+            frame = message.encode(version, features=connection.features)
+        else:
+            frame = self._handler.encode_message(message, 0, version, None, False, connection.features)
+        self.request_encoded_size = len(frame)
+        return frame
+
+    def _change_message(self, plan: ResultPlan | None, **changes: Any) -> None:
+        """What is sent from now on. Attempts that are being encoded are sent as they were."""
+        message = copy(self.message)
+        for name, value in changes.items():
+            setattr(message, name, value)
+        if self._plan_lock is None:
+            self.message, self._result_plan = message, plan
+        else:
+            with self._plan_lock:
+                self.message, self._result_plan = message, plan
 
     def _remaining(self) -> float | None:
         return None if self.timeout is None else self.timeout - (monotonic() - self._start_time)
 
-    def _schedule_speculation(self, host: Host) -> None:
+    def _schedule_speculation(self, attempt: Attempt) -> None:
         if self._speculative_plan is None or not self.query.is_idempotent:
             return
-        delay = self._speculative_plan.next_execution(host)
+        delay = self._speculative_plan.next_execution(attempt.host)
         if delay >= 0:
-            self._later(delay, self._speculate)
+            self._later(delay, attempt.page, self._speculate)
 
-    def _speculate(self) -> None:
+    def _speculate(self, page: int) -> None:
         if self._metrics is not None:
             self._metrics.on_speculative_execution()
-        self.send_request(error_no_hosts=False)
+        self._send_page(page, error_no_hosts=False)
 
-    def _later(self, delay: float, step: Callable[[], object]) -> None:
-        """Run *step* on the I/O thread after *delay* seconds, unless the request is over by then."""
+    def _later(self, delay: float, page: int, step: Callable[[int], object]) -> None:
+        """Run ``step(page)`` on the I/O thread after *delay* seconds, unless the page is over by then."""
 
         def run() -> None:
-            if not self._concluded:
+            if not self._is_over(page):
                 try:
-                    step()
+                    step(page)
                 except Exception as error:  # a policy of the user: nobody else would hear of it
-                    self._fail(error)
+                    self._fail(page, error)
 
-        self._timer = self.session._call_later(delay, self, run)
-
-    # ---- conclusion
-
-    def _fail(self, error: BaseException) -> None:
-        self._conclude(None, error)
-
-    def _conclude(self, result: Any, error: BaseException | None = None) -> None:
+        timer = self.session._call_later(delay, self, run)
         with self._lock:
-            if self._concluded:
-                return
-            self._final_result = result
-            self._final_exception = error
-            self._concluded = True
-            calls = self._callbacks if error is None else self._errbacks
-            calls = list(calls) if calls else None
-            waiters, self._waiters = self._waiters, None
-            losers = list(self._attempts.values()) if self._attempts else None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if losers is not None:
-            self._attempts.clear()
-            for attempt in losers:
-                attempt.abandon(self)
-        if self._metrics is not None:
-            self._metrics.request_timer.addValue(monotonic() - self._start_time)
-        self._finish()
-        if waiters is not None:
-            for waiter in waiters:
-                aio.resolve(waiter)
-        if calls is not None:
-            for call in calls:
-                self._call(call, result if error is None else error)
+            over = self._is_over(page)
+            if not over:
+                self._timer = timer
+        if over:
+            timer.cancel()
 
-    def _call(self, call: Call, value: Any) -> None:
-        function, args, kwargs = call
+    # ---- the next page
+
+    def _fetch(self, paging_state: bytes | None) -> int:
+        """Ask for the page at *paging_state*; its number. Errors of sending are the page's."""
+        page = self._begin_page(paging_state)
         try:
-            function(value, *args, **kwargs)
-        except Exception:
-            log.exception("A callback of a request raised: %r", function)
+            self._send_page(page)
+        except BaseException as error:  # whoever waits for the page must hear of it too
+            self._fail(page, error)
+            if not isinstance(error, Exception):
+                raise
+        return page
 
-    def cancel(self) -> bool:
-        """Give the request up: whoever waits gets CancelledError, a late answer is dropped. False if it was over."""
-        if self._concluded:
-            return False
-        self._fail(asyncio.CancelledError())
-        return True
+    def _reset(self, paging_state: bytes | None) -> None:
+        self.message.paging_state = paging_state
+        self._retries = 0
+        self._unsure = False
+        self._errors = {}
+        self._start_time = monotonic()
+        self._picked = self._rest = None
+        if self._plan_lock is None:
+            self._plan_lock = threading.Lock()
+
+    # ---- the end of an attempt
+
+    def _give_up(self, attempt: Attempt) -> None:
+        super()._give_up(attempt)
+        self._forget_keyspace(attempt)
+
+    def _forget_keyspace(self, attempt: Attempt) -> None:
+        """A USE without an answer is carried out or not, now or later: nothing may be sent on that connection any more
+        that could then end up in another keyspace."""
+        if not attempt.answered and attempt.reprepares is None and attempt.number >= 0 and self._is_use():
+            attempt.connection.defunct(
+                ConnectionException(
+                    "A USE was given up before its answer came; the connection's keyspace is not known any more",
+                    attempt.host.endpoint,
+                )
+            )
+
+    def _is_use(self) -> bool:
+        text = getattr(self.message, "query", None)
+        if text is None and self.prepared_statement is not None:
+            text = self.prepared_statement.query_string
+        return isinstance(text, str) and USE.match(text) is not None
 
     def _add_trace(self, trace_id: Any) -> None:
-        self._traces = [*(self._traces or ()), QueryTrace(trace_id, self.session)]
+        with self._lock:
+            self._traces = (*self._traces, QueryTrace(trace_id, self.session))
 
     def _public_error(self, attempt: Attempt, error: Any) -> BaseException:
         exception: BaseException = error.to_exception() if isinstance(error, ErrorMessage) else error
@@ -333,4 +356,14 @@ class Sending(Operation):
         self._unsure |= any(other.reprepares is None for other in self._attempts.values())
         if self._metrics is not None:
             self._metrics.on_client_timeout()
-        self._fail(self._public_error(attempt, error))
+        self._fail(attempt.page, self._public_error(attempt, error))
+        self._forget_keyspace(attempt)
+
+
+def _described(message: Any, connection: Connection) -> Any:
+    """*message* for *connection*: one that has no metadata ids could not tell that the columns are others by now, even
+    if the statement was prepared over one that has."""
+    if not connection.features.use_metadata_id:
+        message = copy(message)
+        message.skip_meta = False
+    return message

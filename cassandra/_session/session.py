@@ -291,7 +291,7 @@ class Session:
         """``USE keyspace`` for this session, on all its connections."""
         self.execute(f"USE {protect_name(keyspace)}")
 
-    def _keyspace_changed(self, keyspace: str, on_done: Callable[[Mapping[Host, Any]], None]) -> None:
+    def _set_keyspace_for_all_pools(self, keyspace: str, on_done: Callable[[Mapping[Host, Any]], None]) -> None:
         """After a USE: set it on every connection of every pool; *on_done* gets the errors by host, of all hosts."""
         pools = self._pool_set.use(keyspace)
         errors: dict[Host, Any] = {}
@@ -385,7 +385,8 @@ class Session:
         self._pool_set.close()
         self._on_io_thread = _nowhere  # a session that is kept keeps no reactor alive
         for future in delayed:
-            future._fail(DriverException("The session was shut down while the request waited to be sent again."))
+            error = DriverException("The session was shut down while the request waited to be sent again.")
+            future._fail(future._page, error)
         self.cluster.session_closed(self)
 
     def __enter__(self) -> Session:

@@ -16,7 +16,7 @@ from typing import Any
 
 from cassandra._base.public import public
 from cassandra._base.tuples import row_class
-from cassandra._core.codec import LARGE_PAGE, ResultPlan, RowPlan, RowsPage
+from cassandra._core.codec import LARGE_PAGE, ResultPlan, RowBatches, RowPlan, RowsPage
 from cassandra._wire.types.registry import type_class
 
 RowFactory = Callable[[list[str], list[Any]], Any]
@@ -133,8 +133,12 @@ class PageRows(Sequence[Any]):
     def __len__(self) -> int:
         return len(self._page)
 
+    def batches(self) -> RowBatches:
+        """The rows as lists, each decoded when it is asked for."""
+        return self._page.batches(self._how)
+
     def __iter__(self) -> Iterator[Any]:
-        for batch in self._page.batches(self._how):
+        for batch in self.batches():
             yield from batch
 
     def __reversed__(self) -> Iterator[Any]:

@@ -15,6 +15,7 @@ import uvloop
 
 from cassandra import InvalidRequest, OperationTimedOut
 from cassandra.cluster import Cluster, NoHostAvailable, ResultSet, Session
+from cassandra.protocol import ServerError
 from cassandra.query import SimpleStatement
 from tests.integration.proxy import HOLD, PASS, FaultProxy
 
@@ -362,7 +363,7 @@ def test_an_error_on_a_later_page(session: Session) -> None:
         await asyncio.gather(*(session.execute_async(insert, (n,)) for n in range(100)))
         statement = SimpleStatement("SELECT c FROM vanishing WHERE p = 1", fetch_size=10)
         seen = 0
-        with pytest.raises(InvalidRequest):
+        with pytest.raises((InvalidRequest, ServerError)):  # the latter if the page is being read just then
             async for _ in await session.execute_async(statement):
                 seen += 1
                 if seen == 5:

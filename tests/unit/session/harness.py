@@ -20,7 +20,7 @@ from cassandra._core.transport import CLOSED, TIMED_OUT, Failure, Frame, Operati
 from cassandra._net.features import ProtocolFeatures
 from cassandra._wire.messages.decode import decode_response
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, Session
-from cassandra.connection import DefaultEndPoint
+from cassandra.connection import ConnectionShutdown, DefaultEndPoint
 from cassandra.policies import LoadBalancingPolicy, SimpleConvictionPolicy
 from cassandra.pool import Host, NoConnectionsAvailable
 
@@ -74,9 +74,12 @@ def rows_without_metadata(*values: int) -> Answer:
     return Answer(RESULT, struct.pack(">iii", 2, 4, 1) + body)
 
 
-def prepared(query_id: bytes = b"id", columns: Sequence[str] = ("n",)) -> Answer:
-    """PREPARED of protocol 4 with one int parameter ``k`` (the partition key) and int result columns."""
+def prepared(query_id: bytes = b"id", columns: Sequence[str] = ("n",), metadata_id: bytes | None = None) -> Answer:
+    """PREPARED with one int parameter ``k`` (the partition key) and int result columns; of protocol 5 with
+    *metadata_id*."""
     body = struct.pack(">iH", 4, len(query_id)) + query_id
+    if metadata_id is not None:
+        body += struct.pack(">H", len(metadata_id)) + metadata_id
     body += struct.pack(">iiiH", 1, 1, 1, 0) + string("ks") + string("tbl") + string("k") + struct.pack(">H", INT)
     body += struct.pack(">ii", 1, len(columns)) + string("ks") + string("tbl")
     body += b"".join(string(name) + struct.pack(">H", INT) for name in columns)
@@ -134,8 +137,11 @@ class ScriptedConnection:
         self.sent: list[Sent] = []
         self.script: list[Scripted] = []
         self.orphaned: list[tuple[int, Operation, int]] = []
+        self.defunct_with: BaseException | None = None
 
     def submit(self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None) -> int:
+        if self.defunct_with is not None:
+            raise ConnectionShutdown("closed")
         step = self.script.pop(0) if self.script else None
         if isinstance(step, BaseException):
             raise step
@@ -158,6 +164,10 @@ class ScriptedConnection:
     def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
         self.orphaned.append((stream, operation, attempt))
         return True
+
+    def defunct(self, error: BaseException) -> None:
+        """Closed because of *error*; nothing can be sent from now on."""
+        self.defunct_with = error
 
     @property
     def in_flight(self) -> int:

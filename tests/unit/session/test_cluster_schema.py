@@ -96,7 +96,7 @@ def test_waiting_for_a_node_that_lags(cluster: Cluster, fake: FakeCluster) -> No
     fake.nodes[1].schema_version = uuid4()
     future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
     eventually(lambda: asked(fake, "schema_version") > 3)
-    assert not future._concluded
+    assert not future._finished
     fake.nodes[1].schema_version = None
     future.result()
     assert future.is_schema_agreed is True

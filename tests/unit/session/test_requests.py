@@ -155,11 +155,21 @@ class TestMessages:
         assert message.query_id == b"id"
         assert b"\x00\x01" + struct.pack(">ii", 4, 7) in lab[0].sent[-1].body
 
-    def test_metadata_is_skipped_when_it_is_known(self) -> None:
-        lab = Lab()
-        select = a_statement(lab)
+    def test_metadata_is_skipped_when_its_id_is_known(self) -> None:
+        """Without an id the server could not tell that the columns are others by now."""
+        lab = Lab(protocol_version=5)
+        lab[0].script = [prepared(metadata_id=b"one")]
+        select = lab.session.prepare("SELECT n FROM tbl WHERE k = ?")
         assert sent(lab, select, (1,)).message.skip_meta is True
-        select.update_result_metadata(None, None)
+        select.update_result_metadata(select.result_metadata, None)
+        assert sent(lab, select, (1,)).message.skip_meta is False
+        select.update_result_metadata(None, b"none")
+        assert sent(lab, select, (1,)).message.skip_meta is False
+
+    def test_metadata_is_asked_for_where_there_are_no_ids(self) -> None:
+        lab = Lab(protocol_version=4)
+        select = a_statement(lab)
+        assert select.result_metadata is not None
         assert sent(lab, select, (1,)).message.skip_meta is False
 
     def test_a_bound_statement_nobody_bound(self) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import itertools
+import struct
 from typing import Any
 
 import pytest
 
-from cassandra import UnsupportedOperation
+from cassandra import DriverException, UnsupportedOperation
+from cassandra._wire.rows import PageRows
 from cassandra.cluster import ResultSet
 from cassandra.query import BatchStatement, SimpleStatement, dict_factory, ordered_dict_factory, tuple_factory
-from tests.unit.session.harness import Lab, rows, void
+from tests.unit.session.harness import Answer, Lab, rows, void
 
 QUERY = "SELECT n FROM tbl"
 
@@ -103,11 +108,13 @@ class TestList:
         assert made[1:] == [(2,), (3,)]
         assert list(made) == list(made) == [(1,), (2,), (3,)]
 
-    def test_first_of_one_page_does_not_materialise(self) -> None:
+    def test_first_of_one_page(self) -> None:
+        """As in scylla-driver, whoever has indexed may iterate again and again."""
         made = result(rows(1, 2))
+        page = made.current_rows
         assert made[0] == (1,)
-        assert list(made) == [(1,), (2,)]
-        assert list(made) == []
+        assert list(made) == list(made) == [(1,), (2,)]
+        assert made.current_rows is page
 
     def test_equality(self) -> None:
         assert result(rows(1)) == [(1,)]
@@ -183,3 +190,182 @@ def test_applications_may_subclass() -> None:
 
 def test_public_path() -> None:
     assert ResultSet.__module__ == "cassandra.cluster"
+
+
+COUNT = 140_000  # of 8 bytes each: more than a page that is decoded at once
+
+
+def large(first: int, more: bytes | None = None, broken_at: int | None = None) -> Answer:
+    """Rows *first* … *first* + COUNT - 1; the value of one of them may be no int."""
+    cells = bytearray(b"".join(struct.pack(">ii", 4, n) for n in range(first, first + COUNT)))
+    if broken_at is not None:
+        at = (broken_at - first) * 8
+        cells[at : at + 8] = struct.pack(">i", 3) + b"abc"
+    head = rows(more=more).body[:-4]
+    return Answer(8, head + struct.pack(">i", COUNT) + bytes(cells))
+
+
+class TestLargePages:
+    """Their rows are decoded as they are consumed; everything else is as ever."""
+
+    def result(self) -> ResultSet:
+        return result(large(0, more=b"2"), large(COUNT, more=b"3"), rows(2 * COUNT), row_factory=tuple_factory)
+
+    def test_are_not_decoded_at_once(self) -> None:
+        made = self.result()
+        assert isinstance(made.current_rows, PageRows)
+        assert made and made.one() == made.current_rows[0] == (0,)
+        assert len(made.current_rows) == COUNT
+
+    def test_iteration(self) -> None:
+        made = self.result()
+        assert all(row == (number,) for number, row in enumerate(made))
+        assert (made.current_rows, made.has_more_pages, list(made)) == ([], False, [])
+
+    def test_next_and_an_iterator_share_the_page(self) -> None:
+        made = self.result()
+        iterator = iter(made)
+        assert [next(iterator), next(made), next(iterator)] == [(0,), (1,), (2,)]
+
+    def test_all(self) -> None:
+        assert self.result().all() == [(number,) for number in range(2 * COUNT + 1)]
+
+    def test_indexes(self) -> None:
+        made = self.result()
+        assert (made[COUNT], made[-1], made[0]) == ((COUNT,), (2 * COUNT,), (0,))
+        assert len(list(made)) == len(list(made)) == 2 * COUNT + 1
+
+    def test_async(self) -> None:
+        made = self.result()
+
+        async def main() -> int:
+            count = 0
+            async for row in made:
+                assert row == (count,)
+                count += 1
+            return count
+
+        assert asyncio.run(main()) == 2 * COUNT + 1
+
+    @pytest.mark.parametrize("how", ["iter", "next"])
+    def test_a_row_that_cannot_be_decoded(self, how: str) -> None:
+        """Is an error each time; what follows it is not taken for all there is."""
+        made = result(large(0, more=b"2", broken_at=70_000), rows(COUNT), row_factory=tuple_factory)
+        iterator: Any = iter(made) if how == "iter" else made
+        for number in range(70_000):
+            assert next(iterator) == (number,)
+        for _ in range(2):
+            with pytest.raises(DriverException, match="row 70000"):
+                next(iterator)
+        made.fetch_next_page()
+        assert made.current_rows == [(COUNT,)]
+
+    def test_their_bytes_go_with_them(self) -> None:
+        """While a page is read, none of those before it is there."""
+
+        def pages() -> int:
+            return sum(type(found) is PageRows for found in gc.get_objects())
+
+        gc.collect()
+        before = pages()
+        made = result(*(large(0, more=b"more") for _ in range(3)), rows(1), row_factory=tuple_factory)
+        alive = [pages() - before for position, _ in enumerate(made) if position % COUNT == 1]
+        assert alive == [1, 1, 1]
+
+
+class TestSubclasses:
+    def test_new_attributes(self) -> None:
+        class Mine(ResultSet):
+            def __init__(self, future: Any, page: Any) -> None:
+                super().__init__(future, page)
+                self.seen = 0
+
+        lab = Lab()
+        lab[0].script = [rows(1, more=b"x"), rows(2)]
+        future = lab.session.execute_async(QUERY)
+        made = Mine(future, future._wait_for_result())
+        made.seen += sum(1 for _ in made)
+        assert made.seen == 2
+
+    def test_own_rows(self) -> None:
+        """Whoever overrides ``next`` is asked for every row, however they are read."""
+
+        class Doubled(ResultSet):
+            def next(self) -> Any:
+                return 2 * super().next().n
+
+            __next__ = next
+
+        def made() -> Doubled:
+            lab = Lab()
+            lab[0].script = [rows(1, more=b"x"), rows(2)]
+            future = lab.session.execute_async(QUERY)
+            return Doubled(future, future._wait_for_result())
+
+        assert list(made()) == made().all() == [2, 4]
+        assert made()[1] == 4
+        assert made() == [2, 4]
+
+    def test_own_pages(self) -> None:
+        class Counting(ResultSet):
+            fetched = 0
+
+            def fetch_next_page(self) -> None:
+                self.fetched += 1
+                super().fetch_next_page()
+
+        lab = Lab()
+        lab[0].script = [rows(1, more=b"x"), rows(2, more=b"y"), rows(3)]
+        future = lab.session.execute_async(QUERY)
+        made = Counting(future, future._wait_for_result())
+        assert len(list(made)) == 3
+        assert made.fetched == 2
+
+
+class TestSharedPosition:
+    def test_a_page_that_is_fetched_by_hand(self) -> None:
+        """An iterator first ends the page it is in, then goes on with the one that is there."""
+        made = result(rows(1, 2, more=b"x"), rows(3, more=b"y"), rows(4))
+        iterator = iter(made)
+        assert next(iterator) == (1,)
+        made.fetch_next_page()
+        assert [row.n for row in iterator] == [2, 3, 4]
+
+    def test_two_iterators(self) -> None:
+        made = result(rows(1, 2, more=b"x"), rows(3, 4))
+        first = iter(made)
+        assert next(first) == (1,)
+        second = iter(made)
+        assert [next(second).n for _ in range(3)] == [1, 2, 3]
+        assert [row.n for row in first] == [2, 4]
+
+    def test_no_call_per_row(self) -> None:
+        """Rows come out of native iterators: a Python call for each would cost as much as its decoding."""
+        made = result(rows(1, 2, 3, more=b"x"), rows(4))
+        made.next = made.__next__ = pytest.fail  # type: ignore[method-assign, assignment]
+        assert [row.n for row in made] == [1, 2, 3, 4]
+        assert type(iter(made)) is itertools.chain
+
+
+class TestEmptyPages:
+    """A page without rows is not the end while there are more."""
+
+    @pytest.mark.parametrize("read", [ResultSet.one, bool, list], ids=["one", "bool", "list"])
+    def test_are_passed_over(self, read: Any) -> None:
+        made = result(rows(more=b"1"), rows(more=b"2"), rows(1), query=QUERY)
+        assert read(made) == {ResultSet.one: (1,), bool: True, list: [(1,)]}[read]
+
+    def test_that_are_all_there_is(self) -> None:
+        made = result(rows(more=b"1"), rows(), query=QUERY)
+        assert made.one() is None and not made and not made.has_more_pages
+
+    def test_within_an_iteration(self) -> None:
+        made = result(rows(more=b"1"), rows(1, more=b"2"), rows(2))
+        iterator = iter(made)
+        assert made.one() == (1,)
+        assert [row.n for row in iterator] == [1, 2]
+
+    def test_before_indexing(self) -> None:
+        made = result(rows(more=b"1"), rows(1, more=b"2"), rows(2))
+        assert made.one() == (1,)
+        assert made[1] == (2,)

@@ -1,0 +1,215 @@
+"""The outcome of a request, page by page: decided exactly once each, and told to whoever waits.
+
+L5. A request is *pending* (``_outcome`` is None: attempts in flight, or a step such as schema agreement under way) or
+*concluded*. Each page is a request of its own: ``_begin_page`` makes a concluded request pending again and counts
+``_page``. Everything that belongs to a page carries its number, so that whatever comes late (an answer that is still
+being decoded, a delayed retry, a timer) can neither conclude another page nor be sent for it.
+
+``_outcome``, ``_page``, ``_attempts``, ``_timer``, callbacks and waiters change only under ``_lock``, and all at once:
+between two pages there is nothing that one of them could take from the other. Foreign code (callbacks, connections)
+is called without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import DriverException
+from cassandra._core.transport import Operation
+from cassandra._wire.messages.results import ResultMessage
+
+from . import aio
+
+if TYPE_CHECKING:
+    import threading
+
+    from .attempts import Attempt
+    from .session import Session
+
+log = logging.getLogger("cassandra.cluster")
+
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+#: What a page came to: its rows (or None, or a PREPARED message), the exception, the message that brought it, its page.
+Outcome = tuple[Any, BaseException | None, Any, int]
+
+
+class Conclusion(Operation):
+    """The state of a request that more than one thread may change."""
+
+    session: Session
+    message: Any
+    timeout: float | None
+    _lock: threading.Lock
+    _attempts: dict[int, Attempt]
+    _metrics: Any
+    _start_time: float
+
+    # Class-level defaults of what most requests never set.
+    _outcome: Outcome | None = None
+    _page: int = 0
+    _timer: Any = None
+    _callbacks: tuple[Call, ...] = ()
+    _errbacks: tuple[Call, ...] = ()
+    _waiters: tuple[asyncio.Future[Outcome], ...] = ()
+
+    # ---- the end of a page
+
+    def _conclude(self, page: int, result: Any, error: BaseException | None = None, message: Any = None) -> bool:
+        """Decide what *page* came to. False when that was decided before, or another page has begun since."""
+        with self._lock:
+            if self._outcome is not None or self._page != page:
+                return False
+            outcome = self._outcome = (result, error, message, page)
+            calls = self._callbacks if error is None else self._errbacks
+            waiters = self._waiters
+            if waiters:
+                self._waiters = ()
+            losers = self._attempts
+            if losers:
+                self._attempts = {}
+            timer = self._timer
+            if timer is not None:
+                self._timer = None
+            self._finish()
+        if timer is not None:
+            timer.cancel()
+        if losers:
+            for attempt in list(losers.values()):
+                self._give_up(attempt)
+        if self._metrics is not None:
+            self._metrics.request_timer.addValue(monotonic() - self._start_time)
+        for waiter in waiters:
+            aio.resolve(waiter, outcome)
+        for call in calls:
+            self._call(call, result if error is None else error)
+        return True
+
+    def _fail(self, page: int, error: BaseException) -> bool:
+        return self._conclude(page, None, error)
+
+    def _is_over(self, page: int) -> bool:
+        """Whether nobody waits for *page* any more."""
+        return self._outcome is not None or self._page != page
+
+    def _give_up(self, attempt: Attempt) -> None:
+        """Nobody waits for the answer of *attempt* any more."""
+        attempt.abandon(self)
+
+    def cancel(self) -> bool:
+        """Give the request up: whoever waits gets CancelledError, a late answer is dropped. False if it was over."""
+        return self._fail(self._page, asyncio.CancelledError())
+
+    # ---- the next page
+
+    def _begin_page(self, paging_state: bytes | None) -> int:
+        """Pending again, for the page at *paging_state*; its number. DriverException if the last one has not come."""
+        with self._lock:
+            if self._outcome is None:
+                raise DriverException("A page of this request is on its way already; wait for it first")
+            self._reset(paging_state)
+            self._outcome = None
+            self._page += 1
+            self._rearm()
+            return self._page
+
+    def _reset(self, paging_state: bytes | None) -> None:
+        """Override. What a page starts with."""
+
+    # ---- who hears of it
+
+    def _add(self, callback: Call | None, errback: Call | None) -> None:
+        with self._lock:
+            if callback is not None:
+                self._callbacks = (*self._callbacks, callback)
+            if errback is not None:
+                self._errbacks = (*self._errbacks, errback)
+            outcome = self._outcome
+        self._set_eager()  # also when this page is here already: the next one must find the callbacks too
+        if outcome is None:
+            return
+        result, error, _, _ = outcome
+        if error is None and callback is not None:
+            self._call(callback, result)
+        elif error is not None and errback is not None:
+            self._call(errback, error)
+
+    def _call(self, call: Call, value: Any) -> None:
+        function, args, kwargs = call
+        try:
+            function(value, *args, **kwargs)
+        except Exception:
+            log.exception("A callback of a request raised: %r", function)
+
+    def clear_callbacks(self) -> None:
+        """Forget all callbacks and errbacks."""
+        with self._lock:
+            self._callbacks = self._errbacks = ()
+
+    def _settle(self) -> Outcome:
+        """Wait for the outcome. Ctrl-C interrupts the wait and leaves the request as it was."""
+        outcome = self._outcome
+        if outcome is None and self.session._on_io_thread():
+            raise DriverException(
+                "a request cannot be waited for on the driver's I/O thread (in a callback): its answer would never "
+                "be read; add a callback to it, or hand the work to another thread"
+            )
+        while outcome is None:
+            self._wait(None)
+            self._on_outcome()
+            outcome = self._outcome
+        return outcome
+
+    async def _settle_async(self) -> Outcome:
+        """As :meth:`_settle`, without blocking the running loop. A task that is cancelled meanwhile gives the page
+        up."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[Outcome] = loop.create_future()
+        with self._lock:
+            if self._outcome is not None:
+                return self._outcome
+            page = self._page
+            self._waiters = (*self._waiters, waiter)
+        self._attach(aio.queue_of(loop))
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            self._fail(page, asyncio.CancelledError())
+            raise
+
+    # ---- what came with it
+
+    @property
+    def _final_result(self) -> Any:
+        return None if self._outcome is None else self._outcome[0]
+
+    @property
+    def _final_exception(self) -> BaseException | None:
+        return None if self._outcome is None else self._outcome[1]
+
+    @property
+    def _paging_state(self) -> bytes | None:
+        """Where the next page begins: as the last answer says, or, when there is none (yet), where it was asked for,
+        so that a page that failed can be asked for again."""
+        outcome = self._outcome
+        if outcome is None or outcome[1] is not None:
+            return self.message.paging_state if self._page else None
+        return paging_state_of(outcome[2])
+
+    @property
+    def _warnings(self) -> list[str] | None:
+        answer = None if self._outcome is None else self._outcome[2]
+        return None if answer is None else answer.warnings
+
+    @property
+    def _custom_payload(self) -> Mapping[str, bytes | None] | None:
+        answer = None if self._outcome is None else self._outcome[2]
+        return None if answer is None else answer.custom_payload
+
+
+def paging_state_of(answer: Any) -> bytes | None:
+    """Where the page after *answer* begins; None after the last one, and when *answer* is no result."""
+    return answer.paging_state if isinstance(answer, ResultMessage) else None
