@@ -18,7 +18,7 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
-.PHONY: build demo test lint test-native test-unit test-versions test-integration docs bench sanitize clean help \
+.PHONY: build demo test lint test-native test-unit test-versions test-integration docs bench soak sanitize clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
@@ -67,6 +67,9 @@ sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBS
 
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks
+
+soak: build  ## a million results: nothing may grow
+	$(PY) -m benchmarks.soak_results
 
 clean:  ## what the build and the tests made; the virtual environments stay
 	rm -rf build docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)

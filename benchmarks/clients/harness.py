@@ -37,6 +37,10 @@ class Work(NamedTuple):
     #: CPU of the whole process, I/O threads included, as a mean over *BUDGET*'s many executions; else of this thread,
     #: best sample.
     whole_process: bool = False
+    #: Run before each sample, not timed. Samples are then one execution.
+    setup: str = "pass"
+    #: How many times an execution does what is measured.
+    per: int = 1
 
 
 class Client(NamedTuple):
@@ -70,9 +74,9 @@ def cpu(work: Work) -> float:
     """CPU seconds per execution."""
     clock = time.process_time if work.whole_process else time.thread_time
     # the collector runs as it does in an application; timeit would switch it off
-    timer = timeit.Timer(work.statement, "gc.enable()", clock, {"gc": gc, **work.names})
-    samples = list(_samples(timer, 1 if work.once else _enough(timer)))
-    return sum(samples) / len(samples) if work.whole_process else min(samples)
+    timer = timeit.Timer(work.statement, f"gc.enable(); {work.setup}", clock, {"gc": gc, **work.names})
+    samples = list(_samples(timer, 1 if work.once or work.per > 1 else _enough(timer)))
+    return (sum(samples) / len(samples) if work.whole_process else min(samples)) / work.per
 
 
 def _samples(timer: timeit.Timer, number: int) -> Iterator[float]:
@@ -105,4 +109,5 @@ def _run_pyperf(module: str, make: Make) -> None:
     arguments = runner.parse_args().arguments
     with make(arguments) as client:
         for name, work in client.works.items():
-            runner.timeit(name, work.statement, setup="import gc; gc.enable()", globals=dict(work.names))
+            setup = f"import gc; gc.enable(); {work.setup}"
+            runner.timeit(name, work.statement, setup, inner_loops=work.per, globals=dict(work.names))
