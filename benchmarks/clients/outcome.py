@@ -68,7 +68,7 @@ def undecoded() -> Iterator[Callable[[bool], None]]:
     if CONCLUDE != "_conclude":
         yield nothing
         return
-    execution = import_module("cassandra._session.execution")
+    execution: Any = import_module("cassandra._session.execution")
     decode = execution.decode_page
 
     def switch(off: bool) -> None:
