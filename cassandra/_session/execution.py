@@ -37,6 +37,7 @@ from .attempts import (
     is_timeout,
 )
 from .sending import Sending
+from .tablets import learn_tablet
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -109,6 +110,8 @@ class Execution(Sending):
     def _set_other_result(self, attempt: Attempt, message: ResultMessage, kind: int | None) -> None:
         """All but plain rows, the frequent ones first."""
         self._take_note(attempt, message)
+        if message.custom_payload is not None:
+            learn_tablet(self.session, attempt.connection.features, self.query, message.custom_payload)
         if kind == ResultKind.ROWS:
             self._conclude(attempt.page, self._rows_of(attempt, message), None, message)
         elif kind == ResultKind.VOID or kind == ResultKind.PREPARED:

@@ -1,0 +1,214 @@
+"""What may come with an answer beside its rows, and handlers that read answers themselves."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from cassandra.protocol import ProtocolHandler, ResultMessage
+from cassandra.protocol_features import ProtocolFeatures
+from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
+from cassandra.tablets import Tablets
+from tests.unit.session.harness import Answer, Lab, error, rows, string, value, void
+
+REPLICA = UUID(int=7)
+V1 = ProtocolFeatures(tablets_routing_v1=True)
+V2 = ProtocolFeatures(tablets_routing_v2=True)
+
+
+def tablet(first: int, last: int, *replicas: tuple[UUID, int], version: int | None = None) -> bytes:
+    """The payload as the protocol extensions describe it."""
+    hosts = b"".join(value(value(host.bytes) + value(struct.pack(">i", shard))) for host, shard in replicas)
+    listed = value(struct.pack(">i", len(replicas)) + hosts)
+    ends = value(struct.pack(">q", first)) + value(struct.pack(">q", last))
+    return ends + listed + (b"" if version is None else value(struct.pack(">q", version)))
+
+
+def with_payload(answer: Answer, **payload: bytes | None) -> Answer:
+    items = b"".join(string(key.replace("_", "-")) + value(data) for key, data in payload.items())
+    return Answer(answer.opcode, struct.pack(">H", len(payload)) + items + answer.body, 0x04)
+
+
+def lab_of(features: ProtocolFeatures) -> Lab:
+    lab = Lab(hosts=2)
+    lab.cluster.metadata._tablets = Tablets({})
+    lab[0].features = features
+    return lab
+
+
+def known(lab: Lab) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    tables = lab.cluster.metadata._tablets._tablets
+    return {key: [(one.first_token, one.last_token) for one in tablets] for key, tablets in tables.items() if tablets}
+
+
+def in_table(keyspace: str | None = "ks") -> SimpleStatement:
+    made = SimpleStatement("SELECT n FROM tbl", keyspace=keyspace)
+    made.table = "tbl"
+    return made
+
+
+class TestTablets:
+    ANSWER = with_payload(rows(1), tablets_routing_v1=tablet(0, 100, (REPLICA, 3)))
+
+    def test_are_learned(self) -> None:
+        lab = lab_of(V1)
+        lab[0].script = [self.ANSWER]
+        future = lab.session.execute_async(in_table())
+        assert future.result().one() == (1,)
+        assert known(lab) == {("ks", "tbl"): [(0, 100)]}
+        found = lab.cluster.metadata._tablets.get_tablet_for_key("ks", "tbl", 50)
+        assert list(found.replicas) == [(REPLICA, 3)]
+        assert set(future.custom_payload or ()) == {"tablets-routing-v1"}
+
+    def test_of_writes_too(self) -> None:
+        lab = lab_of(V1)
+        lab[0].script = [with_payload(void(), tablets_routing_v1=tablet(0, 100, (REPLICA, 3)))]
+        lab.session.execute(in_table())
+        assert known(lab) == {("ks", "tbl"): [(0, 100)]}
+
+    def test_of_bound_statements(self) -> None:
+        """Keyspace and table are those of the parameters."""
+        from cassandra.cqltypes import Int32Type
+
+        lab = lab_of(V1)
+        columns = [("mine", "bound", "k", Int32Type)]
+        select = PreparedStatement(columns, b"id", [0], "SELECT", None, 4, None, None)
+        for query in (select.bind((1,)), BatchStatement().add(select, (1,))):
+            lab.cluster.metadata._tablets = Tablets({})
+            lab[0].script = [self.ANSWER]
+            lab.session.execute(query)
+            assert known(lab) == {("mine", "bound"): [(0, 100)]}
+
+    def test_with_versions(self) -> None:
+        lab = lab_of(V2)
+        lab[0].script = [with_payload(rows(1), tablets_routing_v2=tablet(0, 100, (REPLICA, 3), version=9))]
+        lab.session.execute(in_table())
+        assert lab.cluster.metadata._tablets.get_tablet_for_key("ks", "tbl", 50).tablet_version == 9
+
+    @pytest.mark.parametrize(
+        "features", [ProtocolFeatures(), V2, ProtocolFeatures(tablets_routing_v1=True, tablets_routing_v2=True)]
+    )
+    def test_what_the_connection_did_not_negotiate_is_not_looked_at(self, features: ProtocolFeatures) -> None:
+        """Whatever other connections did."""
+        lab = lab_of(features)
+        lab[1].features = V1
+        lab[0].script = [self.ANSWER]
+        lab.session.execute(in_table())
+        assert known(lab) == {}
+
+    def test_the_sessions_keyspace(self) -> None:
+        lab = lab_of(V1)
+        lab[0].script = [self.ANSWER] * 2
+        lab.session.execute(in_table(None))
+        assert known(lab) == {}
+        lab.session.keyspace = "current"
+        lab.session.execute(in_table(None))
+        assert known(lab) == {("current", "tbl"): [(0, 100)]}
+
+    def test_no_table(self) -> None:
+        lab = lab_of(V1)
+        lab[0].script = [self.ANSWER]
+        assert lab.session.execute(SimpleStatement("SELECT", keyspace="ks")).one() == (1,)
+        assert known(lab) == {}
+
+    @pytest.mark.parametrize(
+        "payload", [None, tablet(0, 100), b"", b"no tablet"], ids=["null", "no replicas", "empty", "damaged"]
+    )
+    def test_that_are_none(self, payload: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
+        """The answer is as good as without."""
+        lab = lab_of(V1)
+        lab[0].script = [with_payload(rows(1), tablets_routing_v1=payload)]
+        assert lab.session.execute(in_table()).one() == (1,)
+        assert known(lab) == {}
+        assert ("ks.tbl" in caplog.text) is (payload in (b"", b"no tablet"))
+
+    def test_other_payloads(self) -> None:
+        lab = lab_of(V1)
+        lab[0].script = [with_payload(rows(1), mine=b"x")]
+        future = lab.session.execute_async(in_table())
+        assert future.custom_payload == {"mine": b"x"}
+        assert known(lab) == {}
+
+
+class TestHandlers:
+    """Who decodes, and with what, is decided once per request."""
+
+    class Own(ProtocolHandler):
+        @classmethod
+        def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
+            message = super().decode_message(*args, **kwargs)
+            if isinstance(message, ResultMessage) and message.parsed_rows is not None:
+                message.parsed_rows = [tuple(-cell for cell in row) for row in message.parsed_rows]
+            return message
+
+    @pytest.fixture(autouse=True)
+    def _decoding(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As cassandra.connection.Connection does it."""
+
+        def decode_with(self: Any, handler: Any, frame: Any, plan: Any = None) -> Any:
+            version, body = self.protocol_version, bytes(frame)
+            rest = (frame.stream, frame.flags, frame.opcode, body, None, plan)
+            return handler.decode_message(version, self.features, self.context, *rest)
+
+        monkeypatch.setattr("tests.unit.session.harness.ScriptedConnection.decode_with", decode_with, raising=False)
+
+    def test_rows_of_its_own(self) -> None:
+        lab = Lab()
+        lab.session.client_protocol_handler = self.Own
+        lab[0].script = [rows(1, 2, more=b"p2"), rows(3)]
+        result = lab.session.execute("SELECT n FROM tbl")
+        assert [row.n for row in result] == [-1, -2, -3]
+        assert result.column_names == ["n"]
+
+    def test_errors_and_the_rest_are_as_ever(self) -> None:
+        from cassandra import InvalidRequest
+
+        lab = Lab()
+        lab.session.client_protocol_handler = self.Own
+        lab[0].script = [error(0x2200), void(), with_payload(rows(5), mine=b"x")]
+        with pytest.raises(InvalidRequest):
+            lab.session.execute("SELECT")
+        assert lab.session.execute("INSERT").one() is None
+        future = lab.session.execute_async("SELECT")
+        assert (future.result().one(), future.custom_payload) == ((-5,), {"mine": b"x"})
+
+    def test_a_request_keeps_its_handler(self) -> None:
+        """It is set for requests to come; pages of one result are of one kind."""
+        lab = Lab()
+        before = lab.session.execute_async("SELECT n FROM tbl")
+        lab.session.client_protocol_handler = self.Own
+        after = lab.session.execute_async("SELECT n FROM tbl")
+        lab.session.client_protocol_handler = ProtocolHandler
+        for future, sign in ((before, 1), (after, -1)):
+            index = lab[0].sent.index(next(sent for sent in lab[0].sent if sent.operation is future))
+            lab[0].answer(rows(1, more=b"p2"), lab[0].sent[index])
+            lab[0].script = [rows(2)]
+            assert [row.n for row in future.result()] == [sign, 2 * sign]
+
+    def test_a_message_that_is_kept_is_whole(self) -> None:
+        """A handler may hand out messages that it keeps; the driver takes nothing away from them."""
+        kept: list[Any] = []
+
+        class Keeping(ProtocolHandler):
+            @classmethod
+            def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
+                kept.append(super().decode_message(*args, **kwargs))
+                return kept[-1]
+
+        lab = Lab()
+        lab.session.client_protocol_handler = Keeping
+        lab[0].script = [rows(1)]
+        assert lab.session.execute("SELECT n FROM tbl").one() == (1,)
+        assert kept[0].parsed_rows == [(1,)]
+
+
+def test_the_bytes_of_rows_are_let_go() -> None:
+    """A future that is kept keeps its rows, not the frame they came in too."""
+    lab = Lab()
+    lab[0].script = [rows(1)]
+    future = lab.session.execute_async("SELECT n FROM tbl")
+    assert future.result().one() == (1,)
+    assert future._outcome is not None and future._outcome[2].page is None
