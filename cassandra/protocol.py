@@ -23,6 +23,7 @@ from cassandra._wire.messages.auth import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
 )
 from cassandra._wire.messages.base import RequestMessage, ResponseMessage
+from cassandra._wire.messages.columns import ColumnMetadata
 from cassandra._wire.messages.events import EventMessage, known_event_types
 from cassandra._wire.messages import primitives
 from cassandra._wire.messages.primitives import *  # noqa: F403
@@ -42,18 +43,18 @@ HAVE_CYTHON = True
 __all__ = [
     *primitives.__all__, "AlreadyExists", "AlreadyExistsException", "AuthChallengeMessage", "AuthResponseMessage",
     "AuthSuccessMessage", "AuthenticateMessage", "BadCredentials", "BatchMessage", "CASWriteUnknownMessage",
-    "CDCWriteException", "COMPRESSED_FLAG", "CUSTOM_PAYLOAD_FLAG", "ClientWriteError", "ConfigurationException",
-    "CredentialsMessage", "ErrorMessage", "ErrorMessageSub", "EventMessage", "ExecuteMessage", "FastResultMessage",
-    "FunctionFailureMessage", "HAVE_CYTHON", "HAVE_NUMPY", "HEADER_DIRECTION_MASK", "HEADER_DIRECTION_TO_CLIENT",
-    "InternalError", "InvalidRequest", "InvalidRequestException", "IsBootstrappingErrorMessage", "LazyProtocolHandler",
-    "NotSupportedError", "NumpyProtocolHandler", "OptionsMessage", "OverloadedErrorMessage", "PrepareMessage",
-    "PreparedQueryNotFound", "ProtocolException", "ProtocolHandler", "QueryMessage", "RESULT_KIND_PREPARED",
-    "RESULT_KIND_ROWS", "RESULT_KIND_SCHEMA_CHANGE", "RESULT_KIND_SET_KEYSPACE", "RESULT_KIND_VOID",
-    "RateLimitReachedException", "ReadFailure", "ReadFailureMessage", "ReadTimeout", "ReadTimeoutErrorMessage",
-    "ReadyMessage", "RegisterMessage", "RequestExecutionException", "RequestMessage", "RequestValidationException",
-    "ResponseMessage", "ResultMessage", "ReviseRequestMessage", "ServerError", "StartupMessage", "SupportedMessage",
-    "SyntaxException", "TRACING_FLAG", "TruncateError", "USE_BETA_FLAG", "USE_BETA_MASK", "Unauthorized",
-    "UnauthorizedErrorMessage", "Unavailable", "UnavailableErrorMessage", "WARNING_FLAG", "WriteFailure",
-    "WriteFailureMessage", "WriteTimeout", "WriteTimeoutErrorMessage", "_MessageType", "_ProtocolHandler",
-    "_QueryMessage", "cython_protocol_handler", "error_classes", "known_event_types",
+    "CDCWriteException", "COMPRESSED_FLAG", "CUSTOM_PAYLOAD_FLAG", "ClientWriteError", "ColumnMetadata",
+    "ConfigurationException", "CredentialsMessage", "ErrorMessage", "ErrorMessageSub", "EventMessage", "ExecuteMessage",
+    "FastResultMessage", "FunctionFailureMessage", "HAVE_CYTHON", "HAVE_NUMPY", "HEADER_DIRECTION_MASK",
+    "HEADER_DIRECTION_TO_CLIENT", "InternalError", "InvalidRequest", "InvalidRequestException",
+    "IsBootstrappingErrorMessage", "LazyProtocolHandler", "NotSupportedError", "NumpyProtocolHandler", "OptionsMessage",
+    "OverloadedErrorMessage", "PrepareMessage", "PreparedQueryNotFound", "ProtocolException", "ProtocolHandler",
+    "QueryMessage", "RESULT_KIND_PREPARED", "RESULT_KIND_ROWS", "RESULT_KIND_SCHEMA_CHANGE", "RESULT_KIND_SET_KEYSPACE",
+    "RESULT_KIND_VOID", "RateLimitReachedException", "ReadFailure", "ReadFailureMessage", "ReadTimeout",
+    "ReadTimeoutErrorMessage", "ReadyMessage", "RegisterMessage", "RequestExecutionException", "RequestMessage",
+    "RequestValidationException", "ResponseMessage", "ResultMessage", "ReviseRequestMessage", "ServerError",
+    "StartupMessage", "SupportedMessage", "SyntaxException", "TRACING_FLAG", "TruncateError", "USE_BETA_FLAG",
+    "USE_BETA_MASK", "Unauthorized", "UnauthorizedErrorMessage", "Unavailable", "UnavailableErrorMessage",
+    "WARNING_FLAG", "WriteFailure", "WriteFailureMessage", "WriteTimeout", "WriteTimeoutErrorMessage", "_MessageType",
+    "_ProtocolHandler", "_QueryMessage", "cython_protocol_handler", "error_classes", "known_event_types",
 ]

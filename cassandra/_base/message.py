@@ -15,6 +15,7 @@ class _MessageType:
     opcode: ClassVar[int]
     name: ClassVar[str]
     tracing: bool = False
+    trace_id: Any = None
     custom_payload: dict[str, bytes | None] | None = None
     warnings: list[str] | None = None
 
@@ -28,10 +29,21 @@ class _MessageType:
         return f"<{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in _fields(self))})>"
 
 
+def slot_names(message: object) -> dict[str, None]:
+    """The slots of every class of the MRO, those of native classes among them, each once."""
+    return dict.fromkeys(name for cls in type(message).__mro__ for name in _slots(cls))
+
+
+def _slots(cls: type) -> tuple[str, ...]:
+    declared = cls.__dict__.get("__slots__", ())
+    return (declared,) if isinstance(declared, str) else tuple(declared)
+
+
 def _fields(message: _MessageType) -> list[tuple[str, Any]]:
     """Public attributes with a value worth showing, from every slot of the MRO and the instance dict."""
-    names = [name for cls in type(message).__mro__ for name in getattr(cls, "__slots__", ())]
-    names += getattr(message, "__dict__", ())
+    names = [*slot_names(message), *getattr(message, "__dict__", ())]
+    if getattr(message, "page", None) is not None:
+        names.remove("parsed_rows")  # reading them would make them
     shown = dict.fromkeys(name for name in names if not name.startswith("_"))
     values = ((name, getattr(message, name, None)) for name in shown)
     return [(name, value) for name, value in values if value is not None and value is not False]

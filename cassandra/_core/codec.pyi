@@ -81,6 +81,8 @@ class TypeContext:
     ) -> None: ...
     def clear(self) -> None:
         """Forget cached plans (a user type was registered or altered)."""
+    def user_type(self, keyspace: str, name: str) -> Any:
+        """The class registered for a user type, or None."""
     def __len__(self) -> int:
         """Plans in the cache."""
 
@@ -155,6 +157,7 @@ def decode_numbers(codec: Codec, data: Buffer) -> memoryview:
 class Result:
     """Native fields of a RESULT message; ``cassandra.protocol.ResultMessage`` derives from it with empty slots."""
 
+    __slots__: tuple[str, ...]  # the names of the fields
     def __init__(self, kind: int | None = None) -> None: ...
     kind: int | None  # 1 VOID, 2 ROWS, 3 SET_KEYSPACE, 4 PREPARED, 5 SCHEMA_CHANGE
     page: RowsPage | None
@@ -170,12 +173,13 @@ class Result:
     schema_change_event: dict[str, Any] | None
     continuous_paging_seq: int | None
     continuous_paging_last: bool | None
-    stream_id: int
+    stream_id: int | None
     trace_id: Any
     custom_payload: dict[str, bytes | None] | None
     warnings: list[str] | None
     parsed_rows: Any  # list of tuples, decoded on first read unless set; None without rows; either takes the page away
     column_names: list[str] | None
+    column_types: list[Any] | None  # None unless set
     column_metadata: list[tuple[str, str, str, Any]] | None
     bind_metadata: list[Any] | None
 
@@ -186,7 +190,7 @@ def decode_result(
     protocol_version: int,
     context: TypeContext,
     plan: ResultPlan | None = None,
-    stream_id: int = 0,
+    stream_id: int = ...,  # None unless given
     lwt_mask: int = 0,
     metadata_ids: bool = False,
 ) -> _Result:

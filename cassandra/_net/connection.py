@@ -41,10 +41,12 @@ from cassandra._net.opening import Opening
 from cassandra._net.options import ConnectionOptions
 from cassandra._wire.handlers import compressed
 from cassandra._wire.messages.base import HEADER_SIZE
+from cassandra._wire.messages.columns import as_context
 from cassandra._wire.messages.decode import decode_response
 from cassandra._wire.messages.events import EventMessage
+from cassandra._wire.messages.reading import uses_metadata_ids
 from cassandra._wire.messages.requests import RegisterMessage
-from cassandra._wire.messages.results import ResultMessage, as_context, uses_metadata_ids
+from cassandra._wire.messages.results import ResultMessage
 
 log = logging.getLogger("cassandra.connection")
 

@@ -20,16 +20,11 @@ from cassandra._core.transport import Frame
 from cassandra._wire.columns import numpy_columns
 from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
 from cassandra._wire.messages.base import HEADER_SIZE
-from cassandra._wire.messages.decode import decode_response, read_prefix
+from cassandra._wire.messages.columns import as_columns, as_context, as_plan, as_user_types
+from cassandra._wire.messages.decode import decode_response, read_prefix, set_prefix
 from cassandra._wire.messages.events import EventMessage
-from cassandra._wire.messages.results import (
-    ReadyMessage,
-    ResultMessage,
-    SupportedMessage,
-    as_context,
-    as_plan,
-    uses_metadata_ids,
-)
+from cassandra._wire.messages.reading import uses_metadata_ids
+from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
 from cassandra._wire.rows import lazy_rows
 
 HAVE_NUMPY = find_spec("numpy") is not None
@@ -101,13 +96,12 @@ class _ProtocolHandler:
                 io.BytesIO(body[reader.offset :]),
                 protocol_version,
                 protocol_features,
-                user_type_map,
-                result_metadata,
+                as_user_types(user_type_map),
+                as_columns(result_metadata),
                 cls.column_encryption_policy,
             )
             message.stream_id = stream_id
-            if prefix is not None:
-                message.trace_id, message.warnings, message.custom_payload = prefix
+            set_prefix(message, prefix)
             return message
         lwt = getattr(protocol_features, "lwt_info", None)
         return decode_response(
@@ -125,6 +119,8 @@ class _ProtocolHandler:
 def _inherits_reading(own: Any, standard: Any) -> bool:
     """Whether *own* is a subclass of the standard class that reads bodies as that does."""
     if not (isinstance(own, type) and isinstance(standard, type) and issubclass(own, standard)):
+        return False
+    if getattr(own, "_has_own_steps", False):
         return False
     read = getattr(own, "recv_body", None)
     return getattr(read, "__func__", read) is getattr(getattr(standard, "recv_body", None), "__func__", None)

@@ -34,6 +34,10 @@ cdef class TypeContext:
         self._plans = {}
         self._customs = {}
 
+    def user_type(self, str keyspace not None, str name not None):
+        """The class registered for a user type, or None."""
+        return None if self._resolve_udt is None else self._resolve_udt(keyspace, name)
+
     def __len__(self):
         """Plans in the cache."""
         return len(self._plans)
@@ -93,8 +97,7 @@ cdef Codec take_udt(Cursor* c, TypeContext context, int depth):
     for i in range(n):
         names.append(take_string(c))
         types.append(take_type(c, context, depth))
-    factory = None if context._resolve_udt is None else context._resolve_udt(keyspace, name)
-    return udt_codec(keyspace, name, names, types, factory)
+    return udt_codec(keyspace, name, names, types, context.user_type(keyspace, name))
 
 
 cdef int skip(Cursor* c, Py_ssize_t n) except -1:

@@ -2,6 +2,7 @@
 
 cdef enum:
     OPCODE_RESULT = 0x08
+    NO_STREAM = -1 << 31  # streams have 16 bits
     FLAG_COMPRESSED = 0x01
     FLAG_TRACING = 0x02
     FLAG_PAYLOAD = 0x04
@@ -29,6 +30,7 @@ cdef class _Rare:
     cdef object custom_payload
     cdef object warnings
     cdef object column_names
+    cdef object column_types
     cdef object column_metadata
     cdef object bind_metadata
 
@@ -37,20 +39,29 @@ cdef _Rare _no_rare = _Rare.__new__(_Rare)  # read, never written
 
 
 cdef class Result:
-    """Native fields of a RESULT message. Every one of them reads as None, False or 0 unless the message has it."""
+    """Native fields of a RESULT message. Every one of them reads as None or False unless the message has it."""
+
+    # Descriptors of this class, for those who show or copy what slots a message has.
+    __slots__ = (
+        "kind", "stream_id", "column_names", "column_types", "page", "parsed_rows", "paging_state",
+        "continuous_paging_seq", "continuous_paging_last", "new_keyspace", "column_metadata", "query_id",
+        "bind_metadata", "bind_plan", "pk_indexes", "plan", "schema_change_event", "is_lwt", "result_metadata_id",
+        "metadata_changed", "trace_id", "custom_payload", "warnings",
+    )
 
     cdef public RowsPage page
     cdef public ResultPlan plan
     cdef public object paging_state
     cdef object _rows
     cdef _Rare _rare
-    cdef public int stream_id
+    cdef int32_t _stream
     cdef uint8_t _kind
     cdef public bint is_lwt
     cdef public bint metadata_changed
 
     def __cinit__(self):  # takes what __init__ of any subclass takes
         self._rare = _no_rare
+        self._stream = NO_STREAM
 
     def __init__(self, kind=None):
         self.kind = kind
@@ -67,6 +78,14 @@ cdef class Result:
     @kind.setter
     def kind(self, value):
         self._kind = 0 if value is None else value
+
+    @property
+    def stream_id(self):
+        return None if self._stream == NO_STREAM else self._stream
+
+    @stream_id.setter
+    def stream_id(self, value):
+        self._stream = NO_STREAM if value is None else value
 
     @property
     def parsed_rows(self):
@@ -92,6 +111,15 @@ cdef class Result:
     @column_names.setter
     def column_names(self, value):
         self._own().column_names = value
+
+    @property
+    def column_types(self):
+        """The type classes of the columns, if somebody set them."""
+        return self._rare.column_types
+
+    @column_types.setter
+    def column_types(self, value):
+        self._own().column_types = value
 
     @property
     def column_metadata(self):
@@ -211,13 +239,13 @@ def decode_result(
     int protocol_version,
     TypeContext context not None,
     ResultPlan plan=None,
-    int stream_id=0,
+    int stream_id=NO_STREAM,
     uint32_t lwt_mask=0,
     bint metadata_ids=False,
 ):
     """Decode the body of a RESULT envelope into an instance of *cls*. ProtocolError when it is malformed."""
     cdef Result result = new_result(cls)
-    result.stream_id = stream_id
+    result._stream = stream_id
     fill_result(result, body, flags, protocol_version, context, plan, lwt_mask, metadata_ids)
     return result
 
@@ -268,7 +296,7 @@ cdef class ResultDecoder:
         if opcode != OPCODE_RESULT or flags & FLAG_COMPRESSED:
             return None
         result = <Result?>Ref_take(new_of(self._cls))
-        result.stream_id = frame.stream
+        result._stream = frame.stream
         fill_result(
             result, frame, flags, frame.version, self._context, plan, self._lwt_mask, self._metadata_ids
         )

@@ -170,6 +170,9 @@ cdef class RowsPage:
         """Bytes of the rows on the wire."""
         return self._rows.end - self._rows.p
 
+    def __repr__(self):
+        return f"<RowsPage: {self._count} rows in {self.nbytes} bytes>"
+
     def decode(self, RowPlan row_plan not None, Py_ssize_t start=0, stop=None):
         """Rows *start* to *stop*. Slices that follow one another are found without a search."""
         cdef Py_ssize_t last = self._count if stop is None else max(0, min(<Py_ssize_t>stop, self._count))

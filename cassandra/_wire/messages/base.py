@@ -54,7 +54,6 @@ class ResponseMessage(_MessageType):
     """A message from server to client."""
 
     stream_id: int | None = None
-    trace_id: Any = None
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def __eq__(self, other: object) -> bool:

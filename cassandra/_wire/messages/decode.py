@@ -87,9 +87,17 @@ def _decode_other(opcode: int, reader: Reader, flags: int, frame: Frame, rate_li
     else:
         raise ProtocolError("it is a request, and came from the server")
     message.stream_id = frame.stream
-    if prefix is not None:
-        message.trace_id, message.warnings, message.custom_payload = prefix
+    set_prefix(message, prefix)
     return message  # type: ignore[no-any-return]
+
+
+def set_prefix(message: Any, prefix: tuple[Any, list[str] | None, dict[str, bytes | None] | None] | None) -> None:
+    """Give *message* what preceded it. What was not there is not assigned: every class reads it as None."""
+    if prefix is None:
+        return
+    for name, value in zip(("trace_id", "warnings", "custom_payload"), prefix, strict=True):
+        if value is not None:
+            setattr(message, name, value)
 
 
 def read_prefix(reader: Reader, flags: int) -> tuple[Any, list[str] | None, dict[str, bytes | None] | None] | None:

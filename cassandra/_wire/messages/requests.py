@@ -85,6 +85,8 @@ class PrepareMessage(RequestMessage):
 class _QueryMessage(RequestMessage):
     """What QUERY and EXECUTE have in common."""
 
+    continuous_paging_options: Any = None
+
     def __init__(
         self,
         query_params: Sequence[Any] | Mapping[str, Any] | Bound | None,
@@ -106,7 +108,6 @@ class _QueryMessage(RequestMessage):
         self.paging_state = paging_state
         self.timestamp = timestamp
         self.skip_meta = skip_meta
-        self.continuous_paging_options = None
         self.keyspace = keyspace
 
     def _options(self) -> dict[str, Any]:
@@ -226,6 +227,7 @@ class BatchMessage(RequestMessage):
 
     opcode = Opcode.BATCH
     name = "BATCH"
+    continuous_paging_options: Any = None
 
     def __init__(
         self,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from cassandra._base.constants import Opcode, ProtocolVersion
-from cassandra._base.message import _MessageType
+from cassandra._base.constants import Opcode, ResultKind
+from cassandra._base.message import slot_names
 from cassandra._base.public import public
-from cassandra._core.codec import Reader, Result, ResultPlan, TypeContext, decode_result
+from cassandra._core.codec import Reader, Result, decode_result
 from cassandra._wire.messages.base import ReadableFile, ResponseMessage, as_reader
-from cassandra._wire.types.registry import resolve_custom, type_class
+from cassandra._wire.messages.columns import as_columns, as_context, as_plan, as_user_types, columns_of
+from cassandra._wire.messages.reading import ReadsResults, uses_metadata_ids
+from cassandra._wire.rows import column_types, decode_page
 
 
 @public("cassandra.protocol")
@@ -41,19 +42,51 @@ class SupportedMessage(ResponseMessage):
         return cls(options.pop("CQL_VERSION", []), options)
 
 
+_native: Any = Result  # its descriptors, which the properties below refine
+
+
 @public("cassandra.protocol")
-class ResultMessage(Result, _MessageType):
-    """The answer to a request that succeeded. Rows stay bytes until they are asked for (see ``page``)."""
+class ResultMessage(Result, ReadsResults):
+    """The answer to a request that succeeded. Rows stay bytes until they are asked for (see ``page``).
+
+    Every attribute can be read on every result, whatever its kind; those it has nothing for are None (``is_lwt``:
+    False). A subclass may add attributes. One that overrides a step of reading, such as ``recv_results_rows``, or
+    ``type_codes``, has its bodies read in Python, step by step.
+    """
 
     __slots__ = ()
 
-    opcode = Opcode.RESULT
-    name = "RESULT"
-
     @property
     def column_types(self) -> list[Any] | None:
-        """The type class of every column."""
-        return None if self.plan is None else [type_class(codec) for codec in self.plan.codecs]
+        """The type class of every column of rows."""
+        own = _native.column_types.__get__(self)
+        if own is None and self.plan is not None and self.kind == ResultKind.ROWS:
+            return column_types(self.plan)
+        return own  # type: ignore[no-any-return]
+
+    @column_types.setter
+    def column_types(self, value: list[Any] | None) -> None:
+        _native.column_types.__set__(self, value)
+
+    @property
+    def column_metadata(self) -> list[Any] | None:
+        """(keyspace, table, name, type class) of every column of rows."""
+        found = _native.column_metadata.__get__(self)
+        return None if found is None else columns_of(found)
+
+    @column_metadata.setter
+    def column_metadata(self, value: list[Any] | None) -> None:
+        _native.column_metadata.__set__(self, value)
+
+    @property
+    def bind_metadata(self) -> list[Any] | None:
+        """(keyspace_name, table_name, name, type) of every parameter of a prepared statement."""
+        found = _native.bind_metadata.__get__(self)
+        return None if found is None else columns_of(found)
+
+    @bind_metadata.setter
+    def bind_metadata(self, value: list[Any] | None) -> None:
+        _native.bind_metadata.__set__(self, value)
 
     @classmethod
     def recv_body(
@@ -66,7 +99,15 @@ class ResultMessage(Result, _MessageType):
         column_encryption_policy: Any = None,
     ) -> ResultMessage:
         """Decode a body without the fields that envelope flags announce."""
-        plan = as_plan(result_metadata)
+        if cls._has_own_steps:
+            return cls._read(  # type: ignore[no-any-return]
+                f,
+                protocol_version,
+                protocol_features,
+                as_user_types(user_type_map),
+                as_columns(result_metadata),
+                column_encryption_policy,
+            )
         lwt = getattr(protocol_features, "lwt_info", None)
         return decode_result(
             cls,
@@ -74,10 +115,23 @@ class ResultMessage(Result, _MessageType):
             0,
             protocol_version,
             as_context(user_type_map),
-            plan,
+            as_plan(result_metadata),
             lwt_mask=lwt.lwt_meta_bit_mask if lwt else 0,
             metadata_ids=uses_metadata_ids(protocol_version, protocol_features),
         )
+
+    def __copy__(self) -> ResultMessage:
+        """The same message again: what cannot change is shared, rows that were not made yet among it."""
+        return _restored(type(self), {name: getattr(self, name) for name in _names(self)})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles with its rows made (as tuples) and without its plans: it can be read, not bound or decoded with."""
+        state = {name: getattr(self, name) for name in _names(self) if name not in _PLANS}
+        if self.page is not None:
+            state["parsed_rows"] = list(decode_page(self.page, None))
+            state["column_names"], state["column_types"] = self.column_names, self.column_types
+        state["column_metadata"], state["bind_metadata"] = self.column_metadata, self.bind_metadata
+        return _restored, (type(self), state)
 
 
 @public("cassandra.protocol")
@@ -87,19 +141,19 @@ class FastResultMessage(ResultMessage):
     __slots__ = ()
 
 
-def uses_metadata_ids(version: int, features: Any) -> bool:
-    """Whether PREPARED answers carry a result metadata id."""
-    return ProtocolVersion.uses_prepared_metadata(version) or bool(getattr(features, "use_metadata_id", False))
+_PLANS = ("page", "plan", "bind_plan")
+_COMPUTED = ("column_names", "column_types", "column_metadata", "bind_metadata")
 
 
-def as_context(user_types: TypeContext | Mapping[str, Mapping[str, Any]] | None) -> TypeContext:
-    """A TypeContext, also for a plain mapping of keyspace and type name to class."""
-    if isinstance(user_types, TypeContext):
-        return user_types
-    known = user_types or {}
-    return TypeContext(resolve_custom, lambda keyspace, name: known.get(keyspace, {}).get(name))
+def _names(message: ResultMessage) -> list[str]:
+    """What makes up a message. Rows that are still a page are not made for this."""
+    own = [name for name in slot_names(message) if name != "parsed_rows" or message.page is None]
+    return [*own, *getattr(message, "__dict__", ())]
 
 
-def as_plan(metadata: Any) -> ResultPlan | None:
-    """A ResultPlan as it is; anything else cannot decode rows and is left out."""
-    return metadata if isinstance(metadata, ResultPlan) else None
+def _restored(cls: type[ResultMessage], state: dict[str, Any]) -> ResultMessage:
+    message = cls.__new__(cls)
+    for name, value in state.items():
+        if value is not None and value is not False:
+            setattr(message, name, value)
+    return message

@@ -1,0 +1,246 @@
+"""RESULT bodies read step by step in Python, for subclasses of ResultMessage that override a step (L2).
+
+The driver itself never comes here: a class without steps of its own is decoded natively. The steps are scylla-driver's,
+by name and arguments, so that an application's subclass works as it is: ``recv_results_rows`` gets a file-like object
+and leaves ``column_names``, ``column_types`` and ``parsed_rows`` behind; ``type_codes`` says which class reads a type.
+"""
+
+from __future__ import annotations
+
+from inspect import getattr_static
+from typing import Any, ClassVar, Final
+
+from cassandra._base.constants import Opcode, ProtocolVersion, ResultKind
+from cassandra._base.errors import DriverException, ProtocolError
+from cassandra._base.errors_connection import NotSupportedError
+from cassandra._base.message import _MessageType
+from cassandra._core.codec import BindPlan, Reader, ResultPlan
+from cassandra._wire.messages.base import ReadableFile
+from cassandra._wire.messages.columns import ColumnMetadata, as_context, specs_of
+from cassandra._wire.messages.primitives import read_binary_string, read_int, read_short, read_string, read_value
+from cassandra._wire.types.collections import ListType, MapType, SetType, TupleType
+from cassandra._wire.types.parser import lookup_casstype
+from cassandra._wire.types.scalars import scalar_classes
+from cassandra._wire.types.udt import UserType
+
+CUSTOM, LIST, MAP, SET, USER_TYPE, TUPLE = 0x00, 0x20, 0x21, 0x22, 0x30, 0x31
+STEPS = (
+    "recv",
+    "recv_results_rows",
+    "recv_results_prepared",
+    "recv_results_metadata",
+    "recv_prepared_metadata",
+    "recv_results_schema_change",
+    "read_type",
+    "recv_row",
+    "type_codes",
+)
+
+Columns = list[Any]
+
+
+class ReadsResults(_MessageType):
+    """The steps. Each may be overridden; ``super()`` has what is described here."""
+
+    __slots__ = ()
+
+    opcode = Opcode.RESULT
+    name = "RESULT"
+
+    type_codes: ClassVar[dict[int, Any]] = {
+        CUSTOM: None,
+        **scalar_classes,
+        LIST: ListType,
+        MAP: MapType,
+        SET: SetType,
+        USER_TYPE: UserType,
+        TUPLE: TupleType,
+    }
+    """The class of ``cassandra.cqltypes`` for each type id of the protocol. Replace it by a changed copy."""
+    code_to_type: ClassVar[dict[Any, int]] = {cls: code for code, cls in type_codes.items()}
+
+    _FLAGS_GLOBAL_TABLES_SPEC: Final = 0x0001
+    _HAS_MORE_PAGES_FLAG: Final = 0x0002
+    _NO_METADATA_FLAG: Final = 0x0004
+    _METADATA_ID_FLAG: Final = 0x0008
+
+    _has_own_steps: ClassVar[bool] = False
+
+    kind: Any
+    parsed_rows: Any
+    column_names: Any
+    column_types: Any
+    column_metadata: Any
+    bind_metadata: Any
+    bind_plan: Any
+    plan: Any
+    pk_indexes: Any
+    query_id: Any
+    new_keyspace: Any
+    paging_state: Any
+    result_metadata_id: Any
+    metadata_changed: Any
+    schema_change_event: Any
+    is_lwt: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._has_own_steps = any(getattr_static(cls, step) is not getattr_static(ReadsResults, step) for step in STEPS)
+
+    def recv(
+        self,
+        f: ReadableFile,
+        protocol_version: int,
+        protocol_features: Any,
+        user_type_map: Any,
+        result_metadata: Any,
+        column_encryption_policy: Any,
+    ) -> None:
+        """Read what follows the kind."""
+        kind = self.kind
+        if kind == ResultKind.ROWS:
+            self.recv_results_rows(f, protocol_version, user_type_map, result_metadata, column_encryption_policy)
+        elif kind == ResultKind.SET_KEYSPACE:
+            self.new_keyspace = read_string(f)
+        elif kind == ResultKind.PREPARED:
+            self.recv_results_prepared(f, protocol_version, protocol_features, user_type_map)
+        elif kind == ResultKind.SCHEMA_CHANGE:
+            self.recv_results_schema_change(f, protocol_version)
+        elif kind != ResultKind.VOID:
+            raise ProtocolError(f"unknown RESULT kind {kind}")
+
+    def recv_results_rows(
+        self,
+        f: ReadableFile,
+        protocol_version: int,
+        user_type_map: Any,
+        result_metadata: Any,
+        column_encryption_policy: Any,
+    ) -> None:
+        """Read rows: metadata, or none and *result_metadata* instead; how many; their cells."""
+        self.recv_results_metadata(f, user_type_map)
+        columns = self.column_metadata or result_metadata or []
+        count = read_int(f)
+        if count and not columns:
+            raise ProtocolError(f"answer of {count} rows without metadata to a request that has none")
+        cells = [self.recv_row(f, len(columns)) for _ in range(count)]
+        self.column_names = [column[2] for column in columns]
+        self.column_types = [column[3] for column in columns]
+        self.parsed_rows = [_values(columns, row, number, protocol_version) for number, row in enumerate(cells)]
+
+    def recv_results_prepared(
+        self, f: ReadableFile, protocol_version: int, protocol_features: Any, user_type_map: Any
+    ) -> None:
+        """Read the answer to PREPARE."""
+        self.query_id = read_binary_string(f)
+        if uses_metadata_ids(protocol_version, protocol_features):
+            self.result_metadata_id = read_binary_string(f)
+        self.recv_prepared_metadata(f, protocol_version, protocol_features, user_type_map)
+        self.recv_results_metadata(f, user_type_map)
+
+    def recv_results_metadata(self, f: ReadableFile, user_type_map: Any) -> None:
+        """Read the metadata of rows into ``column_metadata``; the paging state may come with it."""
+        flags = read_int(f)
+        count = read_int(f)
+        if flags & self._HAS_MORE_PAGES_FLAG:
+            self.paging_state = read_value(f)
+        if flags & self._METADATA_ID_FLAG:
+            self.result_metadata_id = read_binary_string(f)
+            self.metadata_changed = True
+        if not flags & self._NO_METADATA_FLAG:
+            self.column_metadata = self._read_columns(f, flags, count, user_type_map)
+
+    def recv_prepared_metadata(
+        self, f: ReadableFile, protocol_version: int, protocol_features: Any, user_type_map: Any
+    ) -> None:
+        """Read the metadata of the bind markers into ``bind_metadata`` and ``pk_indexes``."""
+        flags = read_int(f)
+        count = read_int(f)
+        if protocol_version >= ProtocolVersion.V4:
+            self.pk_indexes = [read_short(f) for _ in range(read_int(f))]
+        self.bind_metadata = self._read_columns(f, flags, count, user_type_map)
+        lwt = getattr(protocol_features, "lwt_info", None)
+        self.is_lwt = bool(lwt is not None and lwt.get_lwt_flag(flags))
+
+    def recv_results_schema_change(self, f: ReadableFile, protocol_version: int) -> None:
+        """Read what changed into ``schema_change_event``."""
+        self.schema_change_event = Reader(f.read()).schema_change()
+
+    def _read_columns(self, f: ReadableFile, flags: int, count: int, user_type_map: Any) -> Columns:
+        shared = flags & self._FLAGS_GLOBAL_TABLES_SPEC
+        table = (read_string(f), read_string(f)) if shared else ("", "")
+        columns = []
+        for _ in range(count):
+            keyspace, name_of_table = table if shared else (read_string(f), read_string(f))
+            columns.append(ColumnMetadata(keyspace, name_of_table, read_string(f), self.read_type(f, user_type_map)))
+        return columns
+
+    @classmethod
+    def read_type(cls, f: ReadableFile, user_type_map: Any) -> Any:
+        """Read a type; returns its class."""
+        code = read_short(f)
+        if code == CUSTOM:
+            return lookup_casstype(read_string(f))
+        if code not in cls.type_codes:
+            raise NotSupportedError(f"Unknown data type code 0x{code:04x}. Have to skip entire result set.")
+        kind = cls.type_codes[code]
+        if code in (LIST, SET):
+            return kind.apply_parameters((cls.read_type(f, user_type_map),))
+        if code == MAP:
+            key = cls.read_type(f, user_type_map)
+            return kind.apply_parameters((key, cls.read_type(f, user_type_map)))
+        if code == TUPLE:
+            return kind.apply_parameters(tuple(cls.read_type(f, user_type_map) for _ in range(read_short(f))))
+        if code == USER_TYPE:
+            return cls._read_user_type(f, kind, user_type_map)
+        return kind
+
+    @classmethod
+    def _read_user_type(cls, f: ReadableFile, kind: Any, user_type_map: Any) -> Any:
+        keyspace, name = read_string(f), read_string(f)
+        fields = [(read_string(f), cls.read_type(f, user_type_map)) for _ in range(read_short(f))]
+        names, types = tuple(field for field, _ in fields), tuple(sub for _, sub in fields)
+        return kind._make(keyspace, name, names, types, as_context(user_type_map).user_type(keyspace, name))
+
+    @staticmethod
+    def recv_row(f: ReadableFile, colcount: int) -> list[bytes | None]:
+        """Read the cells of a row."""
+        return [read_value(f) for _ in range(colcount)]
+
+    @classmethod
+    def _read(cls, f: ReadableFile, *arguments: Any) -> Any:
+        """A whole body, kind first."""
+        make: Any = cls
+        message = make(read_int(f))
+        try:
+            message.recv(f, *arguments)
+        except RecursionError as error:
+            raise ProtocolError("a CQL type is nested too deeply") from error
+        if message.kind == ResultKind.PREPARED:
+            message._make_plans()
+        return message
+
+    def _make_plans(self) -> None:
+        """What sessions bind and decode with, of what the steps found."""
+        if self.bind_plan is None:
+            self.bind_plan = BindPlan(specs_of(self.bind_metadata or ()), self.pk_indexes)
+        if self.plan is None and self.column_metadata:
+            self.plan = ResultPlan(specs_of(self.column_metadata))
+
+
+def uses_metadata_ids(version: int, features: Any) -> bool:
+    """Whether PREPARED answers carry a result metadata id."""
+    return ProtocolVersion.uses_prepared_metadata(version) or bool(getattr(features, "use_metadata_id", False))
+
+
+def _values(columns: Columns, cells: list[bytes | None], number: int, version: int) -> tuple[Any, ...]:
+    row = []
+    for (keyspace, table, name, kind), cell in zip(columns, cells, strict=True):
+        try:
+            row.append(kind.from_binary(cell, version))
+        except Exception as error:
+            raise DriverException(
+                f"Failed to decode column {name!r} of {keyspace}.{table} as {kind.cql_parameterized_type()} "
+                f"in row {number} of the page: {error}"
+            ) from error
+    return tuple(row)
