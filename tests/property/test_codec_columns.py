@@ -9,7 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cassandra._base.errors import DriverException, ProtocolError
-from cassandra._core.codec import Codec, ResultPlan, RowPlan, RowsPage, decode_columns
+from cassandra._core.codec import (
+    Codec,
+    ResultPlan,
+    RowPlan,
+    RowsPage,
+    decode_columns,
+    decode_numbers,
+    scalar,
+    vector_codec,
+)
 from tests.property.codec_types import plain, tables
 from tests.property.test_codec_fuzz import mutations
 from tests.unit.core.codec_frames import NO_METADATA, decode, encoded, rows_body
@@ -74,3 +83,16 @@ def test_corrupted_columns(data: st.DataObject) -> None:
         return
     if page is not None:
         assert outcome(from_columns, page) == outcome(from_rows, page)
+
+
+@given(st.sampled_from(sorted(ELEMENTS)), st.integers(1, 9), st.binary(max_size=80))
+def test_vectors_as_numbers(kind: int, dimensions: int, data: bytes) -> None:
+    """As a list, for whatever bytes."""
+    codec = vector_codec(scalar(kind), dimensions)
+    data = data[: dimensions * 8] if len(data) % 2 else data.ljust(80, b"\x11")[: len(codec.encode([0] * dimensions))]
+    try:
+        found = decode_numbers(codec, data).tolist()
+    except DriverException:
+        assert len(data) != len(codec.encode([0] * dimensions))
+    else:
+        assert plain(codec, found) == plain(codec, codec.decode(data))

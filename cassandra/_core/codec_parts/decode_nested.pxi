@@ -1,7 +1,7 @@
 # Collections, tuples, user types and vectors. A count from the wire is believed only as far as the bytes that are
 # left can hold so many items.
 
-cdef PyObject* decode_cell(const Node* node, const uint8_t** cursor, const uint8_t* end, int version) except NULL:
+cdef inline PyObject* decode_cell(const Node* node, const uint8_t** cursor, const uint8_t* end, int version) except NULL:
     """One [bytes] item at *cursor*, which moves behind it."""
     cdef const uint8_t* p = cursor[0]
     cdef int32_t n
@@ -15,6 +15,8 @@ cdef PyObject* decode_cell(const Node* node, const uint8_t** cursor, const uint8
     if n > end - p:
         raise ValueError(f"{(<Codec>node.codec).cql()} item of {n} bytes where {end - p} are left")
     cursor[0] = p + n
+    if node.op == INT and n == 4:  # ids, mostly: a call less per item
+        return PyLong_FromLong(load_i32(p))
     return decode_value(node, p, n, version)
 
 
@@ -39,10 +41,11 @@ cdef inline int check_end(const Node* node, const uint8_t* p, const uint8_t* end
 
 cdef list decode_list(const Node* node, const uint8_t* p, Py_ssize_t n, int version):
     cdef const uint8_t* end = p + n
+    cdef const Node* child = node.children[0]
     cdef Py_ssize_t i, count = read_count(node, &p, end, 1)
     cdef list items = PyList_New(count)
     for i in range(count):
-        SET_LIST(<PyObject*>items, i, decode_cell(node.children[0], &p, end, version))
+        SET_LIST(<PyObject*>items, i, decode_cell(child, &p, end, version))
     check_end(node, p, end)
     return items
 
@@ -58,12 +61,15 @@ cdef object decode_map(const Node* node, const uint8_t* p, Py_ssize_t n, int ver
     cdef const uint8_t* end = p + n
     cdef Py_ssize_t i, count = read_count(node, &p, end, 2)
     cdef list items = PyList_New(count)
+    cdef const Node* key = node.children[0]
+    cdef const Node* value = node.children[1]
+    cdef bint tracked = not (key.atomic and value.atomic)
     cdef Ref pair
     for i in range(count):
         pair.reset(new_row(&PyTuple_Type, 2))
-        tuple_items(pair.get())[0] = decode_cell(node.children[0], &p, end, version)
-        tuple_items(pair.get())[1] = decode_cell(node.children[1], &p, end, version)
-        if not (node.children[0].atomic and node.children[1].atomic):
+        tuple_items(pair.get())[0] = decode_cell(key, &p, end, version)
+        tuple_items(pair.get())[1] = decode_cell(value, &p, end, version)
+        if tracked:
             GC_TRACK(pair.get())
         SET_LIST(<PyObject*>items, i, pair.release())
     check_end(node, p, end)

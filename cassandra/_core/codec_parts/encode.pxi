@@ -21,6 +21,8 @@ UNSET = _Unset()
 cdef object _unset = UNSET
 
 
+from cpython.buffer cimport PyBUF_ND
+
 cdef int encode_value(const Node* node, object value, ByteBuffer* out, int version) except -1:
     """Append the bytes of a value that is neither null nor unset, without a length."""
     cdef int op = node.op
@@ -151,9 +153,12 @@ cdef int encode_blob(const Node* node, object value, ByteBuffer* out) except -1:
         return 0
     if not PyObject_CheckBuffer(value):
         raise wrong_type(node, value, "bytes or another buffer")
-    PyObject_GetBuffer(value, &view, PyBUF_SIMPLE)
-    out.put(view.buf, <size_t>view.len)
+    PyObject_GetBuffer(value, &view, PyBUF_ND)
+    if view.ndim > 0:
+        out.put(view.buf, <size_t>view.len)
     PyBuffer_Release(&view)
+    if view.ndim == 0:  # a number of NumPy, whose buffer is an accident
+        raise wrong_type(node, value, "bytes or another buffer")
     return 0
 
 

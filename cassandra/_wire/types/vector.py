@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from cassandra._core.codec import Codec, vector_codec
+from cassandra._core.codec import Codec, decode_numbers, vector_codec
 from cassandra._wire.types.base import _CassandraType, apache_cassandra_type_prefix, make_applied, spell
 
 
@@ -42,6 +42,21 @@ class VectorType(_CassandraType):
     def cass_parameterized_type(cls, full: bool = False) -> str:
         name = (apache_cassandra_type_prefix if full else "") + cls.cassname
         return f"{name}({spell(cls.subtype, full)}, {cls.vector_size})" if cls.subtype else name
+
+    @classmethod
+    def numbers(cls, byts: bytes) -> memoryview:
+        """The elements of a serialized vector of int, bigint, float or double as a new, writable memoryview of machine
+        numbers, which ``numpy.asarray`` and ``array.array`` take as it is. TypeError for vectors of other elements,
+        DriverException when the bytes are none of this type.
+
+        A class of the application that is called ``VectorType`` makes all vectors of a session's rows arrays::
+
+            class VectorType(cassandra.cqltypes.VectorType):
+                @classmethod
+                def deserialize(cls, byts, protocol_version):
+                    return numpy.asarray(cls.numbers(byts))
+        """
+        return decode_numbers(cls._native(), byts)
 
     @classmethod
     def _make_native(cls) -> Codec:

@@ -174,6 +174,8 @@ ACCEPTED: list[tuple[Codec, Any, Any]] = [
     (BLOB, memoryview(b"xaby")[1:3], b"ab"),
     (BLOB, array.array("B", [1, 2]), b"\x01\x02"),
     (BLOB, np.array([1, 2], np.uint8), b"\x01\x02"),
+    (BLOB, np.array([[1, 2], [3, 4]], np.uint8), b"\x01\x02\x03\x04"),
+    (BLOB, np.array([], np.uint8), b""),
     # timestamps
     (TIMESTAMP, datetime.date(1970, 1, 2), datetime.datetime(1970, 1, 2)),
     (TIMESTAMP, 86400000, datetime.datetime(1970, 1, 2)),
@@ -306,6 +308,8 @@ REFUSED: list[tuple[Codec, Any, type[Exception], str]] = [
     (ASCII, "ä", ValueError, r"ascii cannot hold characters beyond U\+007F"),
     (BLOB, "abc", TypeError, "blob needs bytes or another buffer, not str"),
     (BLOB, 5, TypeError, "blob needs bytes"),
+    (BLOB, np.int32(5), TypeError, "blob needs bytes or another buffer, not int32"),
+    (BLOB, np.float64(5), TypeError, "blob needs bytes or another buffer, not float64"),
     (BLOB, np.arange(6)[::2], ValueError, "contiguous"),
     (TIMESTAMP, "2024-01-01", TypeError, "timestamp needs a datetime"),
     (TIMESTAMP, 2**63, OverflowError, "out of range for timestamp"),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cassandra import DriverException
+from cassandra._wire.types.base import _on_register, casstypes, cqltypes
+from cassandra._wire.types.registry import resolve_custom
 from cassandra.cqltypes import (
     BoundKind,
     BytesType,
@@ -138,6 +142,51 @@ class TestVector:
         for params in ([FloatType], [FloatType, 0], [FloatType, "x"]):
             with pytest.raises((ValueError, AttributeError)):
                 VectorType.apply_parameters(params)
+
+    def test_numbers(self) -> None:
+        cls = VectorType.apply_parameters([FloatType, 3])
+        found = cls.numbers(struct.pack(">3f", 1, 2.5, -1))
+        assert (found.format, found.readonly, found.tolist()) == ("f", False, [1.0, 2.5, -1.0])
+        with pytest.raises(DriverException, match="cannot have 11 bytes"):
+            cls.numbers(bytes(11))
+        with pytest.raises(TypeError, match="no vectors of machine numbers"):
+            VectorType.apply_parameters([UTF8Type, 2]).numbers(b"")
+
+    @pytest.mark.usefixtures("own_types")
+    def test_rows_of_arrays_by_a_class_of_the_application(self) -> None:
+        original = VectorType.apply_parameters([FloatType, 3])
+
+        class Arrays(VectorType):
+            cassname = "VectorType"
+
+            @classmethod
+            def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
+                return np.asarray(cls.numbers(byts))
+
+        casstypes["VectorType"] = Arrays  # what naming the class VectorType does
+        codec = resolve_custom(original.cass_parameterized_type(full=True))
+        assert codec.encode(np.array([1, 2.5, -1])) == original.serialize([1, 2.5, -1], 4)
+        value = codec.decode(original.serialize([1, 2.5, -1], 4))
+        assert value.dtype == "float32" and value.tolist() == [1.0, 2.5, -1.0]
+        with pytest.raises(DriverException, match=r"VectorType\(.*FloatType, 3\).*cannot have 11 bytes"):
+            codec.decode(bytes(11))
+
+
+@pytest.fixture
+def own_types() -> Iterator[None]:
+    """Classes that a test registers are gone after it."""
+    kept, kept_cql = dict(casstypes), dict(cqltypes)
+    forget_lookups()
+    yield
+    for registry, before in ((casstypes, kept), (cqltypes, kept_cql)):
+        registry.clear()
+        registry.update(before)
+    forget_lookups()
+
+
+def forget_lookups() -> None:
+    for forget in _on_register:
+        forget()
 
 
 class TestUserType:
