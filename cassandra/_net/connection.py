@@ -8,7 +8,8 @@ States, and who changes them::
 
 The channel owns everything that moves: socket, streams, timeouts, requests in flight (which fail when it closes).
 This class adds what one node and one handshake decided: version, features, compression, keyspace. ``last_error`` is set
-at most once, before the channel closes. ``_keyspace_queue`` is guarded by ``_lock``; nothing is called with it held.
+at most once, before the channel closes. ``_keyspace_queue`` and ``_using`` are guarded by ``_lock``; nothing is called
+with it held.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import (
+    ConnectionBusy,
     ConnectionException,
     ConnectionShutdown,
     CrcException,
@@ -28,6 +30,7 @@ from cassandra._base.errors import (
     ErrorMessage,
     OperationTimedOut,
     ProtocolError,
+    RequestValidationException,
 )
 from cassandra._base.public import public
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
@@ -101,6 +104,7 @@ class Connection:
         self._opening: Opening | None = None
         self._lock = threading.Lock()
         self._keyspace_queue: list[tuple[str, Callable[[Connection, Any], None], float]] = []
+        self._using = False  # somebody works off the queue
 
     # ---- opening
 
@@ -287,14 +291,17 @@ class Connection:
         timeout: float = USE_TIMEOUT,
     ) -> None:
         """USE *keyspace*, then ``callback(connection, error)``, exactly once. Calls are carried out one after the
-        other: a server runs requests of one connection in any order, and the last USE must win."""
+        other: a server runs requests of one connection in any order, and the last USE must win.
+
+        A server that refuses leaves the keyspace as it was. After anything else but success nobody knows which one
+        the connection uses, and it is closed."""
         if not keyspace:
             guarded(callback, self, None)
             return
         with self._lock:
             self._keyspace_queue.append((keyspace, callback, timeout))
-            first = len(self._keyspace_queue) == 1
-        if first:
+            free, self._using = not self._using, True
+        if free:
             self._use_next()
 
     def set_keyspace_blocking(self, keyspace: str | None) -> None:
@@ -314,31 +321,32 @@ class Connection:
             raise errors[0]
 
     def _use_next(self) -> None:
+        """By whoever has set ``_using``, and until the queue is empty: callbacks may add to it."""
         while True:
             with self._lock:
                 if not self._keyspace_queue:
+                    self._using = False
                     return
-                keyspace, _, timeout = self._keyspace_queue[0]
+                keyspace, callback, timeout = self._keyspace_queue.pop(0)
             if keyspace != self.keyspace:
-                self.request_async(use_keyspace(keyspace), partial(self._used, keyspace), timeout)
+                self.request_async(use_keyspace(keyspace), partial(self._used, keyspace, callback), timeout)
                 return
-            self._keyspace_done(None)
+            guarded(callback, self, None)
 
-    def _used(self, keyspace: str, answer: Any) -> None:
+    def _used(self, keyspace: str, callback: Callable[[Connection, Any], None], answer: Any) -> None:
         error: BaseException | None = None
         if isinstance(answer, ErrorMessage):
             error = answer.to_exception()
         elif isinstance(answer, BaseException):
             error = answer
+        elif getattr(answer, "new_keyspace", None) is None:
+            error = ProtocolError(f"unexpected answer to USE: {answer!r}")
         else:
             self.keyspace = keyspace
-        self._keyspace_done(error)
-        self._use_next()
-
-    def _keyspace_done(self, error: BaseException | None) -> None:
-        with self._lock:
-            _, callback, _ = self._keyspace_queue.pop(0)
+        if error is not None and not isinstance(error, (RequestValidationException, ConnectionBusy)):
+            self.defunct(error)
         guarded(callback, self, error)
+        self._use_next()
 
     # ---- events
 

@@ -2,13 +2,18 @@
 
 One connection per host for now; ``_connections`` is indexed by shard, and ``pick`` is where shards will be chosen.
 
-States: made, then ``open`` once, then open until ``close``. ``_connections`` is a tuple that is replaced, never
-changed; ``pick`` reads it without a lock. Everything else is guarded by ``_lock``, and nothing foreign is called with
-it held.
+States: made, then ``open`` once, then open until ``close``; while it is open and has no connection it is *filling*:
+connecting, or waiting for the time of the next attempt. Nobody else is needed to end that, so a pool that is not closed
+always comes back. Whether its host is up is not its business: the owner of the pools closes those of hosts that went
+down. ``_connections`` is a tuple that is replaced, never changed; ``pick`` reads it without a lock. Everything else is
+guarded by ``_lock``, except ``_delays``, which is the I/O thread's; nothing foreign is called with the lock held.
 
-A lost connection is opened again, at once and then by the reconnection schedule, for as long as the host is up and the
-pool open. A connection that has lost too many streams to requests that were given up is replaced: new requests go to
-the new one, the old one closes when what it has in flight was answered. The pool never sends anything twice.
+A lost connection is opened again, at once and then by the reconnection schedule. A connection that has lost too many
+streams to requests that were given up is replaced: new requests go to the new one, the old one closes when what it has
+in flight was answered. The pool never sends anything twice.
+
+``keyspace`` is what every connection is to use. One joins only when it does, and one that cannot follow a change is
+closed: a request must not run in the keyspace of before.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any
 
@@ -25,6 +30,7 @@ from cassandra._base.public import public
 from cassandra._core.codec import TypeContext
 from cassandra._core.transport import Reactor, Timer
 from cassandra._net.connection import Connection
+from cassandra._net.delays import Delays
 from cassandra._net.exchange import guarded
 from cassandra._net.opening import Opening
 from cassandra._net.options import ConnectionOptions
@@ -33,7 +39,6 @@ log = logging.getLogger("cassandra.pool")
 
 DRAIN_CHECK = 0.25
 DRAIN_LIMIT = 300.0  # a retired connection is closed after this, answered or not
-FALLBACK_DELAY = 1.0
 
 
 @public("cassandra.pool")
@@ -54,7 +59,7 @@ class HostPool:
         delays: Callable[[], Iterable[float]] | None = None,
         on_defunct: Callable[[Any, BaseException], object] | None = None,
     ) -> None:
-        """*host* has ``endpoint``, ``host_id`` and ``is_up``. *options* is asked before every connection attempt;
+        """*host* has ``endpoint`` and ``host_id``. *options* is asked before every connection attempt;
         *delays* gives a fresh reconnection schedule; *on_defunct* (host, error) hears of every connection that was lost
         or could not be opened again, and may close the pool."""
         self.host = host
@@ -64,65 +69,74 @@ class HostPool:
         self._reactor = reactor
         self._options = options
         self._context = context
-        self._delays = delays
+        self._delays = Delays(delays)
         self._on_defunct = on_defunct
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the pool anywhere
         self._connections: tuple[Connection, ...] = ()
         self._retired: set[Connection] = set()
         self._openings: set[Opening] = set()
         self._timers: set[Timer] = set()
+        self._filling = False
         self._replacing = False
-        self._schedule: Iterator[float] | None = None
-        self._last_delay = FALLBACK_DELAY
         self._last_error: BaseException | None = None
 
     # ---- opening
 
     def open(self, on_done: Callable[[BaseException | None], None]) -> None:
-        """Connect; *on_done* gets None or the error, exactly once. After an error the pool is closed."""
+        """Connect; *on_done* gets None or the error, exactly once, on the I/O thread. After an error the pool is
+        closed."""
 
         def opened(error: BaseException | None) -> None:
             if error is not None:
                 self.close()
             on_done(error)
 
-        self._connect(lambda connection: self._add(connection, opened), opened)
+        self._connect(self._place, opened)
 
-    def _connect(self, on_connection: Callable[[Connection], None], on_error: Callable[[BaseException], None]) -> None:
-        """One attempt; exactly one of the two is called."""
+    def _connect(self, place: Callable[[Connection], bool], on_done: Callable[[BaseException | None], None]) -> None:
+        """One attempt. *place* takes the connection in, with the lock held, or refuses it (False: it is closed).
+        *on_done* gets None or the error, exactly once, on the I/O thread."""
         slot: list[Opening] = []
 
-        def on_done(result: Connection | BaseException) -> None:
+        def connected(result: Connection | BaseException) -> None:
             with self._lock:
                 self._openings.difference_update(slot)
             if isinstance(result, BaseException):
                 self._last_error = result
-                on_error(result)
-            elif result.keyspace != self.keyspace and self.keyspace is not None:
-                result.set_keyspace_async(self.keyspace, keyspace_set)
+                on_done(result)
             else:
-                on_connection(result)
+                settled(result, None)
 
-        def keyspace_set(connection: Connection, error: BaseException | None) -> None:
-            if error is None:
-                on_connection(connection)
-            else:
+        def settled(connection: Connection, error: BaseException | None) -> None:
+            with self._lock:
+                keyspace = self.keyspace
+                shut = self.is_shutdown
+                behind = error is None and not shut and keyspace is not None and connection.keyspace != keyspace
+                placed = error is None and not shut and not behind and place(connection)
+                self._last_error = error or self._last_error
+            if behind:  # there was a USE meanwhile
+                connection.set_keyspace_async(keyspace, settled)
+                return
+            if not placed:
                 connection.close()
-                on_error(error)
+            on_done(error or (self._closed_error() if shut else None))
+            if placed and connection.is_closed:  # while it was being placed
+                self._on_closed(connection, connection.last_error)
 
         if self.is_shutdown:
-            on_error(self._closed_error())
+            self._soon(lambda: on_done(self._closed_error()))
             return
         try:
             options = dataclasses.replace(self._options(), keyspace=self.keyspace)
         except Exception as error:
-            on_error(error)
+            failure = error
+            self._soon(lambda: on_done(failure))
             return
         opening = Connection.open(
             self._reactor,
             self.host.endpoint,
             options,
-            on_done,
+            connected,
             context=self._context,
             host_id=getattr(self.host, "host_id", None),
             on_closed=self._on_closed,
@@ -135,18 +149,19 @@ class HostPool:
         if closed_meanwhile:
             opening.cancel()
 
-    def _add(self, connection: Connection, on_done: Callable[[BaseException | None], None]) -> None:
-        with self._lock:
-            wanted = not self.is_shutdown
-            if wanted:
-                self._connections = (*self._connections, connection)
-                self._schedule = None
-                self._last_error = None
-        if not wanted:
-            connection.close()
-        elif connection.is_closed:  # while it was being added
-            self._on_closed(connection, connection.last_error)
-        on_done(None if wanted else self._closed_error())
+    def _place(self, connection: Connection) -> bool:
+        """Locked. One connection is enough."""
+        if self._connections:
+            return False
+        self._connections = (connection,)
+        self._last_error = None
+        return True
+
+    def _soon(self, action: Callable[[], None]) -> None:
+        try:
+            self._reactor.call_soon(action)
+        except (RuntimeError, ConnectionShutdown):  # it was stopped: this thread may as well
+            action()
 
     def _closed_error(self) -> ConnectionShutdown:
         return ConnectionShutdown(f"Pool for {self.host} is closed", self.host.endpoint)
@@ -181,34 +196,34 @@ class HostPool:
             return
         log.info("Connection to %s was lost: %s", self.host, error)
         self._report(error or ConnectionShutdown(f"Connection to {self.host} was closed", connection.endpoint))
-        self._reopen()
+        self._fill()
 
     def _report(self, error: BaseException) -> None:
         if self._on_defunct is not None and not self.is_shutdown:
             guarded(self._on_defunct, self.host, error)
 
-    def _reopen(self) -> None:
-        """Fill the place of a lost connection, unless the host went down: then its return makes a new pool."""
-        if self.is_shutdown or self._connections or getattr(self.host, "is_up", None) is False:
-            return
-        self._connect(lambda connection: self._add(connection, lambda error: None), self._reopen_failed)
+    def _fill(self) -> None:
+        """Get a connection into an empty pool, now and then by the schedule until it worked, unless that is under
+        way."""
+        with self._lock:
+            if self._filling or self._connections or self.is_shutdown:
+                return
+            self._filling = True
+        self._connect(self._place, self._filled)
 
-    def _reopen_failed(self, error: BaseException) -> None:
+    def _filled(self, error: BaseException | None) -> None:
         if self.is_shutdown:
             return
-        delay = self._next_delay()
+        if error is None:
+            self._delays.reset()
+            with self._lock:
+                self._filling = False
+            self._fill()  # what was there may be lost again
+            return
+        delay = self._delays.next_or_last()  # the pool does not give up
         log.info("%s could not be connected to again (%s); next try in %.1f s", self.host, error, delay)
         self._report(error)
-        self._later(delay, self._reopen)
-
-    def _next_delay(self) -> float:
-        """The schedule's next delay. An exhausted schedule repeats its last one: the pool does not give up on a host
-        that is up."""
-        with self._lock:
-            if self._schedule is None:
-                self._schedule = iter(self._delays() if self._delays is not None else ())
-            self._last_delay = next(self._schedule, self._last_delay)
-            return self._last_delay
+        self._later(delay, lambda: self._connect(self._place, self._filled))
 
     def _replace(self, worn: Connection) -> None:
         """Open a successor for a connection with too many orphaned streams."""
@@ -216,34 +231,39 @@ class HostPool:
             if self._replacing or self.is_shutdown or worn not in self._connections:
                 return
             self._replacing = True
-        log.info("Replacing a connection to %s: %d of its requests were given up", self.host, worn.orphaned)
-        self._connect(lambda fresh: self._replaced(worn, fresh), lambda error: self._replace_failed())
 
-    def _replaced(self, worn: Connection, fresh: Connection) -> None:
+        def place(fresh: Connection) -> bool:
+            if worn not in self._connections:  # it was lost meanwhile
+                return self._place(fresh)
+            self._connections = tuple(fresh if one is worn else one for one in self._connections)
+            self._retired.add(worn)
+            return True
+
+        log.info("Replacing a connection to %s: %d of its requests were given up", self.host, worn.orphaned)
+        self._connect(place, lambda error: self._replaced(worn, error))
+
+    def _replaced(self, worn: Connection, error: BaseException | None) -> None:
+        if error is not None and not self.is_shutdown:
+            log.info("A connection to %s could not be replaced: %s", self.host, error)
+            self._later(self._delays.next_or_last(), self._end_replacing)
+            return
+        self._end_replacing()
+        if worn in self._retired:
+            self._drain(worn, monotonic() + DRAIN_LIMIT)
+
+    def _end_replacing(self) -> None:
         with self._lock:
             self._replacing = False
-            wanted = not self.is_shutdown
-            if wanted:
-                rest = tuple(c for c in self._connections if c is not worn)
-                self._connections = (*rest, fresh)
-                self._retired.add(worn)
-        if not wanted:
-            fresh.close()
-        self._drain(worn, monotonic() + DRAIN_LIMIT)
-
-    def _replace_failed(self) -> None:
-        def again() -> None:
-            with self._lock:
-                self._replacing = False
-
-        self._later(self._next_delay(), again)
 
     def _drain(self, connection: Connection, deadline: float) -> None:
         """Close *connection* once everything that somebody waits for was answered."""
         if connection.waiting <= 0 or monotonic() >= deadline:
             connection.close()
-        else:
+            return
+        try:
             self._reactor.call_later(DRAIN_CHECK, lambda: self._drain(connection, deadline))
+        except (RuntimeError, ConnectionShutdown):  # the reactor was stopped
+            connection.close()
 
     def _later(self, delay: float, action: Callable[[], None]) -> None:
         """Run *action* after *delay* unless the pool is closed by then."""
@@ -255,7 +275,11 @@ class HostPool:
             if not self.is_shutdown:
                 action()
 
-        timer = self._reactor.call_later(delay, run)
+        try:
+            timer = self._reactor.call_later(delay, run)
+        except (RuntimeError, ConnectionShutdown) as error:  # the reactor was stopped, which ends the pool too
+            log.debug("Pool for %s ends: %s", self.host, error)
+            return
         slot.append(timer)
         with self._lock:
             self._timers.add(timer)
@@ -266,28 +290,35 @@ class HostPool:
     # ---- keyspace
 
     def set_keyspace(self, keyspace: str, on_done: Callable[[list[BaseException]], None]) -> None:
-        """USE *keyspace* on every connection; those to come use it too, if there was no error. *on_done* gets the
-        errors, exactly once."""
-        waiting = [connection for connection in self._connections if connection.keyspace != keyspace]
-        if not waiting:
+        """USE *keyspace* on every connection, also on those to come. *on_done* gets the errors, exactly once. A
+        connection that cannot use it is closed and opened again by the schedule; one that was lost is no error."""
+        with self._lock:
             self.keyspace = keyspace
-            guarded(on_done, [])
+        self._follow([], on_done)
+
+    def _follow(self, errors: list[BaseException], on_done: Callable[[list[BaseException]], None]) -> None:
+        """Make every connection use the pool's keyspace, also if there are other USEs at the same time: whoever ends
+        last finds all of them in the keyspace that was wanted last."""
+        keyspace, waiting = self.keyspace, self._connections
+        if not waiting:
+            guarded(on_done, errors)
             return
-        errors: list[BaseException] = []
         left = len(waiting)
         lock = threading.Lock()
 
         def used(connection: Connection, error: BaseException | None) -> None:
             nonlocal left
+            if error is not None:
+                connection.defunct(error)
             with lock:
+                if error is not None and not isinstance(error, ConnectionShutdown):
+                    errors.append(error)
                 left -= 1
-                if error is not None and not connection.is_closed:
-                    errors.append(error)  # a lost connection is replaced by one that uses the pool's keyspace
                 last = left == 0
-            if last and errors:
-                on_done(errors)
+            if last and any(not one.is_closed and one.keyspace != self.keyspace for one in self._connections):
+                self._follow(errors, on_done)
             elif last:
-                self.set_keyspace(keyspace, on_done)  # connections that joined meanwhile
+                guarded(on_done, errors)
 
         for connection in waiting:
             connection.set_keyspace_async(keyspace, used)

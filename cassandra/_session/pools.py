@@ -3,6 +3,11 @@
 L5. ``pools`` is an immutable dict replaced as a whole under the lock; requests read it without one. A pool enters
 the dict when its first connection is open and leaves it before it is closed. ``_opening`` holds what is on its way,
 so that a host never gets two pools at a time.
+
+A host that is up and has no pool gets one: by the passage that took it for up, or else, when it answered with a refusal
+or is up for another session, by ``_retries``, on the reconnection schedule. A host that is down is left alone: its
+return opens the pools. ``_opening``, ``_retries`` and ``_delays`` are guarded by the lock; nothing is called with it
+held.
 """
 
 from __future__ import annotations
@@ -14,12 +19,14 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
+from cassandra._net.delays import Delays
 from cassandra._net.pool import HostPool
 from cassandra._routing.policies import HostDistance
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
 
+    from .scheduler import Task
     from .session import Session
 
 log = logging.getLogger("cassandra.cluster")
@@ -31,8 +38,10 @@ class PoolSet:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._cluster = session.cluster
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the session anywhere
         self._opening: dict[Host, tuple[Future[bool], HostPool]] = {}
+        self._retries: dict[Host, Task] = {}
+        self._delays: dict[Host, Delays] = {}
         self._closed = False
         self.pools: Mapping[Host, HostPool] = {}
         self.errors: dict[Host, BaseException] = {}
@@ -89,6 +98,7 @@ class PoolSet:
                     others = {known: other for known, other in self.pools.items() if known != host}
                     self.pools = {**others, host: pool}  # an equal host, replaced at its address, must not stay as key
                     self.errors.pop(host, None)
+                    self._forget_retry(host)
         if behind:  # there was a USE meanwhile
             pool.set_keyspace(
                 keyspace or "",
@@ -101,6 +111,7 @@ class PoolSet:
             pool.close()
         if wanted and error is not None:
             self._report(host, error, is_host_addition)
+            self._try_later(host)
         elif wanted:
             self._cluster.on_pool_open(host)
         done.set_result(wanted and error is None)
@@ -111,9 +122,46 @@ class PoolSet:
             error = ConnectionException(str(error), host.endpoint)
         self._cluster.signal_connection_failure(host, error, is_host_addition=is_host_addition)
 
+    def _try_later(self, host: Host) -> None:
+        """The host may stay up though this pool could not be opened."""
+        with self._lock:
+            if self._closed:
+                return
+            delays = self._delays.setdefault(host, Delays(self._cluster.reconnection_policy.new_schedule))
+        delay = delays.next_or_last()  # one opening at a time: nobody else asks this schedule
+        task = self._cluster.scheduler.schedule(delay, self._retry, host)
+        with self._lock:
+            before = self._retries.pop(host, None)
+            wanted = not self._closed and host in self._delays
+            if wanted:
+                self._retries[host] = task
+        if before is not None:
+            before.cancel()
+        if not wanted:
+            task.cancel()
+
+    def _retry(self, host: Host) -> None:
+        """On a worker."""
+        needed = host.is_up is not False and host in self._cluster.metadata.all_hosts()
+        with self._lock:
+            self._retries.pop(host, None)
+            needed = needed and host not in self.pools
+            if not needed:
+                self._delays.pop(host, None)
+        if needed:
+            self.add_or_renew(host, is_host_addition=False)
+
+    def _forget_retry(self, host: Host) -> None:
+        """Locked. (Cancelling a task calls nothing: it has no future.)"""
+        self._delays.pop(host, None)
+        task = self._retries.pop(host, None)
+        if task is not None:
+            task.cancel()
+
     def remove(self, host: Host) -> bool:
         """Close the pool of *host*, also one that is being opened. False if it has none."""
         with self._lock:
+            self._forget_retry(host)
             opening = self._opening.pop(host, None)
             pool = self.pools.get(host)
             if pool is not None:
@@ -167,6 +215,8 @@ class PoolSet:
             self._closed = True
             pools, self.pools = self.pools, {}
             opening, self._opening = self._opening, {}
+            for host in list(self._delays):
+                self._forget_retry(host)
         for _, pool in opening.values():
             pool.close()
         for pool in pools.values():

@@ -393,6 +393,56 @@ def test_use_that_fails(net: Net) -> None:
     assert isinstance(done.wait()[1], errors.ConnectionShutdown)
 
 
+def test_a_use_from_the_callback_of_a_use(net: Net) -> None:
+    """Each is sent once, and each callback is called once."""
+    connection = net.connect()
+    outcomes: list[tuple[str, Any]] = []
+    done = threading.Event()
+
+    def second(_: Connection, error: BaseException | None) -> None:
+        outcomes.append(("second", error))
+        connection.set_keyspace_async("second", third)  # nothing to do any more
+
+    def third(_: Connection, error: BaseException | None) -> None:
+        outcomes.append(("third", error))
+        done.set()
+
+    connection.set_keyspace_async("first", lambda one, error: connection.set_keyspace_async("second", second))
+    assert done.wait(30)
+    connection.set_keyspace_blocking("last")
+    assert outcomes == [("second", None), ("third", None)]
+    asked = [wire.read_long_string(r.body) for r in net.server.requests if r.opcode == wire.QUERY]
+    assert asked == ['USE "first"', 'USE "second"', 'USE "last"']
+
+
+@pytest.mark.parametrize("answer", ["none", "server error", "another result", "malformed"])
+def test_a_use_that_ends_unclearly_closes_the_connection(net: Net, answer: str) -> None:
+    """Or requests would run in a keyspace that nobody knows."""
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode != wire.QUERY:
+            return None
+        if answer == "server error":
+            connection.answer(request, wire.ERROR, wire.error(0x0000, "broken"))
+        elif answer == "another result":
+            connection.answer(request, wire.RESULT, wire.int32(1))
+        elif answer == "malformed":
+            connection.answer(request, wire.RESULT, wire.int32(3))
+        return True
+
+    net.script = script
+    connection = net.connect()
+    call = Call()
+    connection.set_keyspace_async("ks", call, 0.05 if answer == "none" else 30.0)
+    _, error = call.wait()
+    expected = {"none": errors.OperationTimedOut, "server error": errors.ServerError}
+    assert isinstance(error, expected.get(answer, errors.ProtocolError))
+    assert connection.is_closed and connection.is_defunct and connection.keyspace is None
+    after = Call()
+    connection.set_keyspace_async("ks", after)
+    assert isinstance(after.wait()[1], errors.ConnectionShutdown)
+
+
 # ---- events
 
 

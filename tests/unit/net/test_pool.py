@@ -12,6 +12,7 @@ import pytest
 
 from cassandra._base import errors
 from cassandra._core.transport import Reactor
+from cassandra._net import delays as delays_module
 from cassandra._net import pool as pool_module
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
@@ -84,6 +85,7 @@ class Net:
         self.server.close()
         assert self.reactor.stop(5)
         self.pools.clear()
+        self.lost.clear()  # tracebacks hold on to what they went through
         del self.reactor
 
 
@@ -207,13 +209,60 @@ def test_reopening_follows_the_schedule_and_never_ends(net: Net) -> None:
     assert pool.get_state()["last_error"] is None
 
 
-def test_not_while_the_host_is_down(net: Net) -> None:
+@pytest.mark.parametrize("is_up", [True, False, None])
+def test_the_state_of_the_host_does_not_matter(net: Net, is_up: bool | None) -> None:
+    """A host counts as down until its pools are open: one that lost its connection before that was never filled."""
     pool = net.open()
-    net.host.is_up = False
+    net.host.is_up = is_up
+    first = pool.pick()
     net.server.drop_connections()
-    eventually(lambda: net.lost)
-    time.sleep(0.1)
-    assert pool.open_count == 0 and len(net.server.connections) == 0
+    eventually(lambda: pool.open_count == 1 and pool.pick() is not first)
+
+
+def test_one_at_a_time(net: Net) -> None:
+    """A successor that is lost while the place is being filled does not make a second filler."""
+    net.delays = (0.01,)
+    pool = net.open()
+    net.stop_server()
+    eventually(lambda: len(net.lost) > 1)
+    for _ in range(3):
+        pool._fill()
+    net.start_server()
+    eventually(lambda: pool.open_count == 1)
+    eventually(lambda: not pool.is_opening and not pool._timers)
+    assert sum(r.opcode == wire.STARTUP for r in net.server.requests) == 1
+
+
+def test_a_schedule_that_fails(net: Net, caplog: pytest.LogCaptureFixture) -> None:
+    """User code: it raises, gives nonsense, ends, and looks at the pool, whose lock must not be held then."""
+    seen: list[Any] = []
+
+    def delays() -> Iterator[Any]:
+        asker = threading.Thread(target=lambda: seen.append(pool.state()))
+        asker.start()
+        asker.join(30)
+        yield 0.001
+        yield "soon"
+
+    monkey = pytest.MonkeyPatch()
+    monkey.setattr(delays_module, "FALLBACK_DELAY", 0.001)
+    with monkey.context():
+        pool = HostPool(
+            net.host,
+            0,
+            reactor=net.reactor,
+            options=lambda: net.options,
+            delays=delays,
+            on_defunct=lambda host, error: net.lost.append((host, error)),
+        )
+        net.pools.append(pool)
+        assert opened(pool) is None
+        net.stop_server()
+        eventually(lambda: len(net.lost) > 4)
+        net.start_server()
+        eventually(lambda: pool.open_count == 1)
+    assert seen and seen[0]["open_count"] == 0
+    assert "The reconnection policy failed" in caplog.text
 
 
 def test_the_owner_may_close_it_when_a_connection_is_lost(net: Net) -> None:
@@ -330,20 +379,70 @@ def test_set_keyspace(net: Net) -> None:
     assert outcome == [[], []], "at once when there is nothing to do"
 
 
-def test_set_keyspace_fails(net: Net) -> None:
+@pytest.mark.parametrize("answer", ["refused", "none"])
+def test_set_keyspace_fails(net: Net, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    """The connection could only be used in the keyspace of before, or in nobody knows which: it goes, and one comes
+    back when the keyspace can be used."""
+    usable = threading.Event()
+
     def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
-        if request.opcode == wire.QUERY and b"nope" in request.body:
-            connection.answer(request, wire.ERROR, wire.error(0x2200, "no such keyspace"))
+        if request.opcode == wire.QUERY and b"late" in request.body and not usable.is_set():
+            if answer == "refused":
+                connection.answer(request, wire.ERROR, wire.error(0x2200, "no such keyspace"))
             return True
         return None
 
     net.script = script
+    monkeypatch.setattr(Connection.set_keyspace_async, "__defaults__", (0.05,))
     pool = net.open(keyspace="good")
+    first = pool.pick()
     outcome: list[Any] = []
-    pool.set_keyspace("nope", outcome.append)
+    pool.set_keyspace("late", outcome.append)
     eventually(lambda: outcome)
-    assert len(outcome) == 1 and isinstance(outcome[0][0], errors.InvalidRequest)
-    assert (pool.keyspace, pool.pick().keyspace) == ("good", "good")
+    assert len(outcome) == 1 and len(outcome[0]) == 1
+    assert isinstance(outcome[0][0], errors.InvalidRequest if answer == "refused" else errors.OperationTimedOut)
+    assert first.is_closed and pool.keyspace == "late"
+    usable.set()
+    eventually(lambda: pool.open_count == 1)
+    assert pool.pick().keyspace == "late"
+
+
+def test_set_keyspace_from_many_threads(net: Net) -> None:
+    """Whatever came last: the connection uses the pool's keyspace in the end."""
+    pool = net.open()
+    names = [f"k{number}" for number in range(8)]
+    ready = threading.Barrier(len(names))
+    outcome: list[Any] = []
+
+    def use(name: str) -> None:
+        ready.wait(30)
+        for _ in range(5):
+            pool.set_keyspace(name, outcome.append)
+
+    threads = [threading.Thread(target=use, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    eventually(lambda: len(outcome) == 5 * len(names))
+    assert not any(outcome)
+    assert pool.pick().keyspace == pool.keyspace == net.server.connections[-1].keyspace
+
+
+def test_set_keyspace_while_one_with_the_old_one_joins(net: Net) -> None:
+    """USE has been answered, the connection has not joined: it must not join with the keyspace of before."""
+    pool = net.make(keyspace="old")
+    place = pool._place
+    outcome: list[Any] = []
+
+    joined: list[str | None] = []
+    pool._place = lambda connection: joined.append(connection.keyspace) or place(connection)  # type: ignore[method-assign]
+    net.script = lambda connection, request: (
+        request.opcode == wire.QUERY and b"old" in request.body and pool.set_keyspace("new", outcome.append)
+    )
+    assert opened(pool) is None
+    assert joined == ["new"] and pool.pick().keyspace == "new"
+    assert outcome == [[]]
 
 
 def test_set_keyspace_while_connecting(net: Net) -> None:

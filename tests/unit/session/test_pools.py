@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from cassandra import AuthenticationFailed
+from cassandra import AuthenticationFailed, InvalidRequest
 from cassandra._session import pools as pools_module
 from cassandra._session.pools import PoolSet
+from cassandra._session.scheduler import Task
 from cassandra.connection import ConnectionException, DefaultEndPoint
 from cassandra.policies import HostDistance, SimpleConvictionPolicy
 from cassandra.pool import Host
@@ -58,12 +59,26 @@ class FakeCluster:
         self.opened: list[Host] = []
         self.failures: list[tuple[Host, BaseException, bool]] = []
         self.reactor = self.type_context = None
-        self.reconnection_policy = SimpleNamespace(new_schedule=list)
+        self.reconnection_policy = SimpleNamespace(new_schedule=lambda: [1.0, 2.0])
+        self.waiting: list[tuple[float, Task]] = []
+        self.scheduler = SimpleNamespace(schedule=self._schedule)
         self.profile_manager = SimpleNamespace(distance=lambda host: self.distances.get(host, HostDistance.LOCAL))
         self.metadata = SimpleNamespace(all_hosts=lambda: list(self.hosts))
 
     def connection_options(self, keyspace: str | None) -> Any:
         return SimpleNamespace(keyspace=keyspace)
+
+    def _schedule(self, delay: float, fn: Callable[..., object], *args: Any) -> Task:
+        task = Task(fn, args)
+        self.waiting.append((delay, task))
+        return task
+
+    def run(self) -> list[float]:
+        """Run what waits; the delays of what was not cancelled."""
+        due, self.waiting = [one for one in self.waiting if not one[1].cancelled], []
+        for _, task in due:
+            task.run()
+        return [delay for delay, _ in due]
 
     def on_pool_open(self, host: Host) -> None:
         self.opened.append(host)
@@ -217,6 +232,68 @@ def test_removed_while_it_opens(pool_set: PoolSet, cluster: FakeCluster, hosts: 
     ManualPool.made[1].finish()
     assert second is not None and second.result(0) is True
     assert pool_set.pools[hosts[0]] is ManualPool.made[1]
+
+
+class TestRetry:
+    """A host that stays up though its pool could not be opened: it refused us, or another session reaches it."""
+
+    @staticmethod
+    def fail(pool_set: PoolSet, host: Host) -> None:
+        pool_set.add_or_renew(host, False)
+        ManualPool.made[-1].finish(InvalidRequest("no such keyspace yet"))
+
+    def test_on_schedule_until_it_works(self, pool_set: PoolSet, cluster: FakeCluster, hosts: list[Host]) -> None:
+        self.fail(pool_set, hosts[0])
+        for delay in (1.0, 2.0, 2.0):
+            made = len(ManualPool.made)
+            assert cluster.run() == [delay]
+            assert len(ManualPool.made) == made + 1
+            ManualPool.made[-1].finish(InvalidRequest("no such keyspace yet"))
+        cluster.run()
+        ManualPool.made[-1].finish()
+        assert pool_set.pools[hosts[0]] is ManualPool.made[-1]
+        assert cluster.run() == []
+        pool_set.remove(hosts[0])
+        self.fail(pool_set, hosts[0])
+        assert cluster.run() == [1.0], "a fresh schedule"
+
+    def test_not_when_somebody_else_opened_it(self, pool_set: PoolSet, cluster: FakeCluster, hosts: list[Host]) -> None:
+        self.fail(pool_set, hosts[0])
+        pool_set.add_or_renew(hosts[0], False)
+        ManualPool.made[-1].finish()
+        assert cluster.run() == []
+        assert len(ManualPool.made) == 2
+
+    @pytest.mark.parametrize("why", ["down", "removed", "left", "closed"])
+    def test_not_when_it_is_not_wanted_any_more(
+        self, pool_set: PoolSet, cluster: FakeCluster, hosts: list[Host], why: str
+    ) -> None:
+        self.fail(pool_set, hosts[0])
+        if why == "down":
+            hosts[0].set_down()
+        elif why == "removed":
+            pool_set.remove(hosts[0])
+        elif why == "left":
+            cluster.hosts.remove(hosts[0])
+        else:
+            pool_set.close()
+        cluster.run()
+        assert len(ManualPool.made) == 1
+        assert (pool_set._retries, pool_set._delays) == ({}, {})
+
+    def test_a_failed_renewal_leaves_it_to_the_pool_there_is(
+        self, pool_set: PoolSet, cluster: FakeCluster, hosts: list[Host]
+    ) -> None:
+        pool_set.add_or_renew(hosts[0], False)
+        ManualPool.made[-1].finish()
+        self.fail(pool_set, hosts[0])
+        cluster.run()
+        assert len(ManualPool.made) == 2
+
+    def test_one_try_waits_at_a_time(self, pool_set: PoolSet, cluster: FakeCluster, hosts: list[Host]) -> None:
+        self.fail(pool_set, hosts[0])
+        self.fail(pool_set, hosts[0])
+        assert cluster.run() == [2.0]
 
 
 class TestKeyspace:

@@ -1,0 +1,47 @@
+"""Delays of a reconnection schedule (L3). The schedule is user code: it may raise, end, or give nonsense.
+
+Owner: whoever has it; one thread at a time, and no lock held, since the schedule may call anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+log = logging.getLogger("cassandra.connection")
+
+FALLBACK_DELAY = 1.0  # in the place of a delay that could not be had
+
+
+class Delays:
+    """One walk through a schedule after the other; *new_schedule* makes a fresh one, None is an empty one."""
+
+    def __init__(self, new_schedule: Callable[[], Iterable[float]] | None) -> None:
+        self._new_schedule = new_schedule
+        self._schedule: Iterator[float] | None = None
+        self._last = FALLBACK_DELAY
+
+    def reset(self) -> None:
+        """Begin with a fresh schedule next time."""
+        self._schedule = None
+
+    def next(self) -> float | None:
+        """The next delay, None when the schedule has ended. Never raises."""
+        try:
+            if self._schedule is None:
+                self._schedule = iter(() if self._new_schedule is None else self._new_schedule())
+            delay = next(self._schedule, None)
+            if delay is None:
+                return None
+            delay = float(delay)
+        except Exception:
+            log.exception("The reconnection policy failed; the next attempt is in %.1f s", FALLBACK_DELAY)
+            return FALLBACK_DELAY
+        self._last = delay if 0.0 <= delay < math.inf else FALLBACK_DELAY
+        return self._last
+
+    def next_or_last(self) -> float:
+        """The next delay; an ended schedule repeats its last one, for whoever does not give up."""
+        delay = self.next()
+        return self._last if delay is None else delay
