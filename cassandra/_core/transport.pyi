@@ -110,6 +110,9 @@ class ByteFilter(Protocol):
     def send(self, plaintext: bytes) -> bytes: ...
     def eof(self) -> None:
         """Peer closed its side; raise if that was not orderly."""
+    def shutdown(self) -> bytes:
+        """The last bytes to send, if the filter was started: called once when the channel closes, for whatever reason.
+        Nothing is called after it. Must not raise."""
     @property
     def established(self) -> bool:
         """``on_connected`` is called once this is true."""

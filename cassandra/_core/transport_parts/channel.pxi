@@ -55,7 +55,10 @@ cdef class Channel:
         self, bytes frame, Operation operation, uint32_t attempt, double limit
     ) except *:
         """Protocol v5 with compression: this thread compresses, so the stream is allocated before."""
-        cdef Submitted reserved = self.core.reserve(&operation.core, attempt, limit)
+        cdef Submitted reserved = self.core.reserve(
+            <const uint8_t*> PyBytes_AS_STRING(frame), <size_t> PyBytes_GET_SIZE(frame), &operation.core, attempt,
+            limit,
+        )
         if reserved.status != SubmitStatus.Accepted:
             return reserved
         cdef Buffer encoded

@@ -55,6 +55,13 @@ cdef Reason* filter_eof(void* target) noexcept:
     return NULL
 
 
+cdef void filter_end(void* target, Buffer& wire) noexcept:
+    try:
+        append_bytes(wire, (<object> target).shutdown())
+    except BaseException as exception:
+        report(exception, <object> target)
+
+
 cdef cbool filter_established(void* target) noexcept:
     try:
         return bool((<object> target).established)

@@ -168,6 +168,7 @@ cdef extern from "transport/host.h" namespace "fastcql":
         ) noexcept
         Reason* (*filter_send)(void* filter, const uint8_t* data, size_t size, Buffer& wire) noexcept
         Reason* (*filter_eof)(void* filter) noexcept
+        void (*filter_end)(void* filter, Buffer& wire) noexcept
         cbool (*filter_established)(void* filter) noexcept
         Reason* (*decompress)(
             void* decompressor, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
@@ -189,7 +190,9 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         Submitted submit(
             const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout
         )
-        Submitted reserve(COperation* operation, uint32_t attempt, double timeout)
+        Submitted reserve(
+            const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout
+        )
         void submit_encoded(int stream, const uint8_t* bytes, size_t size)
         bint orphan(int stream, const COperation* operation, uint32_t attempt)
         void close(Ref[Reason] reason)

@@ -104,6 +104,11 @@ Host make_host() {
         return nullptr;
     };
     table.filter_eof = [](void*) -> Reason* { return nullptr; };
+    table.filter_end = [](void* target, Buffer& wire) {
+        ++static_cast<FlipFilter*>(target)->ended;
+        const std::string bye = "bye";
+        wire.insert(wire.end(), bye.begin(), bye.end());
+    };
     table.filter_established = [](void* target) { return static_cast<FlipFilter*>(target)->established; };
     table.decompress = [](void*, const uint8_t* data, size_t size, size_t, Buffer& out) -> Reason* {
         // Run lengths: (count, byte)*.

@@ -139,6 +139,7 @@ inline void nothing_is_left() {
 struct FlipFilter {
     bool established = false;
     bool fail_receive = false;
+    int ended = 0;
     std::string seen;
 };
 

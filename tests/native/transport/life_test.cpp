@@ -243,6 +243,190 @@ TEST(stop_ends_although_callbacks_go_on) {
     client.stop();
 }
 
+// Handlers that connect again when their channel closes, and a thread that closes each of these at once: the
+// command to clean up may be refused because the reactor stops.
+TEST(stop_while_others_close_what_callbacks_open) {
+    Server server(echo);
+    for (int round = 0; round < 200; ++round) {
+        Client client(kBackends[static_cast<size_t>(round) % std::size(kBackends)]);
+        std::mutex mutex;
+        std::vector<Ref<Channel>> opened;
+        std::vector<std::unique_ptr<Events>> all;
+        std::atomic<bool> done{false};
+        std::function<void()> open = [&] {
+            auto events = std::make_unique<Events>();
+            events->on_closed = [&](Channel&) { open(); };
+            ConnectSpec spec;
+            spec.family = AF_INET;
+            spec.timeout = 30 * kSecond;
+            CHECK(parse_address(AF_INET, "127.0.0.1", server.port(), &spec.address));
+            auto channel = Ref<Channel>::adopt(new Channel(*client.reactor, spec));
+            channel->self = events.get();
+            std::lock_guard<std::mutex> guard(mutex);
+            all.push_back(std::move(events));
+            if (client.reactor->open(channel, spec)) opened.push_back(std::move(channel));
+        };
+        std::thread closer([&] {
+            while (!done) {
+                std::vector<Ref<Channel>> taken;
+                {
+                    std::lock_guard<std::mutex> guard(mutex);
+                    taken.swap(opened);
+                }
+                for (const Ref<Channel>& channel : taken)
+                    channel->close(Ref<Reason>::adopt(new Reason(Reason::Kind::Local, "enough")));
+            }
+        });
+        CHECK(client.reactor->call_soon(callback(open)));
+        Ref<Reactor> reactor = client.reactor;
+        CHECK(reactor->stop(60 * kSecond));
+        done = true;
+        closer.join();
+        opened.clear();
+        client.reactor = nullptr;
+        reactor = nullptr;
+        for (size_t i = 0; i + 1 < all.size(); ++i) CHECK(all[i]->closed == 1);  // the last was refused
+        nothing_is_left();
+    }
+}
+
+// Which keyspace a connection uses is not known after a USE without an answer.
+TEST(a_use_that_is_given_up_closes_the_channel) {
+    const auto query = [](const std::string& text) {
+        std::string size;
+        for (int shift = 24; shift >= 0; shift -= 8) size.push_back(static_cast<char>(text.size() >> shift));
+        return frame(size + text);
+    };
+    struct Case {
+        const char* text;
+        bool closes;
+    };
+    const Case cases[] = {{"USE ks", true},    {"use\t\"Ks\"", true}, {" \n Use\"ks\"", true}, {"USELESS", false},
+                          {"SELECT 1", false}, {"us", false},           {"", false}};
+    for (const Case& one : cases) {
+        for (const bool times_out : {true, false}) {
+            Server silent([](int fd) {
+                Header header;
+                std::string body;
+                while (read_frame(fd, &header, &body)) {
+                }
+            });
+            Events events;
+            Client client;
+            auto channel = client.connected(silent.port(), events);
+            auto* request = new Request;
+            auto* other = new Request;
+            submit(*channel, *other, query("SELECT 2"));
+            const int stream = submit(*channel, *request, query(one.text), times_out ? 0.001 : 60).stream;
+            if (times_out) {
+                CHECK(request->wait());
+                CHECK(request->outcome().failure->kind == FailureKind::TimedOut);
+            } else {
+                HostLock lock(host_mutex);
+                CHECK(channel->orphan(stream, &request->core, 0));
+                request->release();
+            }
+            if (one.closes) {
+                CHECK(other->wait());
+                CHECK(other->outcome().failure->kind == FailureKind::Closed);
+                CHECK(testing::eventually([&] { return events.is_closed(); }));
+                CHECK(events.kind == Reason::Kind::Keyspace);
+            } else {
+                CHECK(!channel->closed() && channel->orphaned() == 1);
+            }
+            client.stop();
+            if (!one.closes) CHECK(other->wait());
+            release(request);
+            release(other);
+        }
+    }
+}
+
+TEST(a_use_that_was_not_sent_hurts_nobody) {
+    Server server(echo);
+    Events events;
+    Client client;
+    std::atomic<bool> go{false};
+    CHECK(client.reactor->call_soon(callback([&] { CHECK(testing::eventually([&] { return go.load(); })); })));
+    auto channel = client.connect(server.port(), events);
+    auto* request = new Request;
+    const std::string text = frame(std::string("\0\0\0\6USE ks", 10));
+    request->retain();
+    const int stream = channel->submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(),
+                                       &request->core, 0, 60).stream;
+    CHECK(channel->orphan(stream, &request->core, 0));
+    request->release();
+    go = true;
+    CHECK(testing::eventually([&] { return events.connected == 1; }));
+    CHECK(!channel->closed() && channel->orphaned() == 0);
+    auto* next = new Request;
+    submit(*channel, *next, frame("x"));
+    CHECK(next->wait());
+    CHECK(next->body().substr(4) == "x");
+    release(request);
+    release(next);
+}
+
+// As from a prepared USE: its answer tells.
+TEST(a_late_change_of_keyspace_closes_the_channel) {
+    Server server([](int fd) {
+        Header header, second;
+        std::string body;
+        read_frame(fd, &header, &body);
+        read_frame(fd, &second, &body);
+        write_all(fd, frame(std::string("\0\0\0\3\0\2ks", 8), kResult, 0x84, header.stream));
+        read_frame(fd, &second, &body);
+    });
+    Events events;
+    Client client;
+    auto channel = client.connected(server.port(), events);
+    auto* request = new Request;
+    auto* other = new Request;
+    const int stream = submit(*channel, *request, frame("x")).stream;
+    {
+        HostLock lock(host_mutex);
+        CHECK(channel->orphan(stream, &request->core, 0));
+        request->release();
+    }
+    submit(*channel, *other, frame("y"));
+    CHECK(other->wait());
+    CHECK(other->outcome().failure->kind == FailureKind::Closed && other->outcome().failure->sent);
+    CHECK(testing::eventually([&] { return events.is_closed(); }));
+    CHECK(events.kind == Reason::Kind::Keyspace);
+    release(request);
+    release(other);
+}
+
+// However it closes, and although more arrived than was read.
+TEST(a_filter_says_goodbye) {
+    for (const bool by_stop : {false, true}) {
+        std::atomic<bool> sent{false}, ended{false};
+        Server server([&](int fd) {
+            std::string hello(5, '\0');
+            CHECK(read_exact(fd, hello.data(), 5) && hello == "hello");
+            write_all(fd, "welcome");
+            write_all(fd, std::string(100000, '\x7b'));  // ~0x84: a header that is not complete
+            sent = true;
+            std::string bye(3, '\0');
+            CHECK(read_exact(fd, bye.data(), 3) && bye == "bye");
+            ended = true;
+        });
+        FlipFilter filter;
+        Events events;
+        Client client;
+        events.on_connected = [&](Channel& channel) {
+            CHECK(testing::eventually([&] { return sent.load(); }));
+            if (!by_stop) channel.close(Ref<Reason>::adopt(new Reason(Reason::Kind::Local, "enough")));
+            if (by_stop) CHECK(client.reactor->stop(kNever));
+        };
+        auto channel = client.connect(server.port(), events, &filter);
+        CHECK(testing::eventually([&] { return events.is_closed(); }));
+        CHECK(filter.ended == 1);
+        CHECK(testing::eventually([&] { return ended.load(); }));
+        client.stop();
+    }
+}
+
 TEST(a_stop_that_takes_too_long_says_so) {
     Client client;
     std::atomic<bool> started{false};

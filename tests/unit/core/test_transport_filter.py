@@ -62,6 +62,10 @@ class Flip:
     def eof(self) -> None:
         self._check("eof")
 
+    def shutdown(self) -> bytes:
+        self._check("shutdown")
+        return b""
+
 
 class FlippedServer:
     """A server for it: greets, waits for the answer, echoes."""
@@ -100,9 +104,12 @@ class FlippedServer:
     def __exit__(self, *exc_info: object) -> None:
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-        for sock in self.sockets:
-            sock.close()
+        for sock in list(self.sockets):
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
         self.thread.join(TIMEOUT)
+        for sock in self.sockets:  # also one that came at the last moment
+            sock.close()
 
 
 @pytest.fixture

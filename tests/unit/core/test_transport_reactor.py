@@ -361,3 +361,28 @@ def test_a_forked_child_leaves_the_parents_sockets_alone() -> None:
     result = run_python(code)
     assert result.returncode == 0, result.stderr
     assert result.stdout == "child fine\nb'parent'\n"
+
+
+def test_a_closed_connection_is_closed_although_a_child_has_it_too() -> None:
+    code = """
+    import warnings
+    warnings.simplefilter("ignore")
+    reactor = Reactor()
+    server = ScriptedServer(echo)
+    channel, handler = connect(reactor, server.address)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writing)
+        os.read(reading, 1)
+        os._exit(0)
+    channel.close()
+    ended = eventually(lambda: server.connections[0].socket.fileno() < 0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    print(ended)
+    reactor.stop()
+    server.close()
+    """
+    result = run_python(code)
+    assert (result.returncode, result.stdout) == (0, "True\n"), result.stderr

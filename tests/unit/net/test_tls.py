@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cassandra._base.errors import ConnectionException
+from cassandra._core.transport import Channel, Frame, Reactor
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint
 from cassandra._net.options import ConnectionOptions
 from cassandra._net.tls import TlsFilter, make_filter
@@ -113,6 +116,77 @@ def test_our_end_is_orderly(certificates: Certificates) -> None:
     closing = client.shutdown()
     peer.incoming.write(closing)
     assert peer.tls.read(10) == b"", "close_notify"
+
+
+class Reader:
+    """A server's side of one TLS connection: says something the client does not read, then reads to the end."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self.context = context
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = self.listener.getsockname()
+        self.said = threading.Event()
+        self.end: bytes | OSError | None = None
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self) -> None:
+        sock, _ = self.listener.accept()
+        sock.settimeout(30)
+        try:
+            with self.context.wrap_socket(sock, server_side=True, suppress_ragged_eofs=False) as tls:
+                tls.sendall(b"\x84\0\0\0\x08\0\1\0\0" + bytes(50_000))  # not all of an answer
+                self.said.set()
+                self.end = tls.recv(1)
+        except OSError as error:
+            self.end = error
+        finally:
+            self.listener.close()
+
+
+class Closing:
+    """A channel handler that closes at once, with input waiting."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.closed = threading.Event()
+        self.error: BaseException | None = None
+
+    def on_connected(self, channel: Channel) -> None:
+        assert self.reader.said.wait(30)
+        channel.close()
+
+    def on_event(self, channel: Channel, frame: Frame) -> None:
+        raise AssertionError("no event was sent")
+
+    def on_closed(self, channel: Channel, error: BaseException | None) -> None:
+        self.error = error
+        self.closed.set()
+
+
+@pytest.mark.usefixtures("no_leaks")
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+@pytest.mark.parametrize("trusted", [True, False])
+def test_the_peer_is_told_why_it_ends(
+    certificates: Certificates, strangers: Certificates, version: ssl.TLSVersion, trusted: bool
+) -> None:
+    """In order, although there was unread input; or by the alert about what is wrong with its certificate."""
+    context = server_context(certificates if trusted else strangers)
+    context.maximum_version = version
+    reader = Reader(context)
+    reactor = Reactor()
+    handler = Closing(reader)
+    client = TlsFilter(certificates.context(), ENDPOINT)
+    reactor.connect(socket.AF_INET, reader.address, handler, timeout=30, byte_filter=client)
+    assert handler.closed.wait(30)
+    reader.thread.join(30)
+    assert reactor.stop(30)
+    if trusted:
+        assert (reader.end, handler.error) == (b"", None)
+    else:
+        assert isinstance(reader.end, ssl.SSLError) and "ALERT" in str(reader.end.reason)
+        assert isinstance(handler.error, ConnectionException)
+    handler.error = None
 
 
 def test_truncation_is_noticed(certificates: Certificates) -> None:

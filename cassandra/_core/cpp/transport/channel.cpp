@@ -4,9 +4,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "transport/reactor.h"
+
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0
+#endif
 
 namespace fastcql {
 
@@ -125,7 +130,7 @@ void Channel::on_attention() {
     }
     if (closed()) return;
     if (wanted & kWriteFailed) {
-        receive();  // the peer may have said why before it closed
+        receive_rest();  // the peer may have said why before it closed
         end_input(Reason::Kind::System, "send", write_error);
         return;
     }
@@ -144,11 +149,16 @@ void Channel::leave(Lock& lock) {
 
 void Channel::close(Ref<Reason> reason) {
     Lock lock(mutex_);
+    begin_closing(std::move(reason));
+    leave(lock);
+}
+
+// Locked.
+void Channel::begin_closing(Ref<Reason> reason) {
     if (state() >= State::Closing) return;
     state_.store(State::Closing, std::memory_order_release);
     reason_ = std::move(reason);
     ask(kClose);
-    leave(lock);
 }
 
 // By the role holder. Without effect when somebody closed the channel already: the command to clean up is on
@@ -160,6 +170,20 @@ void Channel::fail(Reason::Kind kind, std::string message, int error) {
         state_.store(State::Closing, std::memory_order_release);
     }
     finish_close(Ref<Reason>::adopt(new Reason(kind, std::move(message), error)));
+}
+
+void Channel::stop() {
+    Ref<Reason> reason;
+    {
+        Lock lock(mutex_);
+        if (state() == State::Closed) return;
+        state_.store(State::Closing, std::memory_order_release);
+        reason = std::move(reason_);
+        wanted_attention_ = 0;  // the command to clean up may be refused by now, or comes too late
+    }
+    if (!reason)
+        reason = Ref<Reason>::adopt(new Reason(Reason::Kind::Stopped, "the driver was shut down"));
+    finish_close(std::move(reason));
 }
 
 void Channel::fail(const Fault& fault) {
@@ -187,7 +211,7 @@ void Channel::finish_close(Ref<Reason> reason) {
         Lock lock(mutex_);
         state_.store(State::Closed, std::memory_order_release);
         take_requests(*closing);
-        close_descriptor();
+        if (!filter_started_) close_descriptor();  // else after the filter's last bytes
         queue_ = WriteQueue();
     }
     // Nothing of these is needed while somebody keeps a closed channel.
@@ -205,8 +229,28 @@ void Channel::finish_close(Ref<Reason> reason) {
 void Channel::close_descriptor() {
     close_fd_wanted_ = writing_;
     if (writing_ || fd_ < 0) return;
+    ::shutdown(fd_, SHUT_RDWR);  // a forked child may have the descriptor too, which would keep it open
     ::close(fd_);
     fd_ = -1;
+}
+
+// Inside the host lock, no other thread ever writes here: the peer learns that this is the end, if the socket
+// takes it at once. What it sent meanwhile is thrown away: closed with unread input, a socket is reset, and
+// our last bytes may be lost on the way.
+void Channel::end_filter() {
+    constexpr int kDrainRounds = 256;
+    reactor_->host().filter_end(filter, wire_);
+    if (write_error_ == 0 && wire_sent_ < wire_.size() && fd_ >= 0)
+        static_cast<void>(::send(fd_, wire_.data() + wire_sent_, wire_.size() - wire_sent_, MSG_NOSIGNAL));
+    if (fd_ >= 0) {
+        ::shutdown(fd_, SHUT_WR);
+        uint8_t sink[4096];
+        for (int round = 0; round < kDrainRounds && ::recv(fd_, sink, sizeof sink, 0) > 0; ++round) {
+        }
+    }
+    Buffer().swap(wire_);
+    Lock lock(mutex_);
+    close_descriptor();
 }
 
 bool Channel::socket_name(bool peer, SocketAddress* address) {
@@ -236,6 +280,7 @@ void Channel::on_scan(Nanos now) {
         next = std::min(next, expire(now, expired));
         scan_at_ = next == kNever ? kNever : std::max(next, now + kPrecision);
         next = scan_at_;
+        leave(lock);
     }
     for (const EndedRequest& one : expired) {
         Outcome outcome;

@@ -72,9 +72,11 @@ public:
                      double timeout);
     // The same in two steps, for frames that the host compresses in between. A request that ended meanwhile
     // is not sent; no bytes after orphan(): the host failed.
-    Submitted reserve(Operation* operation, uint32_t attempt, double timeout);
+    Submitted reserve(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
+                      double timeout);
     void submit_encoded(int stream, const uint8_t* bytes, size_t size);
-    // Gives a request up; the caller drops the stream's reference. False if it was answered already: by now
+    // Gives a request up, and the channel with it if nobody can know any more which keyspace it uses; the
+    // caller drops the stream's reference. False if it was answered already: by now
     // the stream may carry another one, so it is compared.
     bool orphan(int stream, const Operation* operation, uint32_t attempt);
     // *reason* is taken only if the channel was not closing yet.
@@ -119,6 +121,8 @@ public:
     void host_flush();
     void host_closed(ChannelClosing& closing);
     void fail(Reason::Kind kind, std::string message, int error = 0);
+    // The reactor stops: closes at once, also what somebody is about to close.
+    void stop();
 
     // Position in the reactor's registry, and whether a list of it holds the channel; the reactor's.
     size_t registry_index = 0;
@@ -135,13 +139,15 @@ private:
     void become_open();
     void finish_close(Ref<Reason> reason);
     void close_descriptor();
+    void end_filter();
+    void begin_closing(Ref<Reason> reason);
     void ask(uint32_t attention) { wanted_attention_ |= attention; }
     void leave(Lock& lock);
     void update_interest();
 
     // channel_requests.cpp
     Nanos expire(Nanos now, std::vector<EndedRequest>& expired);
-    int allocate(Operation* operation, uint32_t attempt, double timeout, uint64_t position);
+    int allocate(Operation* operation, uint32_t attempt, double timeout, uint64_t position, bool uses);
     void release_stream(int stream);
     void give_up(StreamEntry& entry);
     bool unsent(const StreamEntry& entry) const;
@@ -153,7 +159,8 @@ private:
     void take_queue(Buffer& batch);
 
     // channel_read.cpp
-    void receive();
+    bool receive();
+    void receive_rest();
     void accept_bytes(const uint8_t* data, size_t size, Block* owner);
     void decode(const uint8_t* data, size_t size, Block* owner);
     void complete(Fault fault);

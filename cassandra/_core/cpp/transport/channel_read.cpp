@@ -21,20 +21,27 @@ std::string error_text(const Frame& frame) {
 
 }  // namespace
 
-void Channel::receive() {
+// True if there may be more.
+bool Channel::receive() {
     for (int round = 0; round < kReceiveRounds && !closed(); ++round) {
         size_t direct_size = 0;
         uint8_t* direct = needs_host_input() || decoder_ ? nullptr : splitter_.direct(&direct_size);
         const Reactor::Room room = reactor_->room();
-        if (!room.data) return fail(Reason::Kind::System, "receive", ENOMEM);
+        if (!room.data) {
+            fail(Reason::Kind::System, "receive", ENOMEM);
+            return false;
+        }
         const iovec parts[2] = {{direct, direct_size}, {room.data, room.size}};
         const ssize_t result = direct ? ::readv(fd_, parts, 2) : ::recv(fd_, room.data, room.size, 0);
         if (result < 0) {
             if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
                 end_input(Reason::Kind::System, "receive", errno);
-            return;
+            return false;
         }
-        if (result == 0) return end_input(Reason::Kind::Eof, "closed by the server");
+        if (result == 0) {
+            end_input(Reason::Kind::Eof, "closed by the server");
+            return false;
+        }
         auto size = static_cast<size_t>(result);
         const bool full = size == direct_size + room.size;
         bytes_received_.fetch_add(size, std::memory_order_relaxed);
@@ -46,7 +53,16 @@ void Channel::receive() {
         }
         reactor_->used(size);
         accept_bytes(room.data, size, room.block);
-        if (!full) return;
+        if (!full) return false;
+    }
+    return !closed();
+}
+
+// All that the socket has, when nothing more is to come: answers that arrived are not lost with the
+// connection. Bounded, as the peer may go on.
+void Channel::receive_rest() {
+    constexpr int kCalls = 64;
+    for (int call = 0; call < kCalls && receive(); ++call) {
     }
 }
 
@@ -93,6 +109,7 @@ void Channel::complete(Fault fault) {
                 break;
             }
         }
+        leave(lock);
     }
     for (size_t i = 0; i < resolved.size(); ++i) {
         if (frames[i].stream < 0) {

@@ -6,8 +6,38 @@
 
 namespace fastcql {
 
+namespace {
+
+// Whether a request is a QUERY that says USE. (One that is prepared, or hides behind a comment, is known by
+// its answer.)
+bool says_use(const uint8_t* frame, size_t size) {
+    constexpr uint8_t kQuery = 0x07;
+    size_t at = 9 + 4;  // header and length of the text
+    if (size < at || frame[4] != kQuery || (frame[1] & kCompressed) != 0) return false;
+    while (at < size && (frame[at] == ' ' || (frame[at] >= '\t' && frame[at] <= '\r'))) ++at;
+    if (size - at < 4) return false;
+    const uint8_t* word = frame + at;
+    return (word[0] | 0x20) == 'u' && (word[1] | 0x20) == 's' && (word[2] | 0x20) == 'e' &&
+           (word[3] <= ' ' || word[3] == '"');
+}
+
+bool sets_keyspace(const Frame& frame) {
+    constexpr uint32_t kSetKeyspace = 3;
+    const bool plain = (frame.flags & (kTracing | kPayload | kWarning)) == 0 &&
+                       ((frame.flags & kCompressed) == 0 || frame.version >= 5);
+    return frame.opcode == kResult && plain && frame.length >= 4 && load32(frame.body) == kSetKeyspace;
+}
+
+Ref<Reason> unknown_keyspace() {
+    return Ref<Reason>::adopt(new Reason(
+        Reason::Kind::Keyspace, "a USE was given up: nobody knows which keyspace the connection uses"));
+}
+
+}  // namespace
+
 // Locked. The stream, or -1 when none is free.
-int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, uint64_t position) {
+int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, uint64_t position,
+                      bool uses) {
     const int stream = ids_.acquire(max_requests());
     if (stream < 0) return -1;
     const auto index = static_cast<size_t>(stream);
@@ -18,6 +48,7 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, ui
     entry.started = monotonic_now();
     entry.deadline = deadline_after(entry.started, timeout);
     entry.position = position;
+    entry.uses = uses;
     entry.state = StreamState::Waiting;
     FASTCQL_COUNT(requests, 1);
     in_flight_.fetch_add(1, std::memory_order_relaxed);
@@ -42,7 +73,7 @@ bool Channel::unsent(const StreamEntry& entry) const {
     return queue_.unsent(entry.position, wire_sent_, plain);
 }
 
-// Locked. The entry's operation is the caller's from here on.
+// Locked; leave() must follow. The entry's operation is the caller's from here on.
 void Channel::give_up(StreamEntry& entry) {
     const bool reserved = entry.position == kNotQueued;
     if (reserved || queue_.still_queued(entry.position)) {
@@ -51,6 +82,7 @@ void Channel::give_up(StreamEntry& entry) {
     } else {
         entry.state = StreamState::Orphaned;
         orphaned_.fetch_add(1, std::memory_order_relaxed);
+        if (entry.uses) begin_closing(unknown_keyspace());
     }
     entry.operation = nullptr;
     in_flight_.fetch_sub(1, std::memory_order_relaxed);
@@ -61,17 +93,18 @@ Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operatio
                           double timeout) {
     Lock lock(mutex_);
     if (state() >= State::Closing) return {SubmitStatus::Closed, -1};
-    const int stream = allocate(operation, attempt, timeout, queue_.position());
+    const int stream = allocate(operation, attempt, timeout, queue_.position(), says_use(frame, size));
     if (stream < 0) return {SubmitStatus::Busy, -1};
     queue_.append_frame(frame, size, stream);
     send_or_hand_over(lock);
     return {SubmitStatus::Accepted, stream};
 }
 
-Submitted Channel::reserve(Operation* operation, uint32_t attempt, double timeout) {
+Submitted Channel::reserve(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
+                           double timeout) {
     Lock lock(mutex_);
     if (state() >= State::Closing) return {SubmitStatus::Closed, -1};
-    const int stream = allocate(operation, attempt, timeout, kNotQueued);
+    const int stream = allocate(operation, attempt, timeout, kNotQueued, says_use(frame, size));
     if (stream < 0) return {SubmitStatus::Busy, -1};
     leave(lock);
     return {SubmitStatus::Accepted, stream};
@@ -98,10 +131,11 @@ bool Channel::orphan(int stream, const Operation* operation, uint32_t attempt) {
     if (entry.state != StreamState::Waiting || entry.operation != operation || entry.attempt != attempt)
         return false;
     give_up(entry);
+    leave(lock);
     return true;
 }
 
-// Locked. Collects what timed out; the next deadline.
+// Locked; leave() must follow. Collects what timed out; the next deadline.
 Nanos Channel::expire(Nanos now, std::vector<EndedRequest>& expired) {
     Nanos next = kNever;
     if (in_flight() == 0) return next;
@@ -144,6 +178,7 @@ bool Channel::resolve(const Frame& frame, Fault* fault) {
     } else if (entry && entry->state == StreamState::Orphaned) {
         reactor_->resolved.push_back({nullptr, 0});
         orphaned_.fetch_sub(1, std::memory_order_relaxed);
+        if (sets_keyspace(frame)) begin_closing(unknown_keyspace());
     } else {
         *fault =
             Fault::protocol("answer on stream " + std::to_string(frame.stream) + ", which has no request");
@@ -154,6 +189,7 @@ bool Channel::resolve(const Frame& frame, Fault* fault) {
 }
 
 void Channel::host_closed(ChannelClosing& closing) {
+    if (filter_started_) end_filter();
     reactor_->host().closed(*this, *closing.reason);
     const Reason::Kind kind = closing.reason->kind;
     const bool malformed = kind == Reason::Kind::Protocol || kind == Reason::Kind::Crc;

@@ -162,10 +162,8 @@ ReactorStats Reactor::stats() {
 
 // The last turns: everything is closed, which leaves work for the host; when that is done the thread ends.
 void Reactor::begin_stop() {
-    // From the back: one that is forgotten is replaced by the last. Those that are closing have a command on
-    // its way.
-    for (size_t i = channels_.size(); i-- > 0;)
-        channels_[i]->fail(Reason::Kind::Stopped, "the driver was shut down");
+    // From the back: one that is forgotten is replaced by the last.
+    for (size_t i = channels_.size(); i-- > 0;) channels_[i]->stop();
 }
 
 void Reactor::finish_stop() {

@@ -20,6 +20,7 @@ struct Reason : RefCounted<Reason> {
         Protocol,  // malformed input
         Crc,       // a checksum did not match
         Stopped,   // the reactor was stopped
+        Keyspace,  // which keyspace it uses is not known any more
     };
 
     Reason(Kind kind, std::string message, int error = 0)

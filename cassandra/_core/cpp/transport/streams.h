@@ -62,6 +62,7 @@ struct StreamEntry {
     uint64_t position = 0;  // of its first byte in the channel's write queue
     uint32_t attempt = 0;
     StreamState state = StreamState::Free;
+    bool uses = false;  // changes the keyspace of the connection
 };
 
 }  // namespace fastcql
