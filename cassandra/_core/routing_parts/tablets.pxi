@@ -93,8 +93,12 @@ cdef class Tablet:
     cdef dict made_dict
 
     def __init__(self, first_token=0, last_token=0, replicas=None, tablet_version=None):
+        if self.hosts is not None:
+            raise TypeError("a tablet that was found in a map cannot be made again")
         self.first_token = first_token
         self.last_token = last_token
+        self.made_dict = None
+        self.flags = 0
         self.give(None if replicas is None else tuple(replicas), tablet_version)
 
     def __dealloc__(self):

@@ -1,4 +1,7 @@
 // The tablet map against a list that is searched from end to end; many threads at once.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <random>
@@ -321,6 +324,26 @@ TEST(short_lived_readers) {
         map.add(kTable, {0, 10, round + 1, &replica, 1, kHasVersion});
         for (std::thread& thread : threads) thread.join();
     }
+}
+
+// A thread that reads while another forks does not read in the child: its pin is no pin there.
+TEST(a_child_is_not_held_up_by_readers_it_does_not_have) {
+    std::atomic<bool> pinned{false}, done{false};
+    std::thread reader([&] {
+        const Pin pin;
+        pinned = true;
+        while (!done.load()) std::this_thread::yield();
+    });
+    while (!pinned.load()) std::this_thread::yield();
+    CHECK(Epochs::oldest() != UINT64_MAX);
+    const pid_t child = fork();
+    if (child == 0) _exit(Epochs::oldest() == UINT64_MAX ? 0 : 1);
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    done = true;
+    reader.join();
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(Epochs::oldest() == UINT64_MAX);
 }
 
 TEST_MAIN()

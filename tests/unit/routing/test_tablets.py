@@ -100,6 +100,11 @@ def test_a_tablet_has_no_dict_and_does_not_change() -> None:
     assert not hasattr(tablet, "__dict__")
     with pytest.raises(AttributeError):
         tablet.first_token = 1  # type: ignore[misc]
+    tablets = make((0, 10))
+    found = tablets.get_tablet_for_key("ks", "t", 5)
+    with pytest.raises(TypeError):
+        found.__init__(1, 2)  # type: ignore[misc]
+    assert found == Tablet(0, 10, REPLICAS)
 
 
 @pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1])

@@ -1,5 +1,7 @@
 #include "routing/tablets_epoch.h"
 
+#include <pthread.h>
+
 namespace fastcql {
 
 std::atomic<uint64_t> Epochs::current_{1};
@@ -15,7 +17,17 @@ struct SlotOwner {
     }
 };
 
+// In the child only the thread that forked goes on, and it reads nothing: the others' slots are free.
+void Epochs::after_fork() {
+    for (Slot* slot = slots_.load(); slot; slot = slot->next) {
+        slot->epoch.store(0);
+        slot->taken.store(slot == mine_);
+    }
+}
+
 Epochs::Slot* Epochs::claim() {
+    static const int registered = pthread_atfork(nullptr, nullptr, after_fork);
+    static_cast<void>(registered);  // if memory ran out, a child may never free what a vanished reader pinned
     static thread_local SlotOwner owner;
     Slot* slot = slots_.load(std::memory_order_acquire);
     for (; slot; slot = slot->next) {

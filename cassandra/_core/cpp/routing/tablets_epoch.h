@@ -32,6 +32,7 @@ public:
 private:
     friend class Pin;
     static Slot* claim();
+    static void after_fork();
 
     static std::atomic<uint64_t> current_;
     static std::atomic<Slot*> slots_;
