@@ -23,16 +23,11 @@ _append = itertools.count(1)  # positions in lists; only their order matters
 
 @dataclass
 class Assign:
-    """A change of one column."""
+    """A change of one column: *value* may raise, *write* should not, as it may be in the middle of many changes."""
 
     column: Column
     value: Term
     write: Write
-
-    def apply(self, row: Row, cell: MakeCell, floor: int, env: Env) -> None:
-        value = self.value(env)
-        if value is not UNSET:
-            self.write(row, value, cell, floor, env)
 
 
 def compile_assignment(given: Assignment, table: Table, scope: Scope) -> Assign:
@@ -62,10 +57,16 @@ def _counter(given: Assignment, column: Column, scope: Scope) -> Assign:
     def write(row: Row, value: Value, cell: MakeCell, floor: int, env: Env) -> None:
         old = row.cells.get(column.name)
         before = old.value if isinstance(old, Cell) and old.value is not None else 0
-        total = before + sign * required(value, "counter increment")
+        total = before + sign * value
         row.cells[column.name] = cell((total + (1 << 63)) % (1 << 64) - (1 << 63))
 
-    return Assign(column, compile_term(given.value, BIGINT, column.name, scope), write)
+    increment = compile_term(given.value, BIGINT, column.name, scope)
+
+    def present(env: Env) -> Any:
+        value = increment(env)
+        return value if value is UNSET else required(value, "counter increment")
+
+    return Assign(column, present, write)
 
 
 def _setter(column: Column) -> Write:
@@ -119,18 +120,25 @@ def _element(given: Assignment, column: Column, kind: Collection, scope: Scope) 
         key = compile_term(given.key, kind.arguments[0], f"key({column.name})", scope)
         value = compile_term(given.value, kind.arguments[1], f"value({column.name})", scope)
 
-        def put(row: Row, item: Value, cell: MakeCell, floor: int, env: Env) -> None:
-            row.put_element(column.name, required(key(env), "map key"), cell(item), floor)
+        def put(row: Row, pair: Value, cell: MakeCell, floor: int, env: Env) -> None:
+            row.put_element(column.name, pair[0], cell(pair[1]), floor)
 
-        return Assign(column, value, put)
+        return Assign(column, _with_key(key, value, "map key"), put)
     index = compile_term(given.key, INT, f"idx({column.name})", scope)
     value = compile_term(given.value, kind.arguments[0], f"value({column.name})", scope)
 
-    def replace(row: Row, item: Value, cell: MakeCell, floor: int, env: Env) -> None:
-        key = _list_key(row, column, required(index(env), "list index"), env)
-        row.put_element(column.name, key, cell(item), floor)
+    def replace(row: Row, pair: Value, cell: MakeCell, floor: int, env: Env) -> None:
+        row.put_element(column.name, _list_key(row, column, pair[0], env), cell(pair[1]), floor)
 
-    return Assign(column, value, replace)
+    return Assign(column, _with_key(index, value, "list index"), replace)
+
+
+def _with_key(key: Term, value: Term, what: str) -> Term:
+    def pair(env: Env) -> Any:
+        item = value(env)
+        return UNSET if item is UNSET else (required(key(env), what), item)
+
+    return pair
 
 
 def _list_key(row: Row, column: Column, index: int, env: Env) -> Any:
@@ -186,7 +194,7 @@ def compile_deletion(target: Any, table: Table, scope: Scope) -> Assign:
         key = compile_term(target.key, kind.arguments[0], f"value({column.name})", scope)
 
         def remove(row: Row, item: Value, cell: MakeCell, floor: int, env: Env) -> None:
-            row.put_element(column.name, required(key(env), "set element"), cell(None), floor)
+            row.put_element(column.name, item, cell(None), floor)
 
-        return Assign(column, lambda env: None, remove)
+        return Assign(column, lambda env: required(key(env), "set element"), remove)
     return compile_assignment(Assignment(column.name, "element", Literal("null"), target.key), table, scope)

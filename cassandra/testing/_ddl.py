@@ -19,7 +19,7 @@ from cassandra.testing._schema import (
     Table,
 )
 from cassandra.testing._types import COUNTER, DURATION, Collection, CqlType, UserType, uses
-from cassandra.testing.errors import AlreadyExists, ConfigError, InvalidRequest, NotSupported
+from cassandra.testing.errors import AlreadyExists, ConfigError, InvalidRequest, NotSupported, SyntaxError
 
 STRATEGIES = ("SimpleStrategy", "NetworkTopologyStrategy", "LocalStrategy", "EverywhereStrategy")
 TABLE_OPTIONS = frozenset(
@@ -91,6 +91,7 @@ class Definitions:
 
     def _create_keyspace(self, statement: ast.CreateKeyspace, current: str | None) -> Result:
         if statement.name in self.schema.keyspaces:
+            self._writable(statement.name)
             if statement.if_not_exists:
                 return Result()
             message = f'Cannot add existing keyspace "{statement.name}"'
@@ -121,7 +122,7 @@ class Definitions:
     def _keyspace_options(self, keyspace: Keyspace, options: dict[str, Any]) -> None:
         unknown = set(options) - {"replication", "durable_writes", "tablets", "storage", "consistency"}
         if unknown:
-            raise InvalidRequest(f"Unknown property '{sorted(unknown)[0]}'")
+            raise SyntaxError(f"Unknown property '{sorted(unknown)[0]}'")
         if "replication" in options:
             keyspace.replication = self._replication(options["replication"])
         if "durable_writes" in options:
@@ -239,7 +240,7 @@ class Definitions:
     def _options(given: dict[str, Any]) -> dict[str, Any]:
         for name in given:
             if name not in TABLE_OPTIONS:
-                raise InvalidRequest(f"Unknown property '{name}'")
+                raise SyntaxError(f"Unknown property '{name}'")
         return dict(given)
 
     def _alter_table(self, statement: ast.AlterTable, current: str | None) -> Result:
@@ -369,7 +370,7 @@ class Definitions:
         if name not in self.schema.keyspaces:
             if statement.if_exists:
                 return Result()
-            raise ConfigError(f"Cannot drop non existing keyspace '{name}'.")
+            raise InvalidRequest(f"Cannot drop non existing keyspace '{name}'.")
         self._writable(name)
         del self.schema.keyspaces[name]
         return SchemaChange("DROPPED", "KEYSPACE", name)

@@ -123,6 +123,10 @@ def _number(value: Any, target: CqlType) -> Value:
     if target in (types.FLOAT, types.DOUBLE):
         converted = float(value)
         return types.FLOAT.decode(types.FLOAT.encode(converted)) if target is types.FLOAT else converted
+    if isinstance(value, float):  # as Java does: to the nearest end of the range
+        limit = 63 if target in (types.BIGINT, types.VARINT) else 31
+        value = 0 if value != value else min(max(value, -float(1 << limit)), float(1 << limit))
+        value = min(int(value), (1 << limit) - 1)
     whole = int(value)
     bits = {types.TINYINT: 8, types.SMALLINT: 16, types.INT: 32, types.BIGINT: 64}.get(target)  # type: ignore[call-overload]
     if bits is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 import struct
 from collections.abc import Callable
@@ -20,6 +21,7 @@ _TIMESTAMP = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?"
     r"\s*(Z|UTC|GMT|[+-]\d\d:?\d\d|[+-]\d\d)?$"
 )
+_DATE = re.compile(r"(-?\d+)-(\d\d?)-(\d\d?)$")
 _TIME = re.compile(r"(\d\d?):(\d\d):(\d\d)(?:\.(\d{1,9}))?$")
 _DURATION = re.compile(r"(\d+)(mo|ms|us|µs|ns|y|w|d|h|m|s)")
 _ISO_DURATION = re.compile(
@@ -71,7 +73,16 @@ def _offset(text: str | None) -> timedelta:
 def parse_date(text: str) -> int:
     if re.fullmatch(r"-?\d+", text):
         return int(text)
-    return (date.fromisoformat(text) - EPOCH.date()).days + (1 << 31)
+    match = _DATE.match(text)
+    if match is None:
+        raise ValueError("no date")
+    year, month, day = int(match[1]), int(match[2]), int(match[3])
+    ages = (year - 1) // 400  # Python's calendar has the years 1 to 9999; it repeats after 400
+    found = date(year - 400 * ages, month, day) - EPOCH.date()
+    value = found.days + ages * 146097 + (1 << 31)
+    if not 0 <= value < 1 << 32:
+        raise ValueError("out of range")
+    return value
 
 
 def parse_time(text: str) -> int:
@@ -127,7 +138,11 @@ def _timeuuid(text: str) -> UUID:
 
 
 def _single(text: str) -> float:
-    value: float = struct.unpack(">f", struct.pack(">f", float(text)))[0]
+    number = float(text)
+    try:
+        value: float = struct.unpack(">f", struct.pack(">f", number))[0]
+    except OverflowError:
+        return math.copysign(math.inf, number)
     return value
 
 
@@ -137,7 +152,7 @@ _TIMES: dict[CqlType, Callable[[str], Any]] = {
     types.TIMESTAMP: parse_timestamp, types.DATE: parse_date, types.TIME: parse_time,
 }  # fmt: skip
 _READERS: dict[str, dict[CqlType, Callable[[str], Any]]] = {
-    "string": {types.TEXT: str, types.ASCII: _ascii, types.INET: parse_inet, types.DURATION: parse_duration, **_TIMES},
+    "string": {types.TEXT: str, types.ASCII: _ascii, types.INET: parse_inet, **_TIMES},
     "integer": {**_WHOLE, **_REAL, types.TIMESTAMP: int, types.DATE: int, types.TIME: int},
     "float": _REAL,
     "uuid": {types.UUID_: UUID, types.TIMEUUID: _timeuuid},

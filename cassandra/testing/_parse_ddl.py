@@ -31,18 +31,21 @@ class DefinitionParser(TermParser):
     def create(self) -> Statement:
         if self.take_words("KEYSPACE") or self.take_words("SCHEMA"):
             missing = self._if_not_exists()
-            return CreateKeyspace(self.name(), self._with(), missing)
+            name = self.name()
+            if not self.is_word("WITH"):
+                self.fail("WITH")
+            return CreateKeyspace(name, self._with(), missing)
         if self.take_words("TABLE") or self.take_words("COLUMNFAMILY"):
             return self._create_table()
         if self.take_words("TYPE"):
             missing = self._if_not_exists()
-            name = self.table_name()
+            type_name = self.table_name()
             self.expect_sign("(")
             fields = [self._field()]
             while self.take_sign(","):
                 fields.append(self._field())
             self.expect_sign(")")
-            return CreateType(name, fields, missing)
+            return CreateType(type_name, fields, missing)
         custom = self.take_words("CUSTOM")
         if self.take_words("INDEX"):
             return self._create_index(custom)

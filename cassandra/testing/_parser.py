@@ -254,9 +254,7 @@ class Parser(DefinitionParser):
             if self.here.kind == "quoted" or self.here.text.upper() not in {"NULL", "TRUE", "FALSE", "NAN", "INFINITY"}:
                 if self.name() != column:
                     self.at = start
-                    raise errors.InvalidRequest(
-                        f"Only expressions of the form X = X +<value> are supported for {column}"
-                    )
+                    raise errors.SyntaxError(f"Only expressions of the form X = X +<value> are supported for {column}")
                 if self.take_sign("+"):
                     return Assignment(column, "add", self.term())
                 if self.take_sign("-"):

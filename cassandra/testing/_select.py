@@ -225,6 +225,12 @@ def _check_distinct(statement: Select, table: Table) -> None:
                     "SELECT DISTINCT queries must only request partition key columns and/or static columns "
                     f"(not {name})"
                 )
+    named = {name for selector in statement.selectors for name in columns_of(selector.expression)}
+    missing = [column.name for column in table.partition_key if column.name not in named]
+    if missing and any(table.column(name).kind == PARTITION for name in named):
+        raise InvalidRequest(
+            f"SELECT DISTINCT queries must request all the partition key columns (missing {missing[0]})"
+        )
 
 
 def _group_by(statement: Select, table: Table, where: Where) -> Sequence[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cassandra.testing import _functions as functions
 from cassandra.testing import _types as types
-from cassandra.testing._ast import Call, Cast, Element, Field, Hint, Marker, Name, Selector
+from cassandra.testing._ast import Call, Cast, Element, Field, Hint, Literal, Marker, Name, Selector
 from cassandra.testing._plan import ColumnSpec, Env, Scope
 from cassandra.testing._rows import RowView, element_of
 from cassandra.testing._schema import PARTITION, Column, Table
@@ -100,14 +100,23 @@ def _inner(expression: Any, table: Table, scope: Scope) -> _Compiled:
 
 
 def _function(call: Call, table: Table, scope: Scope) -> _Compiled:
-    parts = [_inner(part, table, scope) for part in call.arguments]
-    function = functions.find(call.name, [part.type for part in parts])
+    known = [None if isinstance(part, Literal) else _inner(part, table, scope) for part in call.arguments]
+    function = functions.find(call.name, [part.type if part else None for part in known])
+    parts = [
+        part or _constant(literal, wanted, scope)
+        for part, literal, wanted in zip(known, call.arguments, function.parameters, strict=True)
+    ]
 
     def get(row: RowView, env: Env) -> Value:
         values = [part.get(row, env) for part in parts]
         return None if any(value is None for value in values) else function.run(env, *values)
 
     return _Compiled(function.returns, get, f"system.{call.name}({', '.join(part.text for part in parts)})")
+
+
+def _constant(literal: Literal, kind: CqlType, scope: Scope) -> _Compiled:
+    term = compile_term(literal, kind, "[selection]", scope)
+    return _Compiled(kind, lambda row, env: term(env), _shown(literal))
 
 
 def _cell_property(call: Call, table: Table) -> _Compiled:
@@ -169,8 +178,14 @@ def _element(expression: Element, table: Table, scope: Scope) -> _Compiled:
     if not isinstance(kind, Collection) or kind.name == "list":
         raise InvalidRequest(f"Invalid element selection: {inner.text} is of type {kind.cql}, not a set or map")
     key = compile_term(expression.key, kind.arguments[0], f"key({inner.text})", scope)
-    text = f"{inner.text}[{getattr(expression.key, 'text', '?')}]"
+    text = f"{inner.text}[{_shown(expression.key)}]"
     return _Compiled(kind.arguments[-1], lambda row, env: element_of(kind, inner.get(row, env), key(env)), text)
+
+
+def _shown(key: Any) -> str:
+    if not isinstance(key, Literal):
+        return "?"
+    return "'" + key.text.replace("'", "''") + "'" if key.kind == "string" else key.text
 
 
 # -- aggregates -------------------------------------------------------------------------------------------------------

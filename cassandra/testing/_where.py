@@ -11,7 +11,7 @@ from typing import Any
 from cassandra.testing._ast import ListLiteral, Marker, Relation, TupleLiteral
 from cassandra.testing._plan import Env, Scope, Term, required
 from cassandra.testing._rows import RowView, element_of
-from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Table
+from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Index, Table
 from cassandra.testing._storage import Partition
 from cassandra.testing._terms import compile_term
 from cassandra.testing._topology import MIN_TOKEN
@@ -302,7 +302,7 @@ def _has_index(where: Where) -> bool:
     """Whether an index serves the statement: then it may restrict other columns too, if they need no filtering."""
     for index in where.table.indexes.values():
         for found in (*where.others, *where.clustering, *where.partition.values()):
-            if found.column.name == index.column and found.operator in ("=", "CONTAINS", "CONTAINS KEY"):
+            if found.column.name == index.column and found.operator == _serves(index, found.column):
                 rest = [other for other in where.others if other is not found]
                 if rest and not all(_indexed(other, where) for other in rest[1:]):
                     raise InvalidRequest(FILTERING)
@@ -310,6 +310,13 @@ def _has_index(where: Where) -> bool:
                     raise InvalidRequest(FILTERING)
                 return True
     return False
+
+
+def _serves(index: Index, column: Column) -> str:
+    """The operator that an index is for."""
+    if index.target == "keys":
+        return "CONTAINS KEY"
+    return "CONTAINS" if column.type.multicell and isinstance(column.type, Collection) else "="
 
 
 def _indexed(found: Restriction, where: Where) -> bool:

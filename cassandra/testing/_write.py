@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from cassandra.testing._plan import MAX_TTL, ColumnSpec, Env, Plan, Result, Rout
 from cassandra.testing._rows import RowView
 from cassandra.testing._schema import CLUSTERING, PARTITION, REGULAR, STATIC, Column, Table
 from cassandra.testing._select import partition_markers
-from cassandra.testing._storage import Cell, Partition, Slice
+from cassandra.testing._storage import Cell, Key, Partition, Slice
 from cassandra.testing._terms import compile_term
 from cassandra.testing._topology import token_of
 from cassandra.testing._types import BIGINT, BOOLEAN, INT
@@ -86,15 +86,21 @@ class WritePlan(Plan):
     # -- writing
 
     def apply(self, env: Env) -> None:
-        timestamp = self._timestamp(env)
-        ttl = self._ttl(env)
-        for key in self.where.keys(env):
+        self.changes(env)()
+
+    def changes(self, env: Env) -> Callable[[], None]:
+        """What it changes, ready to be done: whatever can be wrong with the values is known before anything changes."""
+        timestamp, ttl = self._timestamp(env), self._ttl(env)
+        keys = self.where.keys(env)
+        for key in keys:
             self._check_key(key)
-            partition = self._partition(key)
-            if self.whole_rows:
-                self._delete_rows(partition, timestamp, env)
-            else:
-                self._write(partition, timestamp, ttl, env)
+        if self.whole_rows:
+            pieces = _slices(self.where, env) if self.where.clustering else []
+            return lambda: self._delete_rows(keys, pieces, timestamp)
+        values = [(assign, assign.value(env)) for assign in self.assigns]
+        changed = [(assign, value) for assign, value in values if value is not UNSET]
+        rows = [] if self.static_only else self._row_keys(env)
+        return lambda: self._write(keys, rows, changed, timestamp, ttl, env)
 
     def _check_key(self, key: tuple[Any, ...]) -> None:
         raw = self.target.partition_bytes(key)
@@ -129,31 +135,33 @@ class WritePlan(Plan):
             found = [row | option for row, option in itertools.product(found, options)]
         return [tuple(row[column.name] for column in self.target.clustering) for row in found]
 
-    def _write(self, partition: Partition, timestamp: int, ttl: int, env: Env) -> None:
+    def _write(
+        self, keys: Sequence[Key], rows: Sequence[Key], changed: Sequence[tuple[Assign, Any]], timestamp: int, ttl: int,
+        env: Env,
+    ) -> None:  # fmt: skip
         expires = env.now + ttl * 1000 if ttl else None
 
         def cell(value: Any) -> Cell:
             return Cell(value, timestamp, 0, None) if value is None else Cell(value, timestamp, ttl, expires)
 
-        for assign in self.assigns:
-            if assign.column.kind == STATIC:
-                assign.apply(partition.static, cell, partition.deleted, env)
-        if self.static_only:
-            return
-        for key in self._row_keys(env):
-            order = self.target.order(key)
-            row, floor = partition.row(order, key), partition.floor(order)
-            if self.kind == "INSERT":
-                row.mark(cell(True), floor)
-            for assign in self.assigns:
-                if assign.column.kind == REGULAR:
-                    assign.apply(row, cell, floor, env)
+        for partition in map(self._partition, keys):
+            for assign, value in changed:
+                if assign.column.kind == STATIC:
+                    assign.write(partition.static, value, cell, partition.deleted, env)
+            for key in rows:
+                order = self.target.order(key)
+                row, floor = partition.row(order, key), partition.floor(order)
+                if self.kind == "INSERT":
+                    row.mark(cell(True), floor)
+                for assign, value in changed:
+                    if assign.column.kind == REGULAR:
+                        assign.write(row, value, cell, floor, env)
 
-    def _delete_rows(self, partition: Partition, timestamp: int, env: Env) -> None:
-        if not self.where.clustering:
-            partition.delete(timestamp)
-        else:
-            for piece in _slices(self.where, env):
+    def _delete_rows(self, keys: Sequence[Key], pieces: Sequence[Slice], timestamp: int) -> None:
+        for partition in map(self._partition, keys):
+            if not self.where.clustering:
+                partition.delete(timestamp)
+            for piece in pieces:
                 partition.delete_range(piece, timestamp)
 
 
@@ -208,8 +216,7 @@ def run_conditional(steps: Sequence[tuple[WritePlan, Env]], columns: Sequence[Co
             view = RowView(plan.target, partition, None, None, (), found[0][1].now)
         rows.append(_applied(applied, view if old is not None else None, plan.target, columns))
     if applied:
-        for plan, env, _, _ in found:
-            plan.apply(env)
+        _apply_all(steps)
     return Rows(columns, rows)
 
 
@@ -311,6 +318,11 @@ def _compile_changes(statement: Modification, table: Table, scope: Scope, plan: 
         name = (plan.where.others or plan.where.partition_slices)[0].column.name
         raise InvalidRequest(f"Non PRIMARY KEY columns found in where clause: {name}")
     statics = all(assign.column.kind == STATIC for assign in plan.assigns)
+    if plan.assigns and statics and plan.where.clustering:
+        raise InvalidRequest(
+            f"Invalid restrictions on clustering columns since the {statement.kind} statement modifies only static "
+            "columns"
+        )
     plan.static_only = bool(plan.assigns) and statics and not plan.where.clustering and bool(table.clustering)
 
 
@@ -379,6 +391,10 @@ def run_batch(plans: Sequence[WritePlan], envs: Sequence[Env], kind: str) -> Res
         if len(keys) > 1 or any(plan.target is not first for plan in plans):
             raise InvalidRequest("Batch with conditions cannot span multiple partitions")
         return run_conditional(list(zip(plans, envs, strict=True)), conditional_columns(first, None))
-    for plan, env in zip(plans, envs, strict=True):
-        plan.apply(env)
+    _apply_all(list(zip(plans, envs, strict=True)))
     return Result()
+
+
+def _apply_all(steps: Sequence[tuple[WritePlan, Env]]) -> None:
+    for change in [plan.changes(env) for plan, env in steps]:
+        change()
