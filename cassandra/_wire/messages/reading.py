@@ -19,7 +19,7 @@ from cassandra._wire.messages.base import ReadableFile
 from cassandra._wire.messages.columns import ColumnMetadata, as_context, specs_of
 from cassandra._wire.messages.primitives import read_binary_string, read_int, read_short, read_string, read_value
 from cassandra._wire.types.collections import ListType, MapType, SetType, TupleType
-from cassandra._wire.types.parser import lookup_casstype
+from cassandra._wire.types.registry import resolve_custom, type_class
 from cassandra._wire.types.scalars import scalar_classes
 from cassandra._wire.types.udt import UserType
 
@@ -172,7 +172,12 @@ class ReadsResults(_MessageType):
         columns = []
         for _ in range(count):
             keyspace, name_of_table = table if shared else (read_string(f), read_string(f))
-            columns.append(ColumnMetadata(keyspace, name_of_table, read_string(f), self.read_type(f, user_type_map)))
+            name = read_string(f)
+            try:
+                kind = self.read_type(f, user_type_map)
+            except ValueError as error:  # of a class that cannot be made
+                raise ProtocolError(f"type of column {name!r}: {error}") from error
+            columns.append(ColumnMetadata(keyspace, name_of_table, name, kind))
         return columns
 
     @classmethod
@@ -180,7 +185,7 @@ class ReadsResults(_MessageType):
         """Read a type; returns its class."""
         code = read_short(f)
         if code == CUSTOM:
-            return lookup_casstype(read_string(f))
+            return type_class(resolve_custom(read_string(f)))
         if code not in cls.type_codes:
             raise NotSupportedError(f"Unknown data type code 0x{code:04x}. Have to skip entire result set.")
         kind = cls.type_codes[code]
@@ -210,20 +215,28 @@ class ReadsResults(_MessageType):
     @classmethod
     def _read(cls, f: ReadableFile, *arguments: Any) -> Any:
         """A whole body, kind first."""
+        kind = read_int(f)
+        if not 0 < kind < 256:  # others are for recv() to refuse, which may know more than we
+            raise ProtocolError(f"unknown RESULT kind {kind}")
         make: Any = cls
-        message = make(read_int(f))
+        message = make(kind)
         try:
             message.recv(f, *arguments)
+            if message.kind == ResultKind.PREPARED:
+                message._make_plans()
         except RecursionError as error:
             raise ProtocolError("a CQL type is nested too deeply") from error
-        if message.kind == ResultKind.PREPARED:
-            message._make_plans()
+        except UnicodeDecodeError as error:
+            raise ProtocolError(f"a string of the message is not UTF-8: {error}") from error
         return message
 
     def _make_plans(self) -> None:
         """What sessions bind and decode with, of what the steps found."""
         if self.bind_plan is None:
-            self.bind_plan = BindPlan(specs_of(self.bind_metadata or ()), self.pk_indexes)
+            try:
+                self.bind_plan = BindPlan(specs_of(self.bind_metadata or ()), self.pk_indexes)
+            except ValueError as error:
+                raise ProtocolError(str(error)) from error
         if self.plan is None and self.column_metadata:
             self.plan = ResultPlan(specs_of(self.column_metadata))
 

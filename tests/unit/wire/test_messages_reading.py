@@ -312,6 +312,7 @@ def test_hostile_numbers() -> None:
         int_(2) + int_(GLOBAL) + many + string("ks") + string("t"),
         BODY[: BODY.index(int_(2) + bytes_(int_(1)))] + many + cells([[int_(1)]]),
         int_(4) + string("q") + int_(1) + int_(0) + many,
+        PREPARED.replace(int_(1) + short(0), int_(1) + short(1)),
     ):
         with pytest.raises(ProtocolError):
             decode(Slow, body)
@@ -321,8 +322,16 @@ def test_hostile_numbers() -> None:
 
 
 def test_unknown_numbers() -> None:
-    with pytest.raises(ProtocolError, match="unknown RESULT kind 9"):
-        decode(Slow, int_(9))
+    for kind in (9, 0, -1, 256, 2**31 - 1):
+        with pytest.raises(ProtocolError, match=f"unknown RESULT kind {kind}"):
+            decode(Slow, int_(kind))
+    with pytest.raises(ProtocolError, match="not UTF-8"):
+        decode(Slow, int_(3) + short(1) + b"\xff")
+    odd = int_(2) + int_(GLOBAL) + int_(1) + string("ks") + string("t") + string("c") + short(0) + string("a\0b")
+    with pytest.raises(ProtocolError, match=r"type of column 'c': .*null characters"):
+        decode(Slow, odd + int_(0))
+    custom = ResultMessage.read_type(io.BytesIO(short(0) + string("org.example.(Odd")), {})
+    assert custom.from_binary(b"as it is", 4) == b"as it is"
     with pytest.raises(NotSupportedError, match="0x0099"):
         ResultMessage.read_type(io.BytesIO(short(0x99)), {})
     assert ResultMessage.read_type(io.BytesIO(option(list_codec(INT))), {}).subtypes == (cqltypes.Int32Type,)
