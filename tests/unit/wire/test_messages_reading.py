@@ -312,7 +312,7 @@ def test_hostile_numbers() -> None:
         int_(2) + int_(GLOBAL) + many + string("ks") + string("t"),
         BODY[: BODY.index(int_(2) + bytes_(int_(1)))] + many + cells([[int_(1)]]),
         int_(4) + string("q") + int_(1) + int_(0) + many,
-        PREPARED.replace(int_(1) + short(0), int_(1) + short(1)),
+        int_(4) + string("q") + int_(1) + int_(1) + int_(1) + short(1) + specs([("p", UUID)]) + metadata(COLUMNS),
     ):
         with pytest.raises(ProtocolError):
             decode(Slow, body)
