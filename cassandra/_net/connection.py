@@ -40,7 +40,7 @@ from cassandra._net.endpoint import EndPoint
 from cassandra._net.exchange import Exchange, failure_error, guarded
 from cassandra._net.features import ProtocolFeatures
 from cassandra._net.handshake import Negotiated, use_keyspace
-from cassandra._net.opening import Opening
+from cassandra._net.opening import Awaited, Opening
 from cassandra._net.options import ConnectionOptions
 from cassandra._wire.handlers import compressed
 from cassandra._wire.messages.base import HEADER_SIZE
@@ -135,23 +135,9 @@ class Connection:
     ) -> Connection:
         """``open``, blocking, for the control plane. Raises what went wrong. Not for the I/O thread."""
         _refuse_to_block(reactor)
-        done = threading.Event()
-        outcome: list[Any] = []
-
-        def on_done(result: Any) -> None:
-            outcome.append(result)
-            done.set()
-
-        opening = cls.open(reactor, endpoint, options, on_done, **kwargs)
-        limit = options.open_timeout if timeout is None else timeout
-        if not done.wait(limit):
-            opening.cancel()
-            if not done.wait(1.0):
-                raise OperationTimedOut({str(endpoint): f"no connection within {limit} s"}, endpoint, limit)
-        if isinstance(outcome[0], BaseException):
-            raise outcome[0]
-        connection: Connection = outcome[0]
-        return connection
+        awaited = Awaited()
+        opening = cls.open(reactor, endpoint, options, awaited, **kwargs)
+        return awaited.wait(opening, options.open_timeout if timeout is None else timeout)
 
     def _starting(self, algorithm: Compression | None, features: ProtocolFeatures) -> None:
         """STARTUP asks for this; from its answer on, messages are read by it."""

@@ -2,15 +2,18 @@
 
 An :class:`Opening` tries each address of the endpoint, on each of them the protocol versions from the highest down, and
 calls ``on_done`` exactly once, in ``_finish``. Everything runs on the I/O thread, except name look-ups and
-authenticators that may block. Each try is one :class:`Connection`; outcomes of a try that is over are ignored.
+authenticators that may block, and the end when that thread is gone. Each try is one :class:`Connection`; outcomes of a
+try that is over are ignored. ``_on_done`` is guarded by ``_lock``, with which nothing is called.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +51,40 @@ log = logging.getLogger("cassandra.connection")
 _FINAL = (AuthenticationFailed, ProtocolVersionUnsupported, RequestValidationException, ValueError)
 
 
+class Awaited:
+    """``on_done`` for a thread that waits. A connection that comes after it has stopped waiting is closed."""
+
+    def __init__(self) -> None:
+        self._outcome: Future[Connection | BaseException] = Future()
+
+    def __call__(self, result: Connection | BaseException) -> None:
+        if self._outcome.set_running_or_notify_cancel():
+            self._outcome.set_result(result)
+        elif not isinstance(result, BaseException):
+            result.close()
+
+    def wait(self, opening: Opening, limit: float) -> Connection:
+        """The connection; raises what went wrong. After *limit* seconds, or Ctrl-C, *opening* is cancelled."""
+        try:
+            try:
+                result = self._outcome.result(limit)
+            except FutureTimeout:
+                opening.cancel()
+                result = self._outcome.result(1.0)
+        except BaseException as error:
+            opening.cancel()
+            if not self._outcome.cancel() and not isinstance(late := self._outcome.result(), BaseException):
+                late.close()
+            if not isinstance(error, FutureTimeout):
+                raise
+            text = f"no connection within {limit} s"
+            endpoint = opening._endpoint
+            raise OperationTimedOut({str(endpoint): text}, endpoint, limit) from None
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+
 class Opening:
     """One connection being opened."""
 
@@ -63,6 +100,7 @@ class Opening:
         self._reactor = reactor
         self._endpoint = endpoint
         self._options = options
+        self._lock = threading.Lock()
         self._on_done: Callable[[Connection | BaseException], None] | None = on_done
         self._deadline = monotonic() + options.open_timeout
         self._addresses: list[SocketAddress] = []
@@ -74,18 +112,24 @@ class Opening:
         self._step = "starting"
         self._answered = False
         self._timer: Any = None
-        try:
-            reactor.call_soon(self._start)
-        except Exception as error:  # the reactor was stopped
-            shutdown = ConnectionShutdown(f"no connection to {endpoint}: the driver was shut down", endpoint)
-            shutdown.__cause__ = error
-            self._finish(shutdown)
+        self._on_reactor(self._start)
 
     def cancel(self) -> None:
         """Give up: ``on_done`` gets a ConnectionShutdown, unless it was called already. From any thread."""
         error = ConnectionShutdown(f"opening of {self._endpoint} was cancelled", self._endpoint)
-        with contextlib.suppress(RuntimeError):  # the reactor was stopped, which is the end of it too
-            self._reactor.call_soon(lambda: self._finish(error))
+        self._on_reactor(lambda: self._finish(error))
+
+    def _on_reactor(self, step: Callable[[], None]) -> None:
+        """*step* on the I/O thread. When that was stopped nothing goes on there, and this is the end."""
+        try:
+            self._reactor.call_soon(step)
+        except (RuntimeError, ConnectionException) as error:
+            self._shut_down(error)
+
+    def _shut_down(self, error: BaseException) -> None:
+        shutdown = ConnectionShutdown(f"no connection to {self._endpoint}: the driver was shut down", self._endpoint)
+        shutdown.__cause__ = error
+        self._finish(shutdown)
 
     @property
     def is_done(self) -> bool:
@@ -95,7 +139,11 @@ class Opening:
     # ---- addresses
 
     def _start(self) -> None:
-        self._timer = self._reactor.call_later(self._options.open_timeout, self._on_deadline)
+        try:
+            self._timer = self._reactor.call_later(self._options.open_timeout, self._on_deadline)
+        except RuntimeError as error:
+            self._shut_down(error)
+            return
         if self._version not in ProtocolVersion.SUPPORTED_VERSIONS:
             self._finish(ProtocolVersionUnsupported(self._endpoint, self._version))
         elif needs_look_up(self._endpoint):
@@ -107,13 +155,7 @@ class Opening:
     def _deliver(self, handle: Callable[[Any, BaseException | None], None]) -> Callable[[Any, Any], None]:
         """*handle* moved to the I/O thread."""
 
-        def deliver(result: Any, error: BaseException | None) -> None:
-            try:
-                self._reactor.call_soon(lambda: handle(result, error))
-            except Exception:
-                log.debug("The driver was shut down while a connection was being opened")
-
-        return deliver
+        return lambda result, error: self._on_reactor(lambda: handle(result, error))
 
     def _on_addresses(self, addresses: list[SocketAddress] | None, error: BaseException | None) -> None:
         if error is not None:
@@ -295,7 +337,8 @@ class Opening:
         )
 
     def _finish(self, result: Connection | BaseException) -> None:
-        on_done, self._on_done = self._on_done, None
+        with self._lock:
+            on_done, self._on_done = self._on_done, None
         if on_done is None:
             return
         if self._timer is not None:

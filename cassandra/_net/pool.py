@@ -77,6 +77,7 @@ class HostPool:
         self._openings: set[Opening] = set()
         self._timers: set[Timer] = set()
         self._filling = False
+        self._failing = False  # an attempt failed, and none has worked since
         self._replacing = False
         self._last_error: BaseException | None = None
 
@@ -154,6 +155,7 @@ class HostPool:
         if self._connections:
             return False
         self._connections = (connection,)
+        self._failing = False
         self._last_error = None
         return True
 
@@ -220,6 +222,7 @@ class HostPool:
                 self._filling = False
             self._fill()  # what was there may be lost again
             return
+        self._failing = True
         delay = self._delays.next_or_last()  # the pool does not give up
         log.info("%s could not be connected to again (%s); next try in %.1f s", self.host, error, delay)
         self._report(error)
@@ -356,8 +359,9 @@ class HostPool:
 
     @property
     def is_opening(self) -> bool:
-        """Whether a connection is being opened right now (not: waiting for its time)."""
-        return bool(self._openings)
+        """Whether a connection is being opened right now and may well work: none has failed since the last one was
+        open. (Of a host that is gone an attempt is under way half of the time.)"""
+        return bool(self._openings) and not self._failing
 
     @property
     def in_flight(self) -> int:

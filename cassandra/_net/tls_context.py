@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections import deque
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 _CONTEXT_OPTIONS: Final = {
@@ -36,8 +37,16 @@ _FIXED_VERSIONS: Final = {
 _recent: deque[tuple[Mapping[str, Any], dict[str, Any], ssl.SSLContext]] = deque(maxlen=8)
 
 
+@cache
+def _default_context() -> ssl.SSLContext:
+    return build_context({})
+
+
 def context_of(options: Mapping[str, Any]) -> ssl.SSLContext:
-    """``build_context``, or the context that was made of this same dict before."""
+    """``build_context``, or the context that was made of this same dict before. Dicts that say nothing about it, as
+    those of end points with a server name, share one."""
+    if set(options) <= _IGNORED_OPTIONS:
+        return _default_context()
     for mapping, content, context in _recent:
         if mapping is options and content == options:
             return context

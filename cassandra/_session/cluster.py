@@ -354,7 +354,11 @@ class Cluster(ClusterHosts):
 
     def shutdown(self) -> None:
         """Close all sessions and connections; requests in flight fail. Idempotent, bounded, from any thread,
-        callbacks included."""
+        callbacks included.
+
+        A cluster that was connected lives until this is called, or the process exits: its threads refer to it, so
+        that it keeps its connections although the program has let go of it.
+        """
         self.life.stop()
 
     async def shutdown_async(self) -> None:

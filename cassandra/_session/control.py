@@ -12,8 +12,7 @@ node: only the pools' connections do. A new one reads everything, because events
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from enum import Enum
@@ -21,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import (
     ConnectionException,
-    ConnectionShutdown,
     DriverException,
     NoHostAvailable,
     OperationTimedOut,
 )
 from cassandra._net.connection import Connection
+from cassandra._net.delays import Delays
+from cassandra._net.opening import Awaited
 from cassandra._routing.schema import SchemaTarget
 from cassandra._wire.messages.requests import OptionsMessage
 
@@ -78,7 +78,7 @@ class ControlConnection:
         self._opening: Opening | None = None
         self._closed = False
         self.was_connected = False
-        self._delays: Iterator[float] | None = None
+        self._delays = Delays(lambda: cluster.reconnection_policy.new_schedule())
         self._retry: Task | None = None
         self._lost_endpoint: EndPoint | None = None
         self._nodes_queued = False
@@ -128,7 +128,8 @@ class ControlConnection:
             raise
         before, self.connection, self._candidate = self.connection, connection, None
         self.was_connected = True
-        self._lost_endpoint = self._delays = None
+        self._lost_endpoint = None
+        self._delays.reset()
         if before is not None:
             before.close()
         if self._closed:
@@ -141,33 +142,22 @@ class ControlConnection:
         """Open a connection that is registered for events. Blocks; ends early when the cluster is shut down."""
         cluster = self._cluster
         options = replace(cluster.connection_options(), register_events=EVENT_TYPES)
-        done = threading.Event()
-        outcome: list[Any] = []
-
-        def opened(result: Any) -> None:
-            outcome.append(result)
-            done.set()
-
+        awaited = Awaited()
         opening = self._opening = Connection.open(
             cluster.reactor,
             endpoint,
             options,
-            opened,
+            awaited,
             context=cluster.type_context,
             on_event=self._on_event,
             on_closed=self._on_closed,
         )
         if self._closed:
             opening.cancel()
-        if not done.wait(options.open_timeout + 1.0):
-            opening.cancel()
-            done.wait(1.0)
-        self._opening = None
-        result = outcome[0] if outcome else ConnectionShutdown(f"No answer from {endpoint}", endpoint)
-        if isinstance(result, BaseException):
-            raise result
-        connection: Connection = result
-        return connection
+        try:
+            return awaited.wait(opening, options.open_timeout + 1.0)
+        finally:
+            self._opening = None
 
     # ---- losing it
 
@@ -207,12 +197,10 @@ class ControlConnection:
         """Try again later. An exhausted schedule starts anew: without a control connection the driver is blind."""
         if self._closed:
             return
-        if self._delays is None:
-            self._delays = iter(self._cluster.reconnection_policy.new_schedule())
-        delay = next(self._delays, None)
+        delay = self._delays.next()
         if delay is None:
-            self._delays = iter(self._cluster.reconnection_policy.new_schedule())
-            delay = next(self._delays, 1.0)
+            self._delays.reset()
+            delay = self._delays.next_or_last()
         log.warning("No node takes the control connection, next try in %.1f s: %s", delay, error)
         self._retry = self._cluster.scheduler.schedule(delay, self.strand.post, self._search)
 

@@ -7,11 +7,12 @@ to it. An attempt never blocks a thread while it connects; at most one is under 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cassandra._base.errors import AuthenticationFailed, DriverException
+from cassandra._base.errors import AuthenticationFailed
 from cassandra._net.connection import Connection
+from cassandra._net.delays import Delays
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -42,7 +43,7 @@ class Reconnector:
         self.host = host
         self._on_reached = on_reached
         self._on_failed = on_failed
-        self._delays: Iterator[float] | None = None
+        self._delays = Delays(lambda: cluster.reconnection_policy.new_schedule())
         self._task: Task | None = None
         self._connecting = False
         self._again = False
@@ -65,7 +66,7 @@ class Reconnector:
         if self._task is not None:
             self._task.cancel()
             self._task = None
-        self._delays = None  # a host that shows signs of life deserves short delays again
+        self._delays.reset()  # a host that shows signs of life deserves short delays again
         self._attempt()
 
     def cancel(self) -> None:
@@ -76,9 +77,7 @@ class Reconnector:
             self._task = None
 
     def _wait(self) -> None:
-        if self._delays is None:
-            self._delays = iter(self._cluster.reconnection_policy.new_schedule())
-        delay = next(self._delays, None)
+        delay = self._delays.next()
         if delay is None:
             log.warning("No more attempts to reconnect to %s: the reconnection schedule ended", self.host)
             return
@@ -92,8 +91,8 @@ class Reconnector:
         self._connecting = True
         try:
             self._cluster.open_connection(self.host.endpoint, self._answered, host_id=self.host.host_id)
-        except DriverException as error:
-            log.debug("No more attempts to connect to %s: %s", self.host, error)
+        except Exception as error:  # the options could not be made, or the cluster is being shut down
+            self._conclude(error)
 
     def _answered(self, outcome: Connection | BaseException) -> None:
         """On the I/O thread."""
@@ -109,7 +108,7 @@ class Reconnector:
                 self._cancelled = True
                 self._on_reached(self.host, outcome)
             return
-        if self._cancelled:
+        if self._cancelled or self._cluster.is_shutdown:
             return
         level = logging.ERROR if isinstance(outcome, AuthenticationFailed) else logging.INFO
         log.log(level, "Could not connect to %s: %s", self.host, outcome)

@@ -174,7 +174,10 @@ class Scheduler:
             while not self._closed:
                 delay = self._promote()
                 if self._ready:
-                    return self._ready.popleft()
+                    task = self._ready.popleft()
+                    if self._timers and not self._idle:
+                        self._grow()  # or nobody would look at the clock while this one runs
+                    return task
                 self._idle += 1
                 try:
                     self._wake.wait(delay)

@@ -233,7 +233,32 @@ def test_one_at_a_time(net: Net) -> None:
     assert sum(r.opcode == wire.STARTUP for r in net.server.requests) == 1
 
 
-def test_a_schedule_that_fails(net: Net, caplog: pytest.LogCaptureFixture) -> None:
+def test_after_a_failure_another_attempt_is_no_sign_of_life(net: Net) -> None:
+    """Or a host that is gone stays up, when every look at it comes while the next attempt is under way."""
+    net.script = lambda connection, request: request.opcode == wire.OPTIONS
+    pool = net.make()
+    outcome: list[Any] = []
+    pool.open(outcome.append)
+    eventually(lambda: wire.OPTIONS in net.server.opcodes)
+    assert pool.is_opening
+    net.script = None
+    net.server.drop_connections()
+    eventually(lambda: outcome)
+    pool = net.open()
+    assert not pool.is_opening
+    net.stop_server()
+    eventually(lambda: len(net.lost) > 1)
+    net.script = lambda connection, request: request.opcode == wire.OPTIONS
+    net.start_server()
+    eventually(lambda: wire.OPTIONS in net.server.opcodes)
+    assert pool._openings and not pool.is_opening
+    net.script = None
+    net.server.drop_connections()
+    eventually(lambda: pool.open_count == 1)
+    assert not pool.is_opening
+
+
+def test_a_schedule_that_fails(net: Net, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """User code: it raises, gives nonsense, ends, and looks at the pool, whose lock must not be held then."""
     seen: list[Any] = []
 
@@ -244,23 +269,21 @@ def test_a_schedule_that_fails(net: Net, caplog: pytest.LogCaptureFixture) -> No
         yield 0.001
         yield "soon"
 
-    monkey = pytest.MonkeyPatch()
-    monkey.setattr(delays_module, "FALLBACK_DELAY", 0.001)
-    with monkey.context():
-        pool = HostPool(
-            net.host,
-            0,
-            reactor=net.reactor,
-            options=lambda: net.options,
-            delays=delays,
-            on_defunct=lambda host, error: net.lost.append((host, error)),
-        )
-        net.pools.append(pool)
-        assert opened(pool) is None
-        net.stop_server()
-        eventually(lambda: len(net.lost) > 4)
-        net.start_server()
-        eventually(lambda: pool.open_count == 1)
+    monkeypatch.setattr(delays_module, "FALLBACK_DELAY", 0.001)
+    pool = HostPool(
+        net.host,
+        0,
+        reactor=net.reactor,
+        options=lambda: net.options,
+        delays=delays,
+        on_defunct=lambda host, error: net.lost.append((host, error)),
+    )
+    net.pools.append(pool)
+    assert opened(pool) is None
+    net.stop_server()
+    eventually(lambda: len(net.lost) > 4)
+    net.start_server()
+    eventually(lambda: pool.open_count == 1)
     assert seen and seen[0]["open_count"] == 0
     assert "The reconnection policy failed" in caplog.text
 

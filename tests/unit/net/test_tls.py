@@ -328,6 +328,13 @@ def test_options_make_one_context(certificates: Certificates) -> None:
     assert ConnectionOptions(ssl_context=own, ssl_options={"server_hostname": "x"}).tls_context is own
 
 
+def test_end_points_with_a_name_share_a_context() -> None:
+    """Loading the authorities takes long, and each end point has a dict of its own."""
+    options = ConnectionOptions()
+    filters = [make_filter(options, SniEndPoint("127.0.0.1", f"node{number}.example")) for number in range(20)]
+    assert len({id(one._tls.context) for one in filters if one is not None}) == 1
+
+
 def test_options_verify_by_default() -> None:
     context = build_context({})
     assert context.verify_mode == ssl.CERT_REQUIRED

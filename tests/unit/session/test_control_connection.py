@@ -99,16 +99,24 @@ def test_searching_until_a_node_is_back(cluster: Cluster, fake: FakeCluster, cap
     cluster.refresh_nodes()
 
 
-def test_a_host_that_comes_up_ends_the_search_at_once(cluster: Cluster, fake: FakeCluster) -> None:
-    for node in fake.nodes:
-        node.stop()
-    control = cluster.control_connection
-    eventually(lambda: control._retry is not None and all(h.is_up is False for h in cluster.metadata.all_hosts()))
-    control._come_back = lambda error: None  # type: ignore[method-assign]  # no schedule from here on
-    eventually(lambda: control._retry is None or control._retry.cancelled)
-    settle(cluster)
-    fake.nodes[1].start()
-    eventually(lambda: control.connection)
+def test_a_host_that_comes_up_ends_the_search_at_once(fake: FakeCluster) -> None:
+    """The schedules of all, whose next tries are an hour away, have no part in it."""
+    policy = ConstantReconnectionPolicy(3600)
+    with Cluster(fake.contact_points, **{**OPTIONS, "reconnection_policy": policy}) as cluster:
+        cluster.connect(wait_for_all_pools=True)
+        control, hosts = cluster.control_connection, cluster.metadata.all_hosts()
+        for node in fake.nodes:
+            node.stop()
+        eventually(lambda: all(host.is_up is False for host in hosts), 30)
+        eventually(lambda: control._retry, 30)
+        settle(cluster)
+        assert control.connection is None
+        fake.nodes[1].start()
+        host = cluster.metadata.get_host(*fake.nodes[1].address)
+        assert host is not None
+        cluster.on_up(host)
+        eventually(lambda: control.connection, 30)
+        assert host.is_up and control.connection.endpoint == host.endpoint  # type: ignore[union-attr]
 
 
 def test_an_exhausted_schedule_starts_anew(fake: FakeCluster) -> None:

@@ -196,3 +196,19 @@ def test_workers_survive_a_task_that_exits(scheduler: Scheduler, caplog: pytest.
     strand.post(sys.exit, 1)
     assert strand.call(lambda: 1, timeout=5) == 1
     assert "SystemExit" in caplog.text
+
+
+def test_a_timer_behind_one_that_blocks() -> None:
+    """Both were set while one worker slept: a second one looks at the clock while the first is busy."""
+    scheduler = Scheduler(workers=2)
+    second, release = threading.Event(), threading.Event()
+    try:
+        scheduler.schedule(3600, print)  # starts the first worker
+        eventually(lambda: scheduler._idle == 1)
+        with scheduler._wake:  # it sleeps until both are there
+            scheduler.schedule(0, release.wait, 60)
+            scheduler.schedule(0.01, second.set)
+        assert second.wait(30)
+    finally:
+        release.set()
+        assert scheduler.shutdown(30)

@@ -1,0 +1,105 @@
+"""Reconnector: attempts that cannot even begin, and schedules that fail; driven by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra._session.reconnection import Reconnector
+from cassandra._session.scheduler import Task
+from cassandra.connection import DefaultEndPoint
+from cassandra.policies import SimpleConvictionPolicy
+from cassandra.pool import Host
+
+
+class Lab:
+    """A cluster, strand and scheduler that do what the test says."""
+
+    def __init__(self) -> None:
+        self.host = Host(DefaultEndPoint("10.0.0.1"), SimpleConvictionPolicy)
+        self.waiting: list[tuple[float, Task]] = []
+        self.opening: list[Callable[[Any], None]] = []
+        self.refusal: Exception | None = None
+        self.failures: list[BaseException] = []
+        self.schedule: Callable[[], Iterator[float]] = lambda: iter([1.0, 2.0])
+        self.cluster: Any = SimpleNamespace(
+            is_shutdown=False,
+            open_connection=self._open,
+            reconnection_policy=SimpleNamespace(new_schedule=lambda: self.schedule()),
+            scheduler=SimpleNamespace(schedule=self._schedule),
+        )
+        strand: Any = SimpleNamespace(post=lambda fn, *args: fn(*args) or True)
+        self.reconnector = Reconnector(
+            self.cluster, strand, self.host, lambda *args: None, lambda host, error: self.failures.append(error)
+        )
+
+    def _open(self, endpoint: Any, on_done: Callable[[Any], None], host_id: Any = None) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.opening.append(on_done)
+
+    def _schedule(self, delay: float, fn: Callable[..., object], *args: Any) -> Task:
+        task = Task(fn, args)
+        self.waiting.append((delay, task))
+        return task
+
+    def run(self) -> list[float]:
+        due, self.waiting = [one for one in self.waiting if not one[1].cancelled], []
+        for _, task in due:
+            task.run()
+        return [delay for delay, _ in due]
+
+
+def test_an_attempt_that_cannot_begin_is_one_that_failed() -> None:
+    lab = Lab()
+    lab.refusal = ValueError("options of the user")
+    lab.reconnector.start(at_once=True)
+    assert lab.failures == [lab.refusal]
+    assert lab.run() == [1.0]
+    lab.refusal = None
+    assert lab.run() == [2.0]
+    assert len(lab.opening) == 1
+
+
+def test_an_event_helps_after_an_attempt_that_could_not_begin() -> None:
+    lab = Lab()
+    lab.refusal = ValueError("options of the user")
+    lab.reconnector.start(at_once=True)
+    lab.refusal = None
+    lab.reconnector.try_now()
+    assert len(lab.opening) == 1 and lab.run() == []
+
+
+def test_no_further_attempts_after_a_shutdown() -> None:
+    lab = Lab()
+    lab.reconnector.start(at_once=True)
+    lab.cluster.is_shutdown = True
+    lab.opening[0](OSError("refused"))
+    assert lab.failures == [] and lab.waiting == []
+
+
+def test_a_schedule_that_fails_does_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
+    lab = Lab()
+
+    def broken() -> Iterator[float]:
+        raise RuntimeError("the user's policy")
+
+    lab.schedule = broken
+    lab.reconnector.start(at_once=False)
+    assert lab.run() == [1.0]
+    assert "The reconnection policy failed" in caplog.text
+    lab.opening[0](OSError("refused"))
+    assert lab.run() == [1.0]
+    assert len(lab.opening) == 2
+
+
+def test_a_schedule_that_ends_waits_for_an_event() -> None:
+    lab = Lab()
+    lab.schedule = lambda: iter(())
+    lab.reconnector.start(at_once=False)
+    assert lab.waiting == []
+    lab.reconnector.try_now()
+    assert len(lab.opening) == 1
