@@ -16,11 +16,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.errors import DriverException
+from cassandra._core.codec import ResultPlan
 from cassandra._core.transport import Operation
-from cassandra._wire.messages.results import ResultMessage
 
 from . import aio
 
@@ -33,8 +33,24 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-#: What a page came to: its rows (or None, or a PREPARED message), the exception, the message that brought it, its page.
-Outcome = tuple[Any, BaseException | None, Any, int]
+
+
+class Beside(NamedTuple):
+    """What an answer has that plain rows have not."""
+
+    warnings: list[str] | None
+    custom_payload: Mapping[str, bytes | None] | None
+    column_names: list[str] | None = None  # of rows that a custom protocol handler decoded
+    column_types: list[Any] | None = None
+
+
+#: What is kept of an answer: how its rows were decoded, where the next page begins, the rest. Not the message: its
+#: bytes are not needed any more, and may be many.
+Came = tuple[ResultPlan | None, bytes | None, Beside | None]
+#: What a page came to: its rows (or None, or a PREPARED message), the exception, what is kept of the answer, its page.
+Outcome = tuple[Any, BaseException | None, Came, int]
+
+NOTHING: Came = (None, None, None)
 
 
 class Conclusion(Operation):
@@ -58,12 +74,12 @@ class Conclusion(Operation):
 
     # ---- the end of a page
 
-    def _conclude(self, page: int, result: Any, error: BaseException | None = None, message: Any = None) -> bool:
+    def _conclude(self, page: int, result: Any, error: BaseException | None = None, came: Came = NOTHING) -> bool:
         """Decide what *page* came to. False when that was decided before, or another page has begun since."""
         with self._lock:
             if self._outcome is not None or self._page != page:
                 return False
-            outcome = self._outcome = (result, error, message, page)
+            outcome = self._outcome = (result, error, came, page)
             calls = self._callbacks if error is None else self._errbacks
             waiters = self._waiters
             if waiters:
@@ -197,19 +213,14 @@ class Conclusion(Operation):
         outcome = self._outcome
         if outcome is None or outcome[1] is not None:
             return self.message.paging_state if self._page else None
-        return paging_state_of(outcome[2])
+        return outcome[2][1]
 
     @property
     def _warnings(self) -> list[str] | None:
-        answer = None if self._outcome is None else self._outcome[2]
-        return None if answer is None else answer.warnings
+        beside = None if self._outcome is None else self._outcome[2][2]
+        return None if beside is None else beside.warnings
 
     @property
     def _custom_payload(self) -> Mapping[str, bytes | None] | None:
-        answer = None if self._outcome is None else self._outcome[2]
-        return None if answer is None else answer.custom_payload
-
-
-def paging_state_of(answer: Any) -> bytes | None:
-    """Where the page after *answer* begins; None after the last one, and when *answer* is no result."""
-    return answer.paging_state if isinstance(answer, ResultMessage) else None
+        beside = None if self._outcome is None else self._outcome[2][2]
+        return None if beside is None else beside.custom_payload

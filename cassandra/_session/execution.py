@@ -36,6 +36,7 @@ from .attempts import (
     connection_error,
     is_timeout,
 )
+from .conclusion import NOTHING, Beside, Came
 from .sending import Sending
 from .tablets import learn_tablet
 
@@ -94,13 +95,11 @@ class Execution(Sending):
 
     def _set_result(self, attempt: Attempt, message: Any) -> None:
         if is_plain_rows(message):  # nearly all
-            plan = attempt.plan
-            if plan is not None and plan is not message.plan:
+            plan, sent_with = message.plan, attempt.plan
+            if sent_with is not None and sent_with is not plan:
                 self._described(message)
             rows = decode_page(message.page, self.row_factory)
-            if self._handler is None:
-                message.page = None  # its bytes are not needed any more, and may be many
-            self._conclude(attempt.page, rows, None, message)
+            self._conclude(attempt.page, rows, None, (plan, message.paging_state, None))
         elif isinstance(message, ResultMessage):
             self._set_other_result(attempt, message, message.kind)
         else:
@@ -113,9 +112,9 @@ class Execution(Sending):
         if message.custom_payload is not None:
             learn_tablet(self.session, attempt.connection.features, self.query, message.custom_payload)
         if kind == ResultKind.ROWS:
-            self._conclude(attempt.page, self._rows_of(attempt, message), None, message)
+            self._set_rows(attempt, message)
         elif kind == ResultKind.VOID or kind == ResultKind.PREPARED:
-            self._conclude(attempt.page, None if kind == ResultKind.VOID else message, None, message)
+            self._conclude(attempt.page, None if kind == ResultKind.VOID else message, None, beside(message))
         elif kind == ResultKind.SET_KEYSPACE:
             keyspace = message.new_keyspace or ""
             attempt.connection.keyspace = keyspace
@@ -135,18 +134,21 @@ class Execution(Sending):
         if message.trace_id is not None:
             self._add_trace(message.trace_id)
 
-    def _rows_of(self, attempt: Attempt, message: ResultMessage) -> Any:
+    def _set_rows(self, attempt: Attempt, message: ResultMessage) -> None:
         if message.metadata_changed:
             if self.prepared_statement is not None:
                 self.prepared_statement.update_result_metadata(message.plan, message.result_metadata_id)
                 self._use_snapshot(self.prepared_statement)
         elif attempt.plan is not None and attempt.plan is not message.plan:
             self._described(message)
-        page = message.page
-        if page is not None:
-            return decode_page(page, self.row_factory)
-        # A custom protocol handler decoded the rows itself.
-        return apply_factory(self.row_factory, message.column_names, message.parsed_rows)
+        names = types = None
+        if message.page is not None:
+            rows = decode_page(message.page, self.row_factory)
+        else:  # a custom protocol handler decoded the rows itself
+            names, types = message.column_names, message.column_types
+            rows = apply_factory(self.row_factory, names, message.parsed_rows)
+        rest = Beside(message.warnings, message.custom_payload, names, types)
+        self._conclude(attempt.page, rows, None, (message.plan, message.paging_state, rest))
 
     def _described(self, message: ResultMessage) -> None:
         """Rows of a prepared statement came with metadata of their own, which hold for them. Where the server has no
@@ -165,7 +167,7 @@ class Execution(Sending):
         if errors:
             self._fail(attempt.page, ConnectionException(f"Failed to set keyspace on all hosts: {dict(errors)}"))
         else:
-            self._conclude(attempt.page, None, None, message)
+            self._conclude(attempt.page, None, None, beside(message))
 
     def _schema_agreed(
         self, attempt: Attempt, message: ResultMessage, agreed: bool, error: BaseException | None
@@ -173,14 +175,14 @@ class Execution(Sending):
         if error is not None:
             log.warning("The schema metadata could not be refreshed after a schema change: %s", error)
         self.is_schema_agreed = agreed
-        self._conclude(attempt.page, None, None, message)
+        self._conclude(attempt.page, None, None, beside(message))
 
     # ---- errors
 
     def _on_error(self, attempt: Attempt, message: Any) -> None:
         if not isinstance(message, ErrorMessage):
             error = ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint)
-            self._conclude(attempt.page, None, error, message)
+            self._conclude(attempt.page, None, error, beside(message))
         elif isinstance(message, PreparedQueryNotFound):
             self._reprepare(attempt, message)
         else:
@@ -203,10 +205,9 @@ class Execution(Sending):
         if self._metrics is not None:
             self._metrics.on_error(error, decision)
         if decision is None or decision.action not in (RETRY, RETRY_NEXT_HOST, IGNORE):
-            message = error if isinstance(error, ErrorMessage) else None
-            self._conclude(attempt.page, None, self._public_error(attempt, error), message)
+            self._conclude(attempt.page, None, self._public_error(attempt, error), beside(error))
         elif decision.action == IGNORE:
-            self._conclude(attempt.page, None, None, error if isinstance(error, ErrorMessage) else None)
+            self._conclude(attempt.page, None, None, beside(error))
         else:
             self._errors[attempt.host] = self._public_error(attempt, error)
             self._retry(attempt, decision)
@@ -303,3 +304,11 @@ class Execution(Sending):
                 self._use_snapshot(prepared)
             if not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page)):
                 self._send_page(attempt.page)
+
+
+def beside(answer: Any) -> Came:
+    """What is kept of an answer without rows; of an error that is no answer, nothing."""
+    if not isinstance(answer, (ResultMessage, ErrorMessage)):
+        return NOTHING
+    warnings, payload = answer.warnings, answer.custom_payload
+    return NOTHING if warnings is None and payload is None else (None, None, Beside(warnings, payload))

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.public import public
-from cassandra._wire.messages.results import ResultMessage
-from cassandra._wire.rows import PageRows, dict_factory, named_tuple_factory, tuple_factory
+from cassandra._wire.rows import PageRows, column_types, dict_factory, named_tuple_factory, tuple_factory
 
 from .batch import BatchStatement
-from .conclusion import paging_state_of
+from .conclusion import NOTHING
 from .statements import SimpleStatement
 
 if TYPE_CHECKING:
-    from .conclusion import Outcome
+    from .conclusion import Came, Outcome
     from .future import ResponseFuture
     from .trace import QueryTrace
 
@@ -54,7 +53,7 @@ class ResultSet:
     def __init__(self, response_future: ResponseFuture, initial_response: Any) -> None:
         self.response_future = response_future
         outcome = response_future._outcome
-        self._came_with(None if outcome is None else outcome[2])
+        self._came_with(NOTHING if outcome is None else outcome[2])
         self._set_current_rows(initial_response)
 
     @classmethod
@@ -65,10 +64,9 @@ class ResultSet:
         made._set_current_rows(outcome[0])
         return made
 
-    def _came_with(self, answer: Any) -> None:
-        """The message of the current page: it, not the future, which may be further on, has what belongs to it."""
-        self._answer = answer
-        self._paging_state = paging_state_of(answer)
+    def _came_with(self, came: Came) -> None:
+        """What belongs to the current page is kept here: the future may be further on."""
+        self._plan, self._paging_state, self._beside = came
 
     def _set_current_rows(self, result: Any) -> None:
         if isinstance(result, list):
@@ -88,12 +86,16 @@ class ResultSet:
     @property
     def column_names(self) -> list[str] | None:
         """Names of the columns; None for a result without rows."""
-        return self._answer.column_names if isinstance(self._answer, ResultMessage) else None
+        if self._beside is not None and self._beside.column_names is not None:
+            return self._beside.column_names
+        return None if self._plan is None else list(self._plan.names)
 
     @property
     def column_types(self) -> list[Any] | None:
         """Types (classes of ``cassandra.cqltypes``) of the columns; None for a result without rows."""
-        return self._answer.column_types if isinstance(self._answer, ResultMessage) else None
+        if self._beside is not None and self._beside.column_types is not None:
+            return self._beside.column_types
+        return None if self._plan is None else column_types(self._plan)
 
     # ---- pages
 

@@ -316,7 +316,8 @@ class Sending(Conclusion):
 
     def _forget_keyspace(self, attempt: Attempt) -> None:
         """A USE without an answer is carried out or not, now or later: nothing may be sent on that connection any more
-        that could then end up in another keyspace."""
+        that could then end up in another keyspace. The channel sees to those that it recognises and that were not
+        answered; a prepared one is known only here, and so is an answer that came but was not looked at."""
         if not attempt.answered and attempt.reprepares is None and attempt.number >= 0 and self._is_use():
             attempt.connection.defunct(
                 ConnectionException(

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from cassandra._core.codec import Result, RowsPage
 from cassandra.protocol import ProtocolHandler, ResultMessage
 from cassandra.protocol_features import ProtocolFeatures
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
@@ -208,7 +209,9 @@ class TestHandlers:
 def test_the_bytes_of_rows_are_let_go() -> None:
     """A future that is kept keeps its rows, not the frame they came in too."""
     lab = Lab()
-    lab[0].script = [rows(1)]
-    future = lab.session.execute_async("SELECT n FROM tbl")
-    assert future.result().one() == (1,)
-    assert future._outcome is not None and future._outcome[2].page is None
+    lab[0].script = [rows(1), with_payload(rows(2), mine=b"x")]
+    for number in (1, 2):
+        future = lab.session.execute_async("SELECT n FROM tbl")
+        assert future.result().one() == (number,)
+        assert future._outcome is not None
+        assert not any(isinstance(part, Result | RowsPage) for part in future._outcome[2])
