@@ -8,7 +8,7 @@ import sys
 from benchmarks.clients.harness import PYPERF
 from benchmarks.report import show
 
-ALL = ("rows", "decode", "columns", "tablets", "execute", "fetch")
+ALL = ("rows", "decode", "columns", "tablets", "memory", "execute", "fetch")
 
 
 def main(names: list[str]) -> int:
