@@ -189,6 +189,7 @@ def test_classes_without_steps_are_read_natively() -> None:
         int_(1),
         int_(3) + string("ks"),
     ],
+    ids=["rows", "skipped", "prepared", "more", "tables", "void", "keyspace"],
 )
 def test_the_same_as_native(body: bytes) -> None:
     class Mine(ResultMessage):
