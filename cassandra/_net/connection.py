@@ -102,7 +102,7 @@ class Connection:
         self._closed_callback = on_closed
         self._watchers: dict[str, list[Callable[[Any], None]]] = {}
         self._opening: Opening | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a __del__ that garbage collection runs may use the connection anywhere
         self._keyspace_queue: list[tuple[str, Callable[[Connection, Any], None], float]] = []
         self._using = False  # somebody works off the queue
 

@@ -40,8 +40,12 @@ class Heartbeat:
 
     def start(self) -> None:
         """Begin; nothing happens when the interval is zero, which means no heartbeats."""
-        if self._interval > 0 and not self._stopped:
+        if self._interval <= 0 or self._stopped:
+            return
+        try:
             self._timer = self._reactor.call_later(self._interval, self._beat)
+        except (RuntimeError, ConnectionException) as error:  # there is nothing left to check
+            log.debug("Heartbeats end: %s", error)
 
     def stop(self) -> None:
         self._stopped = True

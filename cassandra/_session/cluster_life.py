@@ -76,12 +76,16 @@ class Life:
 
     def _start_heartbeat(self) -> None:
         cluster = self._cluster
-        assert self.reactor is not None
-        if cluster.idle_heartbeat_interval:
-            self._heartbeat = Heartbeat(
-                self.reactor, cluster.idle_heartbeat_interval, cluster.idle_heartbeat_timeout, self._connections
+        with self._lock:
+            reactor = self.reactor
+            if self._stopping or reactor is None:
+                raise DriverException("The cluster was shut down while it was connecting")
+            if not cluster.idle_heartbeat_interval:
+                return
+            heartbeat = self._heartbeat = Heartbeat(
+                reactor, cluster.idle_heartbeat_interval, cluster.idle_heartbeat_timeout, self._connections
             )
-            self._heartbeat.start()
+        heartbeat.start()
 
     def _connections(self) -> list[Connection]:
         cluster = self._cluster

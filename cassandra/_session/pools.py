@@ -57,6 +57,7 @@ class PoolSet:
             if under_way is not None:
                 return under_way[0]
             done: Future[bool] = Future()
+            done.set_running_or_notify_cancel()  # it is everybody's: nobody may cancel it
             if self._closed:
                 done.set_result(False)
                 return done

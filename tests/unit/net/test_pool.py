@@ -660,6 +660,14 @@ def test_no_heartbeats(net: Net) -> None:
     beat.start()
 
 
+def test_heartbeats_end_with_the_reactor() -> None:
+    reactor = Reactor()
+    assert reactor.stop(30)
+    beat = Heartbeat(reactor, 1.0, 1.0, list)
+    beat.start()
+    assert beat._timer is None
+
+
 def test_frozen_servers_are_noticed(net: Net) -> None:
     """The process stands still: TCP is fine, nothing answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:

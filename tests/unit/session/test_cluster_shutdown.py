@@ -258,3 +258,18 @@ def test_a_server_that_goes_on_talking(fake: FakeCluster) -> None:
         stop.set()
         talking.join(BOUND)
     assert wire.EVENT == 0x0C
+
+
+def test_shut_down_by_user_code_while_connecting(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control connection is there, the rest of the start finds nothing any more."""
+    cluster = Cluster(fake.contact_points)
+    connect = cluster.control_connection.connect
+
+    def connect_and_end() -> None:
+        connect()
+        cluster.shutdown()
+
+    monkeypatch.setattr(cluster.control_connection, "connect", connect_and_end)
+    with pytest.raises(DriverException, match="shut down"):
+        cluster.connect()
+    cluster.shutdown()

@@ -234,6 +234,13 @@ def test_removed_while_it_opens(pool_set: PoolSet, cluster: FakeCluster, hosts: 
     assert pool_set.pools[hosts[0]] is ManualPool.made[1]
 
 
+def test_nobody_cancels_what_others_wait_for(pool_set: PoolSet, hosts: list[Host]) -> None:
+    future = pool_set.add_or_renew(hosts[0], False)
+    assert future is not None and not future.cancel()
+    ManualPool.made[0].finish()
+    assert future.result(0) is True
+
+
 class TestRetry:
     """A host that stays up though its pool could not be opened: it refused us, or another session reaches it."""
 
