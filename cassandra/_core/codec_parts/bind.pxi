@@ -6,10 +6,6 @@ cdef enum:
     MAX_KEY_COMPONENT = 0xFFFF
 
 
-class _UnsetError(ValueError):
-    """UNSET where it has no meaning; not about the type of a value."""
-
-
 cdef object _missing = object()
 
 
@@ -148,10 +144,8 @@ cdef class BindPlan:
             positions = []
         elif PyDict_Check(values) or not PyList_Check(values) and not PyTuple_Check(values) and is_mapping(values):
             return self._named(values, protocol_version)
-        elif PyUnicode_Check(values) or PyBytes_Check(values):
-            raise TypeError(f"parameters must be a sequence or a mapping, not {type(values).__name__}")
         else:
-            positions = list(values)
+            positions = list(parameters_of(values))
         if len(positions) > self._count:
             raise ValueError(f"Too many arguments provided to bind() (got {len(positions)}, expected {self._count})")
         if len(positions) < self._count:
@@ -196,16 +190,16 @@ cdef class BindPlan:
                     if value is not None:
                         spans[i].length = <Py_ssize_t>(out.size() - at)
         except (TypeError, ValueError, OverflowError) as error:
-            if isinstance(error, _UnsetError):
+            if positions[i] is _unset:  # where it has no meaning: not about the type of a value
                 raise
             raise bind_error(self.specs[i], positions[i], error) from error
         return 0
 
     cdef int _unset(self, Py_ssize_t i, int version) except -1:
         if version < 4:
-            raise _UnsetError(f"Attempt to bind UNSET_VALUE while using unsuitable protocol version ({version} < 4)")
+            raise ValueError(f"Attempt to bind UNSET_VALUE while using unsuitable protocol version ({version} < 4)")
         if self.pk_indexes is not None and i in self.pk_indexes:
-            raise _UnsetError(f"Cannot bind UNSET_VALUE as a part of the routing key '{self.names[i]}'")
+            raise ValueError(f"Cannot bind UNSET_VALUE as a part of the routing key '{self.names[i]}'")
         return 0
 
     cdef int _route(self, Bound bound, Span* spans) except -1:
@@ -230,6 +224,18 @@ cdef class BindPlan:
             bound._token = murmur3_token(key.data(), key.size())
         bound._has_token = True
         return 0
+
+
+cdef object parameters_of(values):
+    """An iterable of parameters. Text is none: it would bind its letters."""
+    if PyList_Check(values) or PyTuple_Check(values):
+        return values
+    if not PyUnicode_Check(values) and not PyBytes_Check(values):
+        try:
+            return iter(values)
+        except TypeError:
+            pass
+    raise TypeError(f"parameters must be a sequence or a mapping, not {type(values).__name__}")
 
 
 cdef object bind_error(tuple spec, value, error):

@@ -82,10 +82,18 @@ def test_too_many() -> None:
             AB.bind([1, "x", 2], version)
 
 
-@pytest.mark.parametrize("values", ["ab", b"ab"])
-def test_text_is_no_sequence_of_parameters(values: Any) -> None:
-    with pytest.raises(TypeError, match="must be a sequence or a mapping, not"):
+@pytest.mark.parametrize(("values", "name"), [("ab", "str"), (b"ab", "bytes"), (5, "int"), (1.5, "float")])
+def test_what_is_no_sequence_of_parameters(values: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=f"^parameters must be a sequence or a mapping, not {name}$"):
         AB.bind(values, 4)
+
+
+def test_unset_where_it_has_no_meaning_is_a_plain_value_error() -> None:
+    """And no error about the type of a value, nor of a class that nobody can catch."""
+    for values, version in (([1, UNSET], 3), ([UNSET, "x"], 4), ({"b": "x"}, 5)):
+        with pytest.raises(ValueError, match="UNSET_VALUE") as caught:
+            plan(("a", INT), ("b", TEXT), pk=(0,)).bind(values, version)
+        assert type(caught.value) is ValueError and caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize(
