@@ -22,7 +22,7 @@ VERSION, RESULT = 4, ResultMessage.opcode
 WIDTHS = (5, 10, 20, 50)
 COLLECTIONS = ("list_int", "map_text_int", "set_uuid", "vector_float")
 LIVE = 20_000
-ARGUMENTS = "4, features, {}, 0, 0, opcode, body, None"
+ARGUMENTS = "4, features, types, 0, 0, opcode, body, None"
 
 
 class Recordings:
@@ -34,6 +34,7 @@ class Recordings:
         return {
             "decode": ProtocolHandler.decode_message,
             "features": ProtocolFeatures(),
+            "types": user_types(),
             "opcode": RESULT,
             "body": self.load(body),
             "metadata": None if prepared is None else self.metadata(prepared),
@@ -47,6 +48,15 @@ class Recordings:
         """The result metadata of a PREPARED answer, as each driver keeps it with a prepared statement."""
         message = decode(self.load(f"{name}.prepared"))
         return getattr(message, "plan", None) or message.column_metadata
+
+
+def user_types() -> Any:
+    """What a session of this driver passes to a handler as the user types it knows."""
+    try:
+        codec = importlib.import_module("cassandra._core.codec")
+    except ImportError:  # scylla-driver
+        return {}
+    return codec.TypeContext(importlib.import_module("cassandra._wire.types.registry").resolve_custom)
 
 
 def decode(body: bytes, metadata: Any = None) -> Any:

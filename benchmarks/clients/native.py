@@ -12,8 +12,9 @@ from typing import Any
 
 from benchmarks.clients.harness import Client, Work, run
 from benchmarks.clients.messages import COLLECTIONS, VERSION, WIDTHS, Recordings
-from cassandra._core.codec import TypeContext, decode_result
+from cassandra._core.codec import TypeContext, decode_numbers, decode_result
 from cassandra._core.transport import Frame
+from cassandra._wire.columns import numpy_columns
 from cassandra._wire.messages.results import ResultMessage
 from cassandra._wire.rows import decode_page, named_tuple_factory, tuple_factory
 from cassandra._wire.types.registry import resolve_custom
@@ -52,7 +53,7 @@ def pages(data: Recordings) -> Client:
     for shape in ("rows4", "rows5", "rows7"):
         for name, factory in (("tuples", tuple_factory), ("named", named_tuple_factory)):
             works[f"{shape} {name}"] = Work(f"kept = rows({ROWS})", names(data, shape, factory=factory), once=True)
-    rows = eval(f"rows({ROWS})", names(data, "rows4"))
+    rows = _made(data, "rows4")
     dumped = marshal.dumps(rows)
     assert marshal.loads(dumped) == rows == eval(f"rows({ROWS})", names(data, "rows4", factory=named_tuple_factory))
     works["rows4 marshal"] = Work("kept = loads(dumped)", {"loads": marshal.loads, "dumped": dumped}, once=True)
@@ -61,7 +62,30 @@ def pages(data: Recordings) -> Client:
 
 def collections(data: Recordings) -> Client:
     works = {shape: Work(f"kept = rows({ROWS})", names(data, shape), once=True) for shape in COLLECTIONS}
+    for shape in COLLECTIONS:
+        dumped = marshal.dumps([tuple(_plain(value) for value in row) for row in _made(data, shape)])
+        works[f"{shape} marshal"] = Work("kept = loads(dumped)", {"loads": marshal.loads, "dumped": dumped}, once=True)
+    vectors = {"columns": numpy_columns, **names(data, "vector_float")}
+    works["vectors to NumPy"] = Work(f"kept = columns({MESSAGE}.page, True)", vectors, once=True)
+    codec = eval(f"{MESSAGE}.plan.codecs[0]", names(data, "vector_float"))
+    (vector,) = _made(data, "vector_float")[0]
+    one = {"numbers": decode_numbers, "codec": codec, "data": codec.encode(vector)}
+    assert list(eval("numbers(codec, data)", one)) == vector
+    works["a vector to a buffer"] = Work("numbers(codec, data)", one)
     return Client(works)
+
+
+def _made(data: Recordings, shape: str) -> Any:
+    return eval(f"rows({ROWS})", names(data, shape))
+
+
+def _plain(value: Any) -> Any:
+    """What marshal can write: its uuids are bytes, its sets and maps the same as ours are made of."""
+    if isinstance(value, list):
+        return value
+    if hasattr(value, "items"):
+        return dict(value.items())
+    return [item.bytes for item in value]
 
 
 @contextlib.contextmanager

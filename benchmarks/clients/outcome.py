@@ -19,8 +19,8 @@ from cassandra.cluster import Cluster, ResponseFuture
 from cassandra.query import named_tuple_factory, tuple_factory
 
 FUTURES = 100
-CALL = "for future in futures: future._set_result(*args)"
-Make = Callable[[], Sequence[Any]]
+CALL = "for future, args in calls: future._set_result(*args)"
+Calls = Sequence[tuple[Any, tuple[Any, ...]]]
 
 
 class Watched:
@@ -31,6 +31,7 @@ class Watched:
         self.made_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
         self.future: Any = None
         self.args: tuple[Any, ...] = ()
+        self.page: Any = None
 
         def watched_init(future: Any, *args: Any, **kwargs: Any) -> None:
             self.made_with = (args, kwargs)
@@ -38,24 +39,31 @@ class Watched:
 
         def watched(future: Any, *args: Any) -> None:
             self.future, self.args = future, args
+            self.page = getattr(args[-1], "page", None)
             set_result(future, *args)
 
         with mock.patch.multiple(ResponseFuture, __init__=watched_init, _set_result=watched):
             execute()
 
-    def futures(self, row_factory: Any, cls: Any = ResponseFuture) -> Make:
-        """Makes requests that have no answer yet. scylla-driver's may get one any number of times."""
+    def calls(self, row_factory: Any, cls: Any) -> Calls:
+        """Requests that have no answer yet, each with an answer of its own. scylla-driver's may get one any number of
+        times; ours takes the bytes away from the answer once it has the rows."""
         args, kwargs = self.made_with
         again = {**kwargs, "row_factory": row_factory}
-        if hasattr(self.future, "_event"):
-            one = cls(*args, **again)
-            return lambda: [one] * FUTURES
-        return lambda: [cls(*args, **again) for _ in range(FUTURES)]
+        if CONCLUDE != "_conclude":
+            return [(cls(*args, **again), self.args)] * FUTURES
+        return [(cls(*args, **again), (*self.args[:-1], self._answer())) for _ in range(FUTURES)]
+
+    def _answer(self) -> Any:
+        kept = self.args[-1]
+        answer = type(kept)(kept.kind)
+        for name in ("page", "plan"):
+            setattr(answer, name, getattr(self, name, None) or getattr(kept, name))
+        return answer
 
 
-def nothing(*args: Any) -> None:
-    """Stands in for what is not measured."""
-
+#: Stands in for what is not measured: it takes whatever it is given, does nothing, and needs no Python frame for it.
+nothing = "".format
 
 #: ResponseFutures that do nothing with rows once they know that they have some; scylla-driver's, or ours.
 CONCLUDE = "_set_final_result" if hasattr(ResponseFuture, "_set_final_result") else "_conclude"
@@ -90,8 +98,8 @@ def make(arguments: list[str]) -> Iterator[Client]:
         with undecoded() as switch:
 
             def work(watched: Watched, factory: Any, cls: Any = ResponseFuture) -> Work:
-                names = {"make": watched.futures(factory, cls), "args": watched.args, "undecoded": switch}
-                setup = f"undecoded({cls is Dispatched}); futures = make()"
+                names = {"watched": watched, "factory": factory, "cls": cls, "undecoded": switch}
+                setup = f"undecoded({cls is Dispatched}); calls = watched.calls(factory, cls)"
                 return Work(CALL, names, setup=setup, per=FUTURES)
 
             yield Client(
