@@ -8,7 +8,7 @@ import sys
 from benchmarks.clients.harness import PYPERF
 from benchmarks.report import show
 
-ALL = ("rows", "decode", "columns", "tablets", "memory", "execute", "fetch")
+ALL = ("rows", "decode", "outcome", "columns", "tablets", "memory", "execute", "fetch")
 
 
 def main(names: list[str]) -> int:

@@ -7,11 +7,14 @@ to it again and again. Argument: the responder's port.
 from __future__ import annotations
 
 import contextlib
+import copy
 import logging
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 from unittest import mock
+from uuid import uuid4
 
 from benchmarks.clients.harness import Client, Work, run
 from benchmarks.clients.points import INSERT, SELECT
@@ -20,7 +23,9 @@ from cassandra.query import named_tuple_factory, tuple_factory
 
 FUTURES = 100
 CALL = "for future, args in calls: future._set_result(*args)"
+STAND_INS = "for future, args in calls: nothing(1, 2); future.{}(1, 2, 3, 4)"
 Calls = Sequence[tuple[Any, tuple[Any, ...]]]
+Payload = dict[str, bytes] | None
 
 
 class Watched:
@@ -45,33 +50,54 @@ class Watched:
         with mock.patch.multiple(ResponseFuture, __init__=watched_init, _set_result=watched):
             execute()
 
-    def calls(self, row_factory: Any, cls: Any) -> Calls:
+    def calls(self, row_factory: Any, cls: Any, payload: Payload) -> Calls:
         """Requests that have no answer yet, each with an answer of its own. scylla-driver's may get one any number of
         times; ours takes the bytes away from the answer once it has the rows."""
         args, kwargs = self.made_with
         again = {**kwargs, "row_factory": row_factory}
         if CONCLUDE != "_conclude":
-            return [(cls(*args, **again), self.args)] * FUTURES
-        return [(cls(*args, **again), (*self.args[:-1], self._answer())) for _ in range(FUTURES)]
+            answer = copy.copy(self.args[-1])
+            answer.custom_payload = payload
+            return [(cls(*args, **again), (*self.args[:-1], answer))] * FUTURES
+        return [(cls(*args, **again), (*self.args[:-1], self._answer(payload))) for _ in range(FUTURES)]
 
-    def _answer(self) -> Any:
+    def _answer(self, payload: Payload) -> Any:
         kept = self.args[-1]
         answer = type(kept)(kept.kind)
-        for name in ("page", "plan"):
-            setattr(answer, name, getattr(self, name, None) or getattr(kept, name))
+        answer.plan, answer.page = kept.plan, self.page
+        if payload is not None:
+            answer.custom_payload = payload
         return answer
 
 
 #: Stands in for what is not measured: it takes whatever it is given, does nothing, and needs no Python frame for it.
-nothing = "".format
+nothing: Callable[..., Any] = "".format
 
 #: ResponseFutures that do nothing with rows once they know that they have some; scylla-driver's, or ours.
 CONCLUDE = "_set_final_result" if hasattr(ResponseFuture, "_set_final_result") else "_conclude"
 Dispatched = type("Dispatched", (ResponseFuture,), {CONCLUDE: nothing})
 
 
+def tablet() -> dict[str, bytes]:
+    """What ScyllaDB adds to an answer when a request came to the wrong shard: a tablet with three replicas."""
+    replicas = b"".join(cell(cell(uuid4().bytes) + cell(struct.pack(">i", shard))) for shard in range(3))
+    ends = (struct.pack(">q", token) for token in (-(1 << 62), 1 << 62))
+    return {"tablets-routing-v1": b"".join(map(cell, ends)) + cell(struct.pack(">i", 3) + replicas)}
+
+
+def cell(value: bytes) -> bytes:
+    return struct.pack(">i", len(value)) + value
+
+
+def negotiate_tablets(watched: Watched) -> None:
+    """The responder is no ScyllaDB: as if the connection had agreed on tablet routing."""
+    first, *rest = watched.args
+    connection = rest[0] if len(rest) > 1 else first.connection
+    connection.features.tablets_routing_v1 = True
+
+
 @contextlib.contextmanager
-def undecoded() -> Iterator[Callable[[bool], None]]:
+def undecoded() -> Iterator[Callable[[bool], Any]]:
     """A switch for fastcql's decoding of rows, which is part of ``_set_result``; scylla-driver decoded them before."""
     if CONCLUDE != "_conclude":
         yield nothing
@@ -95,18 +121,27 @@ def make(arguments: list[str]) -> Iterator[Client]:
         select, insert = session.prepare(SELECT), session.prepare(INSERT)
         rows = Watched(lambda: session.execute(select, (1,)))
         void = Watched(lambda: session.execute(insert, (1, 1 << 40, "point 1", 1 / 3, 1_700_000_000_000)))
+        negotiate_tablets(rows)
+        for future, args in rows.calls(tuple_factory, ResponseFuture, tablet())[:1]:
+            future._set_result(*args)
+        assert ("bench", "points") in cluster.metadata._tablets._tablets
         with undecoded() as switch:
 
-            def work(watched: Watched, factory: Any, cls: Any = ResponseFuture) -> Work:
-                names = {"watched": watched, "factory": factory, "cls": cls, "undecoded": switch}
-                setup = f"undecoded({cls is Dispatched}); calls = watched.calls(factory, cls)"
+            def work(watched: Watched, factory: Any, cls: Any = ResponseFuture, payload: Payload = None) -> Work:
+                names = {"watched": watched, "factory": factory, "cls": cls, "undecoded": switch, "payload": payload}
+                setup = f"undecoded({cls is Dispatched}); calls = watched.calls(factory, cls, payload)"
                 return Work(CALL, names, setup=setup, per=FUTURES)
+
+            dispatch = work(rows, nothing, Dispatched)
+            names = {**dispatch.names, "nothing": nothing}
 
             yield Client(
                 {
-                    "ROWS, dispatch": work(rows, nothing, Dispatched),
+                    "ROWS, dispatch and stand-ins": dispatch,
+                    "stand-ins": dispatch._replace(statement=STAND_INS.format(CONCLUDE), names=names),
                     "ROWS, named tuples": work(rows, named_tuple_factory),
                     "ROWS, tuples": work(rows, tuple_factory),
+                    "ROWS and a tablet, tuples": work(rows, tuple_factory, payload=tablet()),
                     "VOID": work(void, named_tuple_factory),
                 }
             )
