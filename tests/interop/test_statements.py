@@ -121,7 +121,7 @@ def test_unavailable(simulated: SimulatedCluster, client: Client) -> None:
     simulated.nodes[1].stop()
     simulated.nodes[2].stop()
     with pytest.raises(ClientError) as caught:
-        client("execute", query="SELECT * FROM t", consistency="ALL")
+        client("execute", query="SELECT * FROM t", consistency="ALL", idempotent=True)
     assert caught.value.name in ("Unavailable", "NoHostAvailable")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -12,6 +14,15 @@ from cassandra.cluster import Cluster, Session
 from cassandra.testing import SimulatedCluster
 
 Connect = Callable[..., Session]
+DEADLINE = 30
+
+
+def eventually(check: Callable[[], bool]) -> None:
+    """Wait until *check* holds; fail after 30 s."""
+    deadline, pause = time.monotonic() + DEADLINE, threading.Event()
+    while not check():
+        assert time.monotonic() < deadline, "30 s were not enough"
+        pause.wait(0.02)
 
 
 @pytest.fixture
@@ -27,7 +38,8 @@ def connect() -> Iterator[Connect]:
     with ExitStack() as stack:
 
         def connected(simulated: SimulatedCluster, keyspace: str | None = None, **options: Any) -> Session:
-            cluster = Cluster(simulated.contact_points, port=simulated.port, **options)
+            windows = {"topology_event_refresh_window": 0, "status_event_refresh_window": 0}  # no waiting for more
+            cluster = Cluster(simulated.contact_points, port=simulated.port, **{**windows, **options})
             stack.callback(cluster.shutdown)
             return cluster.connect(keyspace)
 

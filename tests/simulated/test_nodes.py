@@ -1,0 +1,113 @@
+"""Nodes that stop, pause, come back, join and leave; what their clients hear of it."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from cassandra import ConsistencyLevel, Unavailable
+from cassandra.cluster import Session
+from cassandra.query import SimpleStatement
+from cassandra.testing import SimulatedCluster
+from tests.simulated.conftest import DEADLINE, eventually
+
+
+def up(session: Session) -> set[str]:
+    return {host.address for host in session.cluster.metadata.all_hosts() if host.is_up}
+
+
+def test_a_node_stops_and_starts(simulated: SimulatedCluster, session: Session) -> None:
+    session.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    all_nodes = {node.address for node in simulated.nodes}
+    node = simulated.nodes[1]
+    eventually(lambda: up(session) == all_nodes)
+    node.kill()
+    eventually(lambda: up(session) == all_nodes - {node.address})
+    assert node.connections == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((node.address, node.port), DEADLINE)
+    with pytest.raises(Unavailable) as caught:
+        session.execute(SimpleStatement("SELECT * FROM t", consistency_level=ConsistencyLevel.ALL))
+    assert (caught.value.required_replicas, caught.value.alive_replicas) == (2, 1)
+    assert session.execute("SELECT * FROM t").all() == []
+    node.start()
+    eventually(lambda: up(session) == all_nodes)
+
+
+def test_a_paused_node_answers_when_it_is_resumed(simulated: SimulatedCluster) -> None:
+    node = simulated.nodes[0]
+    options = b"\x04\0\0\0\x05\0\0\0\0"
+    with socket.create_connection((node.address, node.port), DEADLINE) as client:
+        client.sendall(options)
+        stream = client.makefile("rb")
+        header = stream.read(9)
+        assert header[4] == 6  # SUPPORTED
+        stream.read(int.from_bytes(header[5:], "big"))
+        node.pause()
+        client.sendall(options)
+        client.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        client.settimeout(DEADLINE)
+        node.resume()
+        assert client.recv(1) == header[:1]
+        stream.close()
+
+
+def test_refused_connections(simulated: SimulatedCluster) -> None:
+    node = simulated.nodes[0]
+    node.refuse_connections()
+    for port in (node.port, node.shard_aware_port):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((node.address, port), DEADLINE)
+    node.refuse_connections(False)
+    socket.create_connection((node.address, node.port), DEADLINE).close()
+
+
+def test_the_shard_follows_from_the_port(simulated: SimulatedCluster) -> None:
+    """On the shard-aware port the client's port decides."""
+    node = simulated.nodes[0]
+    for _ in range(8):
+        with socket.create_connection((node.address, node.shard_aware_port), DEADLINE) as client:
+            expected = client.getsockname()[1] % 4
+            eventually(lambda: node.connections == 1)
+            shards = node.connections_by_shard()
+            assert shards[expected] == 1
+        eventually(lambda: node.connections == 0)
+
+
+def test_nodes_join_and_leave(simulated: SimulatedCluster, session: Session) -> None:
+    session.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    new = simulated.add_node(rack="rack2", shards=3)
+    eventually(lambda: new.address in up(session))
+    host = session.cluster.metadata.get_host(new.address, new.port)
+    assert (host.rack, host.host_id) == ("rack2", new.host_id)
+    simulated.rebalance()
+    assert any(new.host_id in dict(tablet.replicas) for tablet in simulated.tablets("ks.t"))
+    simulated.remove_node(new)
+    eventually(lambda: new.address not in {host.address for host in session.cluster.metadata.all_hosts()})
+    assert not any(new.host_id in dict(tablet.replicas) for tablet in simulated.tablets("ks.t"))
+
+
+def test_schema_disagreement(simulated: SimulatedCluster, session: Session) -> None:
+    simulated.nodes[1].disagree()
+    host = session.cluster.metadata.get_host(simulated.nodes[0].address, simulated.port)
+    rows = session.execute("SELECT peer, schema_version FROM system.peers", host=host).all()
+    assert len(rows) == len({row.schema_version for row in rows}) == 2
+    simulated.nodes[1].disagree(False)
+    rows = session.execute("SELECT peer, schema_version FROM system.peers", host=host).all()
+    assert len({row.schema_version for row in rows}) == 1
+
+
+def test_closing_twice_and_late_calls(no_leaks: None) -> None:
+    simulated = SimulatedCluster(1, 1)
+    with pytest.raises(RuntimeError, match="not started"):
+        simulated.execute("SELECT * FROM system.local")
+    simulated.start()
+    with pytest.raises(RuntimeError, match="only once"):
+        simulated.start()
+    simulated.close()
+    simulated.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        simulated.execute("SELECT * FROM system.local")
