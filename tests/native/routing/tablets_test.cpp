@@ -262,29 +262,29 @@ TEST(readers_never_find_a_wrong_tablet) {
     put(kSpan, kSpan + 1);
     for (int64_t at = 0; at < kSpan; at += 16) put(at, at + 16);
 
-    std::atomic<bool> done{false};
-    std::atomic<int> ready{0};
+    constexpr int kReaders = 3, kLookups = 400000;
+    std::atomic<int> ready{0}, through{0};
     std::vector<std::thread> readers;
-    for (unsigned number = 0; number < 3; ++number) {
+    for (unsigned number = 0; number < kReaders; ++number) {
         readers.emplace_back([&, number] {
             Random random(number);
             TabletTable* table = map.hold(kTable);
             FoundTablet found;
             ++ready;
-            while (!done.load()) {
-                for (int i = 0; i < 1000; ++i) {
-                    const int64_t token = 1 + static_cast<int64_t>(random() % kSpan);
-                    if (i % 2 ? map.find(kTable, token, found) : table->find(token, found)) check(token, found);
-                }
+            while (ready.load() < kReaders) std::this_thread::yield();
+            for (int i = 0; i < kLookups; ++i) {
+                const int64_t token = 1 + static_cast<int64_t>(random() % kSpan);
+                if (i % 2 ? map.find(kTable, token, found) : table->find(token, found)) check(token, found);
+                if (i % 100) continue;
                 CHECK(map.find(kTable, -1, found) && table->find(kSpan + 1, found));
                 CHECK(!map.find({"ks", "other"}, 1, found) || found.last == 2);
             }
             map.release(table);
+            ++through;
         });
     }
-    while (ready.load() < 3) std::this_thread::yield();
     Random random(99);
-    for (int step = 0; step < 6000; ++step) {
+    for (int step = 0; step < 1000 || through.load() < kReaders; ++step) {
         const int64_t width = int64_t{16} << (random() % (step % 50 ? 3 : 9));
         const int64_t at = static_cast<int64_t>(random() % (kSpan / width)) * width;
         const Replica replica = make_replica(1, 1);
@@ -305,7 +305,6 @@ TEST(readers_never_find_a_wrong_tablet) {
         }
         if (step % 500 == 499) map.drop_host(static_cast<uint16_t>(1 + random() % (kSpan >> 6)));
     }
-    done = true;
     for (std::thread& reader : readers) reader.join();
 }
 

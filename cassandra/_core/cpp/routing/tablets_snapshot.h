@@ -27,7 +27,7 @@ struct FoundTablet {
         version = row.version;
         count = row.count;
         flags = row.flags;
-        std::memcpy(replicas, row.replicas, row.count * sizeof(Replica));
+        if (row.count) std::memcpy(replicas, row.replicas, row.count * sizeof(Replica));  // without any it may be null
     }
 };
 
