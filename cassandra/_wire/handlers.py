@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from cassandra._base.constants import Flag, Opcode
-from cassandra._base.errors import ErrorMessage
+from cassandra._base.errors import ErrorMessage, ProtocolError
 from cassandra._base.public import public
-from cassandra._core.codec import Reader
+from cassandra._core.codec import Reader, ResultPlan, TypeContext, decode_result
 from cassandra._core.transport import Frame
 from cassandra._wire.columns import numpy_columns
 from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
@@ -103,14 +103,25 @@ class _ProtocolHandler:
             message.stream_id = stream_id
             set_prefix(message, prefix)
             return message
+        plan = result_metadata
+        if plan is not None and type(plan) is not ResultPlan:
+            plan = as_plan(plan)
+        context = user_type_map if type(user_type_map) is TypeContext else as_context(user_type_map)
         lwt = getattr(protocol_features, "lwt_info", None)
+        lwt_mask = lwt.lwt_meta_bit_mask if lwt else 0
+        metadata_ids = uses_metadata_ids(protocol_version, protocol_features)
+        if own is ResultMessage and opcode == Opcode.RESULT and not flags:  # nearly all: without detours
+            try:
+                return decode_result(own, body, 0, protocol_version, context, plan, stream_id, lwt_mask, metadata_ids)
+            except (ProtocolError, ValueError):
+                pass  # the same again, to be reported below
         return decode_response(
             Frame(protocol_version, flags, stream_id, opcode, body),
-            as_context(user_type_map),
+            context,
             decompress=decompressor,
-            plan=as_plan(result_metadata),
-            metadata_ids=uses_metadata_ids(protocol_version, protocol_features),
-            lwt_mask=lwt.lwt_meta_bit_mask if lwt else 0,
+            plan=plan,
+            metadata_ids=metadata_ids,
+            lwt_mask=lwt_mask,
             rate_limit_error=getattr(protocol_features, "rate_limit_error", None),
             result_class=own if opcode == Opcode.RESULT and own is not None else ResultMessage,
         )
