@@ -149,6 +149,24 @@ def test_stop_from_many_threads(reactor: Reactor) -> None:
     assert results == [True] * 8
 
 
+@pytest.mark.parametrize("backend", ["epoll", "poll"])
+def test_stop_gives_the_descriptors_back(backend: str) -> None:
+    """Not only when the last reference goes: whoever keeps a stopped cluster keeps none of them."""
+
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    with ScriptedServer(echo) as server:
+        before = descriptors()
+        reactor = Reactor(backend)
+        channel, _ = connect(reactor, server.address)
+        answer_of(ask(channel, b"x"))
+        assert reactor.stop(TIMEOUT)
+        assert eventually(lambda: server.connections[0].socket.fileno() < 0)
+        assert descriptors() <= before
+        del channel, reactor
+
+
 def test_stop_has_a_time_limit(reactor: Reactor) -> None:
     release = threading.Event()
     reactor.call_soon(release.wait)
