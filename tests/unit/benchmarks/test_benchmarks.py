@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import peers, report
+from benchmarks import peers, report, soak_results
 from benchmarks.clients import harness
 from benchmarks.clients.messages import COLLECTIONS, WIDTHS, Recordings, decode
 from benchmarks.measure import DATA, Samples
@@ -95,6 +95,24 @@ def test_work_is_timed_by_cpu(whole_process: bool, monkeypatch: pytest.MonkeyPat
     runs: list[None] = []
     work = harness.Work("runs.append(None)", {"runs": runs}, once=True, whole_process=whole_process)
     assert harness.cpu(work) >= 0 and len(runs) == 6  # warmed once, then five samples
+
+
+@pytest.mark.parametrize(
+    ("grown", "flat"),
+    [
+        ({}, [True, True, True, True]),
+        ({"objects": 100 + soak_results.LEFT + 1}, [False, True, True, True]),
+        ({"blocks": 100 + soak_results.LEFT + 1}, [True, False, True, True]),
+        ({"native": {"channels": 2, "timers": 0}}, [True, True, False, True]),
+        ({"native": {"channels": 1, "timers": 0}}, [True, True, True, True]),
+        ({"resident": 100 + soak_results.RESIDENT + 1}, [True, True, True, False]),
+    ],
+    ids=["nothing", "objects", "blocks", "native", "fewer-timers", "resident"],
+)
+def test_a_soak_tells_what_grew(grown: dict[str, Any], flat: list[bool]) -> None:
+    first = soak_results.Count(10, 100, 100, {"channels": 1, "timers": 3}, 100)
+    last = first._replace(results=1000, **grown)
+    assert [ok for _, _, ok in soak_results.verdicts(first, last)] == flat
 
 
 def test_a_peer_is_installed_once_by_whoever_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
