@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import ssl
 import uuid
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from re import Pattern
 from types import TracebackType
@@ -26,6 +27,7 @@ from cassandra.testing.faults import Condition, Exchange, Reaction, Rule
 
 T = TypeVar("T")
 VNODES = 16
+REMEMBERED = 100_000
 
 
 class SimulatedCluster(TabletCommands):
@@ -40,6 +42,7 @@ class SimulatedCluster(TabletCommands):
     :param tablets_v2: whether the experimental second version of tablet routing is offered too.
     :param protocol_versions: ScyllaDB speaks 3 and 4; add 5 to test it.
     :param users: names and passwords; None lets everybody in.
+    :param ssl_context: of a server: all ports speak TLS with it.
     :param address: one address for all nodes, each with ports of its own; by default every node has an address in
         127.0.0.0/8, which only Linux has without being configured.
     :param without: names of options that SUPPORTED does not list, to test with older servers.
@@ -57,8 +60,8 @@ class SimulatedCluster(TabletCommands):
     def __init__(
         self, nodes: int = 3, shards: int = 2, *, tablets: bool = True, tablets_v2: bool = False,
         racks: Sequence[str] = ("rack1",), dcs: Sequence[str] = ("dc1",), protocol_versions: Iterable[int] = (3, 4),
-        users: Mapping[str, str] | None = None, address: str | None = None, name: str = "simulated",
-        release_version: str = "3.0.8", without: Collection[str] = (), seed: int = 1,
+        users: Mapping[str, str] | None = None, ssl_context: ssl.SSLContext | None = None, address: str | None = None,
+        name: str = "simulated", release_version: str = "3.0.8", without: Collection[str] = (), seed: int = 1,
     ) -> None:  # fmt: skip
         if nodes < 1 or shards < 1:
             raise ValueError("a cluster has at least one node with one shard")
@@ -67,13 +70,14 @@ class SimulatedCluster(TabletCommands):
         self.protocol_versions = tuple(sorted(protocol_versions))
         self.tablets_enabled, self.tablets_v2 = tablets, tablets_v2
         self.users: dict[str, str] = dict(users or {})
+        self.ssl_context = ssl_context
         self.without = frozenset(without)
         self._racks, self._dcs = tuple(racks), tuple(dcs)
         self._rng = random.Random(seed)
         self._ports = _ports.Allocator(address)
         self._nodes: list[SimulatedNode] = []
         self._wanted = [shards] * nodes
-        self._requests: list[Request] = []
+        self._requests: deque[list[Request]] = deque(maxlen=REMEMBERED)  # each in a list of its own: it may change
         self._rules: list[Rule] = []
         self._reactor: Reactor | None = None
         self._database: Database | None = None
@@ -221,14 +225,13 @@ class SimulatedCluster(TabletCommands):
         rule = self._rule_for(run)
         if rule is None:
             response = run.execute()
-            self._requests.append(run.record)  # before the answer: who has it finds its request here
+            self._requests.append([run.record])  # before the answer: who has it finds its request here
             run.send(response)
         else:
-            place = len(self._requests)
-            self._requests.append(run.record)
+            noted = [run.record]
+            self._requests.append(noted)
             rule.reaction.react(run)
-            if place < len(self._requests):
-                self._requests[place] = run.record
+            noted[0] = run.record
 
     def _rule_for(self, run: Run) -> Rule | None:
         record = run.record
@@ -271,8 +274,8 @@ class SimulatedCluster(TabletCommands):
 
     @property
     def requests(self) -> list[Request]:
-        """Every request since the start or :meth:`clear_requests`, in the order they came."""
-        return self._call(lambda: list(self._requests))
+        """The requests since the start or :meth:`clear_requests`, in the order they came; 100,000 at most."""
+        return self._call(lambda: [noted[0] for noted in self._requests])
 
     def clear_requests(self) -> None:
         self._call(self._requests.clear)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
@@ -14,6 +15,7 @@ from cassandra.testing._wire import BadVersion, Frame, FrameBuffer
 from cassandra.testing.errors import CqlError, ProtocolError
 
 CHUNK = 1 << 16
+BLOCKED = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 EVENT_STREAM = -1
 
 
@@ -73,8 +75,8 @@ class Connection:
     """Belongs to its reactor's thread."""
 
     def __init__(self, sock: socket.socket, node: Host, shard: int, number: int) -> None:
-        sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setblocking(False)
         self.sock = sock
         self.node = node
         self.shard = shard
@@ -113,17 +115,20 @@ class Connection:
             self._receive()
 
     def _receive(self) -> None:
-        try:
-            data = self.sock.recv(CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self.close()
-            return
-        self._in.feed(data)
-        self.process()
+        while self.open:
+            try:
+                data = self.sock.recv(CHUNK)
+            except BLOCKED:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self.close()
+                return
+            self._in.feed(data)
+            self.process()
+            if not isinstance(self.sock, ssl.SSLSocket) or not self.sock.pending():
+                return  # what TLS has decoded already makes no socket readable
 
     def process(self) -> None:
         """Handle every whole frame that is there."""
@@ -176,7 +181,7 @@ class Connection:
         try:
             while self._out:
                 del self._out[: self.sock.send(self._out)]
-        except BlockingIOError:
+        except BLOCKED:
             pass
         except OSError:
             self.close()

@@ -238,6 +238,8 @@ class Definitions:
 
     @staticmethod
     def _options(given: dict[str, Any]) -> dict[str, Any]:
+        if "per_partition_rate_limit" in given or dict(given.get("cdc") or {}).get("enabled") == "true":
+            raise NotSupported("rate limits and logs of changes as options of tables")
         for name in given:
             if name not in TABLE_OPTIONS:
                 raise SyntaxError(f"Unknown property '{name}'")

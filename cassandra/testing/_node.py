@@ -60,6 +60,9 @@ class SimulatedNode:
         self.prepared: dict[bytes, Prepared] = {}
         self.member = True
         self.advertise_shard_aware_port = True
+        """Whether SUPPORTED lists the shard-aware port."""
+        self.port_shift = 0
+        """What an address translation adds to the ports of clients: their shard is another than they think."""
         self._schema_version: UUID | None = None
         self._running = False
         self._paused = False
@@ -252,7 +255,9 @@ class SimulatedNode:
                 return
             number = self._accepted
             self._accepted += 1
-            shard = (peer[1] if by_port else number) % self.shards
+            shard = (peer[1] + self.port_shift if by_port else number) % self.shards
+            if self.cluster.ssl_context is not None:
+                sock = self.cluster.ssl_context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
             self._connections.append(Connection(sock, self, shard, number))
 
         return accept
@@ -293,7 +298,8 @@ class SimulatedNode:
             METADATA_ID: [""],
         }
         if self.advertise_shard_aware_port:
-            options["SCYLLA_SHARD_AWARE_PORT"] = [str(self.shard_aware_port)]
+            name = "SCYLLA_SHARD_AWARE_PORT" if self.cluster.ssl_context is None else "SCYLLA_SHARD_AWARE_PORT_SSL"
+            options[name] = [str(self.shard_aware_port)]
         if self.cluster.tablets_enabled:
             options[V1] = [""]
             if self.cluster.tablets_v2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 from cassandra.testing import _functions as functions
@@ -237,6 +237,8 @@ def _average(kind: CqlType) -> Callable[[list[Value]], Value]:
         total = sum(present, _zero(kind))
         if kind in types.WHOLE:  # cut off towards zero, as Java divides
             return abs(total) // len(present) * (1 if total >= 0 else -1)
+        if kind is types.DECIMAL:  # as many digits as the sum has
+            return Decimal(total / len(present)).quantize(Decimal(total), ROUND_HALF_EVEN)
         return total / len(present)
 
     return fold

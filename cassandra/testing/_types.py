@@ -137,12 +137,18 @@ def _fixed(
 
 
 def _uuid_order(value: UUID) -> tuple[int, int, bytes]:
-    return value.version or 0, value.time if value.version == 1 else 0, value.bytes
+    version = _version(value)
+    return version, value.time if version == 1 else 0, value.bytes
+
+
+def _version(value: UUID) -> int:
+    """Without a look at the variant, which maxTimeuuid() makes something else."""
+    return value.int >> 76 & 0xF
 
 
 def _unpack_timeuuid(data: bytes) -> UUID:
     value = UUID(bytes=data)
-    if value.version != 1:
+    if _version(value) != 1:
         raise ValueError("its version is not 1")
     return value
 

@@ -83,22 +83,25 @@ class Where:
     def partitions(self, env: Env) -> list[Partition]:
         """The stored partitions that may have rows of the result."""
         data = self.table.data
-        if self.has_partition_key:
-            raws = [self.table.partition_bytes(key) for key in self.keys(env)]
-            return [data.partitions[raw] for raw in raws if raw in data.partitions]
+        low, high = self._token_bounds(env)
+        if not self.has_partition_key:
+            return data.between(low, high)
+        inside = {partition.raw for partition in data.between(low, high)} if self.tokens else data.partitions
+        raws = [self.table.partition_bytes(key) for key in self.keys(env)]
+        return [data.partitions[raw] for raw in raws if raw in inside]
+
+    def _token_bounds(self, env: Env) -> tuple[tuple[int, bool] | None, tuple[int, bool] | None]:
         low: tuple[int, bool] | None = None
         high: tuple[int, bool] | None = None
         for found in self.tokens:
             token = required(found.value(env), "the token")
             if found.operator in ("=", ">", ">="):
-                bound = (token, found.operator != ">")
-                low = bound if low is None or (bound[0], not bound[1]) > (low[0], not low[1]) else low
+                low = (token, found.operator != ">")
             if found.operator in ("=", "<", "<="):
                 if token == MIN_TOKEN and found.operator != "=":
                     continue  # as an end, the smallest token means the end of the ring
-                bound = (token, found.operator != "<")
-                high = bound if high is None or bound < high else high
-        return data.between(low, high)
+                high = (token, found.operator != "<")
+        return low, high
 
     def predicate(self, env: Env) -> Predicate:
         """Whether a row of these partitions is in the result."""
@@ -147,17 +150,20 @@ def _add_partition(where: Where, found: Restriction) -> None:
 
 
 def _check_repeats(where: Where) -> None:
-    seen: dict[str, str] = {}
-    for found in (*where.clustering, *where.others):
+    seen: dict[str, set[str]] = {}
+    for found in (*where.tokens, *where.clustering, *where.others):
         if found.key is not None or found.operator.startswith("CONTAINS"):
             continue
-        for column in found.columns:
-            group = "slice" if found.operator in ("<", "<=", ">", ">=") else found.operator
-            if column.name in seen and not (group == "slice" and seen[column.name] == "slice"):
+        bound = {"<": "end", ">": "start"}.get(found.operator[0], "")
+        for column in found.columns[: 1 if found.relation.token else None]:
+            before = seen.setdefault(column.name, set())
+            if before and (not bound or "" in before):
                 raise InvalidRequest(
                     f"{column.name} cannot be restricted by more than one relation if it includes an Equal"
                 )
-            seen[column.name] = group
+            if bound in before and not found.relation.multi:
+                raise InvalidRequest(f"More than one restriction was found for the {bound} bound on {column.name}")
+            before.add(bound)
 
 
 def _restriction(relation: Relation, table: Table, scope: Scope) -> Restriction:

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,14 @@ from cassandra.testing import SimulatedCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = Path(__file__).with_name("client.py")
+
+
+def eventually(check: Callable[[], bool]) -> None:
+    """Drivers open connections in the background and learn tablets as they go."""
+    deadline, pause = time.monotonic() + 30, threading.Event()
+    while not check():
+        assert time.monotonic() < deadline, "30 s were not enough"
+        pause.wait(0.02)
 
 
 class ClientError(Exception):

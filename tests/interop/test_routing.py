@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
-
 from cassandra.testing import SimulatedCluster
-from tests.interop.conftest import Client
+from tests.interop.conftest import Client, eventually
 
 INSERT = "INSERT INTO ks.t (id, v) VALUES (?, ?)"
 LWT = "INSERT INTO ks.t (id, v) VALUES (?, ?) IF NOT EXISTS"
 KEYS = [[n, f"value {n}"] for n in range(200)]
-
-
-def eventually(check: Callable[[], bool]) -> None:
-    """Drivers open connections in the background and learn tablets as they go."""
-    deadline, pause = time.monotonic() + 30, threading.Event()
-    while not check():
-        assert time.monotonic() < deadline, "30 s were not enough"
-        pause.wait(0.02)
 
 
 def connected_to_all_shards(simulated: SimulatedCluster) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing.faults import Close, Fail
-from tests.interop.conftest import Client, ClientError
+from tests.interop.conftest import Client, ClientError, eventually
 
 COLUMNS = {
     "a": ("ascii", "'abc'"),
@@ -128,6 +128,13 @@ def test_unavailable(simulated: SimulatedCluster, client: Client) -> None:
 def test_a_lost_connection(simulated: SimulatedCluster, client: Client) -> None:
     """The next host answers an idempotent read when the first closes the connection."""
     client.connect(simulated, keyspace="ks")
+    simulated.clear_requests()
+
+    def every_node_serves() -> bool:
+        client("execute", query="SELECT * FROM t")
+        return {request.node for request in simulated.statements("ks.t")} == {0, 1, 2}
+
+    eventually(every_node_serves)  # a driver connects to further nodes in the background
     with simulated.inject(Close(), query="FROM t", times=1) as rule:
         assert client("execute", query="SELECT * FROM t", idempotent=True) == []
     assert rule.hits == 1

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
+from pathlib import Path
+
 import pytest
 
 from cassandra import AuthenticationFailed
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.testing import SimulatedCluster
+from tests.servers.certificates import Certificates
 from tests.simulated.conftest import Connect
 
 
@@ -75,6 +79,20 @@ def test_one_address(no_leaks: None, connect: Connect) -> None:
         session = connect(simulated)
         ports = {host.endpoint.port for host in session.cluster.metadata.all_hosts()}
         assert ports == {node.port for node in simulated.nodes}
+        session.cluster.shutdown()
+
+
+def test_tls(no_leaks: None, connect: Connect, tmp_path: Path) -> None:
+    certificates = Certificates.generate(tmp_path, ["127.0.0.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(str(certificates.server))
+    with SimulatedCluster(2, 2, address="127.0.0.1", ssl_context=context) as simulated:
+        session = connect(simulated, ssl_context=certificates.context())
+        session.execute("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        session.execute("CREATE TABLE ks.t (id int PRIMARY KEY, v text)")
+        text = "long " * 50_000  # more than a record of TLS holds
+        session.execute("INSERT INTO ks.t (id, v) VALUES (1, %s)", (text,))
+        assert session.execute("SELECT v FROM ks.t").one().v == text
         session.cluster.shutdown()
 
 

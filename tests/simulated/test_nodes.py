@@ -77,6 +77,96 @@ def test_the_shard_follows_from_the_port(simulated: SimulatedCluster) -> None:
         eventually(lambda: node.connections == 0)
 
 
+def test_an_address_translation_shifts_the_shards(simulated: SimulatedCluster) -> None:
+    node = simulated.nodes[0]
+    node.port_shift = 1
+    with socket.create_connection((node.address, node.shard_aware_port), DEADLINE) as client:
+        expected = (client.getsockname()[1] + 1) % 4
+        assert supported(client)["SCYLLA_SHARD"] == [str(expected)]
+
+
+def test_what_a_node_says_of_itself(simulated: SimulatedCluster) -> None:
+    node = simulated.nodes[2]
+    with socket.create_connection((node.address, node.port), DEADLINE) as client:
+        options = supported(client)
+    assert options["SCYLLA_HOST_ID"] == [str(node.host_id)]
+    assert options["SCYLLA_NR_SHARDS"] == ["4"]
+    assert options["SCYLLA_SHARD_AWARE_PORT"] == [str(node.shard_aware_port)]
+    assert options["SCYLLA_SHARDING_ALGORITHM"] == ["biased-token-round-robin"]
+    assert options["TABLETS_ROUTING_V1"] == [""]
+    assert "TABLETS_ROUTING_V2_EXPERIMENTAL" not in options
+
+
+def test_client_routes(simulated: SimulatedCluster) -> None:
+    """A client that registered for them hears that they changed; the table has them."""
+    node = simulated.nodes[0]
+    with socket.create_connection((node.address, node.port), DEADLINE) as client:
+        exchange(client, 0x01, b"\0\1" + text("CQL_VERSION") + text("3.0.0"))
+        exchange(client, 0x0B, b"\0\1" + text("CLIENT_ROUTES_CHANGE"))
+        simulated.set_client_routes("link-1", {1: ("10.0.0.9", 9999)})
+        opcode, body = receive(client)
+    host = str(simulated.nodes[1].host_id)
+    assert opcode == 0x0C
+    expected = text("CLIENT_ROUTES_CHANGE") + text("UPDATE_NODES") + b"\0\1" + text("link-1") + b"\0\1" + text(host)
+    assert body == expected
+    (row,) = simulated.execute("SELECT connection_id, host_id, address, port FROM system.client_routes")
+    assert list(row.values()) == ["link-1", simulated.nodes[1].host_id, "10.0.0.9", 9999]
+
+
+def test_hostile_bytes_end_only_their_own_connection(simulated: SimulatedCluster) -> None:
+    node = simulated.nodes[0]
+    hostile = [
+        b"\x04\0\0\0\x07\x7f\xff\xff\xff",  # a body of two gigabytes
+        b"\x84\0\0\0\x05\0\0\0\0",  # a response
+        b"\x09\0\0\0\x05\0\0\0\0",  # protocol 9
+        b"GET / HTTP/1.1\r\n\r\n",
+    ]
+    for data in hostile:
+        with socket.create_connection((node.address, node.port), DEADLINE) as client:
+            client.sendall(data)
+            opcode, _ = receive(client)
+            assert opcode == 0x00
+            assert client.recv(1) == b""
+    with socket.create_connection((node.address, node.port), DEADLINE) as client:
+        opcode, body = exchange(client, 0x01, b"\0\5abc")  # a map that ends too early
+        assert (opcode, body[:4]) == (0x00, b"\0\0\0\x0a")
+        assert supported(client)["CQL_VERSION"] == ["3.3.1"]
+
+
+def text(value: str) -> bytes:
+    return len(value).to_bytes(2, "big") + value.encode()
+
+
+def receive(client: socket.socket) -> tuple[int, bytes]:
+    """(opcode, body) of the next frame."""
+    head = client.recv(9, socket.MSG_WAITALL)
+    length = int.from_bytes(head[5:], "big")
+    return head[4], client.recv(length, socket.MSG_WAITALL) if length else b""
+
+
+def exchange(client: socket.socket, opcode: int, body: bytes = b"") -> tuple[int, bytes]:
+    client.sendall(b"\x04\0\0\0" + bytes([opcode]) + len(body).to_bytes(4, "big") + body)
+    return receive(client)
+
+
+def supported(client: socket.socket) -> dict[str, list[str]]:
+    _, body = exchange(client, 0x05)
+    at = 0
+
+    def number() -> int:
+        nonlocal at
+        at += 2
+        return int.from_bytes(body[at - 2 : at], "big")
+
+    def string() -> str:
+        nonlocal at
+        length = number()
+        at += length
+        return body[at - length : at].decode()
+
+    return {string(): [string() for _ in range(number())] for _ in range(number())}
+
+
 def test_nodes_join_and_leave(simulated: SimulatedCluster, session: Session) -> None:
     session.execute("CREATE TABLE t (id int PRIMARY KEY)")
     new = simulated.add_node(rack="rack2", shards=3)

@@ -178,6 +178,8 @@ def test_older_servers(no_leaks: None, connect: Connect) -> None:
         "LIST ROLES",
         "DESCRIBE TABLES",
         "ALTER TABLE t ALTER v TYPE blob",
+        "ALTER TABLE t WITH cdc = {'enabled': 'true'}",
+        "ALTER TABLE t WITH per_partition_rate_limit = {'max_reads_per_second': 1}",
         "SELECT mytypecast(v) FROM t",
     ],
 )
