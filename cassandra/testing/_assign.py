@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cassandra.testing._ast import Assignment, Element, Field, Literal, Name
-from cassandra.testing._plan import Env, Scope, Term, required
+from cassandra.testing._plan import Env, Scope, Term, number, required
 from cassandra.testing._schema import Column, Table
 from cassandra.testing._storage import Cell, Complex, Row
 from cassandra.testing._terms import compile_term
@@ -64,7 +64,7 @@ def _counter(given: Assignment, column: Column, scope: Scope) -> Assign:
 
     def present(env: Env) -> Any:
         value = increment(env)
-        return value if value is UNSET else required(value, "counter increment")
+        return value if value is UNSET else number(value, "counter increment")
 
     return Assign(column, present, write)
 
@@ -128,7 +128,7 @@ def _element(given: Assignment, column: Column, kind: Collection, scope: Scope) 
     value = compile_term(given.value, kind.arguments[0], f"value({column.name})", scope)
 
     def replace(row: Row, pair: Value, cell: MakeCell, floor: int, env: Env) -> None:
-        row.put_element(column.name, _list_key(row, column, pair[0], env), cell(pair[1]), floor)
+        row.put_element(column.name, _list_key(row, column, number(pair[0], "list index"), env), cell(pair[1]), floor)
 
     return Assign(column, _with_key(index, value, "list index"), replace)
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cassandra.testing._ast import Condition, Element, Field, Name
-from cassandra.testing._plan import Env, Scope
+from cassandra.testing._plan import Env, Scope, required
 from cassandra.testing._rows import RowView, element_of
 from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Table
 from cassandra.testing._terms import compile_term
 from cassandra.testing._types import COUNTER, INT, Collection, CqlType, Udt, Value
-from cassandra.testing._where import COMPARE, _in_values
+from cassandra.testing._where import COMPARE, in_values
+from cassandra.testing._wire import UNSET
 from cassandra.testing.errors import InvalidRequest
 
 
@@ -35,14 +36,16 @@ def compile_condition(condition: Condition, table: Table, scope: Scope) -> Check
         raise InvalidRequest("Conditions on counters are not supported")
     kind, read = _target(target, column, scope)
     if condition.operator == "IN":
-        wanted = _in_values(condition.value, kind.frozen(), column.name, scope)
-        return Check(column, lambda old, env: _read(old, read, env) in (wanted(env) or ()))
+        wanted = in_values(condition.value, kind.frozen(), column.name, scope)
+        return Check(column, lambda old, env: _read(old, read, env) in required(wanted(env), f"column {column.name}"))
     value = compile_term(condition.value, kind.frozen(), column.name, scope)
     compare = COMPARE[condition.operator]
     operator = condition.operator
 
     def holds(old: RowView | None, env: Env) -> bool:
         left, right = _read(old, read, env), value(env)
+        if right is UNSET:
+            raise InvalidRequest(f"Invalid unset value for column {column.name}")
         if left is None or right is None:
             if operator not in ("=", "!="):
                 if right is None:

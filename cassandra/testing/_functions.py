@@ -145,12 +145,19 @@ def text_of(kind: CqlType, value: Any) -> str:
         return str(value)
     if kind is types.INET:
         return str(ipaddress.ip_address(value))
+    if kind in (types.DATE, types.TIMESTAMP):
+        try:
+            return _moment_text(kind, value)
+        except OverflowError:
+            raise NotSupported("CAST of dates before the year 1 or after 9999") from None
+    raise NotSupported(f"CAST({kind.cql} AS text)")
+
+
+def _moment_text(kind: CqlType, value: int) -> str:
     if kind is types.DATE:
         return (EPOCH + timedelta(days=value - (1 << 31))).date().isoformat()
-    if kind is types.TIMESTAMP:
-        moment = EPOCH + timedelta(milliseconds=value)
-        return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value % 1000:03d}Z"
-    raise NotSupported(f"CAST({kind.cql} AS text)")
+    moment = EPOCH + timedelta(milliseconds=value)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value % 1000:03d}Z"
 
 
 __all__ = ["Function", "cast", "find", "milliseconds_of", "parse_date", "parse_timestamp", "text_of"]

@@ -151,3 +151,10 @@ def required(value: Any, what: str) -> Any:
     if value is None:
         raise InvalidRequest(f"Invalid null value for {what}")
     return value
+
+
+def number(value: Any, what: str) -> int:
+    """*value*, which must be a whole number: neither null nor empty."""
+    if not isinstance(required(value, what), int):
+        raise InvalidRequest(f"Invalid empty value for {what}")
+    return int(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation, Overflow, localcontext
 from typing import Any
 
 from cassandra.testing import _functions as functions
@@ -18,6 +18,9 @@ from cassandra.testing._types import Collection, CqlType, Udt, Value
 from cassandra.testing.errors import InvalidRequest, NotSupported
 
 Getter = Callable[[RowView, Env], Value]
+DIGITS = 4_000
+EXACT = Context(prec=DIGITS, traps=[Inexact, InvalidOperation, Overflow])
+DIVISION = Context(prec=DIGITS, traps=[InvalidOperation, Overflow])
 AGGREGATES = ("count", "countrows", "min", "max", "sum", "avg")
 
 
@@ -109,7 +112,7 @@ def _function(call: Call, table: Table, scope: Scope) -> _Compiled:
 
     def get(row: RowView, env: Env) -> Value:
         values = [part.get(row, env) for part in parts]
-        return None if any(value is None for value in values) else function.run(env, *values)
+        return None if any(value in (None, types.EMPTY) for value in values) else function.run(env, *values)
 
     return _Compiled(function.returns, get, f"system.{call.name}({', '.join(part.text for part in parts)})")
 
@@ -150,7 +153,7 @@ def _cast(expression: Cast, table: Table, scope: Scope) -> _Compiled:
 
     def get(row: RowView, env: Env) -> Value:
         value = inner.get(row, env)
-        return None if value is None else convert(value)
+        return None if value in (None, types.EMPTY) else convert(value)
 
     return _Compiled(kind, get, f"cast({inner.text} as {kind.cql})")
 
@@ -219,11 +222,31 @@ def _zero(kind: CqlType) -> Value:
     return Decimal(0) if kind is types.DECIMAL else 0.0 if kind in (types.DOUBLE, types.FLOAT) else 0
 
 
+def _numbers(values: list[Value]) -> list[Value]:
+    return [value for value in values if value not in (None, types.EMPTY)]
+
+
+def _total(kind: CqlType, values: list[Value]) -> Value:
+    try:
+        with localcontext(EXACT):
+            return sum(_numbers(values), _zero(kind))
+    except ArithmeticError:
+        raise NotSupported("sums of decimals of more than 4,000 digits") from None
+
+
+def _divided(total: Decimal, count: int) -> Decimal:
+    try:
+        with localcontext(DIVISION):
+            return (total / count).quantize(total, ROUND_HALF_EVEN)
+    except ArithmeticError:
+        raise NotSupported("averages of decimals of more than 4,000 digits") from None
+
+
 def _sum(kind: CqlType) -> Callable[[list[Value]], Value]:
     wrap = functions.cast(types.VARINT, kind) if kind in types.WHOLE - {types.VARINT} else None
 
     def fold(values: list[Value]) -> Value:
-        total = sum(_present(values), _zero(kind))
+        total = _total(kind, values)
         return wrap(total) if wrap else total
 
     return fold
@@ -231,14 +254,14 @@ def _sum(kind: CqlType) -> Callable[[list[Value]], Value]:
 
 def _average(kind: CqlType) -> Callable[[list[Value]], Value]:
     def fold(values: list[Value]) -> Value:
-        present = _present(values)
+        present = _numbers(values)
         if not present:
             return _zero(kind)
-        total = sum(present, _zero(kind))
+        total = _total(kind, values)
         if kind in types.WHOLE:  # cut off towards zero, as Java divides
             return abs(total) // len(present) * (1 if total >= 0 else -1)
         if kind is types.DECIMAL:  # as many digits as the sum has
-            return Decimal(total / len(present)).quantize(Decimal(total), ROUND_HALF_EVEN)
+            return _divided(total, len(present))
         return total / len(present)
 
     return fold

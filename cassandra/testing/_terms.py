@@ -17,9 +17,9 @@ from cassandra.testing._ast import (
     TupleLiteral,
 )
 from cassandra.testing._literals import constant
-from cassandra.testing._plan import Env, Scope, Term
+from cassandra.testing._plan import Env, Scope, Term, required
 from cassandra.testing._topology import token_of
-from cassandra.testing._types import BIGINT, Collection, CqlType, Tuple, Udt, Vector
+from cassandra.testing._types import BIGINT, EMPTY, Collection, CqlType, Tuple, Udt, Vector
 from cassandra.testing._wire import UNSET
 from cassandra.testing.errors import InvalidRequest
 
@@ -59,7 +59,7 @@ def _call(term: Call, kind: CqlType, name: str, scope: Scope) -> Term:
 
     def value(env: Env) -> Any:
         values = [argument(env) for argument in arguments]
-        return None if any(item is None or item is UNSET for item in values) else function.run(env, *values)
+        return None if any(item in (None, UNSET, EMPTY) for item in values) else function.run(env, *values)
 
     return value
 
@@ -77,7 +77,7 @@ def compile_token(term: Call, scope: Scope) -> Term:
     ]
 
     def value(env: Env) -> int:
-        return token_of(table.partition_bytes(tuple(part(env) for part in parts)))
+        return token_of(table.partition_bytes(tuple(required(part(env), "token()") for part in parts)))
 
     return value
 
@@ -94,12 +94,12 @@ def _literal(term: Any, kind: CqlType, name: str, scope: Scope) -> Term:
             for n, (item, part) in enumerate(zip(term.items, kind.arguments, strict=False))
         ]
         missing = (None,) * (len(kind.arguments) - len(items))
-        return lambda env: tuple(item(env) for item in items) + missing
+        return lambda env: tuple(_set(item(env), name) for item in items) + missing
     if isinstance(kind, Vector) and isinstance(term, ListLiteral):
         if len(term.items) != kind.size:
             raise InvalidRequest(f"Invalid vector literal for {name} of type {kind.cql}; expected {kind.size} elements")
         elements = [compile_term(item, kind.element, name, scope) for item in term.items]
-        return lambda env: tuple(element(env) for element in elements)
+        return lambda env: tuple(required(element(env), name) for element in elements)
     if isinstance(kind, Udt) and isinstance(term, MapLiteral):
         return _user_type(term, kind, name, scope)
     raise wrong
@@ -135,4 +135,10 @@ def _user_type(term: MapLiteral, kind: Udt, name: str, scope: Scope) -> Term:
             shown = key.name if isinstance(key, Name) else key
             raise InvalidRequest(f"Unknown field '{shown}' in value of user defined type {kind.definition.name}")
         given[key.name] = compile_term(value, fields[key.name].frozen(), f"{name}.{key.name}", scope)
-    return lambda env: tuple(given[field](env) if field in given else None for field in fields)
+    return lambda env: tuple(_set(given[field](env), name) if field in given else None for field in fields)
+
+
+def _set(value: Any, name: str) -> Any:
+    if value is UNSET:
+        raise InvalidRequest(f"Invalid unset value inside {name}")
+    return value

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cassandra.testing._ast import ListLiteral, Marker, Relation, TupleLiteral
-from cassandra.testing._plan import Env, Scope, Term, required
+from cassandra.testing._plan import Env, Scope, Term, number, required
 from cassandra.testing._rows import RowView, element_of
 from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Index, Table
 from cassandra.testing._storage import Partition
@@ -94,7 +94,7 @@ class Where:
         low: tuple[int, bool] | None = None
         high: tuple[int, bool] | None = None
         for found in self.tokens:
-            token = required(found.value(env), "the token")
+            token = number(found.value(env), "the token")
             if found.operator in ("=", ">", ">="):
                 low = (token, found.operator != ">")
             if found.operator in ("=", "<", "<="):
@@ -199,11 +199,11 @@ def _single(relation: Relation, column: Column, scope: Scope) -> Restriction:
             f"Collection column '{column.name}' ({kind.cql}) cannot be restricted by a '{relation.operator}' relation"
         )
     if relation.operator == "IN":
-        return Restriction([column], "IN", _in_values(relation.value, kind, column.name, scope), relation)
+        return Restriction([column], "IN", in_values(relation.value, kind, column.name, scope), relation)
     return Restriction([column], relation.operator, compile_term(relation.value, kind, column.name, scope), relation)
 
 
-def _in_values(value: Any, kind: CqlType, name: str, scope: Scope) -> Term:
+def in_values(value: Any, kind: CqlType, name: str, scope: Scope) -> Term:
     if isinstance(value, Marker):
         return scope.marker(value.index, f"in({name})", Collection("list", (kind,), False))
     assert isinstance(value, ListLiteral)
