@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import signal
 import threading
@@ -13,14 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
+from tests.patience import PATIENCE
 from tests.servers import Options, ServerCluster, ServerNode
 from tests.servers.config import PREVIOUS
 
 IN_CI = os.environ.get("CI") == "true"
 
-settings.register_profile("here", deadline=None, derandomize=IN_CI, print_blob=True)
+# Neither is about the code under test: a busy machine generates examples slowly, too.
+HEALTH = [HealthCheck.too_slow]
+settings.register_profile("here", deadline=None, derandomize=IN_CI, print_blob=True, suppress_health_check=HEALTH)
 settings.load_profile("here")
 
 SERVERS = {
@@ -145,14 +149,30 @@ class Held:
         return found
 
 
+def be_patient(patch: pytest.MonkeyPatch, made: type, **patient: float) -> None:
+    """Let the defaults of *made*'s constructor be such that they only end what hangs."""
+    parameters = list(inspect.signature(made.__init__).parameters.values())[1:]  # type: ignore[misc]
+    assert patient.keys() <= {parameter.name for parameter in parameters}
+    defaults = tuple(patient.get(parameter.name, parameter.default) for parameter in parameters)
+    patch.setattr(made.__init__, "__defaults__", defaults)  # type: ignore[misc]
+
+
 @pytest.fixture
-def no_leaks(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+def patient_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clusters have no short time limits by default: a server's thread may be held up for seconds."""
+    from cassandra.cluster import Cluster
+
+    be_patient(monkeypatch, Cluster, connect_timeout=PATIENCE, control_connection_timeout=PATIENCE)
+
+
+@pytest.fixture
+def no_leaks(caplog: pytest.LogCaptureFixture, patient_clusters: None) -> Iterator[None]:
     """The test must give back every thread, descriptor and native object that it took."""
     before = Held.now()
     yield
     for phase in ("setup", "call"):  # exceptions in log records hold on to whatever raised them
         caplog.get_records(phase).clear()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while (excess := Held.now().excess(before)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not excess, f"leaked: {excess}"

@@ -7,9 +7,10 @@ driver.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import socket
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,9 +18,13 @@ from uuid import UUID, uuid4
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer
 from tests.fakes.wire import Envelope
+from tests.patience import eventually
+
+__all__ = ["FakeCluster", "FakeNode", "eventually"]
 
 TEXT, UUID_, INET, INT, BOOLEAN = 0x0D, 0x0C, 0x10, 0x09, 0x04
 TEXT_SET, TEXT_MAP, TEXT_LIST, UUID_SET = (0x22, TEXT), (0x21, TEXT, TEXT), (0x20, TEXT), (0x22, UUID_)
+PAUSE = 600.0  # seconds, if nobody ends it
 Type = int | tuple[int, ...]
 Row = dict[str, Any]
 
@@ -111,8 +116,9 @@ class FakeNode:
         self.queries: list[str] = []
         self.prepared: list[str] = []
         self.registered: list[ScriptedConnection] = []
-        self.server: ScriptedServer | None = ScriptedServer(self._script)
-        self.port = self.server.port
+        self._registering = threading.Lock()
+        self.port = cluster.reserve_port()
+        self.server: ScriptedServer | None = ScriptedServer(self._script, port=self.port)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -154,7 +160,9 @@ class FakeNode:
         body = wire.string(event_type)
         for part in parts:
             body += wire.string(part) if isinstance(part, str) else wire.inet(*part)
-        for connection in list(self.registered):
+        with self._registering:
+            connections = list(self.registered)
+        for connection in connections:
             connection.send(wire.EVENT, body, stream=-1)
 
     def asked(self, fragment: str) -> int:
@@ -169,10 +177,13 @@ class FakeNode:
     # ---- what it answers
 
     def _script(self, connection: ScriptedConnection, request: Envelope) -> bool:
-        self.paused.wait(20)
+        self.paused.wait(PAUSE)
         if request.opcode == wire.REGISTER:
-            self.registered.append(connection)
-        elif request.opcode == wire.PREPARE:
+            with self._registering:  # whoever has the answer gets what is pushed from then on, and nobody sooner
+                connection.answer(request, wire.READY)
+                self.registered.append(connection)
+            return True
+        if request.opcode == wire.PREPARE:
             text = wire.read_long_string(request.body)
             self.prepared.append(text)
             connection.answer(request, wire.RESULT, self._prepared(connection.version or request.version, text))
@@ -269,8 +280,17 @@ class FakeCluster:
         self.tables: list[Row] = []
         self.columns: list[Row] = []
         self.on_query: Callable[[FakeNode, ScriptedConnection, Envelope, str], bool] | None = None
+        self._reserved = contextlib.ExitStack()
         for _ in range(size):
             self.add_node()
+
+    def reserve_port(self) -> int:
+        """A port that nobody else gets while the cluster exists, also when no server listens there: neither another
+        process nor one of our own connections."""
+        reserved = self._reserved.enter_context(socket.socket())
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        return int(reserved.getsockname()[1])
 
     def add_node(self) -> FakeNode:
         """A further node, in everybody's peers table at once."""
@@ -323,12 +343,4 @@ class FakeCluster:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-
-def eventually(condition: Callable[[], Any], timeout: float = 10.0) -> Any:
-    """Wait until *condition* holds and return what it gave; fails the test after *timeout* seconds."""
-    deadline = time.monotonic() + timeout
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"did not come true within {timeout} s: {condition}"
-        time.sleep(0.005)
-    return value
+        self._reserved.close()

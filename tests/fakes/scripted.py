@@ -24,6 +24,7 @@ import lz4.block
 
 from tests.fakes import wire
 from tests.fakes.wire import Envelope, Segments
+from tests.patience import PATIENCE
 
 Script = Callable[["ScriptedConnection", Envelope], Any]
 
@@ -269,10 +270,11 @@ class ScriptedServer:
             self._closed = True
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join(PATIENCE)  # whom it still accepted is among the connections or the threads now
         self._listener.close()
         self.drop_connections()
-        for thread in [self._accepting, *self._threads]:
-            thread.join(5)
+        for thread in self._threads:
+            thread.join(PATIENCE)
 
     def __enter__(self) -> ScriptedServer:
         return self

@@ -127,11 +127,11 @@ def test_large_bodies(reactor: Reactor, server: ScriptedServer) -> None:
 
 
 def test_connect_refused(reactor: Reactor) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = listener.getsockname()
-    handler = Handler()
-    channel = reactor.connect(socket.AF_INET, address, handler, timeout=TIMEOUT)
-    assert isinstance(handler.error, ConnectionRefusedError)
+    with socket.socket() as deaf:  # nobody else gets its port
+        deaf.bind(("127.0.0.1", 0))
+        handler = Handler()
+        channel = reactor.connect(socket.AF_INET, deaf.getsockname(), handler, timeout=TIMEOUT)
+        assert isinstance(handler.error, ConnectionRefusedError)
     assert "connect" in str(handler.error) and channel.closed
     with pytest.raises(ConnectionShutdown):
         channel.submit(request(), Operation())
@@ -193,7 +193,7 @@ def test_addresses_that_are_not_numeric(reactor: Reactor, family: int, address: 
 
 def test_socket_options_and_local_address(reactor: Reactor, server: ScriptedServer) -> None:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind(("127.0.77.1", 0))  # an address that nothing else on this machine connects from
         local = probe.getsockname()
     channel, _ = connect(
         reactor,

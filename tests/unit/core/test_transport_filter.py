@@ -75,6 +75,7 @@ class FlippedServer:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = self.listener.getsockname()
         self.sockets: list[socket.socket] = []
+        self.closing = False
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
@@ -85,6 +86,8 @@ class FlippedServer:
             except OSError:
                 return
             self.sockets.append(sock)
+            if self.closing:
+                return
             if self.greet:
                 with contextlib.suppress(OSError):
                     self.serve(sock)
@@ -102,13 +105,14 @@ class FlippedServer:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        self.closing = True
         self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
         for sock in list(self.sockets):
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
         self.thread.join(TIMEOUT)
-        for sock in self.sockets:  # also one that came at the last moment
+        self.listener.close()
+        for sock in self.sockets:  # all of them: nobody accepts any more
             sock.close()
 
 

@@ -24,6 +24,7 @@ from cassandra._core.transport import CANCELLED, CLOSED, Failure, Frame, LoopQue
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer
 from tests.fakes.wire import Envelope
+from tests.patience import ever_longer
 from tests.unit.core.transport_client import (
     TIMEOUT,
     Recorder,
@@ -36,6 +37,7 @@ from tests.unit.core.transport_client import (
     on_reactor,
     request,
     running_reactor,
+    settle,
     silent,
 )
 
@@ -78,8 +80,7 @@ def test_a_hot_outcome_waits_until_it_is_taken(reactor: Reactor, server: Scripte
     channel, _ = connect(reactor, server.address)
     operation = Recorder()
     channel.submit(request(b"x"), operation)
-    assert eventually(lambda: channel.in_flight == 0)
-    time.sleep(0.1)
+    settle(reactor, channel)
     assert operation.outcomes == []
     assert operation._wait(0)
     taken = operation._take()
@@ -123,23 +124,33 @@ def test_compressed_answers_are_told_apart(reactor: Reactor, name: str, pack: An
         for kind, operation in operations.items():
             channel.submit(request(wire.int32(kind)), operation)
         assert eventually(lambda: all(operations[kind].outcomes for kind in (3, 4, 5)))
-        assert eventually(lambda: channel.in_flight == 0)
-        on_reactor(reactor, lambda: None)
+        settle(reactor, channel)
         for kind in (1, 2):
             assert not operations[kind].outcomes and operations[kind]._take() is not None
 
 
 def test_a_waiter_gets_cold_outcomes_too(reactor: Reactor, server: ScriptedServer) -> None:
     channel, _ = connect(reactor, server.address)
-    operation = Recorder()
-    result: list[Any] = []
-    waiter = threading.Thread(target=lambda: result.append((operation._wait(TIMEOUT), operation._take())))
-    waiter.start()
-    time.sleep(0.05)
-    channel.submit(request(b"error"), operation)
-    waiter.join(TIMEOUT)
-    assert result[0][0] and result[0][1][1].opcode == wire.ERROR
-    assert operation.outcomes == []
+
+    def waited_for(pause: float) -> bool:
+        """Whether the waiter was there in time; somebody gets the outcome in any case."""
+        operation = Recorder()
+        result: list[Any] = []
+        waiter = threading.Thread(target=lambda: result.append((operation._wait(TIMEOUT), operation._take())))
+        waiter.start()
+        time.sleep(pause)
+        channel.submit(request(b"error"), operation)
+        waiter.join(TIMEOUT)
+        if not result or result[0][1] is None:
+            assert eventually(lambda: len(operation.outcomes) == 1)
+            operation._finish()
+            waiter.join(TIMEOUT)
+            return False
+        assert result[0][0] and result[0][1][1].opcode == wire.ERROR
+        assert operation.outcomes == []
+        return True
+
+    assert any(waited_for(pause) for pause in ever_longer(0.05))
 
 
 def test_eager(reactor: Reactor, server: ScriptedServer) -> None:
@@ -151,7 +162,7 @@ def test_eager(reactor: Reactor, server: ScriptedServer) -> None:
     assert later.threads == {reactor_ident(reactor)}
     earlier = Recorder()
     channel.submit(request(b"x"), earlier)
-    assert eventually(lambda: channel.in_flight == 0)
+    settle(reactor, channel)
     earlier._set_eager()
     assert len(earlier.outcomes) == 1 and earlier.threads == {threading.get_ident()}
 
@@ -166,7 +177,7 @@ def test_loop_queue(reactor: Reactor, server: ScriptedServer) -> None:
             operation._attach(queue)
         for operation in operations:
             channel.submit(request(b"error" if operation is operations[0] else b"x"), operation)
-        assert eventually(lambda: channel.in_flight == 0)
+        settle(reactor, channel)
         for operation in operations[10:]:
             operation._attach(queue)  # its outcome is there
         assert all(not operation.outcomes for operation in operations)
@@ -186,7 +197,7 @@ def test_a_closed_queue_is_as_if_there_were_none(reactor: Reactor, server: Scrip
     waiting._attach(queue)
     late._attach(queue)
     channel.submit(request(b"x"), waiting)
-    assert eventually(lambda: channel.in_flight == 0)
+    settle(reactor, channel)
     queue.close()
     assert len(waiting.outcomes) == 1
     channel.submit(request(b"error"), late)
@@ -202,7 +213,7 @@ def test_detach(reactor: Reactor, server: ScriptedServer) -> None:
     operation._attach(queue)
     operation._attach(None)
     channel.submit(request(b"x"), operation)
-    assert eventually(lambda: channel.in_flight == 0)
+    settle(reactor, channel)
     queue.drain()
     assert not operation.outcomes and operation._take() is not None
 
@@ -418,30 +429,36 @@ import os, signal, socket, threading, time
 from cassandra._core.transport import Operation
 
 operation = Operation()
-main = threading.get_ident()
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-start = time.monotonic()
 try:
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     operation._wait({timeout})
 except KeyboardInterrupt:
-    print("interrupted", time.monotonic() - start < 10)
+    print("interrupted")
 """
 
 
-@pytest.mark.parametrize("timeout", [None, 60.0])
+@pytest.mark.parametrize("timeout", [None, 3600.0])
 def test_ctrl_c_interrupts_a_wait(timeout: float | None) -> None:
     code = textwrap.dedent(INTERRUPTED.format(timeout=timeout))
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert result.stdout.strip() == "interrupted True", result.stderr
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert result.stdout.strip() == "interrupted", result.stderr
 
 
 def test_a_signal_handler_that_does_not_raise_does_not_end_the_wait() -> None:
     calls: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda *_: calls.append(1))
     try:
-        threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
-        start = time.monotonic()
-        assert not Operation()._wait(0.3)
-        assert time.monotonic() - start >= 0.3 and calls == [1]
+        for wait in ever_longer(0.3):
+            timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+            timer.start()
+            start = time.monotonic()
+            assert not Operation()._wait(wait)
+            assert time.monotonic() - start >= wait
+            in_time = calls == [1]
+            timer.join()
+            if in_time:
+                return
+            calls.clear()
+        raise AssertionError("the handler was not called during the wait")
     finally:
         signal.signal(signal.SIGUSR1, before)

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from cassandra._base.errors import ConnectionShutdown
-from cassandra._core.transport import Operation, Reactor, debug_counters
+from cassandra._core.transport import Operation, Reactor, Timer, debug_counters
 from tests.fakes.scripted import ScriptedServer
+from tests.patience import ever_longer
 from tests.unit.core.transport_client import (
     TIMEOUT,
     Handler,
@@ -62,25 +63,37 @@ def test_call_soon_in_order_on_the_io_thread(reactor: Reactor) -> None:
 
 
 def test_timers(reactor: Reactor) -> None:
-    start = time.monotonic()
     fired: list[tuple[str, float]] = []
+    timers: list[Timer] = []
 
     def note(name: str) -> None:
-        fired.append((name, time.monotonic() - start))
+        fired.append((name, time.monotonic()))
 
-    timers = [
-        reactor.call_later(0.10, lambda: note("last")),
-        reactor.call_later(0.05, lambda: note("cancelled")),
-        reactor.call_later(0.02, lambda: note("first")),
-        reactor.call_later(-1.0, lambda: note("at once")),
-        reactor.call_later(3600.0, lambda: note("never")),
-    ]
-    timers[1].cancel()
-    assert eventually(lambda: len(fired) == 3)
+    def start(unit: float) -> tuple[float, float]:
+        """On the I/O thread, where none of them fires meanwhile; when it began and how long it took."""
+        began = time.monotonic()
+        timers[:] = [
+            reactor.call_later(5 * unit, lambda: note("last")),
+            reactor.call_later(2 * unit, lambda: note("cancelled")),
+            reactor.call_later(unit, lambda: note("first")),
+            reactor.call_later(-1.0, lambda: note("at once")),
+            reactor.call_later(3600.0, lambda: note("never")),
+        ]
+        timers[1].cancel()
+        return began, time.monotonic() - began
+
+    for unit in ever_longer(0.02):
+        fired.clear()
+        began, took = on_reactor(reactor, lambda unit=unit: start(unit))  # type: ignore[misc]
+        assert eventually(lambda: len(fired) == 3, 10 * unit + TIMEOUT)
+        timers[0].cancel()
+        timers[1].cancel()
+        timers[4].cancel()
+        assert fired[-1][1] - began >= unit
+        if took < unit:
+            break
     assert [name for name, _ in fired] == ["at once", "first", "last"]
-    assert fired[1][1] >= 0.02 and fired[2][1] >= 0.10
-    timers[0].cancel()
-    timers[1].cancel()
+    assert fired[1][1] - began >= unit and fired[2][1] - began >= 5 * unit
 
 
 def test_a_cancelled_timer_forgets_its_callback(reactor: Reactor) -> None:
@@ -178,15 +191,16 @@ def test_stop_has_a_time_limit(reactor: Reactor) -> None:
 
 
 def test_a_forgotten_reactor_ends_its_thread() -> None:
-    def threads() -> int:
-        return len(list(Path("/proc/self/task").iterdir()))
+    def threads() -> set[str]:
+        return {path.name for path in Path("/proc/self/task").iterdir()}
 
     before = threads()
     reactor = Reactor()
-    assert threads() == before + 1
+    started = threads() - before
+    assert len(started) == 1
     del reactor
     gc.collect()
-    assert eventually(lambda: threads() == before)
+    assert eventually(lambda: not started & threads())
 
 
 def test_stats(reactor: Reactor) -> None:
@@ -254,7 +268,7 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", text],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
         cwd=ROOT,
         env=environment,
@@ -317,10 +331,8 @@ EXITS = {
 
 @pytest.mark.parametrize("way", EXITS)
 def test_the_interpreter_ends(way: str) -> None:
-    start = time.monotonic()
     result = run_python(EXITS[way])
     assert (result.returncode, result.stderr) == (0, "")
-    assert time.monotonic() - start < 60
 
 
 def test_the_interpreter_ends_although_a_callback_hangs() -> None:

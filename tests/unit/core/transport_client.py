@@ -5,26 +5,21 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from cassandra._core.transport import Channel, Failure, Frame, Operation, Reactor
+from tests import patience
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection
 from tests.fakes.wire import Envelope
 
-TIMEOUT = 20.0
+TIMEOUT = patience.PATIENCE
 
 
 def eventually(condition: Callable[[], object], timeout: float = TIMEOUT) -> bool:
     """Wait for what another thread does."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.002)
-    return True
+    return bool(patience.eventually(condition, timeout))
 
 
 def request(body: bytes = b"", opcode: int = wire.QUERY, version: int = 4) -> bytes:
@@ -153,3 +148,9 @@ def on_reactor(reactor: Reactor, function: Callable[[], Any]) -> Any:
     if error is not None:
         raise error
     return value
+
+
+def settle(reactor: Reactor, channel: Channel) -> None:
+    """Every request was answered, and every answer is where it belongs."""
+    eventually(lambda: channel.in_flight == 0)
+    on_reactor(reactor, lambda: None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,6 +22,7 @@ from cassandra._wire.messages.requests import OptionsMessage, PrepareMessage, Qu
 from cassandra._wire.messages.results import ResultMessage, SupportedMessage
 from tests.fakes import wire
 from tests.fakes.scripted import Script, ScriptedConnection, ScriptedServer
+from tests.patience import PATIENCE, eventually
 
 QUERY = QueryMessage("q", 1)
 
@@ -39,9 +40,9 @@ class Net:
     ) -> Any:
         return cls.factory(
             DefaultEndPoint(self.server.host, self.server.port),
-            10,
+            PATIENCE,
             reactor=self.reactor,
-            options=ConnectionOptions(**options),
+            options=ConnectionOptions(connect_timeout=PATIENCE, **options),
             **(callbacks or {}),
         )
 
@@ -52,7 +53,7 @@ class Net:
 
     def close(self) -> None:
         self.server.close()
-        assert self.reactor.stop(5)
+        assert self.reactor.stop(PATIENCE)
         del self.reactor
 
 
@@ -76,17 +77,10 @@ class Call:
 
     def wait(self) -> Any:
         """The arguments of the one call; the argument, if it is one."""
-        assert self._called.wait(5), "was not called"
+        assert self._called.wait(PATIENCE), "was not called"
         time.sleep(0.02)
         assert len(self.calls) == 1, self.calls
         return self.calls[0][0] if len(self.calls[0]) == 1 else self.calls[0]
-
-
-def eventually(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline, "did not happen in 5 s"
-        time.sleep(0.005)
 
 
 def silent(connection: ScriptedConnection, request: wire.Envelope) -> bool:
@@ -100,11 +94,11 @@ def silent(connection: ScriptedConnection, request: wire.Envelope) -> bool:
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_requests(net: Net, version: int) -> None:
     connection = net.connect(protocol_version=version)
-    assert connection.request(QUERY, 5).kind == 1
-    assert isinstance(connection.request(OptionsMessage(), 5), SupportedMessage)
+    assert connection.request(QUERY, PATIENCE).kind == 1
+    assert isinstance(connection.request(OptionsMessage(), PATIENCE), SupportedMessage)
     assert connection.wait_for_response(PrepareMessage("q")).kind == 1
     answered = Call()
-    connection.request_async(QUERY, answered, 5)
+    connection.request_async(QUERY, answered, PATIENCE)
     assert isinstance(answered.wait(), ResultMessage)
 
 
@@ -118,9 +112,9 @@ def test_server_errors_become_the_users(net: Net) -> None:
     net.script = script
     connection = net.connect()
     with pytest.raises(errors.InvalidRequest, match="unknown table"):
-        connection.request(QUERY, 5)
+        connection.request(QUERY, PATIENCE)
     answered = Call()
-    connection.request_async(QUERY, answered, 5)
+    connection.request_async(QUERY, answered, PATIENCE)
     assert isinstance(answered.wait(), errors.InvalidRequestException), "the message itself"
     assert not connection.is_closed
 
@@ -141,10 +135,10 @@ def test_no_answer_in_time(net: Net) -> None:
         connection.request(QUERY, 0.05)
     assert caught.value.maybe_executed is True
     assert connection.orphaned == 1 and connection.waiting == 0
-    assert connection.request(OptionsMessage(), 5)
+    assert connection.request(OptionsMessage(), PATIENCE)
     net.peer.answer(late[0], wire.RESULT, wire.int32(1))
     eventually(lambda: connection.orphaned == 0)
-    assert connection.request(QUERY, 5).kind == 1
+    assert connection.request(QUERY, PATIENCE).kind == 1
 
 
 def test_async_time_out(net: Net) -> None:
@@ -159,7 +153,7 @@ def test_given_up(net: Net) -> None:
     net.script = silent
     connection = net.connect()
     operation = Operation()
-    stream = connection.submit(QUERY.encode(5), operation, 0, 10)
+    stream = connection.submit(QUERY.encode(5), operation, 0, PATIENCE)
     assert connection.orphan(stream, operation)
     assert not connection.orphan(stream, operation)
     assert operation._take() is None
@@ -176,7 +170,7 @@ def test_lost_in_flight(net: Net) -> None:
     closed = Call()
     connection = net.connect(callbacks={"on_closed": closed})
     with pytest.raises(errors.ConnectionShutdown, match=f"Connection to {connection.endpoint} was closed") as caught:
-        connection.request(QUERY, 5)
+        connection.request(QUERY, PATIENCE)
     assert caught.value.maybe_executed is True
     assert caught.value.endpoint == connection.endpoint
     assert closed.wait() == (connection, connection.last_error)
@@ -187,16 +181,16 @@ def test_closed_by_us(net: Net) -> None:
     net.script = silent
     closed, answered = Call(), Call()
     connection = net.connect(callbacks={"on_closed": closed})
-    connection.request_async(QUERY, answered, 5)
+    connection.request_async(QUERY, answered, PATIENCE)
     connection.close()
     connection.close()
     assert isinstance(answered.wait(), errors.ConnectionShutdown)
     assert closed.wait() == (connection, None)
     assert connection.is_closed and not connection.is_defunct
     with pytest.raises(errors.ConnectionShutdown):
-        connection.request(QUERY, 5)
+        connection.request(QUERY, PATIENCE)
     refused = Call()
-    connection.request_async(QUERY, refused, 5)
+    connection.request_async(QUERY, refused, PATIENCE)
     assert isinstance(refused.wait(), errors.ConnectionShutdown)
     connection.defunct(RuntimeError("too late"))
     assert connection.last_error is None
@@ -206,7 +200,7 @@ def test_defunct(net: Net) -> None:
     net.script = silent
     connection = net.connect()
     answered = Call()
-    connection.request_async(QUERY, answered, 5)
+    connection.request_async(QUERY, answered, PATIENCE)
     reason = errors.ConnectionException("no heartbeat", connection.endpoint)
     connection.defunct(reason)
     error = answered.wait()
@@ -219,9 +213,9 @@ def test_busy(net: Net) -> None:
     net.script = silent
     connection = net.connect(max_requests=2)
     for _ in range(2):
-        connection.request_async(QUERY, Call(), 5)
+        connection.request_async(QUERY, Call(), PATIENCE)
     with pytest.raises(errors.ConnectionBusy):
-        connection.request(QUERY, 5)
+        connection.request(QUERY, PATIENCE)
     assert connection.orphaned_threshold == 1 and not connection.orphaned_threshold_reached
     assert ConnectionOptions().max_requests * 3 // 4 == 24576
 
@@ -262,7 +256,7 @@ def test_only_long_bodies_are_compressed(net: Net) -> None:
     net.script = script
     connection = net.connect(protocol_version=4, compression="lz4")
     before = connection.channel.bytes_sent
-    connection.request(QueryMessage("SELECT " + "x" * 100_000, 1), 5)
+    connection.request(QueryMessage("SELECT " + "x" * 100_000, 1), PATIENCE)
     assert seen[-1] > 100_000
     assert connection.channel.bytes_sent - before < 2_000
 
@@ -278,8 +272,8 @@ def test_custom_handlers(net: Net) -> None:
 
     connection = net.connect(protocol_version=4, compression="lz4")
     operation = Operation()
-    connection.submit(QUERY.encode(4), operation, 0, 5)
-    assert operation._wait(5)
+    connection.submit(QUERY.encode(4), operation, 0, PATIENCE)
+    assert operation._wait(PATIENCE)
     outcome = operation._take()
     assert outcome is not None
     message = connection.decode_with(Handler, outcome[1])
@@ -304,13 +298,13 @@ def test_malformed_bodies_close_the_connection(net: Net, opcode: int, body: byte
     net.script = script
     connection, other = net.connect(), net.connect()
     waiting = Call()
-    connection.request_async(PrepareMessage("q"), waiting, 5)
+    connection.request_async(PrepareMessage("q"), waiting, PATIENCE)
     with pytest.raises(errors.ProtocolError, match=r"malformed \w+ message"):
-        connection.request(QUERY, 5)
+        connection.request(QUERY, PATIENCE)
     error = waiting.wait()
     assert isinstance(error, errors.ConnectionShutdown) and "malformed" in str(error)
     assert connection.is_defunct and isinstance(connection.last_error, errors.ProtocolError)
-    assert other.request(OptionsMessage(), 5)
+    assert other.request(OptionsMessage(), PATIENCE)
 
 
 @pytest.mark.parametrize("stream", [5, 3000])
@@ -449,7 +443,7 @@ def test_a_use_that_ends_unclearly_closes_the_connection(net: Net, answer: str) 
 def test_events(net: Net) -> None:
     heard, watched = Call(), Call()
     connection = net.connect(callbacks={"on_event": heard}, register_events=("STATUS_CHANGE",))
-    connection.register_watcher("STATUS_CHANGE", watched, 5)
+    connection.register_watcher("STATUS_CHANGE", watched, PATIENCE)
     net.peer.send(wire.EVENT, wire.string("STATUS_CHANGE") + wire.string("UP") + wire.inet("10.0.0.1", 9042), -1)
     args = {"change_type": "UP", "address": ("10.0.0.1", 9042)}
     assert heard.wait() == (connection, EventMessage("STATUS_CHANGE", args))
@@ -462,7 +456,7 @@ def test_a_callback_that_fails_keeps_the_connection(net: Net, caplog: pytest.Log
 
     connection = net.connect(callbacks={"on_event": on_event})
     net.peer.send(wire.EVENT, wire.string("STATUS_CHANGE") + wire.string("UP") + wire.inet("10.0.0.1", 9042), -1)
-    assert connection.request(QUERY, 5)
+    assert connection.request(QUERY, PATIENCE)
     assert "A callback failed" in caplog.text
 
 

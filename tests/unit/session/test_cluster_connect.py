@@ -19,6 +19,7 @@ from cassandra.connection import DefaultEndPoint
 from cassandra.policies import DCAwareRoundRobinPolicy, HostDistance, RoundRobinPolicy, WhiteListRoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, eventually
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -61,7 +62,7 @@ def test_sessions_share_everything(fake: FakeCluster) -> None:
         for thread in connecting:
             thread.start()
         for thread in connecting:
-            thread.join(10)
+            thread.join(PATIENCE)
         assert len(sessions) == 8
         assert set(cluster.sessions) == set(sessions)
         asked = sum(node.asked("system.local") for node in fake.nodes)
@@ -127,7 +128,7 @@ def test_silent_nodes_are_given_up_in_time(fake: FakeCluster) -> None:
     started = time.monotonic()
     with pytest.raises(NoHostAvailable) as caught:
         Cluster(fake.contact_points, connect_timeout=0.2).connect()
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < PATIENCE
     assert {type(error) for error in (caught.value.errors or {}).values()} == {OperationTimedOut}
 
 
@@ -306,7 +307,7 @@ def test_blocking_calls_are_refused_on_the_io_thread(fake: FakeCluster) -> None:
         session = cluster.connect()
         future = session.execute_async("SELECT 1")
         future.add_callback(lambda rows: cluster.reactor.call_soon(lambda: block(rows)))
-        assert done.wait(10)
+        assert done.wait(PATIENCE)
         assert len(errors) == 3 and all("I/O thread" in str(error) for error in errors)
 
 

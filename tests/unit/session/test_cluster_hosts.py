@@ -20,6 +20,7 @@ from cassandra.policies import (
     RoundRobinPolicy,
 )
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -76,7 +77,7 @@ class Scene:
         """Everything posted so far has happened."""
         self.cluster.control_connection.strand.call(lambda: None)
         self.cluster.membership.strand.call(lambda: None)
-        self.cluster.host_listeners.settle(5)
+        self.cluster.host_listeners.settle(PATIENCE)
 
     def planned(self) -> set[Any]:
         return set(self.cluster.load_balancing_policy.make_query_plan())
@@ -128,7 +129,7 @@ def test_a_cut_connection_does_not_take_the_host_down(scene: Scene) -> None:
 
 
 def test_an_up_event_is_acted_on_at_once(fake: FakeCluster) -> None:
-    scene = Scene(fake, reconnection_policy=ConstantReconnectionPolicy(60))
+    scene = Scene(fake, reconnection_policy=ConstantReconnectionPolicy(3600))
     with scene.cluster:
         node = fake.nodes[2]
         host = scene.host(node)
@@ -183,8 +184,9 @@ def test_a_down_event_about_a_host_that_answers_is_not_believed(scene: Scene) ->
 
 
 def test_a_down_event_about_a_host_that_is_silent(fake: FakeCluster) -> None:
-    scene = Scene(fake, idle_heartbeat_timeout=0.1, connect_timeout=0.3)
+    scene = Scene(fake)
     with scene.cluster:
+        scene.cluster.idle_heartbeat_timeout = 0.1
         node = fake.nodes[1]
         host = scene.host(node)
         node.pause()
@@ -205,7 +207,7 @@ def test_events_about_strangers_refresh_the_node_list(scene: Scene) -> None:
 
 
 def test_a_negative_window_ignores_status_events(fake: FakeCluster) -> None:
-    scene = Scene(fake, status_event_refresh_window=-1, reconnection_policy=ConstantReconnectionPolicy(60))
+    scene = Scene(fake, status_event_refresh_window=-1, reconnection_policy=ConstantReconnectionPolicy(3600))
     with scene.cluster:
         host = scene.host(fake.nodes[1])
         fake.nodes[1].stop()
@@ -507,7 +509,7 @@ def test_listeners_may_use_the_cluster(scene: Scene) -> None:
 
     scene.cluster.register_listener(Busy())
     scene.fake.nodes[1].stop()
-    assert done.wait(10)
+    assert done.wait(PATIENCE)
 
 
 def test_policies_must_not_refresh(fake: FakeCluster) -> None:

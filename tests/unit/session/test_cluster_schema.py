@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +14,7 @@ from cassandra._session.cluster import Cluster
 from cassandra.policies import RoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, eventually
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -28,7 +28,7 @@ class DDL:
 
     def __init__(self, fake: FakeCluster) -> None:
         self.fake = fake
-        self.event_first = True
+        self.before_answer: Callable[[], object] = lambda: None
         fake.on_query = self.on_query
 
     def on_query(self, node: Any, connection: Any, request: Any, text: str) -> bool:
@@ -37,8 +37,8 @@ class DDL:
         keyspace, table = text.split()[2].split(".")
         self.fake.add_table(keyspace, table, "k")
         event = ("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, table)
-        if self.event_first:
-            self.fake.push(*event)
+        self.fake.push(*event)
+        self.before_answer()
         connection.answer(request, wire.RESULT, schema_change(*event[1:]))
         return True
 
@@ -47,8 +47,12 @@ class DDL:
 def fake() -> Iterator[FakeCluster]:
     with FakeCluster(3) as made:
         made.add_table("ks", "t", "k", "v")
-        DDL(made)
         yield made
+
+
+@pytest.fixture(autouse=True)
+def ddl(fake: FakeCluster) -> DDL:
+    return DDL(fake)
 
 
 OPTIONS: dict[str, Any] = {"load_balancing_policy": RoundRobinPolicy(), "schema_event_refresh_window": 0.05}
@@ -72,13 +76,16 @@ def test_the_metadata_is_there_when_the_statement_is_done(cluster: Cluster, fake
     assert "fresh" in cluster.metadata.keyspaces["ks"].tables
 
 
-def test_one_fetch_per_change(cluster: Cluster, fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_fetch_per_change(cluster: Cluster, fake: FakeCluster, ddl: DDL, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cassandra._session.events.random", lambda: 1.0)  # the whole window
+    cluster.schema_event_refresh_window = 3600
     session = cluster.connect(wait_for_all_pools=True)
+    events = cluster.control_connection.events
+    ddl.before_answer = lambda: eventually(lambda: events._schema)  # the event is there before the answer
     before = asked(fake, "system_schema.tables")
     for number in range(5):
         session.execute(f"CREATE TABLE ks.fresh{number} (k text PRIMARY KEY)")
-    time.sleep(0.15)  # the events' window passes
+    events._refresh_schema()  # the events' window passes
     cluster.control_connection.strand.call(lambda: None)
     assert asked(fake, "system_schema.tables") == before + 5
 
@@ -177,14 +184,14 @@ def test_a_change_that_is_not_everywhere_though_the_others_agree(cluster: Cluste
 
 def test_a_shutdown_ends_the_wait(fake: FakeCluster) -> None:
     fake.nodes[1].schema_version = uuid4()
-    cluster = Cluster(fake.contact_points, **OPTIONS, max_schema_agreement_wait=60)
+    cluster = Cluster(fake.contact_points, **OPTIONS, max_schema_agreement_wait=600)
     session = cluster.connect(wait_for_all_pools=True)
     future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")
     eventually(lambda: asked(fake, "SELECT schema_version"))
     done = threading.Event()
     future.add_callbacks(lambda rows: done.set(), lambda error: done.set())
     cluster.shutdown()
-    assert done.wait(5)
+    assert done.wait(PATIENCE)
     outcome: list[Any] = []
     cluster.handle_schema_change({}, None, lambda *args: outcome.append(args))
     assert outcome[0][0] is False and "shut down" in str(outcome[0][1])
@@ -198,10 +205,10 @@ def test_agreement_by_scope(cluster: Cluster, fake: FakeCluster) -> None:
     fake.nodes[2].datacenter = "dc2"
     session = cluster.connect(wait_for_all_pools=True)
     wait = session.wait_for_schema_agreement
-    assert all(wait(1, scope) for scope in SchemaAgreementScope)
+    assert all(wait(PATIENCE, scope) for scope in SchemaAgreementScope)
     assert wait() and wait(scope="cluster")  # type: ignore[arg-type]
     fake.nodes[2].schema_version = uuid4()
-    assert wait(1, SchemaAgreementScope.DC) and wait(1, SchemaAgreementScope.RACK)
+    assert wait(PATIENCE, SchemaAgreementScope.DC) and wait(PATIENCE, SchemaAgreementScope.RACK)
     assert not wait(0.05, SchemaAgreementScope.CLUSTER)
     fake.nodes[2].schema_version = None
     fake.nodes[1].schema_version = uuid4()
@@ -211,7 +218,7 @@ def test_agreement_by_scope(cluster: Cluster, fake: FakeCluster) -> None:
 def test_agreement_asks_each_node_itself(cluster: Cluster, fake: FakeCluster) -> None:
     session = cluster.connect(wait_for_all_pools=True)
     before = [node.asked("SELECT schema_version") for node in fake.nodes]
-    assert session.wait_for_schema_agreement(1)
+    assert session.wait_for_schema_agreement(PATIENCE)
     assert [node.asked("SELECT schema_version") - b for node, b in zip(fake.nodes, before, strict=True)] == [1, 1, 1]
 
 
@@ -220,7 +227,7 @@ def test_a_connected_node_that_does_not_answer_does_not_agree(cluster: Cluster, 
     fake.nodes[1].pause()
     assert not session.wait_for_schema_agreement(0.2)
     fake.nodes[1].resume()
-    assert session.wait_for_schema_agreement(5)
+    assert session.wait_for_schema_agreement(PATIENCE)
 
 
 @pytest.mark.parametrize("wait_time", [0, -1, -0.5])

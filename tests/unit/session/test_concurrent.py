@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -12,15 +11,8 @@ import pytest
 
 from cassandra import InvalidRequest
 from cassandra.concurrent import ExecutionResult, execute_concurrent, execute_concurrent_with_args
+from tests.patience import PATIENCE, eventually
 from tests.unit.session.harness import Lab, error, rows
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
 
 QUERIES = [(f"SELECT {n}", None) for n in range(10)]
 
@@ -43,10 +35,10 @@ def test_answers_out_of_order() -> None:
     results: list[Any] = []
     worker = threading.Thread(target=lambda: results.extend(execute_concurrent(lab.session, QUERIES)))
     worker.start()
-    wait_for(lambda: len(lab[0].sent) == 10)
+    eventually(lambda: len(lab[0].sent) == 10)
     for n in reversed(range(10)):
         lab[0].answer(rows(n), lab[0].sent[n])
-    worker.join(30)
+    worker.join(PATIENCE)
     assert [result.result_or_exc.one().n for result in results] == list(range(10))
 
 
@@ -56,10 +48,10 @@ def test_never_more_than_concurrency() -> None:
     worker = threading.Thread(target=lambda: results.extend(execute_concurrent(lab.session, QUERIES, concurrency=3)))
     worker.start()
     for n in range(10):
-        wait_for(lambda sent=n: len(lab[0].sent) > sent)
+        eventually(lambda sent=n: len(lab[0].sent) > sent)
         assert len(lab[0].sent) - n <= 3
         lab[0].answer(rows(n), lab[0].sent[n])
-    worker.join(30)
+    worker.join(PATIENCE)
     assert len(results) == 10
 
 

@@ -16,6 +16,7 @@ from cassandra._session.cluster import Cluster
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -132,8 +133,9 @@ def test_an_exhausted_schedule_starts_anew(fake: FakeCluster) -> None:
 
 
 def test_a_node_that_stops_answering_refreshes_is_left(fake: FakeCluster) -> None:
-    with Cluster(fake.contact_points, **OPTIONS, control_connection_timeout=0.2, connect_timeout=0.5) as cluster:
+    with Cluster(fake.contact_points, **OPTIONS) as cluster:
         cluster.connect(wait_for_all_pools=True)
+        cluster.control_connection_timeout = 0.2
         node = node_of(cluster, fake)
         node.push("SCHEMA_CHANGE", "CREATED", "TABLE", "ks", "t")
         node.pause()
@@ -141,9 +143,10 @@ def test_a_node_that_stops_answering_refreshes_is_left(fake: FakeCluster) -> Non
 
 
 def test_the_pools_tell_that_the_control_connections_host_is_silent(fake: FakeCluster) -> None:
-    options = {**OPTIONS, "idle_heartbeat_interval": 0.1, "idle_heartbeat_timeout": 0.2, "connect_timeout": 0.3}
+    options = {**OPTIONS, "idle_heartbeat_interval": 0.1, "idle_heartbeat_timeout": 0.2}
     with Cluster(fake.contact_points, **options) as cluster:
         cluster.connect(wait_for_all_pools=True)
+        cluster.connect_timeout = 0.3
         node = node_of(cluster, fake)
         node.pause()
         eventually(lambda: node_of(cluster, fake) is not node)
@@ -191,7 +194,7 @@ def test_a_new_keyspace_and_a_dropped_one(cluster: Cluster, fake: FakeCluster) -
 def patient(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """A cluster that lets events wait until a test hurries them on."""
     monkeypatch.setattr("cassandra._session.events.random", lambda: 1.0)  # the whole window
-    windows = {"schema_event_refresh_window": 60, "topology_event_refresh_window": 60}
+    windows = {"schema_event_refresh_window": 3600, "topology_event_refresh_window": 3600}
     with Cluster(fake.contact_points, **{**OPTIONS, **windows}) as cluster:
         cluster.connect()
         yield cluster
@@ -361,6 +364,6 @@ def test_refreshes_from_many_threads(cluster: Cluster) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert not any(thread.is_alive() for thread in threads)
     assert len(cluster.metadata.all_hosts()) == 3

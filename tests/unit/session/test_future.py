@@ -21,8 +21,10 @@ class TestResult:
         lab[0].script = [rows(1)]
         assert lab.session.execute_async(QUERY).result().one() == (1,)
         future = lab.session.execute_async(QUERY)
-        threading.Timer(0.02, lambda: lab[0].answer(rows(2))).start()
+        timer = threading.Timer(0.02, lambda: lab[0].answer(rows(2)))
+        timer.start()
         assert future.result().one() == (2,)
+        timer.join()
 
     def test_again_and_again(self) -> None:
         lab = Lab()
@@ -61,10 +63,10 @@ class TestResult:
         lab = Lab()
         future = lab.session.execute_async(QUERY)
         timer = threading.Timer(0.05, lambda: signal.raise_signal(signal.SIGINT))
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             future.result()
-            timer.join()
+        timer.join()
         lab[0].answer(rows(1))
         assert future.result().one() == (1,)
 
