@@ -9,11 +9,11 @@ schema change never mix.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan
+from cassandra._wire.messages.columns import ColumnMetadata, columns_of, specs_of
 from cassandra._wire.rows import column_types
-from cassandra._wire.types.registry import type_class
 
 from .sentinels import FETCH_SIZE_UNSET, Sentinel
 from .statements import Payload, RoutingKey, Statement
@@ -25,25 +25,6 @@ if TYPE_CHECKING:
 UNSET_VALUE = UNSET
 
 Specs = Sequence[tuple[str, str, str, Any]]
-
-
-class ColumnMetadata(NamedTuple):
-    """A bind marker or a result column; *type* is a class of ``cassandra.cqltypes``."""
-
-    keyspace_name: str
-    table_name: str
-    name: str
-    type: Any
-
-
-def specs_of(columns: Specs) -> list[tuple[str, str, str, Any]]:
-    """Native column specs from (keyspace, table, name, type class) rows as the public attributes show them."""
-    return [(ks, table, name, typ.codec()) for ks, table, name, typ in columns]
-
-
-def columns_of(specs: Specs) -> list[ColumnMetadata]:
-    """The public view of native column specs."""
-    return [ColumnMetadata(ks, table, name, type_class(codec)) for ks, table, name, codec in specs]
 
 
 def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, ...] | None:
