@@ -59,7 +59,7 @@ class Conclusion(Operation):
     session: Session
     message: Any
     timeout: float | None
-    _lock: threading.Lock
+    _lock: threading.RLock
     _attempts: dict[int, Attempt]
     _metrics: Any
     _start_time: float

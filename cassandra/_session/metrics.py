@@ -38,7 +38,7 @@ class IntStat:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # see Session._request_lock
         self._value = 0
 
     def increment(self) -> None:
@@ -76,7 +76,7 @@ class PmfStat:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # see Session._request_lock
         self._sample: list[float] = []
         self._count = 0
         self._min = math.inf

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.public import public
-from cassandra._wire.rows import PageRows, column_types, dict_factory, named_tuple_factory, tuple_factory
+from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory
 
 from .batch import BatchStatement
 from .conclusion import NOTHING
@@ -148,7 +148,7 @@ class ResultSet:
         self._came_with(outcome[2])
         self._set_current_rows(outcome[0])
         if self._page_iter is not None:
-            self._page_iter = rows_in(self._current_rows)
+            self._page_iter = iter(self._current_rows or ())
 
     def _pass_over_empty_pages(self) -> None:
         while self._paging_state is not None and not self._current_rows:
@@ -194,7 +194,7 @@ class ResultSet:
     def __iter__(self) -> Iterator[Any]:
         if self._list_mode:
             return iter(self._current_rows)
-        self._page_iter = rows_in(self._current_rows)
+        self._page_iter = iter(self._current_rows or ())
         if self._iterates_its_own_way():
             return self
         return chain.from_iterable(self._pages())
@@ -219,7 +219,7 @@ class ResultSet:
     def next(self) -> Any:
         """The next row; StopIteration after the last row of the last page."""
         if self._page_iter is None:
-            self._page_iter = rows_in(self._current_rows)
+            self._page_iter = iter(self._current_rows or ())
         while True:
             for row in self._page_iter:
                 return row
@@ -238,7 +238,7 @@ class ResultSet:
         return True
 
     def __aiter__(self) -> ResultSet:
-        self._page_iter = rows_in(self._current_rows)
+        self._page_iter = iter(self._current_rows or ())
         return self
 
     async def __anext__(self) -> Any:
@@ -327,42 +327,6 @@ class ResultSet:
     def cancel_continuous_paging(self) -> None:
         """Continuous paging is a feature of DSE servers only: UnsupportedOperation."""
         raise UnsupportedOperation("Continuous paging needs a DSE server, which this driver does not support.")
-
-
-def rows_in(page: Any) -> Iterator[Any]:
-    """Iterates over the rows of one page. A large one raises at a row that cannot be decoded, and again whenever it is
-    asked after that: the rows behind it are not to be had, and must not be missed without a word."""
-    if isinstance(page, PageRows):
-        return chain.from_iterable(_batches(page))
-    return iter(page or ())
-
-
-def _batches(page: PageRows) -> Iterator[Iterable[Any]]:
-    batches = page.batches()
-    while True:
-        try:
-            batch = next(batches, None)
-        except Exception as error:
-            yield _Broken(error)
-            return
-        if batch is None:
-            return
-        yield batch
-
-
-class _Broken:
-    """An iterator that raises *error* each time."""
-
-    __slots__ = ("_error",)
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def __iter__(self) -> _Broken:
-        return self
-
-    def __next__(self) -> Any:
-        raise self._error
 
 
 class _Turn:

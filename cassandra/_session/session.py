@@ -112,7 +112,7 @@ class Session:
         self.session_id = uuid4()
         self.encoder = Encoder()
         self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
-        self._request_lock = threading.Lock()
+        self._request_lock = threading.RLock()  # a __del__ that garbage collection runs may make a request anywhere
         self._on_io_thread: Callable[[], bool] = cluster.reactor.in_reactor
         self._delayed: weakref.WeakSet[Any] = weakref.WeakSet()
         self._overrides: dict[str, Any] = {}

@@ -156,7 +156,7 @@ class LazyProtocolHandler(ProtocolHandler):
     """Row factories get an iterator that decodes rows as they are taken, in the thread that takes them.
 
     With ``tuple_factory`` it is what ``ResultSet.current_rows`` is; a value that cannot be decoded raises when its row
-    is reached. The iterator goes over the page once, and belongs to one thread.
+    is reached, and at every step after that. The iterator goes over the page once, and belongs to one thread.
 
     Example::
 

@@ -103,7 +103,41 @@ def lazy_rows(page: RowsPage, size: int = 100) -> Iterator[Any]:
     """The rows of *page* as tuples, *size* of them decoded at a time, when the first of them is asked for."""
     how = row_plan(page.plan, None)
     assert how is not None
-    return chain.from_iterable(page.batches(how, size))
+    return rows_of(page.batches(how, size))
+
+
+def rows_of(batches: RowBatches) -> Iterator[Any]:
+    """The rows of all *batches*. A row that cannot be decoded raises, and so does every call after that: the rows
+    behind it are not to be had, and whoever goes on must not take their absence for the end."""
+    return chain.from_iterable(_until_broken(batches))
+
+
+def _until_broken(batches: RowBatches) -> Iterator[Iterable[Any]]:
+    """Never raises: chain would take that for the end."""
+    while True:
+        try:
+            batch = next(batches, None)
+        except Exception as error:
+            yield _Broken(error)
+            return
+        if batch is None:
+            return
+        yield batch
+
+
+class _Broken:
+    """An iterator that raises *error* each time."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __iter__(self) -> "_Broken":
+        return self
+
+    def __next__(self) -> Any:
+        raise self._error
 
 
 def column_types(plan: ResultPlan) -> list[Any]:
@@ -120,8 +154,8 @@ class PageRows(Sequence[Any]):
     Iterating decodes in batches of about 256 kB and keeps nothing, so that rows which are dropped cost no memory. Every
     access decodes anew: who needs the rows twice takes ``list(rows)``. Any number of threads may read one.
 
-    A value that is not what its column says raises DriverException when its row is reached, not before; the rows in
-    front of it can be had.
+    A value that is not what its column says raises DriverException when its row is reached, not before, and whenever
+    the iterator is asked after that; the rows in front of it can be had.
     """
 
     __slots__ = ("_how", "_page")
@@ -138,8 +172,7 @@ class PageRows(Sequence[Any]):
         return self._page.batches(self._how)
 
     def __iter__(self) -> Iterator[Any]:
-        for batch in self.batches():
-            yield from batch
+        return rows_of(self.batches())
 
     def __reversed__(self) -> Iterator[Any]:
         yield from self[::-1]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from cassandra import DriverException
 from cassandra._core.codec import Result, RowsPage
-from cassandra.protocol import ProtocolHandler, ResultMessage
+from cassandra.protocol import LazyProtocolHandler, ProtocolHandler, ResultMessage
 from cassandra.protocol_features import ProtocolFeatures
-from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
+from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement, tuple_factory
 from cassandra.tablets import Tablets
-from tests.unit.session.harness import Answer, Lab, error, rows, string, value, void
+from tests.unit.session.harness import RESULT, Answer, Lab, error, rows, string, value, void
 
 REPLICA = UUID(int=7)
 V1 = ProtocolFeatures(tablets_routing_v1=True)
@@ -188,6 +190,30 @@ class TestHandlers:
             lab[0].answer(rows(1, more=b"p2"), lab[0].sent[index])
             lab[0].script = [rows(2)]
             assert [row.n for row in future.result()] == [sign, 2 * sign]
+
+    @pytest.mark.parametrize("how", ["iter", "next", "async"])
+    def test_lazy_rows_that_cannot_be_decoded(self, how: str) -> None:
+        """Are an error each time: the rows behind it must not be missed without a word, nor the page be turned."""
+        lab = Lab(row_factory=tuple_factory)
+        lab.session.client_protocol_handler = LazyProtocolHandler
+        page = rows(1, 2, 3, more=b"p2").body
+        broken = page[:-16] + struct.pack(">i", 3) + b"abc" + struct.pack(">ii", 4, 3)  # the second of its rows
+        lab[0].script = [Answer(RESULT, broken), rows(4)]
+        result = lab.session.execute("SELECT n FROM tbl")
+        taken = iter(result) if how == "iter" else result
+
+        async def step() -> Any:
+            return await result.__anext__()
+
+        def take() -> Any:
+            return asyncio.run(step()) if how == "async" else next(taken)
+
+        assert take() == (1,)
+        for _ in range(2):
+            with pytest.raises(DriverException, match=r"column 'n' .* in row 1"):
+                take()
+        result.fetch_next_page()
+        assert list(result) == [(4,)]
 
     def test_a_message_that_is_kept_is_whole(self) -> None:
         """A handler may hand out messages that it keeps; the driver takes nothing away from them."""

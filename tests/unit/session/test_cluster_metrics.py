@@ -56,6 +56,14 @@ def test_distribution_of_many_values_is_bounded() -> None:
     assert 4000 < stat["median"] < 6000
 
 
+@pytest.mark.parametrize("stat", [IntStat("n"), PmfStat("t")], ids=["number", "distribution"])
+def test_garbage_collection_may_make_a_request_while_one_is_counted(stat: IntStat | PmfStat) -> None:
+    with stat._lock:
+        again = stat._lock.acquire(blocking=False)
+        assert again, "a request made here would wait for ever"
+        stat._lock.release()
+
+
 def test_registry() -> None:
     made = metrics.collection("here", IntStat("n"), PmfStat("t"))
     try:
