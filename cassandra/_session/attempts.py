@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.policies import RetryPolicy
 
+KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
 RETRY, RETHROW, IGNORE, RETRY_NEXT_HOST = 0, 1, 2, 3  # RetryPolicy's constants
 
 #: Server errors about the coordinator, not the statement: another host may do better.

@@ -2,15 +2,22 @@
 
 L5. For clients that may open one connection only, or whose pools cannot be opened. It is asked last, once per
 request, and only for a request that was sent nowhere: an answer, or a lost connection, is not repeated here.
+
+All sessions share that connection, which has one keyspace, and a server may execute what it was sent in any order. A
+USE for one session's requests could therefore move those of another. Where the protocol lets every request say its
+keyspace that is done; elsewhere only sessions of the same keyspace have the connection at the same time.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from cassandra._base.errors import NoHostAvailable
+from cassandra._base.errors import ConnectionException, NoHostAvailable
+from cassandra._wire.messages.requests import ExecuteMessage
 
-from .attempts import Attempt
+from .attempts import KEYSPACE_PER_REQUEST, Attempt
 from .config import ControlConnectionQueryFallback
 
 if TYPE_CHECKING:
@@ -18,6 +25,11 @@ if TYPE_CHECKING:
 
     from .cluster import Cluster
     from .sending import Sending
+    from .session import Session
+
+#: The sessions whose requests depend on a connection's keyspace, and whether they changed it by a USE of their own.
+_tenants: WeakKeyDictionary[Connection, WeakKeyDictionary[Session, bool]] = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 def falls_back(cluster: Cluster) -> bool:
@@ -36,6 +48,12 @@ def send_by_control(request: Sending, page: int) -> bool:
         return False
     attempt = Attempt(host, None, connection, page)
     keyspace = request.session.keyspace
+    if _says_its_keyspace(request, connection, keyspace):
+        return request._submit(attempt)
+    if not _enter(request, connection, keyspace):
+        message = "The control connection is, or may soon be, in a keyspace of another session"
+        request._errors[host] = ConnectionException(message, host.endpoint)
+        return False
     if keyspace is None or keyspace == connection.keyspace:
         return request._submit(attempt)
 
@@ -48,3 +66,29 @@ def send_by_control(request: Sending, page: int) -> bool:
 
     connection.set_keyspace_async(keyspace, used)
     return True
+
+
+def _says_its_keyspace(request: Sending, connection: Connection, keyspace: str | None) -> bool:
+    """Whether the request, changed if need be, depends on no keyspace of the connection."""
+    if connection.protocol_version < KEYSPACE_PER_REQUEST or request._is_use():
+        return False
+    if isinstance(request.message, ExecuteMessage) or request.message.keyspace is not None:
+        return True  # the server knows the keyspace of what it has prepared
+    if keyspace is not None:
+        request._change_message(request._result_plan, keyspace=keyspace)
+    return keyspace is not None
+
+
+def _enter(request: Sending, connection: Connection, keyspace: str | None) -> bool:
+    """Have the connection for the request's session. False where it is for sessions of another keyspace, which it
+    remains until they are shut down; without a keyspace there is no way back from any."""
+    session, uses = request.session, request._is_use()
+    with _lock:
+        tenants = _tenants.setdefault(connection, WeakKeyDictionary())
+        others = [(one, moves) for one, moves in tenants.items() if one is not session and not one.is_shutdown]
+        if any(uses or moves or one.keyspace != keyspace for one, moves in others):
+            return False
+        if keyspace is None and connection.keyspace is not None and not uses:
+            return False
+        tenants[session] = uses or tenants.get(session, False)
+        return True

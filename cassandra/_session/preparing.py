@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._wire.messages.requests import PrepareMessage
 
+from .attempts import KEYSPACE_PER_REQUEST
 from .future import ResponseFuture
 from .prepared import PreparedStatement
 from .profiles import EXEC_PROFILE_DEFAULT
-from .sending import KEYSPACE_PER_REQUEST
 from .statements import SimpleStatement
 
 if TYPE_CHECKING:

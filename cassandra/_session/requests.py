@@ -11,11 +11,11 @@ from cassandra._core.routing import murmur3_token
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
 
+from .attempts import KEYSPACE_PER_REQUEST
 from .batch import BatchStatement
 from .future import ResponseFuture
 from .prepared import BoundStatement, PreparedStatement
 from .profiles import ResolvedProfile
-from .sending import KEYSPACE_PER_REQUEST
 from .sentinels import Sentinel
 from .statements import SimpleStatement, Statement, bind_params
 

@@ -29,7 +29,7 @@ from cassandra._base.errors import (
 from cassandra._core.codec import ResultPlan
 from cassandra._wire.messages.requests import PrepareMessage
 
-from .attempts import Attempt
+from .attempts import KEYSPACE_PER_REQUEST, Attempt
 from .conclusion import Conclusion
 from .fallback import send_by_control
 from .trace import QueryTrace
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from .prepared import PreparedStatement
     from .session import Session
 
-KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
 METADATA_IDS = 5  # first protocol version with result metadata ids
 CLOSED = "The session is shut down; open a new one with Cluster.connect()."
 NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
