@@ -31,7 +31,7 @@ class Client:
             contact_points, port=port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, compression=compression,
             **options,
         )  # fmt: skip
-        self.session = self.cluster.connect(keyspace)
+        self.session = self.cluster.connect(keyspace, wait_for_all_pools=True)  # faults send requests to the others
         self.prepared = {}
         return self.cluster.protocol_version
 
