@@ -208,7 +208,7 @@ cdef int remember(dict plans, Py_ssize_t size, bytes key, ResultPlan plan) excep
         return 0
     if len(plans) >= size:
         victim = None
-        for candidate, other in list(plans.items()):
+        for candidate, other in plans.copy().items():  # nothing can come between, as while a list is made
             if victim is None or (<ResultPlan>other)._used < oldest:
                 victim = candidate
                 oldest = (<ResultPlan>other)._used
