@@ -144,6 +144,8 @@ class Held:
         if self.descriptors > before.descriptors:
             found["descriptors"] = self.descriptors - before.descriptors
         grown = {key: count - before.native.get(key, 0) for key, count in self.native.items()}
+        if before.native.get("channels"):  # somebody else's, whom the server may tell something at any time
+            grown.pop("blocks", None)
         if any(count > 0 for count in grown.values()):
             found["native"] = {key: count for key, count in grown.items() if count > 0}
         return found

@@ -8,9 +8,21 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Cluster, ExecutionProfile, Session
+from tests.conftest import be_patient
+from tests.patience import PATIENCE
 
 Connect = Callable[..., Cluster]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_defaults() -> Iterator[None]:
+    """Servers on a busy machine take their time; a test of a time limit gives it."""
+    with pytest.MonkeyPatch.context() as patch:
+        be_patient(patch, Cluster, connect_timeout=PATIENCE, control_connection_timeout=PATIENCE)
+        be_patient(patch, ExecutionProfile, request_timeout=PATIENCE)
+        yield
+
 
 REPLICATION = "{'class': 'SimpleStrategy', 'replication_factor': %d}"
 

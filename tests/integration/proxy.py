@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from tests.patience import PATIENCE, eventually
+
 ERROR, STARTUP, OPTIONS, QUERY, RESULT, PREPARE, EXECUTE, REGISTER, BATCH = 0, 1, 5, 7, 8, 9, 10, 11, 13
 
 HEADER = struct.Struct(">BBhBI")
@@ -118,10 +120,11 @@ class FaultProxy:
         self._closed = True
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
+        self._threads[0].join(PATIENCE)  # it accepts nobody any more
         self._listener.close()
         self.cut()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(PATIENCE)
         for link in self.links:
             link.client.close()
             link.server.close()
@@ -130,6 +133,10 @@ class FaultProxy:
         """Close every connection."""
         for link in list(self.links):
             link.cut()
+
+    def wait_held(self, count: int = 1) -> None:
+        """Until rules hold that many messages."""
+        eventually(lambda: sum(len(link.held) for link in list(self.links)) >= count)
 
     def release(self) -> None:
         """Send everything that rules held."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import OrderedDict
@@ -33,6 +32,7 @@ from cassandra.query import (
     tuple_factory,
 )
 from tests.integration.conftest import Connect, create_keyspace
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -414,7 +414,7 @@ class TestProfiles:
 class TestLegacySettings:
     def test_session_defaults(self, cluster_to: Connect, cassandra_node: Any, keyspace: str) -> None:
         session = cluster_to(cassandra_node).connect(keyspace)
-        assert session.default_timeout == 10.0
+        assert session.default_timeout == PATIENCE
         assert session.default_consistency_level == ConsistencyLevel.LOCAL_ONE
         assert session.default_serial_consistency_level is None
         session.default_timeout = 7.5
@@ -603,28 +603,6 @@ class TestClosed:
         first, second = cluster.connect(), cluster.connect()
         first.shutdown()
         assert second.execute("SELECT key FROM system.local").one()
-
-    def test_nothing_is_left(self, cassandra_node: Any, keyspace: str, no_leaks: None) -> None:
-        """After every kind of use: no thread, descriptor or native object."""
-
-        async def awaits(session: Session) -> int:
-            statement = SimpleStatement("SELECT c FROM wide WHERE p = 1", fetch_size=2)
-            return sum([1 async for _ in await session.execute_async(statement)])
-
-        for _ in range(5):
-            with Cluster(cassandra_node.contact_points, port=cassandra_node.port) as cluster:
-                session = cluster.connect(keyspace)
-                insert = session.prepare("INSERT INTO kv (k, v) VALUES (?, ?)")
-                session.execute(BatchStatement().add(insert, (1, "x")))
-                half_read = session.execute(SimpleStatement("SELECT c FROM wide", fetch_size=2))
-                next(half_read)
-                assert asyncio.run(awaits(session)) == 5
-                with pytest.raises(OperationTimedOut):
-                    session.execute("SELECT * FROM wide", timeout=0)
-                futures = [session.execute_async(insert, (n, "y")) for n in range(100)]
-                futures[0].add_callback(lambda rows: None)
-                session.execute_async(insert, (1, "z"))
-        del cluster, session, insert, half_read, futures
 
     def test_context_managers(self, cassandra_node: Any) -> None:
         with Cluster(cassandra_node.contact_points, port=cassandra_node.port) as cluster:

@@ -17,7 +17,7 @@ from tests.servers.classpath import HOME, ROOT
 from tests.servers.probe import ProbeError
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def until(condition: Callable[[], bool], seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
