@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -166,6 +168,19 @@ def test_changelog_starts_with_this_version() -> None:
     version = re.search(r'__version__\s*(?::.*)?= "(.+)"', (PACKAGE / "_base" / "version.py").read_text())
     section = re.search(r"^(\d\S*).*\n-{3,}", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE)
     assert version and section and section[1] == version[1]
+
+
+def test_a_source_distribution_holds_our_sources(tmp_path: Path) -> None:
+    """All of them, and neither what Cython makes of them nor tests."""
+    command = [sys.executable, "setup.py", "--quiet", "egg_info", "--egg-base", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    (listing,) = tmp_path.glob("*.egg-info/SOURCES.txt")
+    listed = {ROOT / line for line in listing.read_text().splitlines()}
+    assert not set(SOURCES) - listed
+    assert not listed & GENERATED
+    assert not [path for path in listed if ROOT / "tests" in path.parents]
+    assert {ROOT / name for name in ("setup.py", "pyproject.toml", "README.rst", "LICENSE", "CHANGELOG.rst")} <= listed
 
 
 def test_nothing_of_one_machine() -> None:
