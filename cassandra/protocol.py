@@ -17,7 +17,8 @@ from cassandra._base.errors_messages import (
 )
 from cassandra._base.message import _MessageType
 from cassandra._wire.handlers import (
-    HAVE_NUMPY, LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, _ProtocolHandler, cython_protocol_handler,
+    HAVE_CYTHON, HAVE_NUMPY, LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, _ProtocolHandler,
+    cython_protocol_handler,
 )
 from cassandra._wire.messages.auth import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
@@ -38,7 +39,6 @@ WARNING_FLAG, USE_BETA_FLAG, USE_BETA_MASK = Flag.WARNING, Flag.USE_BETA, ~Flag.
 HEADER_DIRECTION_TO_CLIENT = HEADER_DIRECTION_MASK = 0x80
 RESULT_KIND_VOID, RESULT_KIND_ROWS, RESULT_KIND_SET_KEYSPACE = ResultKind.VOID, ResultKind.ROWS, ResultKind.SET_KEYSPACE
 RESULT_KIND_PREPARED, RESULT_KIND_SCHEMA_CHANGE = ResultKind.PREPARED, ResultKind.SCHEMA_CHANGE
-HAVE_CYTHON = True
 
 __all__ = [
     *primitives.__all__, "AlreadyExists", "AlreadyExistsException", "AuthChallengeMessage", "AuthResponseMessage",

@@ -118,6 +118,35 @@ def connection_error(failure: Failure, host: Host) -> ConnectionException:
     return error
 
 
+#: Settings of messages, what they must be, and in words.
+SETTINGS: tuple[tuple[str, type, str], ...] = (
+    ("consistency_level", int, "a ConsistencyLevel"),
+    ("serial_consistency_level", int, "a ConsistencyLevel"),
+    ("fetch_size", int, "an int"),
+    ("paging_state", bytes, "bytes"),
+    ("timestamp", int, "an int (microseconds since 1970)"),
+)
+
+
+def what_cannot_be_sent(message: Any, error: Exception) -> Exception:
+    """*error*, which encoding *message* ended with, as one that names the setting of a wrong type, if it is that."""
+    payload = getattr(message, "custom_payload", None) or {}
+    wrong = [
+        f"custom_payload[{key!r}] must be bytes, not {value!r}"
+        for key, value in payload.items()
+        if value is not None and not isinstance(value, (bytes, bytearray, memoryview))
+    ]
+    for name, kind, wanted in SETTINGS:
+        value = getattr(message, name, None)
+        if value is not None and not isinstance(value, kind):
+            wrong.append(f"{name} must be {wanted}, not {value!r}")
+    if not wrong or not isinstance(error, TypeError):
+        return error
+    named = TypeError("; ".join(wrong))
+    named.__cause__ = error
+    return named
+
+
 def is_timeout(failure: Failure) -> bool:
     """Whether the client gave up on the attempt by its own clock."""
     return failure.kind == TIMED_OUT

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: The sessions whose requests depend on a connection's keyspace, and whether they changed it by a USE of their own.
 _tenants: WeakKeyDictionary[Connection, WeakKeyDictionary[Session, bool]] = WeakKeyDictionary()
-_lock = threading.Lock()
+_lock = threading.RLock()  # a __del__ that garbage collection runs may send requests anywhere
 
 
 def falls_back(cluster: Cluster) -> bool:

@@ -96,7 +96,7 @@ class ResponseFuture(Execution):
         """
         paging_state = self._paging_state
         if paging_state is None:
-            raise QueryExhausted()
+            raise QueryExhausted("There are no more pages")
         self._fetch(paging_state)
 
     def _wait_for_page(self, page: int) -> Outcome:

@@ -29,7 +29,7 @@ from cassandra._base.errors import (
 from cassandra._core.codec import ResultPlan
 from cassandra._wire.messages.requests import PrepareMessage
 
-from .attempts import KEYSPACE_PER_REQUEST, Attempt
+from .attempts import KEYSPACE_PER_REQUEST, Attempt, what_cannot_be_sent
 from .conclusion import Conclusion
 from .fallback import send_by_control
 from .trace import QueryTrace
@@ -199,7 +199,7 @@ class Sending(Conclusion):
             return False
         except Exception as error:  # encoding failed: no host can help
             self._attempts.pop(number, None)
-            self._fail(attempt.page, error)
+            self._fail(attempt.page, what_cannot_be_sent(self.message, error))
             return True
         if self._is_over(attempt.page):  # another attempt won while this one was being sent
             self._give_up(attempt)
@@ -252,7 +252,10 @@ class Sending(Conclusion):
                 self.message, self._result_plan = message, plan
 
     def _remaining(self) -> float | None:
-        return None if self.timeout is None else self.timeout - (monotonic() - self._start_time)
+        try:
+            return None if self.timeout is None else self.timeout - (monotonic() - self._start_time)
+        except TypeError as error:
+            raise TypeError(f"timeout must be a number of seconds or None, not {self.timeout!r}") from error
 
     def _schedule_speculation(self, attempt: Attempt) -> None:
         if self._speculative_plan is None or not self.query.is_idempotent:

@@ -7,7 +7,7 @@ tablet of a request live on the request (see future.py) and never here.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra._base.constants import ConsistencyLevel
@@ -214,8 +214,22 @@ BatchType.COUNTER = BatchType("COUNTER", 2)
 
 
 def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: Encoder) -> str:
-    """Put *params* into *query* as CQL literals: a mapping fills ``%(name)s``, a sequence ``%s`` in order."""
+    """Put *params* into *query* as CQL literals: a mapping fills ``%(name)s``, a sequence ``%s`` in order.
+
+    Raises TypeError, KeyError or ValueError when *query* has other placeholders."""
     encode = encoder.cql_encode_all_types
     if isinstance(params, Mapping):
-        return query % {name: encode(value) for name, value in params.items()}
-    return query % tuple(encode(value) for value in params)
+        literals: Any = {name: encode(value) for name, value in params.items()}
+    elif isinstance(params, Iterable):
+        literals = tuple(encode(value) for value in params)
+    else:
+        raise TypeError(f"parameters must be a sequence or a mapping, not {type(params).__name__}")
+    try:
+        text: str = query % literals
+    except (TypeError, KeyError, ValueError) as error:
+        given = f"parameters {list(literals)}" if isinstance(params, Mapping) else f"{len(literals)} parameter(s)"
+        raise type(error)(
+            f"{given} do not fit the placeholders of {query!r} ({error}); they are %s or %(name)s, a percent sign is "
+            "%%, and ? is for prepared statements"
+        ) from error
+    return text

@@ -27,6 +27,7 @@ from cassandra._wire.messages.reading import uses_metadata_ids
 from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
 from cassandra._wire.rows import lazy_rows
 
+HAVE_CYTHON = True
 HAVE_NUMPY = find_spec("numpy") is not None
 
 _RESPONSES: dict[int, Any] = {
@@ -204,7 +205,31 @@ class NumpyProtocolHandler(ProtocolHandler):
         return message
 
 
+@public("cassandra.obj_parser")
+class ListParser:
+    """Stands for rows as a list, :class:`ProtocolHandler`'s way. Parsers parse nothing themselves."""
+
+    _handler: ClassVar[type[ProtocolHandler]] = ProtocolHandler
+
+
+@public("cassandra.obj_parser")
+class LazyParser:
+    """Stands for :class:`LazyProtocolHandler`'s way."""
+
+    _handler: ClassVar[type[ProtocolHandler]] = LazyProtocolHandler
+
+
+@public("cassandra.numpy_parser")
+class NumpyParser:
+    """Stands for :class:`NumpyProtocolHandler`'s way."""
+
+    _handler: ClassVar[type[ProtocolHandler]] = NumpyProtocolHandler
+
+
 @public("cassandra.protocol")
-def cython_protocol_handler(colparser: Any) -> type[ProtocolHandler]:
-    """A handler class for a row parser. Parsers are not used: every handler decodes natively."""
-    return type("CythonProtocolHandler", (ProtocolHandler,), {})
+def cython_protocol_handler(colparser: ListParser | LazyParser | NumpyParser) -> type[ProtocolHandler]:
+    """A new handler class that decodes rows as *colparser* says. TypeError for a parser of another kind: rows are
+    decoded natively, not by parsers."""
+    if not isinstance(colparser, (ListParser, LazyParser, NumpyParser)):
+        raise TypeError(f"cython_protocol_handler() takes a ListParser, LazyParser or NumpyParser, not {colparser!r}")
+    return type("CythonProtocolHandler", (colparser._handler,), {})

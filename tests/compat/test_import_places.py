@@ -21,6 +21,9 @@ PLACES = {
     "cassandra.protocol": "AlreadyExists InvalidRequest ReadFailure ReadTimeout Unauthorized Unavailable WriteTimeout",
     "cassandra.policies": "ConsistencyLevel OperationTimedOut WriteType",
     "cassandra.pool": "AuthenticationFailed ConnectionException EndPoint HostDistance",
+    "cassandra.cython_deps": "HAVE_CYTHON HAVE_NUMPY",
+    "cassandra.numpy_parser": "NumpyParser",
+    "cassandra.obj_parser": "LazyParser ListParser",
     "cassandra.util": "DATETIME_EPOC HIGHEST_TIME_UUID LOWEST_TIME_UUID UTC_DATETIME_EPOC",
 }
 
@@ -35,3 +38,9 @@ def test_names_are_there(place: str) -> None:
 def test_everything_is_exported_once() -> None:
     exported = cassandra.cluster.__all__
     assert len(exported) == len(set(exported)) and all(hasattr(cassandra.cluster, name) for name in exported)
+
+
+@pytest.mark.parametrize("place", ["cassandra.graph", "cassandra.datastax.graph", "cassandra.datastax.cloud"])
+def test_what_is_not_included_says_so(place: str) -> None:
+    with pytest.raises(ImportError, match="which fastcql does not support"):
+        importlib.import_module(place)

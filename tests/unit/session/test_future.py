@@ -158,7 +158,7 @@ class TestPages:
         assert list(future.result().current_rows) == [(3,)]
         assert not future.has_more_pages
         assert b"p2" in lab[0].sent[1].body
-        with pytest.raises(QueryExhausted):
+        with pytest.raises(QueryExhausted, match="no more pages"):
             future.start_fetching_next_page()
 
     @pytest.mark.parametrize("early", [True, False])

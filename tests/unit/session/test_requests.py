@@ -306,3 +306,25 @@ class TestPrepare:
         lab[0].script = [prepared()]
         lab.session.prepare("SELECT 1", custom_payload={"a": b"xyz"})
         assert b"xyz" in lab[0].sent[0].body
+
+
+class TestSettingsOfAWrongType:
+    """The error names the setting; which of the encoder's integers was no integer does not help anybody."""
+
+    @pytest.mark.parametrize(
+        ("options", "arguments", "text"),
+        [
+            ({"consistency_level": "ONE"}, {}, "consistency_level must be a ConsistencyLevel, not 'ONE'"),
+            ({"fetch_size": "5"}, {}, "fetch_size must be an int, not '5'"),
+            ({}, {"paging_state": "00ff"}, "paging_state must be bytes, not '00ff'"),
+            ({}, {"custom_payload": {"who": "me"}}, "custom_payload\\['who'\\] must be bytes, not 'me'"),
+            ({}, {"timeout": "1"}, "timeout must be a number of seconds or None, not '1'"),
+        ],
+        ids=["consistency", "fetch_size", "paging_state", "payload", "timeout"],
+    )
+    def test_of_a_statement(self, options: dict[str, Any], arguments: dict[str, Any], text: str) -> None:
+        lab = Lab()
+        with pytest.raises(TypeError, match=text):
+            lab.session.execute(SimpleStatement("SELECT 1", **options), **arguments)
+        lab[0].script = [void()]
+        lab.session.execute("SELECT 1")

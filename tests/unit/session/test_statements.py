@@ -155,13 +155,22 @@ class TestBindParams:
     def test_percent_sign_is_doubled_only_with_parameters(self) -> None:
         assert bind_params("LIKE '%%x' AND a = %s", (1,), Encoder()) == "LIKE '%x' AND a = 1"
 
-    def test_wrong_count(self) -> None:
-        with pytest.raises(TypeError):
-            bind_params("%s %s", (1,), Encoder())
-        with pytest.raises(TypeError):
-            bind_params("%s", (1, 2), Encoder())
-        with pytest.raises(KeyError):
-            bind_params("%(a)s", {"b": 1}, Encoder())
+    @pytest.mark.parametrize(
+        ("query", "params", "error", "text"),
+        [
+            ("a = %s AND b = %s", (1,), TypeError, "1 parameter(s) do not fit the placeholders of 'a = %s AND b = %s'"),
+            ("%s", (1, 2), TypeError, "2 parameter(s) do not fit"),
+            ("a = ?", (1,), TypeError, "? is for prepared statements"),
+            ("%(a)s", {"b": 1}, KeyError, "parameters ['b'] do not fit the placeholders of '%(a)s' ('a')"),
+            ("b LIKE '%y' AND a = %s", (1,), ValueError, "a percent sign is %%"),
+            ("%s", 1, TypeError, "parameters must be a sequence or a mapping, not int"),
+        ],
+        ids=["few", "many", "prepared", "unknown", "percent", "scalar"],
+    )
+    def test_that_do_not_fit(self, query: str, params: Any, error: type[Exception], text: str) -> None:
+        with pytest.raises(error) as caught:
+            bind_params(query, params, Encoder())
+        assert type(caught.value) is error and text in caught.value.args[0]
 
 
 class TestBatchType:

@@ -15,6 +15,8 @@ from cassandra import protocol
 from cassandra._base.errors import DriverException, ErrorMessage, ProtocolError
 from cassandra._core.codec import UNSET, ResultPlan, TypeContext, list_codec
 from cassandra.cqltypes import FloatType, VectorType
+from cassandra.numpy_parser import NumpyParser
+from cassandra.obj_parser import LazyParser, ListParser
 from cassandra.protocol import (
     LazyProtocolHandler,
     NumpyProtocolHandler,
@@ -83,7 +85,7 @@ def test_encode_compressed() -> None:
     assert options == bytes([4, 0, 0, 0, 5, 0, 0, 0, 0])
 
 
-HANDLERS = [ProtocolHandler, LazyProtocolHandler, NumpyProtocolHandler, protocol.cython_protocol_handler(None)]
+HANDLERS = [ProtocolHandler, LazyProtocolHandler, NumpyProtocolHandler, protocol.cython_protocol_handler(ListParser())]
 
 
 @pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.__name__)
@@ -93,6 +95,15 @@ def test_decode(handler: Any) -> None:
     assert isinstance(decode(handler, wire.ERROR, wire.error(0, "no")), ErrorMessage)
     message = decode(handler, wire.RESULT, b"z", flags=1, decompressor=lambda body: VOID)
     assert (message.kind, message.stream_id) == (1, 5)
+
+
+def test_handlers_of_parsers() -> None:
+    standard = {ListParser: ProtocolHandler, LazyParser: LazyProtocolHandler, NumpyParser: NumpyProtocolHandler}
+    for parser, handler in standard.items():
+        made = protocol.cython_protocol_handler(parser())
+        assert made is not handler and issubclass(made, handler)
+    with pytest.raises(TypeError, match="not <object"):
+        protocol.cython_protocol_handler(object())  # type: ignore[arg-type]
 
 
 COLUMNS = [("p", INT), ("t", TEXT), ("d", DOUBLE), ("l", list_codec(INT))]
