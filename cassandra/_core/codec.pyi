@@ -166,7 +166,7 @@ class Result:
     new_keyspace: str | None
     query_id: bytes | None
     bind_plan: BindPlan | None
-    pk_indexes: tuple[int, ...] | None
+    pk_indexes: list[int] | None
     is_lwt: bool
     result_metadata_id: bytes | None
     metadata_changed: bool  # v5: the answer carries new metadata with result_metadata_id

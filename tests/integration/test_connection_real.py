@@ -99,7 +99,7 @@ def test_prepare_execute_batch_page(reactor: Reactor, cassandra_node: Any, versi
     change = query(connection, "CREATE TABLE t (k int PRIMARY KEY, v text)").schema_change_event
     assert change == {"change_type": "CREATED", "target_type": "TABLE", "keyspace": keyspace, "table": "t"}
     insert = connection.request(PrepareMessage("INSERT INTO t (k, v) VALUES (?, ?)"), 20)
-    assert insert.pk_indexes == (0,) or version == 3
+    assert insert.pk_indexes == [0] or version == 3
     values = [[number.to_bytes(4, "big"), b"v%d" % number] for number in range(100)]
     for value in values[:50]:
         connection.request(

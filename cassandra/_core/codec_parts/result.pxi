@@ -397,7 +397,7 @@ cdef int take_prepared(
     if any([index >= columns for index in indexes]):
         raise protocol_error(f"partition key positions {indexes} in a statement of {columns} parameters")
     rare.bind_plan = BindPlan(specs, indexes)
-    rare.pk_indexes = tuple(indexes) if version >= 4 else None
+    rare.pk_indexes = indexes if version >= 4 else None
     result.is_lwt = (<uint32_t>flags & lwt_mask) != 0
     result.plan = take_result_metadata(result, c, context, None)
     return 0

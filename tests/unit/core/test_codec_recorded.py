@@ -143,12 +143,12 @@ def test_other_kinds() -> None:
 def test_prepared_statements() -> None:
     select = answer("prepared_select")
     assert select.query_id is not None and len(select.query_id) == 16
-    assert select.pk_indexes == (0,) and select.bind_metadata is not None
+    assert select.pk_indexes == [0] and select.bind_metadata is not None
     assert select.bind_metadata[0][:3] == ("recorded", "types", "pk")
     assert select.plan is not None and len(select.plan) == len(COLUMNS) + 1
     insert = answer("prepared_composite")
     assert insert.bind_plan is not None and insert.bind_plan.names == ("c", "b", "v", "a")
-    assert insert.pk_indexes == (3, 1) and insert.plan is not None and len(insert.plan) == 0
+    assert insert.pk_indexes == [3, 1] and insert.plan is not None and len(insert.plan) == 0
     assert answer("prepared_lwt").bind_plan is not None
 
 

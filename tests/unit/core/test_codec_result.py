@@ -387,7 +387,7 @@ def prepared(
 
 def test_prepared() -> None:
     result = decode(prepared([("x", INT), ("y", TEXT)], COLUMNS, indexes=(1, 0)))
-    assert (result.kind, result.query_id, result.pk_indexes) == (PREPARED, b"qid", (1, 0))
+    assert (result.kind, result.query_id, result.pk_indexes) == (PREPARED, b"qid", [1, 0])
     assert result.bind_plan is not None and result.bind_plan.names == ("x", "y")
     assert result.bind_plan.pk_indexes == (1, 0)
     assert result.bind_metadata == [("ks", "t", "x", INT), ("ks", "t", "y", TEXT)]
@@ -400,7 +400,7 @@ def test_prepared() -> None:
 def test_prepared_without_result_or_key() -> None:
     result = decode(prepared([("x", INT)], []))
     assert result.plan is not None and len(result.plan) == 0
-    assert (result.pk_indexes, result.column_metadata) == ((), [])
+    assert (result.pk_indexes, result.column_metadata) == ([], [])
     assert result.bind_plan is not None and result.bind_plan.pk_indexes is None
     bare = decode(prepared([], []))
     assert bare.bind_plan is not None and len(bare.bind_plan) == 0 and bare.bind_metadata == []

@@ -66,6 +66,18 @@ def test_named_tuples() -> None:
     assert hash(rows[0]) == hash((1, "one"))
 
 
+def test_named_tuples_need_no_call_of_their_class() -> None:
+    cls: Any = namedtuple("cls", "a b")
+    found = page()
+    how = RowPlan(found.plan, "named", cls)
+
+    def refuse(*args: Any) -> Any:
+        raise AssertionError("called")
+
+    cls.__new__ = cls._make = refuse
+    assert found.decode(how) == VALUES
+
+
 def test_dicts_share_their_keys() -> None:
     found = page()
     rows = found.decode(RowPlan(found.plan, "dict"))

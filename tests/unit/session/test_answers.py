@@ -11,11 +11,25 @@ import pytest
 
 from cassandra import DriverException
 from cassandra._core.codec import Result, RowsPage
+from cassandra.cqltypes import Int32Type
+from cassandra.policies import ConstantSpeculativeExecutionPolicy
 from cassandra.protocol import LazyProtocolHandler, ProtocolHandler, ResultMessage
 from cassandra.protocol_features import ProtocolFeatures
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement, tuple_factory
 from cassandra.tablets import Tablets
-from tests.unit.session.harness import RESULT, Answer, Lab, error, rows, string, value, void
+from tests.unit.session.harness import (
+    RESULT,
+    Answer,
+    Lab,
+    error,
+    prepared,
+    rows,
+    rows_without_metadata,
+    string,
+    unprepared,
+    value,
+    void,
+)
 
 REPLICA = UUID(int=7)
 V1 = ProtocolFeatures(tablets_routing_v1=True)
@@ -74,8 +88,6 @@ class TestTablets:
 
     def test_of_bound_statements(self) -> None:
         """Keyspace and table are those of the parameters."""
-        from cassandra.cqltypes import Int32Type
-
         lab = lab_of(V1)
         columns = [("mine", "bound", "k", Int32Type)]
         select = PreparedStatement(columns, b"id", [0], "SELECT", None, 4, None, None)
@@ -214,6 +226,35 @@ class TestHandlers:
                 take()
         result.fetch_next_page()
         assert list(result) == [(4,)]
+
+    def test_attempts_of_one_request_do_not_mix(self) -> None:
+        """One host answers in the old shape what it was asked before another one told of the new."""
+        policy = ConstantSpeculativeExecutionPolicy(0.1, 1)
+        lab = Lab(hosts=2, protocol_version=5, speculative_execution_policy=policy)
+        lab.session.client_protocol_handler = self.Own
+        select = PreparedStatement([], b"id", None, "SELECT *", "ks", 5, [("ks", "tbl", "n", Int32Type)], b"old")
+        select.is_idempotent = True
+        future = lab.session.execute_async(select)
+        lab.reactor.run()
+        lab[1].answer(unprepared())
+        future._on_outcome()
+        lab[1].answer(prepared(columns=("m", "n"), metadata_id=b"new"))
+        future._on_outcome()
+        lab[0].answer(rows_without_metadata(5))
+        assert future.result().one()._asdict() == {"n": -5}
+
+    @pytest.mark.parametrize("kind", [None, 99])
+    def test_results_of_no_known_kind(self, kind: int | None) -> None:
+        class Odd(ProtocolHandler):
+            @classmethod
+            def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
+                return ResultMessage(kind)
+
+        lab = Lab()
+        lab.session.client_protocol_handler = Odd
+        lab[0].script = [rows(1)]
+        with pytest.raises(DriverException, match=f"unknown kind of RESULT: {kind}"):
+            lab.session.execute("SELECT n FROM tbl")
 
     def test_a_message_that_is_kept_is_whole(self) -> None:
         """A handler may hand out messages that it keeps; the driver takes nothing away from them."""

@@ -115,6 +115,14 @@ class TestWithoutMetadataIds:
         lab.session.execute(select)
         assert select._snapshot is known, "nothing new is nothing to write"
 
+    def test_an_answer_with_something_beside_its_rows_teaches_as_much(self) -> None:
+        lab = Lab()
+        select = statement(metadata_id=None, version=4)
+        warned = Answer(8, struct.pack(">H", 1) + b"\x00\x02hm" + two_columns(2, 3).body, flags=0x08)
+        lab[0].script = [warned]
+        assert lab.session.execute(select).one()._asdict() == {"m": 2, "n": 3}
+        assert select._result_col_names == ["m", "n"]
+
     def test_a_conditional_statement_has_no_columns_of_its_own(self) -> None:
         """What it answers with depends on what it found."""
         lab = Lab()

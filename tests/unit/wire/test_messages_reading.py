@@ -200,7 +200,7 @@ def test_the_same_as_native(body: bytes) -> None:
 
     slow, native = decode(Mine, body, PLAN), decode(ResultMessage, body, PLAN)
     for name in ResultMessage.__mro__[1].__slots__:
-        if name not in ("page", "plan", "bind_plan", "pk_indexes", "column_metadata"):
+        if name not in ("page", "plan", "bind_plan", "column_metadata"):
             assert getattr(slow, name) == getattr(native, name), name
     if body is PREPARED:
         assert slow.plan.names == native.plan.names and slow.bind_plan.specs == native.bind_plan.specs
