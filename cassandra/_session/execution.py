@@ -182,7 +182,7 @@ class Execution(Sending):
     def _on_error(self, attempt: Attempt, message: Any) -> None:
         if not isinstance(message, ErrorMessage):
             error = ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint)
-            self._conclude(attempt.page, None, error, beside(message))
+            self._fail(attempt.page, error)
         elif isinstance(message, PreparedQueryNotFound):
             self._reprepare(attempt, message)
         else:

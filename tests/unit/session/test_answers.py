@@ -11,7 +11,7 @@ import pytest
 
 from cassandra import DriverException
 from cassandra._core.codec import Result, RowsPage
-from cassandra.cqltypes import Int32Type
+from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.policies import ConstantSpeculativeExecutionPolicy
 from cassandra.protocol import LazyProtocolHandler, ProtocolHandler, ResultMessage
 from cassandra.protocol_features import ProtocolFeatures
@@ -242,6 +242,25 @@ class TestHandlers:
         future._on_outcome()
         lab[0].answer(rows_without_metadata(5))
         assert future.result().one()._asdict() == {"n": -5}
+
+    def test_columns_of_its_own(self) -> None:
+        """What a handler makes up is the result's, and not what a prepared statement's rows are known to have."""
+
+        class Made(ProtocolHandler):
+            @classmethod
+            def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
+                message = ResultMessage(2)
+                message.column_names, message.column_types, message.parsed_rows = ["text"], [UTF8Type], [("made",)]
+                return message
+
+        lab = Lab()
+        lab.session.client_protocol_handler = Made
+        lab[0].script = [rows(1)]
+        select = PreparedStatement([], b"id", None, "SELECT *", "ks", 4, [("ks", "tbl", "n", Int32Type)], None)
+        result = lab.session.execute(select)
+        assert (result.column_names, result.column_types) == (["text"], [UTF8Type])
+        assert [row.text for row in result] == ["made"]
+        assert select._result_col_names == ["n"]
 
     @pytest.mark.parametrize("kind", [None, 99])
     def test_results_of_no_known_kind(self, kind: int | None) -> None:

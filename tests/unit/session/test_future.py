@@ -10,7 +10,8 @@ import pytest
 
 from cassandra import DriverException, InvalidRequest
 from cassandra.cluster import QueryExhausted, ResponseFuture, ResultSet
-from tests.unit.session.harness import Lab, Lost, error, rows, void
+from cassandra.policies import RetryPolicy
+from tests.unit.session.harness import Answer, Lab, Lost, error, rows, schema_change, set_keyspace, void
 
 QUERY = "SELECT n FROM tbl"
 
@@ -221,8 +222,6 @@ class TestPages:
         assert all(4 < sent.timeout <= 5 for sent in lab[0].sent)  # type: ignore[operator]
 
     def test_warnings_are_those_of_the_last_page(self) -> None:
-        from tests.unit.session.harness import Answer
-
         lab = Lab()
         first = rows(1, more=b"p2")
         lab[0].script = [Answer(first.opcode, b"\x00\x01\x00\x02hm" + first.body, 0x08), rows(2)]
@@ -348,6 +347,20 @@ class TestWhatCame:
         assert future.warnings is None
         with pytest.raises(InvalidRequest):
             future.result()
+
+    @pytest.mark.parametrize(
+        "answer", [set_keyspace("app"), schema_change(), error(0x1001)], ids=["keyspace", "schema", "ignored error"]
+    )
+    def test_warnings_without_rows(self, answer: Answer) -> None:
+        class Ignoring(RetryPolicy):
+            def on_request_error(self, *args: Any, **kwargs: Any) -> Any:
+                return self.IGNORE, None
+
+        lab = Lab(retry_policy=Ignoring())
+        lab[0].script = [Answer(answer.opcode, b"\x00\x01\x00\x02hm" + answer.body, 0x08)]
+        future = lab.session.execute_async(QUERY)
+        assert future.result().one() is None
+        assert future.warnings == ["hm"]
 
     def test_payload_and_trace(self) -> None:
         from uuid import UUID

@@ -322,6 +322,19 @@ class TestSubclasses:
         assert made.fetched == 2
 
 
+def test_pages_make_one_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Lab()
+    lab[0].script = [rows(1, more=b"x"), rows(2, more=b"y"), rows(3)]
+    made = lab.session.execute(QUERY)
+
+    def another(*args: Any) -> Any:
+        raise AssertionError("one is enough")
+
+    monkeypatch.setattr(ResultSet, "_of", another)
+    monkeypatch.setattr(ResultSet, "__init__", another)
+    assert [row.n for row in made] == [1, 2, 3]
+
+
 class TestSharedPosition:
     def test_a_page_that_is_fetched_by_hand(self) -> None:
         """An iterator first ends the page it is in, then goes on with the one that is there."""
