@@ -206,7 +206,7 @@ class Cluster(ClusterHosts):
         if self.is_shutdown:
             raise DriverException("The cluster was shut down while it was connecting")
         using = f" using keyspace '{session.keyspace}'" if session.keyspace else ""
-        raise NoHostAvailable(f"Unable to connect to any servers{using}", dict(session._pool_set.errors))
+        raise NoHostAvailable(f"Unable to connect to any servers{using}", session._pool_set.reasons())
 
     @staticmethod
     def _result(future: Future[Any]) -> Any:

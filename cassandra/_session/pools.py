@@ -183,10 +183,15 @@ class PoolSet:
     def reasons(self) -> dict[Host, BaseException]:
         """Why hosts have no pool: the last error of each that has none."""
         return {
-            host: self.errors.get(host) or ConnectionException(f"Host {host} is down", host.endpoint)
+            host: self.errors.get(host) or ConnectionException(f"Host {host} is {self._state(host)}", host.endpoint)
             for host in self._cluster.metadata.all_hosts()
             if host not in self.pools
         }
+
+    def _state(self, host: Host) -> str:
+        if self._cluster.profile_manager.distance(host) != HostDistance.IGNORED:
+            return "down"
+        return f"ignored by the load balancing policies (it is in datacenter {host.datacenter!r})"
 
     def update(self) -> set[Future[bool]]:
         """Make the pools follow the hosts' states and distances; the futures are of the pools being opened."""

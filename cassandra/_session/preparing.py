@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.errors import UnsupportedOperation
 from cassandra._wire.messages.requests import PrepareMessage
 
 from .attempts import KEYSPACE_PER_REQUEST
@@ -63,6 +64,11 @@ class Preparer:
         session._check_open()
         profile = session._resolve_profile(EXEC_PROFILE_DEFAULT)
         versioned = session.cluster.protocol_version >= KEYSPACE_PER_REQUEST
+        if keyspace is not None and not versioned and keyspace != session.keyspace:
+            raise UnsupportedOperation(
+                f"prepare(keyspace={keyspace!r}) needs protocol version 5, and this is "
+                f"{session.cluster.protocol_version}; name the keyspace in the statement, or prepare in a session of it"
+            )
         message = PrepareMessage(query, keyspace if versioned else None)
         message.update_custom_payload(payload)
         future = ResponseFuture(

@@ -359,3 +359,11 @@ def test_connect_async_fails_as_connect_does(fake: FakeCluster) -> None:
             await cluster.connect_async()
 
     asyncio.run(main())
+
+
+def test_a_datacenter_that_is_not_there(fake: FakeCluster) -> None:
+    profile = ExecutionProfile(load_balancing_policy=DCAwareRoundRobinPolicy("dc_one"))
+    with Cluster(fake.contact_points, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster:
+        with pytest.raises(NoHostAvailable, match=r"ignored by the load balancing policies.*'dc1'") as caught:
+            cluster.connect()
+        assert set(caught.value.errors) == set(cluster.metadata.all_hosts())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import ConsistencyLevel
+from cassandra import ConsistencyLevel, UnsupportedOperation
 from cassandra.cluster import ExecutionProfile, ResponseFuture
 from cassandra.murmur3 import murmur3
 from cassandra.policies import FallthroughRetryPolicy, RetryPolicy
@@ -294,12 +294,20 @@ class TestPrepare:
         assert "10.0.0.2" in caplog.text
 
     def test_keyspace(self) -> None:
-        for version, named in ((4, False), (5, True)):
-            lab = Lab(protocol_version=version)
-            with pytest.raises(Exception):  # noqa: B017 - the answer is of no interest
-                lab[0].script = [void()]
-                lab.session.prepare("SELECT 1", keyspace="mine")
-            assert (b"mine" in lab[0].sent[0].body) is named
+        lab = Lab(protocol_version=5)
+        lab[0].script = [void()]
+        with pytest.raises(Exception):  # noqa: B017 - the answer is of no interest
+            lab.session.prepare("SELECT 1", keyspace="mine")
+        assert b"mine" in lab[0].sent[0].body
+
+    def test_keyspace_that_cannot_be_said(self) -> None:
+        lab = Lab(protocol_version=4)
+        with pytest.raises(UnsupportedOperation, match="protocol version 5"):
+            lab.session.prepare("SELECT 1", keyspace="mine")
+        assert lab[0].sent == []
+        lab.session.keyspace = "mine"
+        lab[0].script = [prepared()]
+        assert lab.session.prepare("SELECT 1", keyspace="mine").keyspace == "mine"
 
     def test_payload(self) -> None:
         lab = Lab()
