@@ -118,8 +118,13 @@ class ReadsResults(_MessageType):
         column_encryption_policy: Any,
     ) -> None:
         """Read rows: metadata, or none and *result_metadata* instead; how many; their cells."""
-        self.recv_results_metadata(f, user_type_map)
+        told = self.recv_results_metadata(f, user_type_map)
         columns = self.column_metadata or result_metadata or []
+        if not self.column_metadata and columns and told is not None and told != len(columns):
+            raise DriverException(
+                f"The answer has {told} columns where the metadata of the prepared statement has {len(columns)}: "
+                "the table was altered since it was prepared"
+            )
         count = read_int(f)
         if count and not columns:
             raise ProtocolError(f"answer of {count} rows without metadata to a request that has none")
@@ -138,8 +143,11 @@ class ReadsResults(_MessageType):
         self.recv_prepared_metadata(f, protocol_version, protocol_features, user_type_map)
         self.recv_results_metadata(f, user_type_map)
 
-    def recv_results_metadata(self, f: ReadableFile, user_type_map: Any) -> None:
-        """Read the metadata of rows into ``column_metadata``; the paging state may come with it."""
+    def recv_results_metadata(self, f: ReadableFile, user_type_map: Any) -> int | None:
+        """Read the metadata of rows into ``column_metadata``; the paging state may come with it.
+
+        Returns how many columns the answer has. A step of an application that returns None leaves it unchecked.
+        """
         flags = read_int(f)
         count = read_int(f)
         if flags & self._HAS_MORE_PAGES_FLAG:
@@ -149,6 +157,7 @@ class ReadsResults(_MessageType):
             self.metadata_changed = True
         if not flags & self._NO_METADATA_FLAG:
             self.column_metadata = self._read_columns(f, flags, count, user_type_map)
+        return count
 
     def recv_prepared_metadata(
         self, f: ReadableFile, protocol_version: int, protocol_features: Any, user_type_map: Any

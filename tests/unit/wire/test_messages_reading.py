@@ -294,6 +294,25 @@ def test_a_broken_value_is_named() -> None:
     assert caught.value.__cause__ is not None
 
 
+@pytest.mark.parametrize("known", [COLUMNS[:1], [*COLUMNS, ("more", INT)]], ids=["fewer", "more"])
+def test_columns_that_are_not_those_of_the_statement(known: Any) -> None:
+    """Read by others than its own, the values of a row would be taken for those of the next."""
+    plan = ResultPlan([("ks", "t", name, kind) for name, kind in known])
+    for cls in (ResultMessage, Slow):
+        with pytest.raises(DriverException, match=rf"2 columns where the metadata .* has {len(known)}: .*altered"):
+            decode(cls, SKIPPED, plan)
+
+
+def test_own_metadata_that_are_not_counted() -> None:
+    """An application's step need not say how many columns there are."""
+
+    class Mine(ResultMessage):
+        def recv_results_metadata(self, f: Any, user_type_map: Any) -> None:
+            super().recv_results_metadata(f, user_type_map)
+
+    assert decode(Mine, SKIPPED, PLAN).parsed_rows == VALUES
+
+
 def test_bodies_cut_off_anywhere() -> None:
     for body in (
         BODY,
