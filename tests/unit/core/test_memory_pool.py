@@ -380,6 +380,27 @@ def test_more_than_the_pool_may_ever_have(pool: MemoryPool) -> None:
     assert pool.stats().in_use == 0
 
 
+def test_a_large_block_takes_a_quarter_more_at_most() -> None:
+    """Also when a much larger range is idle; that one goes when the limit wants it."""
+    pool = MemoryPool(64 * MIB, retain_bytes=64 * MIB)
+    pool.release(pool.commit(bytes(48 * MIB)))
+    first = pool.commit(bytes(20 * MIB))
+    assert pool.used_segments[first]["capacity"] <= 25 * MIB
+    second = pool.commit(bytes(40 * MIB))
+    assert pool.stats().in_use <= 64 * MIB
+    pool.release(first)
+    pool.release(second)
+
+
+def test_an_idle_range_does_not_stand_in_the_way_of_the_limit() -> None:
+    pool = MemoryPool(10 * MIB, retain_bytes=10 * MIB)
+    pool.release(pool.commit(bytes(6 * MIB)))
+    for _ in range(5):
+        pool.commit(bytes(MIB))
+    assert len(pool.read(pool.commit(bytes(5 * MIB)))) == 5 * MIB  # all that is left; the idle range has 6 MiB
+    assert pool.available_space() == 0
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [

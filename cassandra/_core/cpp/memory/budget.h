@@ -37,6 +37,11 @@ public:
     void took(size_t bytes) { held_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
     void gave(size_t bytes) { held_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
     void count_slab(int change) { slabs_.fetch_add(change, std::memory_order_relaxed); }
+    // What may still be charged; others may be charging at the same time.
+    size_t room() const {
+        const int64_t left = max_ - in_use();
+        return left > 0 ? static_cast<size_t>(left) : 0;
+    }
     bool would_exceed(size_t bytes) const { return held() + static_cast<int64_t>(bytes) > max_; }
 
     // Whether *bytes* that nobody uses may be kept for later.

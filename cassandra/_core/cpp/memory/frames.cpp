@@ -7,9 +7,9 @@ namespace fastcql::memory {
 
 FrameArena* Pool::open_arena() { return new (std::nothrow) FrameArena(*this); }
 
-Range* Pool::take_range(size_t size) {
+Range* Pool::take_range(size_t size, size_t extra) {
     const Guard guard(lock_);
-    return ranges_.take(size);
+    return ranges_.take(size, extra);
 }
 
 void Pool::give_range(Range* range) {
@@ -61,7 +61,7 @@ void* FrameArena::memory_for(size_t bytes, FrameBlock& header) {
             header.capacity = capacity - sizeof(FrameBlock);
             return piece.data;
         }
-    } else if (Range* range = pool_.take_range(bytes)) {
+    } else if (Range* range = pool_.take_range(bytes, budget.room())) {
         const size_t extra = range->committed - capacity;
         if (!extra || budget.charge(extra)) {
             header.range = range;

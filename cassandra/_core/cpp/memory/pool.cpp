@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -93,13 +92,13 @@ bool Pool::give_memory(Entry* entry, size_t size) {
         if (size > options_.max_bytes) return false;
         const size_t least = Ranges::capacity(size);
         if (!budget_.charge(least)) return false;
-        Range* range = ranges_.take(size);
+        Range* range = ranges_.take(size, budget_.room());
         if (!range) {
             budget_.discharge(least);
             return false;
         }
         if (range->committed > least && !budget_.charge(range->committed - least)) {
-            // An idle range was larger than what is left of the limit.
+            // An arena was faster with what was left of the limit.
             budget_.discharge(least);
             ranges_.give(range);
             return false;
@@ -127,35 +126,34 @@ size_t Pool::capacity(const Entry* entry) const {
 }
 
 bool Pool::resize(Entry* entry, size_t size, size_t length, bool may_move) {
-    const Guard guard(lock_);
-    const size_t before = capacity(entry);
-    if (size <= before) return true;
-    if (entry->range) {
-        const size_t more = Ranges::capacity(size) - before;
-        if (size > options_.max_bytes || !budget_.charge(more)) return false;
-        if (ranges_.grow(entry->range, size, length, may_move)) {
-            const size_t extra = entry->range->committed - before - more;
-            if (!extra || budget_.charge(extra)) {
-                entry->data = entry->range->data;
-                return true;
-            }
-        }
-        budget_.discharge(more);
-        return false;
-    }
-    if (!may_move) return false;
     Entry larger{};
-    larger.index = entry->index;
-    if (!give_memory(&larger, size)) return false;
-    if (entry->data) {
-        std::memcpy(larger.data, entry->data, std::min(length, before));
-        heap_.free(entry->slab, entry->block);
-        budget_.discharge(before);
+    {
+        const Guard guard(lock_);
+        if (size <= capacity(entry)) return true;
+        if (entry->range && grow_range(entry, size, may_move)) return true;
+        larger.index = entry->index;
+        if (!may_move || !give_memory(&larger, size)) return false;
     }
+    // Nobody else knows either of them: compaction leaves blocks alone that their entry does not name.
+    if (length) std::memcpy(larger.data, entry->data, length);
+    const Guard guard(lock_);
+    take_memory(*entry);
     entry->data = larger.data;
     entry->slab = larger.slab;
     entry->range = larger.range;
     entry->block = larger.block;
+    return true;
+}
+
+bool Pool::grow_range(Entry* entry, size_t size, bool may_move) {
+    if (size > options_.max_bytes) return false;
+    const size_t more = Ranges::capacity(size) - entry->range->committed;
+    if (!budget_.charge(more)) return false;
+    if (!ranges_.grow(entry->range, size, may_move)) {
+        budget_.discharge(more);
+        return false;
+    }
+    entry->data = entry->range->data;
     return true;
 }
 
@@ -176,13 +174,17 @@ void Pool::abandon(Entry* entry) {
 }
 
 void Pool::free_locked(Entry* entry) {
-    budget_.discharge(capacity(entry));
-    if (entry->slab) {
-        heap_.free(entry->slab, entry->block);
-    } else if (entry->range) {
-        ranges_.give(entry->range);
-    }
+    take_memory(*entry);
     entries_.give(entry);
+}
+
+void Pool::take_memory(const Entry& entry) {
+    budget_.discharge(capacity(&entry));
+    if (entry.slab) {
+        heap_.free(entry.slab, entry.block);
+    } else if (entry.range) {
+        ranges_.give(entry.range);
+    }
 }
 
 Entry* Pool::pin(int64_t ref, bool latch, bool view) {

@@ -1,9 +1,9 @@
 // The memory pool: blocks for users, by reference, and arenas for threads that receive frames (frames.h).
 //
-// States of a user's block: FREE -> WRITING (begin) -> LIVE (publish) -> FREE (release), or LIVE -> RELEASED -> FREE when it
-// is pinned at its release. All of that, the handle table and the ranges are owned by the pool's spin lock, which is held
-// for a few dozen instructions, never over a copy of user bytes. Blocks that are WRITING, pinned or latched never move;
-// compact() moves others from sparse slabs into fuller ones.
+// States of a user's block: FREE -> WRITING (begin) -> LIVE (publish) -> FREE (release), or LIVE -> RELEASED -> FREE when
+// it is pinned at its release. All of that, the handle table and the ranges are owned by the pool's spin lock. It is held
+// for a few dozen instructions, or a system call that maps pages; never over a copy of more than a few hundred bytes,
+// but for compact(), which moves one block at a time. Blocks that are WRITING, pinned or latched never move.
 //
 // Owners of a Pool: its Python object, every view and buffer that is out, every open arena and frame. The last one
 // deletes it.
@@ -98,7 +98,7 @@ public:
     // ---- arenas, see frames.h
 
     FrameArena* open_arena();
-    Range* take_range(size_t size);
+    Range* take_range(size_t size, size_t extra);
     void give_range(Range* range);
     bool wants_trim(uint32_t& seen) const;
     void count_overflow(int64_t bytes) { overflow_.fetch_add(bytes, std::memory_order_relaxed); }
@@ -109,8 +109,10 @@ private:
 
     ~Pool();
     bool give_memory(Entry* entry, size_t size);
+    bool grow_range(Entry* entry, size_t size, bool may_move);
+    void take_memory(const Entry& entry);
     void free_locked(Entry* entry);
-    size_t evacuate(Slab* slab, size_t max_bytes);
+    size_t evacuate_one(Slab* slab);
     static int64_t now();
 
     const Options options_;

@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include <cstring>
+#include <algorithm>
 #include <new>
 
 #include "memory/size_class.h"
@@ -28,18 +28,19 @@ void advise_huge([[maybe_unused]] uint8_t* memory, [[maybe_unused]] size_t bytes
 
 size_t Ranges::capacity(size_t size) { return round_up(size, kGrain); }
 
-Range* Ranges::take(size_t size) {
+Range* Ranges::take(size_t size, size_t extra) {
     const size_t bytes = capacity(size);
-    if (Range* range = idle_fit(bytes)) return range;
+    if (Range* range = idle_fit(bytes, bytes + std::min(bytes / 4, extra))) return range;
     if (budget_.would_exceed(bytes)) trim();
     return create(bytes);
 }
 
 // The smallest idle range that has the pages already.
-Range* Ranges::idle_fit(size_t bytes) {
+Range* Ranges::idle_fit(size_t bytes, size_t most) {
     Range** best = nullptr;
     for (Range** at = &idle_; *at; at = &(*at)->next) {
-        if ((*at)->committed >= bytes && (!best || (*at)->committed < (*best)->committed)) best = at;
+        const size_t committed = (*at)->committed;
+        if (committed >= bytes && committed <= most && (!best || committed < (*best)->committed)) best = at;
     }
     if (!best) return nullptr;
     Range* range = *best;
@@ -84,13 +85,12 @@ bool Ranges::commit(Range* range, size_t bytes) {
     return true;
 }
 
-bool Ranges::grow(Range* range, size_t size, size_t length, bool may_move) {
+bool Ranges::grow(Range* range, size_t size, [[maybe_unused]] bool may_move) {
     const size_t bytes = capacity(size);
     if (bytes <= range->committed) return true;
     if (bytes <= range->reserved && commit(range, bytes)) return true;
-    if (!may_move) return false;
 #ifdef __linux__
-    if (range->reserved == range->committed) {
+    if (may_move && range->reserved == range->committed) {
         void* moved = mremap(range->data, range->reserved, bytes, MREMAP_MAYMOVE);
         if (moved == MAP_FAILED) return false;
         budget_.took(bytes - range->committed);
@@ -99,14 +99,7 @@ bool Ranges::grow(Range* range, size_t size, size_t length, bool may_move) {
         return true;
     }
 #endif
-    Range* larger = take(size);
-    if (!larger) return false;
-    std::memcpy(larger->data, range->data, length);
-    const Range old = *range;
-    *range = *larger;
-    *larger = old;
-    give(larger);
-    return true;
+    return false;
 }
 
 void Ranges::give(Range* range) {

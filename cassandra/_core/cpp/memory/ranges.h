@@ -24,17 +24,17 @@ public:
     ~Ranges() { trim(); }
 
     static size_t capacity(size_t size);
-    // At least *size* bytes; null when memory is exhausted.
-    Range* take(size_t size);
+    // At least capacity(size) bytes, and a quarter or *extra* more at most; null when memory is exhausted.
+    Range* take(size_t size, size_t extra);
     void give(Range* range);
-    // Makes *range* at least *size* bytes, in place if it can be. Otherwise it moves, with its first *length* bytes, when
-    // *may_move*; else, or when memory is exhausted, false: the range is as it was.
-    bool grow(Range* range, size_t size, size_t length, bool may_move);
+    // Makes *range* at least *size* bytes where it is, or, when *may_move*, where the system moves its pages. Else false:
+    // it is as it was.
+    bool grow(Range* range, size_t size, bool may_move);
     // Gives idle ranges back to the system; returns their bytes.
     size_t trim();
 
 private:
-    Range* idle_fit(size_t bytes);
+    Range* idle_fit(size_t bytes, size_t most);
     Range* create(size_t bytes);
     bool commit(Range* range, size_t bytes);
     void destroy(Range* range);

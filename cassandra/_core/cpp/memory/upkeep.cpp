@@ -22,11 +22,11 @@ bool Pool::wants_trim(uint32_t& seen) const {
 size_t Pool::compact(size_t max_bytes) {
     size_t moved = 0;
     for (uint32_t index = 0; index < kClasses; ++index) {
-        const Guard guard(lock_);  // not over all classes: others allocate in between
-        while (moved < max_bytes) {
+        while (true) {
+            const Guard guard(lock_);  // for one block: others come in between
             Slab* slab = heap_.sparsest(index);
-            if (!slab || slab->used > slab->blocks / 2) break;
-            const size_t bytes = evacuate(slab, max_bytes - moved);
+            if (!slab || slab->used > slab->blocks / 2 || moved + slab->block_bytes > max_bytes) break;
+            const size_t bytes = evacuate_one(slab);
             if (!bytes) break;
             moved += bytes;
         }
@@ -34,28 +34,25 @@ size_t Pool::compact(size_t max_bytes) {
     return moved;
 }
 
-// Moves what may move out of *slab*; it is given back with its last block, so it is not looked at after that.
-size_t Pool::evacuate(Slab* slab, size_t max_bytes) {
-    const size_t block_bytes = slab->block_bytes;
-    size_t moved = 0;
-    uint32_t left = slab->used;
-    for (uint32_t block = 0; left && moved + block_bytes <= max_bytes && block < slab->fresh; ++block) {
+// Moves a block that may move out of *slab*, which is given back with its last one; the bytes moved.
+size_t Pool::evacuate_one(Slab* slab) {
+    const size_t bytes = slab->block_bytes;
+    for (uint32_t block = 0; block < slab->fresh; ++block) {
         Entry& entry = entries_.at(slab->owners[block]);
         if (entry.slab != slab || entry.block != block) continue;  // freed since
-        --left;
         if (entry.state != State::Live || entry.held()) continue;
         const Piece target = heap_.allocate_beside(slab);
-        if (!target.data) break;
-        std::memcpy(target.data, entry.data, block_bytes);
+        if (!target.data) return 0;
+        std::memcpy(target.data, entry.data, bytes);
         target.slab->owners[target.block] = entry.index;
         entry.data = target.data;
         entry.slab = target.slab;
         entry.block = target.block;
-        moved += block_bytes;
         ++evacuated_;
         heap_.free(slab, block);
+        return bytes;
     }
-    return moved;
+    return 0;
 }
 
 Stats Pool::stats() {
