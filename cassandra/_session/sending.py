@@ -48,7 +48,8 @@ NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
 
 
 #: CQL that changes the keyspace of the connection it is sent on, behind white space and comments.
-USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*.*?\*/)*USE\b", re.IGNORECASE | re.DOTALL)
+#: A comment ends in one place only, or many of them would be tried in every combination.
+USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b", re.IGNORECASE)
 
 
 class Sending(Conclusion):

@@ -19,8 +19,25 @@ from tests.fakes.scripted import ScriptedConnection
 from tests.fakes.wire import Envelope
 from tests.unit.session.harness import TIMED_OUT, Lab, Lost, error, rows, set_keyspace, void
 
-USES = ["USE app", "  use\tapp", 'Use "app"', "-- why\nUSE app", "// why\nUSE app", "/* USE */ /* * */ USE app"]
-OTHERS = ["SELECT 1", "USELESS", "-- USE app\nSELECT 1", "/* USE app */ SELECT 1", "INSERT INTO t (k) VALUES ('USE x')"]
+COMMENTS = "/* a * b **/ " * 50  # looked through in an instant, not in every combination of them
+
+USES = [
+    "USE app",
+    "  use\tapp",
+    'Use "app"',
+    "-- why\nUSE app",
+    "// why\nUSE app",
+    "/* USE */ /* * */ USE app",
+    pytest.param(f"{COMMENTS}USE app", id="USE behind comments"),
+]
+OTHERS = [
+    "SELECT 1",
+    "USELESS",
+    "-- USE app\nSELECT 1",
+    "/* USE app */ SELECT 1",
+    "INSERT INTO t (k) VALUES ('USE x')",
+    pytest.param(f"{COMMENTS}SELECT 1", id="behind comments"),
+]
 
 
 @pytest.mark.parametrize("text", USES)
