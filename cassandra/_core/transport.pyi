@@ -62,6 +62,9 @@ class Operation:
 
     def __init__(self) -> None: ...
     def _take(self) -> tuple[int, Frame | Failure] | None: ...
+    def _take_all(self) -> list[tuple[int, Frame | Failure]]:
+        """Every outcome that is there, oldest first: for an operation with many requests, told apart by the attempt
+        they were submitted with. Each was taken exactly once, as by :meth:`_take`."""
     def _wait(self, timeout: float | None = None) -> bool:
         """Block without the GIL until an outcome is ready or ``_finish`` was called; False when *timeout* (seconds)
         passed. Signal handlers run; KeyboardInterrupt comes out of here at once."""

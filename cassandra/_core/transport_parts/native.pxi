@@ -97,6 +97,10 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         Nanos elapsed
         CFrame frame
         unique_ptr[CFailure] failure
+    cdef cppclass Batch "fastcql::Batch":
+        int references
+        size_t size()
+        Outcome& at(size_t index)
     cdef cppclass CLoopQueue "fastcql::LoopQueue":
         CLoopQueue()
         bint open()
@@ -110,6 +114,8 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         void* self
         Next deliver(Outcome outcome, Ref[CLoopQueue]* queue)
         bint take(Outcome* outcome)
+        bint take_all(Batch* batch)
+        void give_back(Batch batch)
         bint enter_wait(uint32_t* ticket)
         Parked sleep(uint32_t ticket, Nanos timeout)
         bint still_waiting(uint32_t* ticket)

@@ -22,6 +22,17 @@ cdef class Operation:
             Py_DECREF(self)  # the caller has another one
         return outcome.attempt, wrap_outcome(outcome)
 
+    def _take_all(self):
+        cdef Batch batch
+        cdef list taken = []
+        cdef size_t index
+        if self.core.take_all(&batch):
+            drop_references(self, batch.references)
+            for index in range(batch.size()):
+                taken.append((batch.at(index).attempt, wrap_outcome(batch.at(index))))
+            self.core.give_back(move(batch))
+        return taken
+
     def _wait(self, timeout=None):
         cdef double limit = NO_TIMEOUT if timeout is None else timeout
         cdef uint32_t ticket

@@ -197,6 +197,41 @@ TEST(a_waiter_that_leaves_hands_on) {
     request->release();
 }
 
+TEST(outcomes_are_taken_together) {
+    auto* request = new_request();
+    Ref<LoopQueue> queue;
+    Batch batch;
+    CHECK(!request->core.take_all(&batch));
+    for (int round = 0; round < 3; ++round) {
+        uint32_t ticket;
+        CHECK(request->core.enter_wait(&ticket));
+        for (uint32_t attempt = 0; attempt < 300; ++attempt) {
+            std::atomic<uint32_t>* sleeper = nullptr;
+            request->retain();
+            CHECK(request->core.deliver(attempt % 3 ? hot(attempt) : cold(attempt), &queue, &sleeper) ==
+                  Next::Nothing);
+            CHECK((sleeper != nullptr) == (attempt == 0));  // one wake-up for all
+        }
+        int references = 0;
+        Outcome oldest;
+        CHECK(request->core.take(&oldest) && oldest.attempt == 0 && oldest.holds_reference);
+        CHECK(request->core.take_all(&batch) && batch.size() == 299 && batch.references == 299);
+        for (uint32_t index = 0; index < 299; ++index) CHECK(batch.at(index).attempt == index + 1);
+        request->core.give_back(std::move(batch));
+        batch = Batch();
+        for (int i = 0; i < 300; ++i) request->release();
+        CHECK(!request->core.ready() && !request->core.take(&oldest));
+        CHECK(request->core.leave_wait(false, &references, &queue) == Next::Nothing && references == 0);
+    }
+    // Taken outcomes leave nothing behind: a hot one is not taken for a cold one.
+    request->retain();
+    CHECK(request->core.deliver(hot(), &queue) == Next::Drop);
+    for (int count = request->core.left_drop_list(); count > 0; --count) request->release();
+    CHECK(request->core.take_all(&batch) && batch.size() == 1 && request->references() == 1);
+    request->release();
+    CHECK(Request::alive == 0);
+}
+
 TEST(finish_wakes_and_discards) {
     auto* request = new_request();
     std::thread waiter([&] {

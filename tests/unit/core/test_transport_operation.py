@@ -87,6 +87,29 @@ def test_a_hot_outcome_waits_until_it_is_taken(reactor: Reactor, server: Scripte
     assert taken is not None and isinstance(taken[1], Frame)
 
 
+def test_outcomes_of_many_requests_are_taken_together(reactor: Reactor, server: ScriptedServer) -> None:
+    channel, _ = connect(reactor, server.address)
+    operation = Operation()
+    references = sys.getrefcount(operation)
+    assert operation._take_all() == []
+    for first in (0, 500):
+        wanted = set(range(first, first + 500))
+        for number in sorted(wanted):
+            body = str(number).encode()
+            channel.submit(request(b"error" + body if number % 50 == 0 else body), operation, number)
+        while wanted:
+            assert operation._wait(TIMEOUT)
+            taken = operation._take_all()
+            assert taken
+            for number, outcome in taken:
+                assert isinstance(outcome, Frame)
+                wanted.remove(number)
+                assert outcome.opcode == (wire.ERROR if number % 50 == 0 else wire.RESULT)
+                assert outcome.opcode == wire.ERROR or bytes(outcome)[4:] == str(number).encode()
+    assert operation._take_all() == [] and operation._take() is None
+    assert eventually(lambda: sys.getrefcount(operation) == references)
+
+
 @pytest.mark.parametrize("body", [b"error", b"flag", b"schema"])
 def test_a_cold_outcome_is_called_on_the_io_thread(reactor: Reactor, server: ScriptedServer, body: bytes) -> None:
     channel, _ = connect(reactor, server.address)

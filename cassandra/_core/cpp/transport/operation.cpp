@@ -1,6 +1,5 @@
 #include "transport/operation.h"
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -13,10 +12,14 @@ Operation::~Operation() { FASTCQL_COUNT(operations, -1); }
 
 // An outcome is waiting that somebody is to be called for. Locked.
 bool Operation::wants_dispatch() const {
-    if (!has_first_) return false;
-    if (eager_ || queue_ || !first_.hot) return true;
-    return std::any_of(more_.begin() + static_cast<std::ptrdiff_t>(next_more_), more_.end(),
-                       [](const Outcome& outcome) { return !outcome.hot; });
+    return has_first_ && (eager_ || queue_ || cold_ > 0);
+}
+
+// Something happened. True: unpark_all() must follow, outside the lock; once for any number of outcomes that come
+// before the waiter looked. Locked.
+bool Operation::signal() {
+    signal_.fetch_add(1, std::memory_order_release);
+    return std::exchange(awaited_, false);
 }
 
 // Takes the references from the outcomes that are still there: whoever asks has the host lock and a reference
@@ -40,7 +43,7 @@ Next Operation::route(Ref<LoopQueue>* queue) {
     return Next::Dispatch;
 }
 
-Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue) {
+Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<uint32_t>** sleeper) {
     Outcome unwanted;  // destroyed after the lock
     bool wake = false;
     Next next = Next::Nothing;
@@ -64,9 +67,9 @@ Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue) {
                 has_first_ ? more_.emplace_back(std::move(outcome)) : (first_ = std::move(outcome));
             has_first_ = true;
             stored.holds_reference = true;
+            if (!stored.hot) ++cold_;
             if (waiters_ > 0) {
-                signal_.fetch_add(1, std::memory_order_release);
-                wake = true;
+                wake = signal();
             } else if (dispatching_ == Dispatching::Running) {
                 dispatching_ = Dispatching::RunningAgain;
             } else if (dispatching_ == Dispatching::Idle) {
@@ -80,7 +83,11 @@ Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue) {
             }
         }
     }
-    if (wake) unpark_all(&signal_);
+    if (wake && sleeper) {
+        *sleeper = &signal_;
+    } else if (wake) {
+        unpark_all(&signal_);
+    }
     return next;
 }
 
@@ -88,6 +95,7 @@ bool Operation::take(Outcome* outcome) {
     Guard guard(lock_);
     if (!has_first_) return false;
     *outcome = std::move(first_);
+    if (!outcome->hot) --cold_;
     if (next_more_ < more_.size()) {
         first_ = std::move(more_[next_more_++]);
     } else {
@@ -96,6 +104,28 @@ bool Operation::take(Outcome* outcome) {
         next_more_ = 0;
     }
     return true;
+}
+
+bool Operation::take_all(Batch* batch) {
+    Guard guard(lock_);
+    if (!has_first_) return false;
+    batch->references = release_references();
+    batch->begin = next_more_;
+    batch->first = std::move(first_);
+    batch->rest.swap(spare_);
+    batch->rest.swap(more_);
+    has_first_ = false;
+    next_more_ = 0;
+    cold_ = 0;
+    return true;
+}
+
+void Operation::give_back(Batch&& batch) {
+    batch.first = Outcome();
+    batch.rest.clear();
+    if (batch.rest.capacity() == 0) return;
+    Guard guard(lock_);
+    if (spare_.capacity() == 0) spare_.swap(batch.rest);
 }
 
 bool Operation::ready() {
@@ -107,6 +137,7 @@ bool Operation::enter_wait(uint32_t* ticket) {
     Guard guard(lock_);
     if (has_first_ || finished_.load(std::memory_order_relaxed)) return false;
     ++waiters_;
+    awaited_ = true;
     *ticket = signal_.load(std::memory_order_relaxed);
     return true;
 }
@@ -114,7 +145,9 @@ bool Operation::enter_wait(uint32_t* ticket) {
 bool Operation::still_waiting(uint32_t* ticket) {
     Guard guard(lock_);
     *ticket = signal_.load(std::memory_order_relaxed);
-    return !has_first_ && !finished_.load(std::memory_order_relaxed);
+    if (has_first_ || finished_.load(std::memory_order_relaxed)) return false;
+    awaited_ = true;
+    return true;
 }
 
 Next Operation::leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue) {
@@ -130,8 +163,7 @@ void Operation::finish() {
     {
         Guard guard(lock_);
         if (finished_.exchange(true, std::memory_order_release)) return;
-        signal_.fetch_add(1, std::memory_order_release);
-        if (waiters_ == 0) return;
+        if (!signal()) return;
     }
     unpark_all(&signal_);
 }
@@ -145,6 +177,7 @@ int Operation::rearm() {
     if (std::exchange(has_first_, false)) first = std::move(first_);
     more.swap(more_);
     next_more_ = 0;
+    cold_ = 0;
     return references;
 }
 

@@ -34,6 +34,17 @@ struct Outcome {
     std::unique_ptr<Failure> failure;
 };
 
+// Outcomes that were taken together, oldest first.
+struct Batch {
+    Outcome first;
+    std::vector<Outcome> rest;
+    size_t begin = 0;  // of those in rest
+    int references = 0;
+
+    size_t size() const { return 1 + rest.size() - begin; }
+    Outcome& at(size_t index) { return index == 0 ? first : rest[begin + index - 1]; }
+};
+
 // What the caller of deliver() and friends has to do next, after all locks are free. Anything but Nothing
 // passes one reference of the host object along.
 enum class Next : uint8_t {
@@ -53,10 +64,15 @@ public:
     // Set once, before the operation is used. The host object; not a reference.
     void* self = nullptr;
 
-    // Any thread. Takes over one reference of the host object. *queue* is set with Next::Enqueue.
-    Next deliver(Outcome&& outcome, Ref<LoopQueue>* queue);
+    // Any thread. Takes over one reference of the host object. *queue* is set with Next::Enqueue. With *sleeper* the
+    // caller wakes the waiter, if that is set, when he is through with all he delivers.
+    Next deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<uint32_t>** sleeper = nullptr);
     // Any thread: the oldest outcome. outcome->holds_reference tells the caller to drop one.
     bool take(Outcome* outcome);
+    // Any thread: all of them; false when there are none. The caller drops batch->references and then gives the
+    // batch back, which keeps its memory for the next one.
+    bool take_all(Batch* batch);
+    void give_back(Batch&& batch);
     bool ready();
 
     // The waiting side. enter_wait() is false when there is nothing to wait for; else sleep() as often as
@@ -94,6 +110,7 @@ private:
     enum class Dispatching : uint8_t { Idle, Scheduled, Running, RunningAgain };
 
     bool wants_dispatch() const;
+    bool signal();
     int release_references();
     Next route(Ref<LoopQueue>* queue);
 
@@ -102,14 +119,17 @@ private:
     std::atomic<bool> finished_{false};
     bool eager_ = false;
     bool in_drop_list_ = false;
+    bool awaited_ = false;  // a waiter has the current ticket: it sleeps, or is about to
     Dispatching dispatching_ = Dispatching::Idle;
     uint16_t waiters_ = 0;
     Ref<LoopQueue> queue_;
-    // The oldest outcome and, rarely (speculative attempts), later ones.
+    // The oldest outcome, and later ones: of speculative attempts, or of an operation with many requests.
     bool has_first_ = false;
     Outcome first_;
     std::vector<Outcome> more_;
     size_t next_more_ = 0;
+    uint32_t cold_ = 0;  // of all these
+    std::vector<Outcome> spare_;  // empty; its memory is for the next batch
 };
 
 // References to host objects that may be dropped by whoever has the host lock next. Push from any thread,

@@ -5,8 +5,8 @@
 // thread which blocks for its own answer may run a turn itself while nobody else does. Other threads leave
 // commands and ring a bell.
 //
-// One turn: wait; work natively on what is ready (receive, split, complete, time out); ring the loop queues
-// that got something; send what was coalesced; then, only if there is something for it, take the host lock
+// One turn: wait; work natively on what is ready (receive, split, complete, time out); wake the threads and ring
+// the loop queues that got something; send what was coalesced; then, only if there is something for it, take the host lock
 // once and run everything that needs it.
 #pragma once
 
@@ -129,7 +129,7 @@ private:
     void run_host();
     void run_host_task(HostTask& task);
     void flush_dirty();
-    void ring_queues();
+    void notify();
     void drop_references();
     void begin_stop();
     void finish_stop();
@@ -161,6 +161,7 @@ private:
     std::vector<Ref<Channel>> dirty_;
     std::vector<Ref<Channel>> flushing_;
     std::vector<Ref<LoopQueue>> touched_queues_;
+    std::vector<std::atomic<uint32_t>*> sleepers_;  // to wake; addresses only, the operation may be gone
     std::vector<HostTask> host_tasks_;
     std::vector<HostTask> running_tasks_;
     DueHeap<Timer> timers_;

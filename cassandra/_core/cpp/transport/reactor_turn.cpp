@@ -27,10 +27,10 @@ void Reactor::run_once(Nanos limit) {
     run_events();
     run_due();
     if (stopping_.load(std::memory_order_acquire)) begin_stop();
-    ring_queues();
+    notify();
     flush_dirty();
     run_host();
-    ring_queues();
+    notify();
     flush_dirty();
     if (stopping_.load(std::memory_order_acquire)) finish_stop();
     buried_.clear();
@@ -181,7 +181,10 @@ void Reactor::flush_dirty() {
     }
 }
 
-void Reactor::ring_queues() {
+// Once for all outcomes of the turn: whoever waits for many requests takes them together.
+void Reactor::notify() {
+    for (std::atomic<uint32_t>* sleeper : sleepers_) unpark_all(sleeper);
+    sleepers_.clear();
     for (const Ref<LoopQueue>& queue : touched_queues_) queue->ring();
     touched_queues_.clear();
 }
@@ -194,7 +197,10 @@ void Reactor::drop_references() {
 
 void Reactor::deliver(Operation* operation, Outcome&& outcome) {
     Ref<LoopQueue> queue;
-    switch (operation->deliver(std::move(outcome), &queue)) {
+    std::atomic<uint32_t>* sleeper = nullptr;
+    const Next next = operation->deliver(std::move(outcome), &queue, &sleeper);
+    if (sleeper) sleepers_.push_back(sleeper);
+    switch (next) {
         case Next::Nothing:
             break;
         case Next::Drop:
