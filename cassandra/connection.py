@@ -9,7 +9,7 @@ from cassandra._base.errors import (
 )
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
 from cassandra._net.application import ApplicationInfoBase
-from cassandra._net.compression import locally_supported_compressions, lz4_compress, lz4_decompress
+from cassandra._net.compression import functions, lz4_compress, lz4_decompress
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import (
     DefaultEndPoint, DefaultEndPointFactory, EndPoint, EndPointFactory, SniEndPoint, SniEndPointFactory,
@@ -32,6 +32,8 @@ PROTOCOL_VERSION_MASK = 0x7F
 HEADER_DIRECTION_FROM_CLIENT = 0x00
 HEADER_DIRECTION_TO_CLIENT = 0x80
 HEADER_DIRECTION_MASK = 0x80
+#: Name to (compress, decompress) of what this installation can do.
+locally_supported_compressions = functions()
 
 __all__ = [
     "DEFAULT_CQL_VERSION", "DRIVER_NAME", "DRIVER_VERSION", "HEADER_DIRECTION_FROM_CLIENT", "HEADER_DIRECTION_MASK",

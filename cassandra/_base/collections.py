@@ -4,7 +4,6 @@ CQL nests collections in sets and map keys, where Python would want hashable val
 both directly (``SortedSet._from_list``; the slots of :class:`OrderedMapSerializedKey`).
 """
 
-import pickle
 from bisect import bisect_left
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Set, ValuesView
 from itertools import islice
@@ -415,6 +414,8 @@ def _frozen(key: Any) -> Any:
 
 def _pickled(key: Any) -> Any:
     """For classes with ``__eq__`` and no ``__hash__``: by content if it can be had, else by identity."""
+    import pickle  # nothing else here needs it
+
     try:
         return pickle.dumps(key)
     except Exception:

@@ -7,11 +7,12 @@ from typing import Any
 from cassandra._base.public import public
 
 _NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity))"
-_POINT = re.compile(rf"\s*POINT\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s*\Z", re.IGNORECASE)
-_LINE = re.compile(r"\s*LINESTRING\s*(?:EMPTY|\(([^()]*)\))\s*\Z", re.IGNORECASE)
-_POLYGON = re.compile(r"\s*POLYGON\s*(?:EMPTY|\(((?:\s*,?\s*\([^()]*\))*)\s*\))\s*\Z", re.IGNORECASE)
-_RING = re.compile(r"\(([^()]*)\)")
-_DISTANCE = re.compile(rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s+{_NUMBER}\s*\)\s*\Z", re.IGNORECASE)
+# Patterns are compiled when they are used: few applications meet these types. ``re`` remembers them.
+_POINT = rf"\s*POINT\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s*\Z"
+_LINE = r"\s*LINESTRING\s*(?:EMPTY|\(([^()]*)\))\s*\Z"
+_POLYGON = r"\s*POLYGON\s*(?:EMPTY|\(((?:\s*,?\s*\([^()]*\))*)\s*\))\s*\Z"
+_RING = r"\(([^()]*)\)"
+_DISTANCE = rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s+{_NUMBER}\s*\)\s*\Z"
 
 Coords = tuple[tuple[float, float], ...]
 
@@ -112,7 +113,7 @@ class Polygon:
     @staticmethod
     def from_wkt(s: str) -> "Polygon":
         """Parse well-known text, such as ``POLYGON ((0.0 0.0, 1.0 0.0, 1.0 1.0, 0.0 0.0))``."""
-        rings = [_coords(ring, s) for ring in _RING.findall(_match(_POLYGON, s).group(1) or "")]
+        rings = [_coords(ring, s) for ring in re.findall(_RING, _match(_POLYGON, s).group(1) or "")]
         return Polygon(rings[0], rings[1:]) if rings else Polygon()
 
 
@@ -152,8 +153,8 @@ def _text(line: LineString) -> str:
     return f"({', '.join(f'{x!r} {y!r}' for x, y in line.coords)})" if line.coords else "EMPTY"
 
 
-def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:
-    match = pattern.match(text)
+def _match(pattern: str, text: str) -> re.Match[str]:
+    match = re.match(pattern, text, re.IGNORECASE)
     if match is None:
         raise ValueError(f"Invalid WKT geometry: {text!r}")
     return match

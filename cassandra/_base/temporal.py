@@ -268,11 +268,11 @@ class Duration:
         return f"{sign}{abs(self.months)}mo{abs(self.days)}d{abs(self.nanoseconds)}ns"
 
 
-_TIME = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?\Z")
+_TIME = r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?\Z"
 
 
 def _parse_time(text: str) -> int:
-    match = _TIME.match(text.strip())
+    match = re.match(_TIME, text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a time such as 23:59:59.999999999")
     hour, minute, second = (int(part) for part in match.groups()[:3])

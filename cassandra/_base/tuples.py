@@ -15,13 +15,13 @@ from typing import Any
 
 log = logging.getLogger("cassandra.query")
 
-_OUTER_JUNK = re.compile(r"^[^a-zA-Z0-9]+|[^a-zA-Z0-9_]+$")
-_INNER_JUNK = re.compile(r"[^a-zA-Z0-9]")
+_OUTER_JUNK = r"^[^a-zA-Z0-9]+|[^a-zA-Z0-9_]+$"
+_INNER_JUNK = r"[^a-zA-Z0-9]"
 
 
 def clean_name(name: str) -> str:
     """*name* without leading and trailing characters that no identifier has, inner ones as underscores."""
-    return _INNER_JUNK.sub("_", _OUTER_JUNK.sub("", name))
+    return re.sub(_INNER_JUNK, "_", re.sub(_OUTER_JUNK, "", name))
 
 
 @lru_cache(maxsize=1024)

@@ -6,16 +6,10 @@ other runs on a thread of its own, because it may block.
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
 from cassandra._base.errors import DependencyException
 from cassandra._base.public import public
-
-try:
-    from puresasl.client import SASLClient  # type: ignore[import-not-found]
-except ImportError:
-    SASLClient = None
 
 
 @public("cassandra.auth")
@@ -203,10 +197,15 @@ INLINE_PROVIDERS = (PlainTextAuthProvider, TransitionalModePlainTextAuthProvider
 
 
 def _require_sasl() -> Any:
-    if SASLClient is None:
-        raise DependencyException("SASL authentication needs the package pure-sasl (pip install pure-sasl)")
+    try:
+        from puresasl.client import SASLClient  # type: ignore[import-not-found]
+    except ImportError:
+        text = "SASL authentication needs the package pure-sasl (pip install pure-sasl)"
+        raise DependencyException(text) from None
     return SASLClient
 
 
 def _canonical_name(host: str) -> str:
+    import socket
+
     return socket.getnameinfo((host, 0), 0)[0]

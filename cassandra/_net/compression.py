@@ -10,6 +10,7 @@ import importlib
 import struct
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from cassandra._base.errors import ProtocolError
@@ -30,8 +31,13 @@ def _optional(name: str) -> Any:
         return None
 
 
-_lz4 = _optional("lz4.block")
-_snappy: Any = getattr(_optional("cramjam"), "snappy", None)
+_lz4 = _optional("lz4.block")  # which nearly every connection uses
+
+
+@cache
+def _snappy() -> Any:
+    """Snappy, None when its package is not installed; looked for when it is asked for."""
+    return getattr(_optional("cramjam"), "snappy", None)
 
 
 class Compression(NamedTuple):
@@ -76,7 +82,7 @@ def lz4_block_decompress(data: Any, length: int) -> bytes:
 
 
 def snappy_compress(data: Any) -> bytes:
-    return bytes(_snappy.compress_raw(bytes(data)))
+    return bytes(_snappy().compress_raw(bytes(data)))
 
 
 def snappy_decompress(data: Any) -> bytes:
@@ -85,7 +91,7 @@ def snappy_decompress(data: Any) -> bytes:
     length = _snappy_length(data)
     _check_length(length, len(data), _SNAPPY_MAX_RATIO)
     try:
-        plain = bytes(_snappy.decompress_raw(data))
+        plain = bytes(_snappy().decompress_raw(data))
     except Exception as error:  # cramjam's own class is not documented as public
         raise ProtocolError(f"Snappy block is damaged: {error}") from error
     if len(plain) != length:
@@ -108,21 +114,27 @@ def _check_length(length: int, compressed: int, ratio: int) -> None:
         raise ProtocolError(f"{compressed} compressed bytes claim to hold {length} bytes")
 
 
-def _available() -> OrderedDict[str, Compression]:
+#: All there are, the preferred first.
+_KNOWN = {
+    "lz4": Compression("lz4", lz4_compress, lz4_decompress, lz4_block_compress, lz4_block_decompress),
+    "snappy": Compression("snappy", snappy_compress, snappy_decompress, None, None),
+}
+
+
+def installed(name: str) -> Compression | None:
+    """The algorithm of that name, if its package is here."""
+    package = _lz4 if name == "lz4" else _snappy() if name == "snappy" else None
+    return None if package is None else _KNOWN[name]
+
+
+def available() -> OrderedDict[str, Compression]:
     """What this installation can do, the preferred first."""
-    found: OrderedDict[str, Compression] = OrderedDict()
-    if _lz4 is not None:
-        found["lz4"] = Compression("lz4", lz4_compress, lz4_decompress, lz4_block_compress, lz4_block_decompress)
-    if _snappy is not None:
-        found["snappy"] = Compression("snappy", snappy_compress, snappy_decompress, None, None)
-    return found
+    return OrderedDict((name, algorithm) for name in _KNOWN if (algorithm := installed(name)) is not None)
 
 
-COMPRESSIONS = _available()
-#: Name to (compress, decompress), as ``cassandra.connection`` has it.
-locally_supported_compressions = OrderedDict(
-    (name, (algorithm.compress, algorithm.decompress)) for name, algorithm in COMPRESSIONS.items()
-)
+def functions() -> OrderedDict[str, tuple[Compress, Decompress]]:
+    """``locally_supported_compressions`` of ``cassandra.connection``: name to (compress, decompress)."""
+    return OrderedDict((name, (known.compress, known.decompress)) for name, known in available().items())
 
 
 def choose(wanted: bool | str, announced: list[str], version: int, endpoint: Any) -> Compression | None:
@@ -134,19 +146,18 @@ def choose(wanted: bool | str, announced: list[str], version: int, endpoint: Any
         return None
     remote = {name.lower() for name in announced}
     usable = [
-        name
-        for name, algorithm in COMPRESSIONS.items()
-        if name in remote and (version < 5 or algorithm.segment_compress is not None)
+        name for name, known in _KNOWN.items() if name in remote and (version < 5 or known.segment_compress is not None)
     ]
     if wanted is True:
-        return COMPRESSIONS[usable[0]] if usable else None
-    if wanted not in COMPRESSIONS:
+        return next((algorithm for name in usable if (algorithm := installed(name)) is not None), None)
+    algorithm = installed(str(wanted))
+    if algorithm is None:
         raise ProtocolError(
             f"compression {wanted!r} is not available: install one of its packages "
-            f"(lz4, or cramjam for snappy); available here: {list(COMPRESSIONS)}"
+            f"(lz4, or cramjam for snappy); available here: {list(available())}"
         )
     if wanted not in remote:
         raise ProtocolError(
             f"compression {wanted!r} is not supported by the server at {endpoint}, which has {announced}"
         )
-    return COMPRESSIONS[wanted] if wanted in usable else None
+    return algorithm if wanted in usable else None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cassandra._base.public import public
 
@@ -26,8 +25,7 @@ MURMUR3_PARTITIONER: Final = "Murmur3Partitioner"  # the package before it diffe
 
 
 @public("cassandra.shard_info")
-@dataclass(frozen=True)
-class ShardingInfo:
+class ShardingInfo(NamedTuple):
     """How a ScyllaDB node maps tokens to its shards."""
 
     shards_count: int
@@ -45,8 +43,7 @@ class ShardingInfo:
 
 
 @public("cassandra.lwt_info")
-@dataclass(frozen=True)
-class LwtInfo:
+class LwtInfo(NamedTuple):
     """Which flag of prepared metadata marks a conditional statement."""
 
     lwt_meta_bit_mask: int

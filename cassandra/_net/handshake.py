@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -55,8 +54,7 @@ DRIVER_VERSION = __version__
 Steps = Generator[Any, Any, "Negotiated"]
 
 
-@dataclass(frozen=True)
-class Negotiated:
+class Negotiated(NamedTuple):
     """What both sides agreed on."""
 
     version: int

@@ -40,10 +40,10 @@ from cassandra._net.handshake import (
     next_version,
 )
 from cassandra._net.options import ConnectionOptions
-from cassandra._net.tls import make_filter, uses_tls
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
+    from cassandra._net.tls import TlsFilter
 
 log = logging.getLogger("cassandra.connection")
 
@@ -191,10 +191,18 @@ class Opening:
                 timeout=self._share_of_time(),
                 sockopts=self._options.sockopts,
                 local_address=self._options.local_address,
-                byte_filter=make_filter(self._options, self._endpoint),
+                byte_filter=self._byte_filter(),
             )
         except Exception as error:
             self._failed(connection, error)
+
+    def _byte_filter(self) -> TlsFilter | None:
+        """What encrypts this connection; None for plaintext, which needs no ssl module."""
+        if not self._options.uses_tls_to(self._endpoint):
+            return None
+        from cassandra._net.tls import make_filter
+
+        return make_filter(self._options, self._endpoint)
 
     def _share_of_time(self) -> float:
         """What is left, divided among the addresses that are left: a silent one must not eat it all."""
@@ -306,7 +314,7 @@ class Opening:
             addresses = [address for _, address in self._tried]
             return OSError(error.errno, f"Tried connecting to {addresses}. Last error: {os.strerror(error.errno)}")
         hint = ""
-        if was_connected and not self._answered and not uses_tls(self._options, self._endpoint):
+        if was_connected and not self._answered and not self._options.uses_tls_to(self._endpoint):
             hint = "; is this a CQL port, and without TLS?"
         explained: BaseException = error
         if isinstance(error, (OSError, ConnectionShutdown)):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
-
-from cassandra._net.tls_context import context_of
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    import ssl
+
     from cassandra._net.application import ApplicationInfoBase
     from cassandra._net.auth import AuthProvider
+    from cassandra._net.endpoint import EndPoint
     from cassandra._net.tls_sessions import SSLSessionCache
 
 DEFAULT_CQL_VERSION = "3.0.0"
@@ -22,9 +21,8 @@ MAX_REQUESTS = 32768
 MAX_FRAME = 256 << 20  # protocol 5, section 2.4.1.5
 
 
-@dataclass(frozen=True)
-class ConnectionOptions:
-    """Everything a connection needs besides its endpoint. ``dataclasses.replace`` makes variants of it."""
+class ConnectionOptions(NamedTuple):
+    """Everything a connection needs besides its endpoint. ``_replace`` makes variants of it."""
 
     protocol_version: int | None = None  # None: negotiate down from the highest supported
     allow_beta: bool = False
@@ -39,7 +37,7 @@ class ConnectionOptions:
     keyspace: str | None = None  # USE it as the last step
     register_events: Sequence[str] = ()  # REGISTER for these: "TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"
     application_info: ApplicationInfoBase | None = None
-    startup_options: Mapping[str, str] = field(default_factory=dict)
+    startup_options: Mapping[str, str] = MappingProxyType({})
     no_compact: bool = False
     max_frame: int = MAX_FRAME
     max_requests: int = MAX_REQUESTS
@@ -49,12 +47,18 @@ class ConnectionOptions:
     def uses_tls(self) -> bool:
         return self.ssl_context is not None or self.ssl_options is not None
 
-    @cached_property
+    def uses_tls_to(self, endpoint: EndPoint) -> bool:
+        """Whether the connection to *endpoint* is to be encrypted, as the cluster says or the end point itself."""
+        return self.uses_tls or endpoint.ssl_options is not None
+
+    @property
     def tls_context(self) -> ssl.SSLContext | None:
-        """The context for TLS; one is made of ``ssl_options`` if need be, once."""
+        """The context for TLS; one is made of ``ssl_options`` if need be, once per dict."""
         if self.ssl_options is None:
             return self.ssl_context
         if self.ssl_context is None:
+            from cassandra._net.tls_context import context_of  # imports ssl
+
             return context_of(self.ssl_options)
         if self.ssl_options.get("check_hostname") and not self.ssl_context.check_hostname:
             raise ValueError("ssl_options asks for check_hostname, but ssl_context has it off: set it there")

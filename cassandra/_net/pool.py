@@ -18,7 +18,6 @@ closed: a request must not run in the keyspace of before.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import threading
 from collections.abc import Callable, Iterable
@@ -128,7 +127,7 @@ class HostPool:
             self._soon(lambda: on_done(self._closed_error()))
             return
         try:
-            options = dataclasses.replace(self._options(), keyspace=self.keyspace)
+            options = self._options()._replace(keyspace=self.keyspace)
         except Exception as error:
             failure = error
             self._soon(lambda: on_done(failure))

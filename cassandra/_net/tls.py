@@ -21,13 +21,9 @@ _READ_SIZE: Final = 1 << 16
 _NOT_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_MESSAGE", "PACKET_LENGTH_TOO_LONG"}
 
 
-def uses_tls(options: ConnectionOptions, endpoint: EndPoint) -> bool:
-    return options.uses_tls or endpoint.ssl_options is not None
-
-
 def make_filter(options: ConnectionOptions, endpoint: EndPoint) -> TlsFilter | None:
     """The filter for one connection, None for plaintext."""
-    if not uses_tls(options, endpoint):
+    if not options.uses_tls_to(endpoint):
         return None
     context = options.tls_context
     if context is None:  # only the endpoint asks for TLS

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from cassandra._base.public import public
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
 TokensByHost = Mapping["Host", Iterable[str]]
 
 
-@dataclass(frozen=True)
-class TopologyChange:
+class TopologyChange(NamedTuple):
     """What a published list of hosts changed."""
 
     added: tuple[Host, ...]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from binascii import unhexlify
 from functools import total_ordering
-from hashlib import md5
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
@@ -91,6 +90,8 @@ class MD5Token(HashToken):
 
     @classmethod
     def hash_fn(cls, key: bytes | str) -> int:
+        from hashlib import md5  # OpenSSL, which only clusters with the RandomPartitioner need
+
         data = key.encode() if isinstance(key, str) else key
         return abs(int.from_bytes(md5(data, usedforsecurity=False).digest(), "big", signed=True))
 

@@ -6,12 +6,14 @@ that has ``add_reader`` (asyncio's selector loops, uvloop).
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from cassandra._core.transport import LoopQueue
+
+if TYPE_CHECKING:
+    import asyncio
 
 _T = TypeVar("_T")
 
@@ -32,6 +34,8 @@ def queue_of(loop: asyncio.AbstractEventLoop) -> LoopQueue:
 
 def resolve(waiter: asyncio.Future[_T], value: _T) -> None:
     """Complete *waiter* from any thread; a loop that was closed in the meantime has nobody left to tell."""
+    import asyncio  # whoever awaits has it
+
     loop = waiter.get_loop()
     try:
         running = asyncio.get_running_loop()

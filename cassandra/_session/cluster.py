@@ -20,7 +20,6 @@ is called.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
 import weakref
@@ -170,6 +169,8 @@ class Cluster(ClusterHosts):
 
         .. versionadded:: 4.0
         """
+        import asyncio
+
         await self._awaited(self.life.start())
         session: Session = await self._awaited(self.scheduler.submit(self._new_session, keyspace))
         try:
@@ -218,6 +219,8 @@ class Cluster(ClusterHosts):
     @staticmethod
     async def _awaited(future: Future[Any]) -> Any:
         """The future's result; cancelling the task leaves the work alone, others may wait for it too."""
+        import asyncio
+
         waiter = asyncio.wrap_future(future)
         try:
             return await asyncio.shield(waiter)

@@ -10,7 +10,6 @@ callers that are neither wait for a shutdown that another thread has begun.
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import logging
 import threading
@@ -157,6 +156,8 @@ class Life:
 
     async def stop_async(self) -> None:
         """:meth:`stop` without blocking the running loop; when it returns the threads are gone."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         done = loop.create_future()
 

@@ -8,10 +8,9 @@ exclude legacy attributes, and a legacy attribute that was set excludes adding p
 
 from __future__ import annotations
 
-import ssl
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from cassandra._base.constants import ProtocolVersion
@@ -37,6 +36,9 @@ from .config import ConfigMode, ControlConnectionQueryFallback, ShardAwareOption
 from .profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, default_lbp_factory
 from .sentinels import NOT_SET, Sentinel
 from .timestamps import MonotonicTimestampGenerator
+
+if TYPE_CHECKING:
+    import ssl
 
 
 def made() -> Any:
@@ -207,8 +209,11 @@ class ClusterOptions:
         self.no_compact = bool(no_compact)
 
     def _set_tls(self, options: Mapping[str, Any] | None, context: ssl.SSLContext | None, cache: Any) -> None:
-        if context is not None and not isinstance(context, ssl.SSLContext):
-            raise TypeError(f"ssl_context should be an ssl.SSLContext, not {context!r}")
+        if context is not None:
+            import ssl  # whoever made a context has it; others do without
+
+            if not isinstance(context, ssl.SSLContext):
+                raise TypeError(f"ssl_context should be an ssl.SSLContext, not {context!r}")
         if options is not None and not isinstance(options, Mapping):
             raise TypeError(f"ssl_options should be a dict, not {options!r}")
         if options is not None and context is None:

@@ -12,7 +12,6 @@ is called without it.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from time import monotonic
@@ -25,6 +24,7 @@ from cassandra._core.transport import Operation
 from . import aio
 
 if TYPE_CHECKING:
+    import asyncio
     import threading
 
     from .attempts import Attempt
@@ -117,6 +117,8 @@ class Conclusion(Operation):
 
     def cancel(self) -> bool:
         """Give the request up: whoever waits gets CancelledError, a late answer is dropped. False if it was over."""
+        import asyncio
+
         return self._fail(self._page, asyncio.CancelledError())
 
     # ---- the next page
@@ -182,6 +184,8 @@ class Conclusion(Operation):
     async def _settle_async(self) -> Outcome:
         """As :meth:`_settle`, without blocking the running loop. A task that is cancelled meanwhile gives the page
         up."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Outcome] = loop.create_future()
         with self._lock:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
-from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +140,7 @@ class ControlConnection:
     def _open(self, endpoint: EndPoint) -> Connection:
         """Open a connection that is registered for events. Blocks; ends early when the cluster is shut down."""
         cluster = self._cluster
-        options = replace(cluster.connection_options(), register_events=EVENT_TYPES)
+        options = cluster.connection_options()._replace(register_events=EVENT_TYPES)
         awaited = Awaited()
         opening = self._opening = Connection.open(
             cluster.reactor,

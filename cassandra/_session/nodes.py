@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from cassandra._base.errors import InvalidRequest
@@ -42,16 +41,26 @@ VERSIONS_V2 = "SELECT host_id, peer, schema_version FROM system.peers_v2"
 VERSIONS = "SELECT host_id, peer, schema_version FROM system.peers"
 
 
-@dataclass(frozen=True, eq=False)
 class Node:
     """One node as the control connection's node sees it."""
 
-    host_id: UUID
-    endpoint: EndPoint
-    datacenter: str | None
-    rack: str | None
-    tokens: Sequence[str]
-    row: Row
+    __slots__ = ("datacenter", "endpoint", "host_id", "rack", "row", "tokens")
+
+    def __init__(
+        self,
+        host_id: UUID,
+        endpoint: EndPoint,
+        datacenter: str | None,
+        rack: str | None,
+        tokens: Sequence[str],
+        row: Row,
+    ) -> None:
+        self.host_id = host_id
+        self.endpoint = endpoint
+        self.datacenter = datacenter
+        self.rack = rack
+        self.tokens = tokens
+        self.row = row
 
     def describe(self, host: Any) -> None:
         """Copy what only informs (versions, addresses) onto *host*."""
@@ -65,8 +74,7 @@ class Node:
         host.listen_port = row.get("listen_port")
 
 
-@dataclass(frozen=True)
-class NodeList:
+class NodeList(NamedTuple):
     """All nodes of one look at the system tables. The first node is the one that was asked."""
 
     nodes: Sequence[Node]

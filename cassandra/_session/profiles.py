@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from cassandra._base.constants import ConsistencyLevel
@@ -42,9 +41,19 @@ def default_lbp_factory() -> LoadBalancingPolicy:
     return TokenAwarePolicy(DCAwareRoundRobinPolicy())
 
 
-@dataclass(frozen=True, slots=True)
 class ResolvedProfile:
-    """The options one request runs with."""
+    """The options one request runs with. Immutable; read with every request, which is why it has slots."""
+
+    __slots__ = (
+        "consistency_level",
+        "continuous_paging_options",
+        "load_balancing_policy",
+        "request_timeout",
+        "retry_policy",
+        "row_factory",
+        "serial_consistency_level",
+        "speculative_execution_policy",
+    )
 
     load_balancing_policy: LoadBalancingPolicy
     retry_policy: RetryPolicy
@@ -54,6 +63,20 @@ class ResolvedProfile:
     row_factory: Callable[..., Any]
     speculative_execution_policy: SpeculativeExecutionPolicy
     continuous_paging_options: Any
+
+    def __init__(self, **options: Any) -> None:
+        """*options*: every one of the attributes."""
+        for name in self.__slots__:
+            object.__setattr__(self, name, options.pop(name))
+        if options:
+            raise TypeError(f"a profile has no options {sorted(options)}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"cannot set {name}: requests are running with this profile")
+
+    def replace(self, **changes: Any) -> ResolvedProfile:
+        """The same with other values."""
+        return ResolvedProfile(**{name: getattr(self, name) for name in self.__slots__} | changes)
 
 
 class ExecutionProfile:
@@ -118,16 +141,7 @@ class ExecutionProfile:
         cached = self._resolved
         if cached is not None and cached[0] == version:
             return cached[1]
-        resolved = ResolvedProfile(
-            self.load_balancing_policy,
-            self.retry_policy,
-            self.consistency_level,
-            self.serial_consistency_level,
-            self.request_timeout,
-            self.row_factory,
-            self.speculative_execution_policy,
-            self.continuous_paging_options,
-        )
+        resolved = ResolvedProfile(**{name: getattr(self, name) for name in ResolvedProfile.__slots__})
         self.__dict__["_resolved"] = (version, resolved)
         return resolved
 

@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -242,7 +241,7 @@ class Session:
             return profile
         cached = self._resolved.get(id(profile))
         if cached is None or cached[0] is not profile:
-            cached = (profile, replace(profile, **self._overrides))
+            cached = (profile, profile.replace(**self._overrides))
             self._resolved[id(profile)] = cached
         return cached[1]
 

@@ -7,7 +7,6 @@ and leaves ``column_names``, ``column_types`` and ``parsed_rows`` behind; ``type
 
 from __future__ import annotations
 
-from inspect import getattr_static
 from typing import Any, ClassVar, Final
 
 from cassandra._base.constants import Opcode, ProtocolVersion, ResultKind
@@ -18,6 +17,7 @@ from cassandra._core.codec import BindPlan, Reader, ResultPlan
 from cassandra._wire.messages.base import ReadableFile
 from cassandra._wire.messages.columns import ColumnMetadata, as_context, specs_of
 from cassandra._wire.messages.primitives import read_binary_string, read_int, read_short, read_string, read_value
+from cassandra._wire.types.base import defined
 from cassandra._wire.types.collections import ListType, MapType, SetType, TupleType
 from cassandra._wire.types.registry import resolve_custom, type_class
 from cassandra._wire.types.scalars import scalar_classes
@@ -85,7 +85,7 @@ class ReadsResults(_MessageType):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._has_own_steps = any(getattr_static(cls, step) is not getattr_static(ReadsResults, step) for step in STEPS)
+        cls._has_own_steps = any(defined(cls, step) is not defined(ReadsResults, step) for step in STEPS)
 
     def recv(
         self,

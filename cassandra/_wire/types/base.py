@@ -7,7 +7,6 @@ inside collections.
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from inspect import getattr_static
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -58,6 +57,11 @@ class CassandraTypeType(type):
         super().__setattr__(name, value)
         if name in ("support_empty_values", "mapped_class"):
             cls._reconfigure()  # type: ignore[attr-defined]
+
+
+def defined(cls: type, name: str) -> Any:
+    """What the class body that gave *cls* its attribute *name* says there, unbound; None if none did."""
+    return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
 
 
 class _CassandraType(metaclass=CassandraTypeType):
@@ -138,10 +142,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def _is_overridden(cls) -> bool:
         """Whether a subclass brought Python functions of its own."""
-        return any(
-            getattr_static(cls, name) is not getattr_static(_CassandraType, name)
-            for name in ("deserialize", "serialize")
-        )
+        return any(defined(cls, name) is not defined(_CassandraType, name) for name in ("deserialize", "serialize"))
 
     @classmethod
     def _reconfigure(cls) -> None:

@@ -126,13 +126,13 @@ def cql_typename(casstypename: str) -> str:
     return str(lookup_casstype(casstypename).cql_parameterized_type())
 
 
-_CQL_WORD = re.compile(r'"((?:[^"]|"")+)"|\'([^\']+)\'|([a-zA-Z0-9_]+)')
+_CQL_WORD = r'"((?:[^"]|"")+)"|\'([^\']+)\'|([a-zA-Z0-9_]+)'
 
 
 @public("cassandra.cqltypes")
 def cql_types_from_string(cql_type: str) -> list[str]:
     """Every type name in a CQL type but frozen: ``map<text, frozen<x>>`` has map, text and x."""
-    words = (m.group(1) or m.group(2) or m.group(3) for m in _CQL_WORD.finditer(cql_type))
+    words = (m.group(1) or m.group(2) or m.group(3) for m in re.finditer(_CQL_WORD, cql_type))
     return [word for word in words if word != "frozen" and not word.isdigit()]
 
 

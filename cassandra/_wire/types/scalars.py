@@ -1,6 +1,5 @@
 """Types without parameters (L2). Each is a name, a wire id and what scylla-driver's class of that name offers."""
 
-import calendar
 import time
 from typing import Any, ClassVar
 
@@ -116,6 +115,8 @@ class DateType(_ScalarType):
     @staticmethod
     def interpret_datestring(val: str) -> float:
         """Milliseconds since the epoch of text in one of the ``cql_timestamp_formats``, with an optional ``±hhmm``."""
+        import calendar  # with time.strptime, which imports it too
+
         offset = 0
         if len(val) > 5 and val[-5] in "+-" and val[-4:].isdigit():
             offset = int(val[-4:-2]) * 3600 + int(val[-2:]) * 60

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import Any
 
 import pytest
 
 from cassandra import auth
 from cassandra._base.errors import DependencyException
-from cassandra._net import auth as module
 
 
 def test_plain_text() -> None:
@@ -48,8 +49,13 @@ class Client:
         return b"first" if challenge is None else b"re:" + challenge
 
 
+package: Any = types.ModuleType("puresasl.client")
+package.SASLClient = Client
+
+
 def test_sasl(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SASLClient", Client)
+    monkeypatch.setitem(sys.modules, "puresasl", types.ModuleType("puresasl"))
+    monkeypatch.setitem(sys.modules, "puresasl.client", package)
     provider = auth.SaslAuthProvider(service="cassandra", mechanism="GSSAPI", qops=["auth"])
     authenticator = provider.new_authenticator("h")
     assert isinstance(authenticator, auth.SaslAuthenticator)
@@ -61,7 +67,8 @@ def test_sasl(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_gssapi(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SASLClient", Client)
+    monkeypatch.setitem(sys.modules, "puresasl", types.ModuleType("puresasl"))
+    monkeypatch.setitem(sys.modules, "puresasl.client", package)
     authenticator = auth.DSEGSSAPIAuthProvider(resolve_host_name=False, principal="p").new_authenticator("h")
     assert isinstance(authenticator, auth.GSSAPIAuthenticator)
     assert authenticator.sasl.made == ("h", "dse", "GSSAPI", {"qops": ["auth"], "principal": "p"})
@@ -71,7 +78,7 @@ def test_gssapi(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sasl_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SASLClient", None)
+    monkeypatch.setitem(sys.modules, "puresasl.client", None)  # as if it were not there
     for make in (lambda: auth.SaslAuthProvider(service="s"), auth.DSEGSSAPIAuthProvider):
         with pytest.raises(DependencyException, match="pure-sasl"):
             make()

@@ -12,13 +12,14 @@ import pytest
 
 from cassandra._base.errors import ProtocolError
 from cassandra._net import compression
-from cassandra._net.compression import COMPRESSIONS, Compression, choose
+from cassandra._net.compression import Compression, available, choose
+from cassandra.connection import locally_supported_compressions
 
 SAMPLES = [b"", b"a", b"hello " * 100, bytes(100_000), random.Random(1).randbytes(50_000)]
 
 
 @pytest.mark.parametrize("data", SAMPLES, ids=len)
-@pytest.mark.parametrize("algorithm", COMPRESSIONS.values(), ids=lambda a: a.name)
+@pytest.mark.parametrize("algorithm", available().values(), ids=lambda a: a.name)
 def test_bodies(algorithm: Compression, data: bytes) -> None:
     packed = algorithm.compress(data)
     assert algorithm.decompress(packed) == data
@@ -27,7 +28,7 @@ def test_bodies(algorithm: Compression, data: bytes) -> None:
 
 @pytest.mark.parametrize("data", SAMPLES[1:], ids=len)
 def test_segments(data: bytes) -> None:
-    lz4_ = COMPRESSIONS["lz4"]
+    lz4_ = available()["lz4"]
     assert lz4_.segment_compress is not None and lz4_.segment_decompress is not None
     packed = lz4_.segment_compress(data)
     assert lz4.block.decompress(packed, uncompressed_size=len(data)) == data
@@ -38,8 +39,8 @@ def test_formats_are_cassandras() -> None:
     data = b"hello " * 10
     assert compression.lz4_compress(data)[:4] == struct.pack(">I", len(data))
     assert bytes(cramjam.snappy.decompress_raw(compression.snappy_compress(data))) == data
-    assert list(compression.locally_supported_compressions) == ["lz4", "snappy"]
-    pack, unpack = compression.locally_supported_compressions["lz4"]
+    assert list(locally_supported_compressions) == ["lz4", "snappy"]
+    pack, unpack = locally_supported_compressions["lz4"]
     assert unpack(pack(data)) == data
 
 
@@ -77,7 +78,7 @@ def test_damage_is_noticed() -> None:
 
 def test_random_damage_never_escapes() -> None:
     rng = random.Random(2)
-    for algorithm in COMPRESSIONS.values():
+    for algorithm in available().values():
         packed = bytearray(algorithm.compress(rng.randbytes(200) * 5))
         for _ in range(2000):
             damaged = bytearray(packed)
@@ -113,6 +114,7 @@ def test_choice_that_cannot_be_had() -> None:
 
 def test_without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compression, "_lz4", None)
-    monkeypatch.setattr(compression, "_snappy", None)
-    assert list(compression._available()) == []
+    monkeypatch.setattr(compression, "_snappy", lambda: None)
+    assert list(available()) == []
+    assert choose(True, ["lz4", "snappy"], 4, "here") is None
     assert compression._optional("no_such_module_anywhere") is None
