@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 
 from benchmarks.clients.harness import PYPERF
 from benchmarks.report import show
 
-ALL = ("rows", "decode", "outcome", "columns", "tablets", "memory", "execute", "fetch")
+ALL = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
 
 
 def main(names: list[str]) -> int:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.clients.harness import PYPERF
+from benchmarks.cores import CORES, pin_to_responder_side, pinned
 from benchmarks.peers import ROOT, Peer
 
 PROCESSES = 5
@@ -40,6 +41,15 @@ class Driver(NamedTuple):
         python: str | Path = sys.executable if self.peer is None else self.peer.interpreter()
         command = [python, "-m", f"benchmarks.clients.{self.module}", *self.arguments]
         return command, ROOT if self.peer is None else stage()
+
+
+class Program(NamedTuple):
+    """A measured program without Python, which pins itself and prints what a client prints."""
+
+    words: tuple[str, ...]
+
+    def command(self) -> tuple[list[str | Path], Path]:
+        return [*self.words], ROOT
 
 
 class Samples:
@@ -65,25 +75,20 @@ def pyperf_wanted() -> bool:
     return PYPERF in sys.argv
 
 
-def alternate(drivers: Mapping[str, Driver], processes: int = PROCESSES) -> Samples:
-    """Run each driver *processes* times, in turns."""
-    pin_responder_side()
+def alternate(drivers: Mapping[str, Driver | Program], processes: int = PROCESSES) -> Samples:
+    """Run each driver *processes* times, in turns. pyperf runs only Python ones."""
+    pin_to_responder_side()
     commands = {
         name: driver.command() for name, driver in drivers.items()
     }  # installs what is missing, before the clock
     if pyperf_wanted():
-        return Samples({name: [_pyperf(*command)] for name, command in commands.items()})
+        python = {name: command for name, command in commands.items() if isinstance(drivers[name], Driver)}
+        return Samples({name: [_pyperf(*command)] for name, command in python.items()})
     found: dict[str, list[dict[str, float]]] = {name: [] for name in drivers}
     for _ in range(processes):
         for name, command in commands.items():
             found[name].append(json.loads(_run(*command)))
     return Samples(found)
-
-
-def pin_responder_side() -> None:
-    """This process, and the responder it starts, on the first core; clients move to the last."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def stage() -> Path:
@@ -96,16 +101,20 @@ def stage() -> Path:
 
 def _run(command: list[str | Path], folder: Path) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
-    return done.stdout
+    with pinned(last=True):
+        client = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    printed, errors = client.communicate()
+    if client.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{printed}{errors}")
+    return printed
 
 
 def _pyperf(command: list[str | Path], folder: Path) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="pyperf-") as results:
         output = Path(results) / "results.json"
-        affinity = [f"--affinity={max(os.sched_getaffinity(0))}"] if hasattr(os, "sched_getaffinity") else []
+        affinity = [f"--affinity={CORES[-1]}"] if CORES else []
         _run([*command, PYPERF, "--quiet", "--processes=5", *affinity, f"--output={output}"], folder)
         suite = json.loads(output.read_text())
     found = {}

@@ -24,6 +24,7 @@ class Peer(NamedTuple):
     name: str
     version: str
     folder: Path
+    tools: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
@@ -36,21 +37,23 @@ class Peer(NamedTuple):
             return self._made()
 
     def _made(self) -> Path:
-        python, ready = self.folder / "bin" / "python", self.folder / f"ready-{self.version}"
+        python, ready = self.folder / "bin" / "python", self.folder / "-".join(("ready", self.version, *self.tools))
         if ready.exists() and python.exists():
             return python
         print(f"Installing {self} into {self.folder.name} …", file=sys.stderr, flush=True)
         subprocess.run([sys.executable, "-m", "venv", "--clear", self.folder], check=True)
         pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, f"{self.name}=={self.version}", *TOOLS], check=True)
+        subprocess.run([*pip, f"{self.name}=={self.version}", *TOOLS, *self.tools], check=True)
         ready.touch()
         return python
 
 
 TOOLS = ("pyperf", "pympler")
 SCYLLA = Peer("scylla-driver", "3.29.12", ROOT / ".venv-scylla")
-ACSYLLA = Peer("acsylla", "1.2.0", ROOT / ".venv-acsylla")
-PEERS = {peer.name: peer for peer in (SCYLLA, ACSYLLA)}
+CASSANDRA = Peer("cassandra-driver", "3.30.1", ROOT / ".venv-cassandra")
+ACSYLLA = Peer("acsylla", "1.2.0", ROOT / ".venv-acsylla", ("uvloop",))
+SCYLLAPY = Peer("scyllapy", "1.3.3", ROOT / ".venv-scyllapy", ("uvloop",))
+PEERS = {peer.name: peer for peer in (SCYLLA, CASSANDRA, ACSYLLA, SCYLLAPY)}
 
 
 @contextlib.contextmanager

@@ -12,17 +12,15 @@ import collections
 import gc
 import itertools
 import logging
-import resource
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.clients.harness import PAGES
+from benchmarks.clients.harness import INSERT, PAGES, SELECT
 from benchmarks.clients.messages import Recordings
-from benchmarks.clients.points import INSERT, SELECT
+from benchmarks.clients.resident import resident
 from benchmarks.measure import DATA
 from benchmarks.responder import Responder
 from cassandra import InvalidRequest
@@ -62,14 +60,6 @@ def native_objects() -> dict[str, int]:
 
 def by_type() -> collections.Counter[str]:
     return collections.Counter(type(one).__qualname__ for one in gc.get_objects())
-
-
-def resident() -> int:
-    """Bytes of this process in memory; where the system does not say, the most there ever were."""
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        return int(statm.read_text().split()[1]) * resource.getpagesize()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def by_session(session: Session) -> Iterator[Shape]:

@@ -17,14 +17,21 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 SAMPLE = 0.002  # seconds: what one sample takes at least, so that the clock's own cost disappears
+WHOLE_SAMPLE = 0.02  # the same where the whole process counts: the wall clock needs longer samples
 BUDGET = 0.35  # seconds for all samples of a statement
 PYPERF = "--pyperf"
+ONCE = "--once"  # every statement once, nothing is timed: for whoever records what drivers ask
 
 #: The tables of 5,000 rows that the responder has recorded, and how every driver reads one.
 PAGES = {
     "pages4": "SELECT id, name, score, ratio FROM bench.pages4",
     "pages7": "SELECT id, part, name, score, ratio, mark, at FROM bench.pages7",
 }
+
+#: A prepared point read and an INSERT of five columns, as every driver does them.
+SELECT = "SELECT id, score, name, ratio, at FROM bench.points WHERE id = ?"
+INSERT = "INSERT INTO bench.points (id, score, name, ratio, at) VALUES (?, ?, ?, ?, ?)"
+POINT = 1, 1 << 40, "point 1", 1 / 3, 1_700_000_000_000
 
 
 class Work(NamedTuple):
@@ -35,7 +42,7 @@ class Work(NamedTuple):
     #: For work of milliseconds: a sample is one execution, and ``kept = …`` in it is dropped after the clock stopped.
     once: bool = False
     #: CPU of the whole process, I/O threads included, as a mean over *BUDGET*'s many executions; else of this thread,
-    #: best sample.
+    #: best sample. The wall time of the best sample is then reported too, as ``<name> wall``: what rates are made of.
     whole_process: bool = False
     #: Run before each sample, not timed. Samples are then one execution.
     setup: str = "pass"
@@ -58,9 +65,18 @@ def run(module: str, make: Make) -> None:
     if PYPERF in sys.argv:
         _run_pyperf(module, make)
         return
+    if ONCE in sys.argv:
+        with make([argument for argument in sys.argv[1:] if argument != ONCE]) as client:
+            for work in client.works.values():
+                _Timer(work)(1)
+        return
     pin()
     with make(sys.argv[1:]) as client:
-        times = {name: cpu(work) for name, work in client.works.items()}
+        times: dict[str, float] = {}
+        for name, work in client.works.items():
+            times[name], wall = timed(work)
+            if work.whole_process:
+                times[f"{name} wall"] = wall
         print(json.dumps({**times, **client.facts}))
 
 
@@ -70,28 +86,49 @@ def pin() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def cpu(work: Work) -> float:
-    """CPU seconds per execution."""
-    clock = time.process_time if work.whole_process else time.thread_time
-    # the collector runs as it does in an application; timeit would switch it off
-    timer = timeit.Timer(work.statement, f"gc.enable(); {work.setup}", clock, {"gc": gc, **work.names})
+def timed(work: Work) -> tuple[float, float]:
+    """Seconds per execution: of CPU, and by the wall clock the best."""
+    timer = _Timer(work)
     samples = list(_samples(timer, 1 if work.once or work.per > 1 else _enough(timer)))
-    return (sum(samples) / len(samples) if work.whole_process else min(samples)) / work.per
+    spent, took = zip(*samples, strict=True)
+    cpu = sum(spent) / len(spent) if work.whole_process else min(spent)
+    return cpu / work.per, min(took) / work.per
 
 
-def _samples(timer: timeit.Timer, number: int) -> Iterator[float]:
-    timer.timeit(number)  # warm
+class _Timer:
+    def __init__(self, work: Work) -> None:
+        clock = time.process_time if work.whole_process else time.thread_time
+        self.least = WHOLE_SAMPLE if work.whole_process else SAMPLE
+        self._started = self._ended = 0.0
+        # the collector runs as it does in an application; timeit would switch it off
+        names = {"gc": gc, **work.names}
+        self._timer = timeit.Timer(work.statement, f"gc.enable(); {work.setup}", self._clock, names)
+        self._cpu = clock
+
+    def _clock(self) -> float:
+        """CPU time; the wall clock is read with it."""
+        self._started, self._ended = self._ended, time.perf_counter()
+        return self._cpu()
+
+    def __call__(self, number: int) -> tuple[float, float]:
+        """Seconds that *number* executions took: CPU and wall."""
+        cpu = self._timer.timeit(number)
+        return cpu, self._ended - self._started
+
+
+def _samples(timer: _Timer, number: int) -> Iterator[tuple[float, float]]:
+    timer(number)  # warm
     until = time.perf_counter() + BUDGET * 10  # on a busy machine the wall clock runs ahead
     spent, taken = 0.0, 0
     while taken < 5 or (spent < BUDGET and time.perf_counter() < until):
-        sample = timer.timeit(number)
-        yield sample / number
-        spent, taken = spent + sample, taken + 1
+        cpu, wall = timer(number)
+        yield cpu / number, wall / number
+        spent, taken = spent + cpu, taken + 1
 
 
-def _enough(timer: timeit.Timer) -> int:
+def _enough(timer: _Timer) -> int:
     number = 1
-    while timer.timeit(number) < SAMPLE:
+    while timer(number)[0] < timer.least:
         number *= 2
     return number
 

@@ -16,8 +16,7 @@ from typing import Any
 from unittest import mock
 from uuid import uuid4
 
-from benchmarks.clients.harness import Client, Work, run
-from benchmarks.clients.points import INSERT, SELECT
+from benchmarks.clients.harness import INSERT, SELECT, Client, Work, run
 from cassandra.cluster import Cluster, ResponseFuture
 from cassandra.query import named_tuple_factory, tuple_factory
 

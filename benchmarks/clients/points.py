@@ -9,11 +9,8 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-from benchmarks.clients.harness import Client, Work, run
+from benchmarks.clients.harness import INSERT, SELECT, Client, Work, run
 from cassandra.cluster import Cluster
-
-SELECT = "SELECT id, score, name, ratio, at FROM bench.points WHERE id = ?"
-INSERT = "INSERT INTO bench.points (id, score, name, ratio, at) VALUES (?, ?, ?, ?, ?)"
 
 
 @contextlib.contextmanager

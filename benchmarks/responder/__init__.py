@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
+from benchmarks.cores import pinned
 from benchmarks.report import Line, compared_only
 from benchmarks.responder.recording import load
 
@@ -39,7 +40,8 @@ class Responder:
         recording = Path(self._folder.name) / "recording"
         recording.write_bytes(load())
         command = [str(build()), str(recording)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        with pinned(last=False):
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
         self.answers, self.cpu = 0, 0.0  # known when it ended

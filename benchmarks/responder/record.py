@@ -1,6 +1,6 @@
 """Records what the responder plays: ``python -m benchmarks.responder.record host:port``.
 
-Runs the clients of ``bench_execute`` and ``bench_fetch`` with every driver against a real Apache Cassandra at that
+Runs the clients of the benchmarks that play it with every driver against a real Apache Cassandra at that
 address, through a proxy that keeps the first answer to each different request. What is recorded already stays and is
 what drivers get to see, so that all of it is of one server. Needed only when a driver asks for something new; to
 begin anew, remove ``data/responder.gz``.
@@ -15,25 +15,18 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 
-from benchmarks import bench_execute, bench_fetch
+from benchmarks import bench_asyncio, bench_bind, bench_execute, bench_fetch, bench_requests
+from benchmarks.clients.harness import ONCE
 from benchmarks.record import SHAPES, value
-from benchmarks.responder.recording import ERROR, PATH, Answer, answers, key_of, save
+from benchmarks.responder.recording import ERROR, PATH, Answer, answers, frames, key_of, save
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 VERSION = 4
 PROTOCOL_ERROR = 0x000A
+BENCHES = (bench_execute, bench_fetch, bench_requests, bench_asyncio, bench_bind)
 LOCAL = socket.inet_aton("127.0.0.1")
-
-
-def frames(sock: socket.socket) -> Iterator[tuple[bytes, bytes]]:
-    """(header, body) until the end."""
-    reader = sock.makefile("rb")
-    with contextlib.suppress(OSError):  # a reset is an end, too
-        while len(header := reader.read(9)) == 9:
-            yield header, reader.read(struct.unpack(">i", header[5:])[0])
 
 
 def frame(version: int, stream: bytes, answer: Answer) -> bytes:
@@ -100,16 +93,16 @@ def main(contact: str) -> None:
     with Cluster([host], port=int(port), connect_timeout=60, control_connection_timeout=60) as ours:
         session = ours.connect()
         session.execute("DROP KEYSPACE IF EXISTS bench", timeout=60)
-        for statement in (*bench_execute.SCHEMA, *bench_fetch.SCHEMA):
+        for statement in (*bench_execute.SCHEMA, *bench_fetch.SCHEMA, *bench_bind.SCHEMA):
             session.execute(statement, timeout=60)
         for table in bench_fetch.TABLES:
             fill(session, table)
         proxy = Proxy((host, int(port)), answers() if PATH.exists() else {})
         before = set(proxy.answers)
-        for bench in (bench_execute, bench_fetch):
+        for bench in BENCHES:
             for driver in bench.drivers(proxy.port).values():
                 command, folder = driver.command()
-                subprocess.run(command, cwd=folder, check=True)
+                subprocess.run([*command, ONCE], cwd=folder, check=True)
         session.execute("DROP KEYSPACE bench", timeout=60)
     save(proxy.answers)
     for key in sorted(set(proxy.answers) - before):

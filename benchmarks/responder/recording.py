@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +35,14 @@ def key_of(opcode: int, body: bytes) -> bytes | None:
         skip = body[2 + size + 2] & SKIP_METADATA
         return (b"X1" if skip else b"X0") + body[2 : 2 + size]
     return None
+
+
+def frames(sock: socket.socket) -> Iterator[tuple[bytes, bytes]]:
+    """(header, body) until the end."""
+    reader = sock.makefile("rb")
+    with contextlib.suppress(OSError):  # a reset is an end, too
+        while len(header := reader.read(9)) == 9:
+            yield header, reader.read(struct.unpack(">i", header[5:])[0])
 
 
 def load() -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.capture import execute_frames
 from benchmarks.responder import Responder
 from cassandra.cluster import Cluster
 
@@ -17,3 +18,11 @@ def test_the_responder_plays_pages() -> None:
         )
     assert responder.answers > 10 and responder.cpu >= 0
     assert responder.line().reached is None
+
+
+def test_the_bytes_of_our_own_requests_are_captured() -> None:
+    with Responder() as responder:
+        captured = execute_frames(responder.port)
+    for frame in captured.values():
+        assert frame[0] == 4 and frame[4] == 0x0A and int.from_bytes(frame[5:9], "big") == len(frame) - 9
+    assert b"point 1" in captured["insert"] and b"point 1" not in captured["read"]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import json
+import os
 import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import peers, report, soak_results
+from benchmarks import bench_resident, cores, measure, peers, report, soak_results
 from benchmarks.clients import harness
 from benchmarks.clients.messages import COLLECTIONS, WIDTHS, Recordings, decode
 from benchmarks.measure import DATA, Samples
@@ -94,7 +100,56 @@ def test_work_is_timed_by_cpu(whole_process: bool, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(harness, "BUDGET", 0.0)
     runs: list[None] = []
     work = harness.Work("runs.append(None)", {"runs": runs}, once=True, whole_process=whole_process)
-    assert harness.cpu(work) >= 0 and len(runs) == 6  # warmed once, then five samples
+    assert min(harness.timed(work)) >= 0 and len(runs) == 6  # warmed once, then five samples
+
+
+def test_wall_time_is_reported_where_the_whole_process_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(harness, "BUDGET", 0.0)
+    monkeypatch.setattr(harness, "pin", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["client"])
+    works = {"waits": harness.Work("sleep(0.001)", {"sleep": time.sleep}, once=True, whole_process=True)}
+    works["thread"] = harness.Work("pass", {})
+    harness.run("a module", lambda arguments: contextlib.nullcontext(harness.Client(works, {"fact": 7})))
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {"waits", "waits wall", "thread", "fact"}
+    assert found["waits wall"] >= 0.001
+
+
+def test_whoever_records_runs_every_statement_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[None] = []
+    monkeypatch.setattr(sys, "argv", ["client", "7", harness.ONCE])
+
+    def make(arguments: list[str]) -> contextlib.nullcontext[harness.Client]:
+        assert arguments == ["7"]
+        return contextlib.nullcontext(harness.Client({"one": harness.Work("runs.append(None)", {"runs": runs})}))
+
+    harness.run("a module", make)
+    assert runs == [None]
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_processes_start_where_they_belong(last: bool) -> None:
+    cores.pin_to_responder_side()  # as the benchmarks do, before any client is started
+    try:
+        with cores.pinned(last):
+            where = os.sched_getaffinity(0) if cores.CORES else set()
+        assert where == set(cores.CORES[-1:] if last else cores.CORES[:1])
+    finally:
+        if cores.CORES:
+            os.sched_setaffinity(0, cores.CORES)
+
+
+@pytest.mark.parametrize(("grown", "reached"), [(-4096, True), (1 << 20, True), ((1 << 20) + 1, False)])
+def test_growth_of_resident_memory_is_judged(grown: int, reached: bool) -> None:
+    assert bench_resident.growth(1_000_000, grown, 1 << 25).reached is reached
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in Path(measure.__file__).parent.glob("bench_*.py")))
+def test_every_benchmark_has_a_title_and_lines(name: str) -> None:
+    module = importlib.import_module(f"benchmarks.{name}")
+    assert module.TITLE and callable(module.lines)
 
 
 @pytest.mark.parametrize(

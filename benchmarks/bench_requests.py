@@ -1,0 +1,120 @@
+"""Requests one after another and a hundred at a time: point reads and INSERTs of five columns, by prepared statements.
+
+Everybody talks to the same native responder on another core. The floor of a request that its caller waits for is a C++
+program that does nothing but send the same bytes and receive the answer (``native/pingpong.cpp``); the same with a
+hundred requests in flight shows what the responder can do. Rates are by the wall clock, the best samples; what requests
+cost with a hundred in flight is CPU of the whole client process. ``python -m benchmarks.bench_requests`` prints the
+figures beside the targets.
+"""
+
+from __future__ import annotations
+
+from benchmarks.capture import execute_frames
+from benchmarks.measure import FASTCQL, Driver, Program, Samples, alternate, pyperf_wanted
+from benchmarks.native import build
+from benchmarks.peers import ACSYLLA, CASSANDRA, SCYLLA, SCYLLAPY
+from benchmarks.report import Line, at_most, show
+from benchmarks.responder import Responder
+
+TITLE = "Requests by prepared statements, 5 columns, the client on one core"
+NATIVE = "C++ ping-pong"
+OF_PING_PONG, MOST = 0.85, 4e-6
+OF_PEERS = {SCYLLA.name: 80.0, ACSYLLA.name: 2.0}
+COUNT, SLOW_COUNT = 5000, 500  # requests of a sample
+PROCESSES, AT_ONCE = 5, 100
+KINDS = {"read": "a point read", "insert": "an INSERT"}
+
+
+def drivers(port: int) -> dict[str, Driver]:
+    return {
+        FASTCQL: Driver("requests", (str(port), str(COUNT))),
+        SCYLLA.name: Driver("requests", (str(port), str(SLOW_COUNT)), SCYLLA),
+        CASSANDRA.name: Driver("requests", (str(port), str(SLOW_COUNT)), CASSANDRA),
+        ACSYLLA.name: Driver("acsylla_tasks", (str(port), "asyncio", str(COUNT)), ACSYLLA),
+        SCYLLAPY.name: Driver("scyllapy_tasks", (str(port), "asyncio", str(COUNT)), SCYLLAPY),
+    }
+
+
+def floor(port: int) -> Program:
+    """The same requests without a driver, one at a time and pipelined."""
+    words = [str(build("pingpong", [])), str(port)]
+    for name, frame in execute_frames(port).items():
+        words += [name, "1", frame.hex(), f"pipelined {name}", str(AT_ONCE), frame.hex()]
+    return Program(tuple(words))
+
+
+def lines() -> list[Line]:
+    with Responder() as responder:
+        samples = alternate({NATIVE: floor(responder.port), **drivers(responder.port)}, PROCESSES)
+    if pyperf_wanted():
+        return [_concurrent(samples, kind) for kind in KINDS]
+    found = [line for kind in KINDS for line in _one_by_one(samples, kind)]
+    found += [_concurrent(samples, kind) for kind in KINDS]
+    found.append(_concurrent(samples, "read", ", rows not made"))
+    found += [_limit(samples, kind) for kind in KINDS]
+    return [*found, responder.line()]
+
+
+def _one_by_one(samples: Samples, kind: str) -> list[Line]:
+    ours, floor = samples[FASTCQL, f"{kind} wall"], samples[NATIVE, f"{kind} wall"]
+    ratio = floor / ours
+    peers = {name: samples[name, f"{kind} wall"] for name in drivers(0) if name != FASTCQL}
+    return [
+        Line(
+            f"{KINDS[kind]}, Session.execute: rate",
+            _rate(ours),
+            f"≥ {OF_PING_PONG} of {NATIVE}",
+            f"{NATIVE} {_rate(floor)}",
+            f"{ratio:.2f}",
+            ratio >= OF_PING_PONG,
+        ),
+        Line(
+            f"{KINDS[kind]}, one by one: rate",
+            _rate(ours),
+            "",
+            ", ".join(f"{name} {_rate(theirs)}" for name, theirs in peers.items()),
+            ", ".join(f"{theirs / ours:.1f}x" for theirs in peers.values()),
+        ),
+        Line(
+            f"{KINDS[kind]}, one by one: CPU",
+            _micro(samples[FASTCQL, kind]),
+            "",
+            ", ".join(f"{name} {_micro(samples[name, kind])}" for name in (NATIVE, *peers)),
+        ),
+    ]
+
+
+def _concurrent(samples: Samples, kind: str, how: str = "") -> Line:
+    """CPU of the client per operation with a hundred in flight. Only reads have ratios to reach: they are what the
+    figures of the peers were about."""
+    name = f"concurrent {kind}"
+    ours = samples[FASTCQL, name + how]
+    peers = {peer: samples[peer, name] for peer in drivers(0) if peer != FASTCQL}
+    line = at_most(f"{KINDS[kind]}, execute_concurrent_with_args{how}: CPU", ours, MOST, peers)
+    if kind != "read":
+        return line
+    target = f"{line.target}, " + ", ".join(f"≥ {wanted:g}x {peer}" for peer, wanted in OF_PEERS.items())
+    reached = line.reached and all(peers[peer] / ours >= wanted for peer, wanted in OF_PEERS.items())
+    return line._replace(target=target, reached=reached)
+
+
+def _limit(samples: Samples, kind: str) -> Line:
+    pipelined, ours = samples[NATIVE, f"pipelined {kind} wall"], samples[FASTCQL, f"concurrent {kind} wall"]
+    measure = f"{KINDS[kind]}, {AT_ONCE} in flight: what the responder can do"
+    return Line(measure, _rate(pipelined), "", f"{FASTCQL} {_rate(ours)}", f"{ours / pipelined:.1f}x")
+
+
+def _rate(took: float) -> str:
+    return f"{1 / took:,.0f}/s"
+
+
+def _micro(took: float) -> str:
+    return f"{took * 1e6:.1f} µs"
+
+
+def main() -> int:
+    return min(show(TITLE, lines()), 1)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
