@@ -23,7 +23,7 @@ from cassandra._base.errors_connection import (
     TraceUnavailable,
     UserTypeDoesNotExist,
 )
-from cassandra._base.errors_context import annotate
+from cassandra._base.errors_context import annotate, as_before, copy_to_raise
 from cassandra._base.errors_driver import (
     AlreadyExists,
     AuthenticationFailed,
@@ -148,4 +148,6 @@ __all__ = [
     "WriteTimeout",
     "WriteTimeoutErrorMessage",
     "annotate",
+    "as_before",
+    "copy_to_raise",
 ]

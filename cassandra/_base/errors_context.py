@@ -4,6 +4,7 @@ The roots of the exception tree get these attributes from :func:`request_error`.
 would show up in ``__bases__``, and those are scylla-driver's.
 """
 
+from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 E = TypeVar("E", bound=BaseException)
@@ -62,11 +63,38 @@ def annotate(
             setattr(error, name, value)
 
 
+def copy_to_raise(error: E, raiser: CodeType) -> E:
+    """What *raiser* is to raise to one of many who may ask for *error* at a time: a copy, if it is one of the driver's.
+
+    Raising changes an exception: its traceback grows each time, and keeps the frames of all who caught it. One of user
+    code knows best itself what it is made of; it is raised as :func:`as_before` says.
+    """
+    if type(error).__reduce__ is not _reduce:
+        return as_before(error, raiser)
+    copy = _restore(type(error), error.args, error.__dict__)
+    copy.__cause__, copy.__context__ = error.__cause__, error.__context__
+    copy.__suppress_context__ = error.__suppress_context__
+    return copy.with_traceback(_below(raiser, error.__traceback__))
+
+
+def as_before(error: E, raiser: CodeType) -> E:
+    """*error*, its traceback as it was before *raiser* raised it the last time."""
+    return error.with_traceback(_below(raiser, error.__traceback__))
+
+
+def _below(raiser: CodeType, trace: TracebackType | None) -> TracebackType | None:
+    """The part of *trace* that was there before *raiser* raised it; all of it, if that never did."""
+    entry = trace
+    while entry is not None and entry.tb_frame.f_code is not raiser:
+        entry = entry.tb_next
+    return trace if entry is None else entry.tb_next
+
+
 def _reduce(self: BaseException) -> tuple[Any, ...]:
     return _restore, (type(self), self.args, self.__dict__)
 
 
-def _restore(cls: type[BaseException], args: tuple[Any, ...], state: dict[str, Any]) -> BaseException:
+def _restore(cls: type[E], args: tuple[Any, ...], state: dict[str, Any]) -> E:
     """Rebuild without ``__init__``: constructors take other arguments than ``args`` keeps."""
     error = cls.__new__(cls, *args)
     error.args = args

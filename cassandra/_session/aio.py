@@ -1,47 +1,94 @@
 """Bridges from the I/O thread to asyncio loops: one native completion queue and one descriptor per loop.
 
-L5. The registry is weak on the loop: a loop that is gone takes its bridge and descriptor with it. Works with any loop
-that has ``add_reader`` (asyncio's selector loops, uvloop).
+L5. ``_bridges`` is weak on the loops: one that is gone takes its bridge and its descriptor with it, and one that is
+closed but kept loses them when the next loop gets its own. A loop without ``add_reader`` (Windows' proactor) has no
+descriptor: its requests are concluded on the I/O thread, and each wakes the loop by itself.
+
+asyncio is imported when it is first needed, and then called without looking for it each time.
 """
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, TypeVar
-from weakref import WeakKeyDictionary
+from collections.abc import Callable
+from contextvars import Context
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from weakref import ref
 
 from cassandra._core.transport import LoopQueue
 
 if TYPE_CHECKING:
     import asyncio
+    from asyncio import AbstractEventLoop as Loop
+
+    from cassandra._core.transport import Operation
 
 _T = TypeVar("_T")
 
-_bridges: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopQueue] = WeakKeyDictionary()
-_lock = threading.Lock()
+
+def _import_asyncio() -> Loop:
+    global running_loop, loop_or_none
+    import asyncio
+
+    running_loop, loop_or_none = asyncio.get_running_loop, asyncio._get_running_loop
+    return running_loop()
 
 
-def queue_of(loop: asyncio.AbstractEventLoop) -> LoopQueue:
-    """The completion queue of *loop*, made and registered on first use. Call it on the loop's own thread."""
-    queue = _bridges.get(loop)
-    if queue is None:
-        with _lock:
-            queue = LoopQueue()
-            loop.add_reader(queue.fileno(), queue.drain)
-            _bridges[loop] = queue
-    return queue
+running_loop: Callable[[], Loop] = _import_asyncio
+#: Only for those who have something of asyncio in hand.
+loop_or_none: Callable[[], Loop | None] = _import_asyncio
+
+
+class Bridge(NamedTuple):
+    """How answers get to a loop."""
+
+    loop: ref[Loop]
+    queue: LoopQueue | None  # None: the loop watches no descriptors
+
+
+_bridges: dict[int, Bridge] = {}  # by the loop's id, which is nobody else's while the entry exists
+
+
+def deliver_to(loop: Loop, operation: Operation) -> None:
+    """Have the outcomes of *operation* processed on the thread of *loop*. For the first time on that thread itself."""
+    bridge = _bridges.get(id(loop)) or _open(loop)
+    if bridge.queue is None:
+        operation._set_eager()
+    else:
+        operation._attach(bridge.queue)
+
+
+def _open(loop: Loop) -> Bridge:
+    key = id(loop)
+    queue: LoopQueue | None = LoopQueue()
+    assert queue is not None
+    try:
+        # In a context of its own, or that of the first request would live as long as the loop, and be everybody's.
+        Context().run(loop.add_reader, queue.fileno(), queue.drain)
+    except NotImplementedError:
+        queue = None
+    bridge = Bridge(ref(loop, partial(_forget, key)), queue)
+    _bridges[key] = bridge
+    _close_the_closed()
+    return bridge
+
+
+def _forget(key: int, _: Any) -> None:
+    _bridges.pop(key, None)
+
+
+def _close_the_closed() -> None:
+    """What waits in the queue of a loop that was closed is processed here: somebody else may wait for it too."""
+    for key, (reference, queue) in list(_bridges.items()):
+        loop = reference()
+        if loop is not None and loop.is_closed() and _bridges.pop(key, None) is not None and queue is not None:
+            queue.close()
 
 
 def resolve(waiter: asyncio.Future[_T], value: _T) -> None:
     """Complete *waiter* from any thread; a loop that was closed in the meantime has nobody left to tell."""
-    import asyncio  # whoever awaits has it
-
     loop = waiter.get_loop()
-    try:
-        running = asyncio.get_running_loop()
-    except RuntimeError:
-        running = None
-    if running is loop:
+    if loop is loop_or_none():
         _set(waiter, value)
     elif not loop.is_closed():
         try:

@@ -13,7 +13,7 @@ is called without it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,6 +71,8 @@ class Conclusion(Operation):
     _callbacks: tuple[Call, ...] = ()
     _errbacks: tuple[Call, ...] = ()
     _waiters: tuple[asyncio.Future[Outcome], ...] = ()
+    _blocked: bool = False  # somebody waited, or waits, for it in a thread
+    _attached: bool = False  # somebody waited, or waits, for it on a loop
 
     # ---- the end of a page
 
@@ -176,29 +178,45 @@ class Conclusion(Operation):
                 "be read; add a callback to it, or hand the work to another thread"
             )
         while outcome is None:
+            self._blocked = True
             self._wait(None)
             self._on_outcome()
             outcome = self._outcome
         return outcome
 
-    async def _settle_async(self) -> Outcome:
-        """As :meth:`_settle`, without blocking the running loop. A task that is cancelled meanwhile gives the page
-        up."""
-        import asyncio
-
-        loop = asyncio.get_running_loop()
+    def _settle_async(self) -> Generator[Any, None, Outcome]:
+        """As :meth:`_settle`, without blocking the running loop: to be delegated to by what is awaited. A task that is
+        cancelled meanwhile gives the page up, unless somebody else waits for it."""
+        if self._attached:
+            self._on_outcome()  # takes what is here: the loop that it was queued for may have ended
+        self._attached = True
+        loop = aio.running_loop()
         waiter: asyncio.Future[Outcome] = loop.create_future()
         with self._lock:
             if self._outcome is not None:
                 return self._outcome
             page = self._page
             self._waiters = (*self._waiters, waiter)
-        self._attach(aio.queue_of(loop))
+        aio.deliver_to(loop, self)
         try:
-            return await waiter
-        except asyncio.CancelledError:
-            self._fail(page, asyncio.CancelledError())
+            return (yield from waiter)
+        except BaseException:  # cancelled, or the loop ended and the coroutine with it
+            self._leave(page, waiter)
             raise
+
+    def _leave(self, page: int, waiter: asyncio.Future[Outcome]) -> None:
+        """*waiter* does not wait for *page* any more. The last one to go gives it up."""
+        with self._lock:
+            if self._is_over(page):
+                return
+            others = self._waiters = tuple(other for other in self._waiters if other is not waiter)
+            wanted = bool(others or self._callbacks or self._errbacks or self._blocked)
+        if not wanted:
+            import asyncio
+
+            self._fail(page, asyncio.CancelledError())
+        elif others:
+            aio.deliver_to(others[0].get_loop(), self)  # this one's may be about to end
 
     # ---- what came with it
 

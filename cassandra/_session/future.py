@@ -6,10 +6,11 @@ L5. The engine below it, and who owns which state, is described in execution.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from types import coroutine
 from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.errors import DriverException, QueryExhausted
+from cassandra._base.errors import DriverException, QueryExhausted, as_before, copy_to_raise
 from cassandra._base.public import public
 
 from .conclusion import Outcome
@@ -45,12 +46,13 @@ class ResponseFuture(Execution):
     def __await__(self) -> Generator[Any, None, ResultSet]:
         outcome = self._outcome
         if outcome is None:
-            outcome = yield from self._settle_async().__await__()
-        return ResultSet._of(self, _result_of(outcome))
+            outcome = yield from self._settle_async()
+        return ResultSet._of(self, _awaited(outcome))
 
-    async def _wait_async(self) -> Any:
+    @coroutine
+    def _wait_async(self) -> Generator[Any, None, Any]:
         """As :meth:`_wait_for_result`, without blocking the running loop."""
-        return _result_of(await self._settle_async())[0]
+        return _awaited((yield from self._settle_async()))[0]
 
     # ---- callbacks
 
@@ -103,8 +105,9 @@ class ResponseFuture(Execution):
         """The outcome of *page*, or its exception raised."""
         return _result_of(_must_be(page, self._settle()))
 
-    async def _wait_for_page_async(self, page: int) -> Outcome:
-        return _result_of(_must_be(page, await self._settle_async()))
+    @coroutine
+    def _wait_for_page_async(self, page: int) -> Generator[Any, None, Outcome]:
+        return _awaited(_must_be(page, (yield from self._settle_async())))
 
     # ---- what came with the answer
 
@@ -161,8 +164,17 @@ class ResponseFuture(Execution):
 
 def _result_of(outcome: Outcome) -> Outcome:
     """*outcome*, or its exception raised."""
-    if outcome[1] is not None:
-        raise outcome[1]
+    error = outcome[1]
+    if error is not None:
+        raise as_before(error, _result_of.__code__)
+    return outcome
+
+
+def _awaited(outcome: Outcome) -> Outcome:
+    """As :func:`_result_of`, for one of several tasks that may wait for it at a time."""
+    error = outcome[1]
+    if error is not None:
+        raise copy_to_raise(error, _awaited.__code__)
     return outcome
 
 
