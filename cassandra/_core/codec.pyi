@@ -275,6 +275,45 @@ def encode_execute(
     keyspace: str | None = None,
     tablet_version_block: int | None = None,  # tablets-routing-v2: one byte behind the parameters
 ) -> bytes: ...
+
+class TimestampClock:
+    """Microseconds since 1970, each call a later one. Any thread."""
+
+    last: int
+    ahead: Final[int]  # microseconds by which the last timestamp ran ahead of the clock; 0 as long as the clock runs
+    def advance(self) -> int:
+        """The next timestamp: the clock's, or, when it stands still or went back, one more than the last."""
+
+class ExecuteTemplate:
+    """The EXECUTE envelope of one statement with everything filled in but values and timestamp."""
+
+    def __init__(
+        self,
+        plan: BindPlan,
+        version: int,
+        query_id: bytes,
+        consistency: int,
+        *,
+        result_metadata_id: bytes | None = None,
+        skip_metadata: bool = True,
+        page_size: int | None = None,
+        serial_consistency: int | None = None,
+        with_timestamp: bool = False,
+    ) -> None: ...
+    def encode(
+        self, values: Iterable[Any] | Mapping[str, Any] | None, timestamp: int | None = None
+    ) -> tuple[bytes, int | None]:
+        """``(envelope, token)`` in one pass; *values*, errors and token as of :meth:`BindPlan.bind`."""
+
+    def encode_bound(self, bound: Bound, timestamp: int | None = None) -> bytes:
+        """The envelope of values that were bound before, by the same plan."""
+
+    def bound(self, frame: bytes, token: int | None = None) -> Bound:
+        """The values of an envelope that this template made. ValueError for another one's."""
+
+    def timestamp(self, frame: bytes) -> int | None:
+        """The timestamp in an envelope that this template made."""
+
 def encode_batch(
     version: int,
     batch_type: int,

@@ -123,11 +123,18 @@ class ByteFilter(Protocol):
 class Channel:
     """One connection: non-blocking socket, frame splitter, stream ids, coalesced writes. Made by Reactor.connect."""
 
-    def submit(self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None) -> int:
+    def submit(
+        self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None, later: bool = False
+    ) -> int:
         """Send *frame* (9-byte header + body; its stream field is overwritten in the copy that is sent) and route the
         answer to *operation*. Returns the stream id. After *timeout* seconds the outcome is a TIMED_OUT failure and the
         stream is orphaned: not reused until its late answer came. Raises ConnectionShutdown (closed) or ConnectionBusy
-        (no free stream below max_requests); then nothing was sent."""
+        (no free stream below max_requests); then nothing was sent.
+
+        *later*: only queue it, for whoever submits many at once; it is sent with the next other frame of this
+        connection, at the latest by :meth:`send_queued`, which must follow."""
+    def send_queued(self) -> None:
+        """Send, in one system call, what was submitted with *later*. Any thread; the GIL is released."""
     def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
         """Give up on a request without an outcome (cancellation). False if it was answered already: the stream may
         belong to another request then, so the operation and attempt it was submitted with are compared."""

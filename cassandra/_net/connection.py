@@ -72,6 +72,8 @@ class Connection:
     channel: Channel | None = None
     compression: Compression | None = None
     cql_version: str | None = None
+    dialect: tuple[int, bool, bool] = (0, False, False)
+    """What decides how an EXECUTE is encoded: protocol version, metadata ids, tablet version blocks."""
     submit: Callable[..., int]
     """``submit(frame, operation, attempt=0, timeout=None) -> stream``: send an uncompressed envelope. Raises
     ConnectionShutdown or ConnectionBusy, and then nothing was sent."""
@@ -144,6 +146,7 @@ class Connection:
         self.compression = algorithm
         self.features = features
         self._metadata_ids = uses_metadata_ids(self.protocol_version, features)
+        self.dialect = (self.protocol_version, self._metadata_ids, features.tablets_routing_v2)
         self._lwt_mask = 0 if features.lwt_info is None else features.lwt_info.lwt_meta_bit_mask
         self._results = ResultDecoder(ResultMessage, self.context, self._lwt_mask, self._metadata_ids)
 

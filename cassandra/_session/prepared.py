@@ -41,6 +41,20 @@ def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, .
     return None if not indexes or None in indexes else tuple(i for i in indexes if i is not None)
 
 
+class CompiledCache:
+    """What compiled.py keeps of a prepared statement; replaced when a setting of the statement changes."""
+
+    __slots__ = ("last", "others")
+
+    def __init__(self) -> None:
+        self.last: Any = None
+        self.others: dict[tuple[int, int], Any] = {}
+
+    def __reduce__(self) -> tuple[type[CompiledCache], tuple[()]]:
+        """A copy of a statement begins without."""
+        return CompiledCache, ()
+
+
 class PreparedStatement:
     """A statement the server has parsed; made by :meth:`Session.prepare`, immutable but for the result metadata.
 
@@ -61,6 +75,8 @@ class PreparedStatement:
     fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET
     is_idempotent: bool = False
     column_encryption_policy: Any = None
+
+    _compiled: CompiledCache
 
     __module__ = "cassandra.query"
 
@@ -89,6 +105,10 @@ class PreparedStatement:
         self._snapshot = (_plan_of(result_metadata), result_metadata_id)
         if column_encryption_policy is not None:
             self.column_encryption_policy = column_encryption_policy
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        super().__setattr__("_compiled", CompiledCache())
 
     @classmethod
     def from_message(

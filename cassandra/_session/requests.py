@@ -13,6 +13,7 @@ from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, Quer
 
 from .attempts import KEYSPACE_PER_REQUEST
 from .batch import BatchStatement
+from .compiled import compiled_for
 from .future import ResponseFuture
 from .prepared import BoundStatement, PreparedStatement
 from .profiles import ResolvedProfile
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
 
     from .session import Session
+
+_new_future = ResponseFuture.__new__
 
 
 class RequestBuilder:
@@ -45,6 +48,14 @@ class RequestBuilder:
         """A future ready to be sent. Raises TypeError or ValueError for arguments that cannot be sent."""
         session = self._session
         profile = session._resolve_profile(execution_profile)
+        if isinstance(timeout, Sentinel):
+            timeout = profile.request_timeout
+            if not trace and custom_payload is None and paging_state is None and host is None:
+                compiled = compiled_for(session, query, profile)
+                if compiled is not None:
+                    future = _new_future(ResponseFuture)
+                    compiled.request(session, future, query, parameters, timeout)
+                    return future
         statement = self._statement(query, parameters)
         message, plan = self._message(statement, parameters, profile, paging_state)
         message.tracing = trace
@@ -56,7 +67,7 @@ class RequestBuilder:
             session,
             message,
             statement,
-            profile.request_timeout if isinstance(timeout, Sentinel) else timeout,
+            timeout,
             metrics=session.cluster.metrics,
             prepared_statement=statement.prepared_statement if isinstance(statement, BoundStatement) else None,
             retry_policy=statement.retry_policy or profile.retry_policy,

@@ -32,6 +32,7 @@ from cassandra._wire.messages.requests import PrepareMessage
 from .attempts import KEYSPACE_PER_REQUEST, Attempt, what_cannot_be_sent
 from .conclusion import Conclusion
 from .fallback import send_by_control
+from .prepared import BoundStatement
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy, RetryPolicy, SpeculativeExecutionPlan
 
+    from .compiled import CompiledExecute
     from .prepared import PreparedStatement
     from .session import Session
 
@@ -52,14 +54,47 @@ NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
 USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b", re.IGNORECASE)
 
 
+class _OnDemand:
+    """An attribute that compiled requests have only when somebody asks. What is asked for may be changed: from then on
+    the request is sent by its message, no longer by its frame."""
+
+    def __init__(self, make: Callable[[Sending], Any]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, request: Sending | None, owner: type) -> Any:
+        if request is None:
+            return self
+        return request.__dict__.setdefault(self._name, self._make(request))  # two threads may ask at a time
+
+
+def _message_of(request: Sending) -> Any:
+    assert request._compiled is not None and request._frame is not None
+    return request._compiled.message(request._frame, request._token)
+
+
 class Sending(Conclusion):
-    """Sends a request along its query plan."""
+    """Sends a request along its query plan.
+
+    A request of a prepared statement usually is a *compiled* one (compiled.py): its frame was made at once, and is what
+    every attempt sends; message and query exist only when asked for."""
+
+    message: Any = _OnDemand(_message_of)
+    query: Any = _OnDemand(lambda request: request._bound_query())
 
     is_schema_agreed: bool = True
-    request_encoded_size: int | None = None
+    _encoded_size: int | None = None
     coordinator_host: Host | None = None
 
     # Class-level defaults of what most requests never set.
+    _compiled: CompiledExecute | None = None
+    _frame: bytes | None = None
+    _values: Any = None
+    _host: Host | None = None
+    _speculative_plan: SpeculativeExecutionPlan | None = None
+    _numbers: Iterator[int] | None = None
     _handler: Any = None  # a user's protocol handler
     _retries: int = 0
     _picked: Host | None = None
@@ -108,10 +143,62 @@ class Sending(Conclusion):
         self._lock = session._request_lock
         self._errors: dict[Any, Any] = {}
         self._attempts: dict[int, Attempt] = {}
-        self._numbers = itertools.count()
         self._start_time = monotonic() if start_time is None else start_time
 
+    def _bound_query(self) -> Any:
+        """The statement of a compiled request."""
+        assert self.prepared_statement is not None
+        statement = BoundStatement(self.prepared_statement)
+        statement._bound = self.message.query_params
+        statement.raw_values = self._values
+        return statement
+
     # ---- sending
+
+    def _launch(self) -> bool:
+        """The first attempt of a compiled request, where nothing is in the way. False if something is: then nothing was
+        sent, and :meth:`_send_page` begins again."""
+        compiled, session, token = self._compiled, self.session, self._token
+        if compiled is None or compiled.pick is None or session.is_shutdown:
+            return False
+        if session._listeners and (self._outcome is not None or "message" in self.__dict__):
+            return False  # one of them concluded it, or may have changed the message
+        state = session.cluster.metadata.state
+        ring = state.topology.ring
+        statement = compiled.prepared if ring is None or ring.murmur3 else self.query
+        host = compiled.pick(state, compiled.keyspace or session.keyspace, token, statement)
+        pool = session._pool_set.pools.get(host)
+        if pool is None:
+            return False
+        try:
+            connection = pool.pick(token)
+            if connection.dialect != compiled.dialect:
+                return False
+            attempt = Attempt(host, pool, connection, 0)
+            attempt.number = 0
+            attempt.plan = self._result_plan
+            self._attempts[0] = attempt
+            self.attempted_hosts.append(host)
+            self._picked = host
+            attempt.stream = connection.submit(self._frame, self, 0, self.timeout)
+        except NOT_SENT:
+            self._attempts.clear()
+            self.attempted_hosts.clear()
+            self._picked = None
+            return False
+        if self._outcome is not None:  # it was given up meanwhile
+            self._give_up(attempt)
+        return True
+
+    def _next_number(self) -> int:
+        """Of an attempt. Speculative ones may ask from two threads at a time."""
+        numbers = self._numbers
+        if numbers is None:
+            with self._lock:
+                numbers = self._numbers
+                if numbers is None:
+                    numbers = self._numbers = itertools.count(len(self.attempted_hosts))
+        return next(numbers)
 
     def _next_host(self) -> Host | None:
         """The next host to try. Speculative attempts and retries may ask from two threads at a time."""
@@ -148,6 +235,8 @@ class Sending(Conclusion):
     def send_request(self, error_no_hosts: bool = True) -> bool:
         """Send to the next host of the plan that takes it. False when none does (then, with *error_no_hosts* and
         unless another attempt is still under way, the future has failed with :exc:`NoHostAvailable`)."""
+        if not self.attempted_hosts and self._launch():
+            return True
         return self._send_page(self._page, error_no_hosts)
 
     def _send_page(self, page: int, error_no_hosts: bool = True) -> bool:
@@ -188,7 +277,7 @@ class Sending(Conclusion):
         if remaining is not None and remaining <= 0:
             self._time_out(attempt)
             return True
-        number = attempt.number = next(self._numbers)
+        number = attempt.number = self._next_number()
         if not self._register(number, attempt):
             return True
         self.attempted_hosts.append(attempt.host)
@@ -223,6 +312,12 @@ class Sending(Conclusion):
     def _encode(self, attempt: Attempt) -> bytes:
         connection, prepare = attempt.connection, attempt.reprepares
         version = connection.protocol_version
+        frame: bytes | None = self._frame
+        if frame is not None and prepare is None and "message" not in self.__dict__:
+            assert self._compiled is not None
+            if connection.dialect == self._compiled.dialect:
+                attempt.plan = self._result_plan
+                return frame
         if prepare is not None:
             keyspace = prepare.keyspace if version >= KEYSPACE_PER_REQUEST else None
             return PrepareMessage(prepare.query_string, keyspace).encode(version, features=connection.features)
@@ -233,13 +328,20 @@ class Sending(Conclusion):
                 message, attempt.plan = self.message, self._result_plan
         if attempt.plan is not None and version < METADATA_IDS and message.skip_meta:
             message = _described(message, connection)
-        frame: bytes
         if self._handler is None:
             frame = message.encode(version, features=connection.features)
         else:
             frame = self._handler.encode_message(message, 0, version, None, False, connection.features)
-        self.request_encoded_size = len(frame)
+        assert frame is not None
+        self._encoded_size = len(frame)
         return frame
+
+    @property
+    def request_encoded_size(self) -> int | None:
+        """Bytes of the request as it was sent; None before."""
+        if self._encoded_size is None and self._frame is not None and self.attempted_hosts:
+            return len(self._frame)
+        return self._encoded_size
 
     def _change_message(self, plan: ResultPlan | None, **changes: Any) -> None:
         """What is sent from now on. Attempts that are being encoded are sent as they were."""

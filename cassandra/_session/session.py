@@ -46,6 +46,12 @@ if TYPE_CHECKING:
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
+#: Settings that requests of prepared statements are compiled with, see compiled.py.
+COMPILED_IN = frozenset(
+    ("default_fetch_size", "use_client_timestamp", "timestamp_generator", "client_protocol_handler")
+)
+
+
 def _nowhere() -> bool:
     return False
 
@@ -86,6 +92,7 @@ class Session:
     client_protocol_handler: Any = ProtocolHandler
 
     _default_protocol_handler: Any = ProtocolHandler
+    _scope: object
 
     default_timeout = _profile_option(
         "default_timeout",
@@ -103,6 +110,11 @@ class Session:
     row_factory = _profile_option(
         "row_factory", "row_factory", "``factory(column_names, rows)`` that makes the rows of results."
     )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in COMPILED_IN:
+            super().__setattr__("_scope", object())
 
     def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
         self.cluster = cluster

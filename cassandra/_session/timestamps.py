@@ -9,6 +9,8 @@ import logging
 import time
 from threading import Lock
 
+from cassandra._core.codec import TimestampClock
+
 log = logging.getLogger("cassandra.timestamps")
 
 
@@ -28,15 +30,25 @@ class MonotonicTimestampGenerator:
 
     def __init__(self, warn_on_drift: bool = True, warning_threshold: float = 1, warning_interval: float = 1) -> None:
         self.lock = Lock()
-        self.last = 0
+        self._clock = TimestampClock()
         self.warn_on_drift = warn_on_drift
         self.warning_threshold = warning_threshold
         self.warning_interval = warning_interval
         self._last_warning: float | None = None
+        self._is_plain = type(self)._next_timestamp is MonotonicTimestampGenerator._next_timestamp
+
+    @property
+    def last(self) -> int:
+        """The timestamp given last."""
+        return self._clock.last
+
+    @last.setter
+    def last(self, timestamp: int) -> None:
+        self._clock.last = timestamp
 
     def _next_timestamp(self, now: int, last: int) -> int:
-        """The timestamp after *last* at clock time *now*, both in microseconds; remembers it. Call with ``lock``
-        held."""
+        """The timestamp after *last* at clock time *now*, both in microseconds; remembers it. Called with ``lock``
+        held, and only for subclasses that override it."""
         if now > last:
             self.last = now
             return now
@@ -45,8 +57,14 @@ class MonotonicTimestampGenerator:
         return self.last
 
     def __call__(self) -> int:
-        with self.lock:
-            return self._next_timestamp(time.time_ns() // 1000, self.last)
+        if not self._is_plain:
+            with self.lock:
+                return self._next_timestamp(time.time_ns() // 1000, self.last)
+        clock = self._clock
+        timestamp = clock.advance()
+        if clock.ahead:
+            self._warn_if_ahead(timestamp - clock.ahead, timestamp)
+        return timestamp
 
     def _warn_if_ahead(self, now: int, last: int) -> None:
         """Log the drift if it is large and was not logged just now."""

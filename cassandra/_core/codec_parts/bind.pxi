@@ -131,7 +131,7 @@ cdef class BindPlan:
             bound.count = <int>self._count
             bound._pk_indexes = self.pk_indexes
             if want_token and self._pk_count:
-                self._route(bound, spans)
+                bound._has_token = self._hash(<const uint8_t*>PyBytes_AS_STRING(bound.data), spans, &bound._token)
         finally:
             if spans != few:
                 free(spans)
@@ -202,16 +202,16 @@ cdef class BindPlan:
             raise ValueError(f"Cannot bind UNSET_VALUE as a part of the routing key '{self.names[i]}'")
         return 0
 
-    cdef int _route(self, Bound bound, Span* spans) except -1:
-        """Hash the partition key in place, or as the composite Cassandra makes of several components."""
-        cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(bound.data)
+    cdef bint _hash(self, const uint8_t* data, const Span* spans, int64_t* token) except -1:
+        """Hash the partition key in place, or as the composite Cassandra makes of several components. False when a
+        component is null or too long."""
         cdef ByteBuffer key
         cdef Span span = spans[self._pk[0]]
         cdef Py_ssize_t i
         for i in range(self._pk_count):
             span = spans[self._pk[i]]
             if span.length < 0 or self._pk_count > 1 and span.length > MAX_KEY_COMPONENT:
-                return 0
+                return False
             if self._pk_count > 1:
                 key.put16(<uint16_t>span.length)
                 key.put(data + span.start, <size_t>span.length)
@@ -219,11 +219,10 @@ cdef class BindPlan:
         if key.failed():
             raise MemoryError()
         if self._pk_count == 1:
-            bound._token = murmur3_token(data + span.start, <size_t>span.length)
+            token[0] = murmur3_token(data + span.start, <size_t>span.length)
         else:
-            bound._token = murmur3_token(key.data(), key.size())
-        bound._has_token = True
-        return 0
+            token[0] = murmur3_token(key.data(), key.size())
+        return True
 
 
 cdef object parameters_of(values):

@@ -18,7 +18,9 @@ cdef class Channel:
         if self.core != NULL and not self.core.reactor().foreign():
             self.core.release()
 
-    def submit(self, bytes frame not None, Operation operation not None, uint32_t attempt=0, timeout=None):
+    def submit(
+        self, bytes frame not None, Operation operation not None, uint32_t attempt=0, timeout=None, bint later=False
+    ):
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(frame)
         cdef size_t size = <size_t> PyBytes_GET_SIZE(frame)
         if size < 9 or load32(data + 5) != size - 9:
@@ -31,13 +33,19 @@ cdef class Channel:
         if self.core.compressed():
             submitted = self.submit_compressed(frame, operation, attempt, limit)
         else:
-            submitted = self.core.submit(data, size, &operation.core, attempt, limit)
+            submitted = self.core.submit(data, size, &operation.core, attempt, limit, later)
         if not self.reactor.core.drops.empty():
             drop_operations(self.reactor.core.drops.take_all())
         if submitted.status != SubmitStatus.Accepted:
             Py_DECREF(operation)
             self.refuse(submitted.status)
         return submitted.stream
+
+    def send_queued(self):
+        """Send what was submitted with *later*."""
+        if not self.core.reactor().foreign():
+            with nogil:
+                self.core.send_queued()
 
     cdef int refuse(self, SubmitStatus status) except -1:
         if status == SubmitStatus.Busy:

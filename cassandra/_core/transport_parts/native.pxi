@@ -194,11 +194,12 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         void* filter
         void* decompressor
         Submitted submit(
-            const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout
+            const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout, cbool later
         )
         Submitted reserve(
             const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout
         )
+        void send_queued() nogil
         void submit_encoded(int stream, const uint8_t* bytes, size_t size)
         bint orphan(int stream, const COperation* operation, uint32_t attempt)
         void close(Ref[Reason] reason)

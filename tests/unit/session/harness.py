@@ -139,6 +139,10 @@ class ScriptedConnection:
         self.orphaned: list[tuple[int, Operation, int]] = []
         self.defunct_with: BaseException | None = None
 
+    @property
+    def dialect(self) -> tuple[int, bool, bool]:
+        return self.protocol_version, self.protocol_version >= 5, self.features.tablets_routing_v2
+
     def submit(self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None) -> int:
         if self.defunct_with is not None:
             raise ConnectionShutdown("closed")

@@ -65,3 +65,20 @@ def test_does_not_warn(caplog: pytest.LogCaptureFixture, options: dict[str, bool
     with caplog.at_level(logging.WARNING, "cassandra.timestamps"):
         generate._next_timestamp(1, 1 + drift)
     assert not caplog.records
+
+
+def test_warns_of_a_clock_that_went_back(caplog: pytest.LogCaptureFixture) -> None:
+    generate = MonotonicTimestampGenerator(warning_interval=1000)
+    generate.last = before = generate() + 10_000_000
+    with caplog.at_level(logging.WARNING, "cassandra.timestamps"):
+        assert [generate() - before for _ in range(3)] == [1, 2, 3]
+    assert len(caplog.records) == 1
+    assert generate.last == before + 3
+
+
+def test_a_subclass_may_decide() -> None:
+    class Own(MonotonicTimestampGenerator):
+        def _next_timestamp(self, now: int, last: int) -> int:
+            return 42
+
+    assert Own()() == 42

@@ -67,9 +67,10 @@ public:
     // --- any thread ---
 
     // Sends a frame (header and body, its length checked) under a free stream. Takes over a reference of the
-    // operation's host object if accepted.
+    // operation's host object if accepted. *later*: only queues it; send_queued() must follow, once for many.
     Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
-                     double timeout);
+                     double timeout, bool later = false);
+    void send_queued();
     // The same in two steps, for frames that the host compresses in between. A request that ended meanwhile
     // is not sent; no bytes after orphan(): the host failed.
     Submitted reserve(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,

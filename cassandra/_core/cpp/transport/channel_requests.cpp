@@ -90,13 +90,17 @@ void Channel::give_up(StreamEntry& entry) {
 }
 
 Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
-                          double timeout) {
+                          double timeout, bool later) {
     Lock lock(mutex_);
     if (state() >= State::Closing) return {SubmitStatus::Closed, -1};
     const int stream = allocate(operation, attempt, timeout, queue_.position(), says_use(frame, size));
     if (stream < 0) return {SubmitStatus::Busy, -1};
     queue_.append_frame(frame, size, stream);
-    send_or_hand_over(lock);
+    if (later) {
+        leave(lock);
+    } else {
+        send_or_hand_over(lock);
+    }
     return {SubmitStatus::Accepted, stream};
 }
 

@@ -44,6 +44,12 @@ void Channel::send_or_hand_over(Lock& lock) {
     leave(lock);
 }
 
+void Channel::send_queued() {
+    Lock lock(mutex_);
+    if (queue_.empty()) return;  // somebody else's submit took it along
+    send_or_hand_over(lock);
+}
+
 // The role holder sends what there is.
 void Channel::flush() {
     Lock lock(mutex_);

@@ -1,0 +1,117 @@
+# EXECUTE of one prepared statement whose options stay the same: parameters in, whole envelope and routing token out.
+
+
+@cython.final
+cdef class ExecuteTemplate:
+    """The EXECUTE envelope of one statement with everything filled in but values and timestamp."""
+
+    cdef BindPlan _plan
+    cdef int _version
+    cdef bytes _head  # from the header to the flags
+    cdef bytes _tail  # what follows the values, up to the timestamp
+    cdef bint _stamped
+
+    def __init__(
+        self,
+        BindPlan plan not None,
+        int version,
+        bytes query_id not None,
+        int consistency,
+        *,
+        result_metadata_id=None,
+        bint skip_metadata=True,
+        page_size=None,
+        serial_consistency=None,
+        bint with_timestamp=False,
+    ):
+        cdef ByteBuffer head, tail
+        cdef int flags = 0
+        cdef int32_t size
+        if version >= 5 and result_metadata_id is None:
+            raise ValueError("protocol version 5 executes with a result_metadata_id")
+        open_envelope(&head, version, 0, OP_EXECUTE, None)
+        put_short_bytes(&head, query_id)
+        if result_metadata_id is not None:
+            put_short_bytes(&head, result_metadata_id)
+        if plan._count > 0:
+            flags |= WITH_VALUES
+        if skip_metadata:
+            flags |= WITH_SKIP_METADATA
+        if page_size is not None:
+            flags |= WITH_PAGE_SIZE
+            size = page_size
+            tail.put32(<uint32_t>size)
+        if serial_consistency is not None:
+            flags |= WITH_SERIAL
+        if with_timestamp:
+            flags |= WITH_TIMESTAMP
+        head.put16(<uint16_t>consistency)
+        put_flags(&head, version, flags)
+        put_tail(&tail, serial_consistency, None, None)
+        self._plan = plan
+        self._version = version
+        self._head = buffer_bytes(&head)
+        self._tail = buffer_bytes(&tail)
+        self._stamped = with_timestamp
+
+    def encode(self, values, timestamp=None):
+        """``(envelope, token)``: the values as of ``BindPlan.bind``; the token None when there is none."""
+        cdef ByteBuffer out
+        cdef Span[16] few
+        cdef Span* spans = few
+        cdef int64_t token = 0
+        cdef bint routed = False
+        cdef BindPlan plan = self._plan
+        cdef list positions = plan._positions(values, self._version)
+        if plan._count > 16:
+            spans = <Span*>malloc(plan._count * sizeof(Span))
+            if spans == NULL:
+                raise MemoryError()
+        try:
+            out.put(PyBytes_AS_STRING(self._head), <size_t>PyBytes_GET_SIZE(self._head))
+            if plan._count > 0:
+                plan._encode(positions, self._version, &out, spans)
+                if plan._pk_count > 0 and not out.failed():
+                    routed = plan._hash(out.data(), spans, &token)
+            frame = self._close(&out, timestamp)
+        finally:
+            if spans != few:
+                free(spans)
+        return (frame, token) if routed else (frame, None)
+
+    def encode_bound(self, Bound bound not None, timestamp=None):
+        """The envelope of values that were bound before."""
+        cdef ByteBuffer out
+        out.put(PyBytes_AS_STRING(self._head), <size_t>PyBytes_GET_SIZE(self._head))
+        if self._plan._count > 0:
+            out.put(PyBytes_AS_STRING(bound.data), <size_t>PyBytes_GET_SIZE(bound.data))
+        return self._close(&out, timestamp)
+
+    cdef bytes _close(self, ByteBuffer* out, timestamp):
+        cdef int64_t stamp
+        out.put(PyBytes_AS_STRING(self._tail), <size_t>PyBytes_GET_SIZE(self._tail))
+        if self._stamped:
+            stamp = timestamp
+            out.put64(<uint64_t>stamp)
+        return close_envelope(out)
+
+    def bound(self, bytes frame not None, token=None):
+        """The values of an envelope that this template made, and their token."""
+        cdef Py_ssize_t start = PyBytes_GET_SIZE(self._head)
+        cdef Py_ssize_t end = PyBytes_GET_SIZE(frame) - PyBytes_GET_SIZE(self._tail) - (8 if self._stamped else 0)
+        if not start <= end or frame[HEADER_SIZE:start] != self._head[HEADER_SIZE:]:
+            raise ValueError("not an envelope of this template")
+        cdef Bound bound = Bound.__new__(Bound)
+        bound.data = frame[start:end] if self._plan._count > 0 else b"\0\0"
+        bound.count = <int>self._plan._count
+        bound._pk_indexes = self._plan.pk_indexes
+        if token is not None:
+            bound._token = token
+            bound._has_token = True
+        return bound
+
+    def timestamp(self, bytes frame not None):
+        """The timestamp in an envelope that this template made, or None."""
+        if not self._stamped:
+            return None
+        return int.from_bytes(frame[-8:], "big", signed=True)

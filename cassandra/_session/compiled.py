@@ -1,0 +1,198 @@
+"""Executions of prepared statements, compiled: what all of them have in common is worked out once.
+
+L5. A :class:`CompiledExecute` belongs to one prepared statement, one session's settings and one resolved profile. It is
+kept on the statement, in a cache that is replaced as a whole when a setting of the statement changes; a session's
+*scope* is an object that is replaced when a setting of the session changes. Who compiles takes both before it reads a
+setting, so that what was compiled from old settings is never found under new ones. No lock: attributes are replaced,
+and compiling twice does no harm.
+
+Only what is frequent is compiled. For all else (custom payloads, tracing, a user's protocol handler, speculative
+execution …) there is ``None``, and the request is built by its message as every other one.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._core.codec import ExecuteTemplate
+from cassandra._routing.policies import NoSpeculativeExecutionPolicy
+from cassandra._routing.policies.router import PickingRouter
+from cassandra._wire.messages.requests import ExecuteMessage
+
+from .prepared import BoundStatement, CompiledCache, PreparedStatement
+from .sentinels import Sentinel
+
+if TYPE_CHECKING:
+    from .future import ResponseFuture
+    from .profiles import ResolvedProfile
+    from .session import Session
+
+METADATA_IDS = 5  # first protocol version in which every EXECUTE names the metadata it knows
+KEPT = 8  # per statement: more combinations of sessions and profiles than that begin anew
+
+
+class CompiledExecute:
+    """Everything about executing *prepared* that does not depend on the values."""
+
+    __slots__ = (
+        "_message",
+        "dialect",
+        "keyspace",
+        "pick",
+        "prepared",
+        "profile",
+        "result_plan",
+        "retry_policy",
+        "router",
+        "scope",
+        "snapshot",
+        "template",
+        "timestamps",
+    )
+
+    def __init__(self, session: Session, scope: object, prepared: PreparedStatement, profile: ResolvedProfile) -> None:
+        self.scope = scope
+        self.prepared = prepared
+        self.profile = profile
+        self.snapshot = prepared._snapshot
+        plan, metadata_id = self.snapshot
+        version = session.cluster.protocol_version
+        consistency = prepared.consistency_level
+        serial = prepared.serial_consistency_level
+        fetch_size = prepared.fetch_size
+        generator = session.timestamp_generator
+        if consistency is None:
+            consistency = profile.consistency_level
+        if serial is None:
+            serial = profile.serial_consistency_level
+        if isinstance(fetch_size, Sentinel):
+            fetch_size = session.default_fetch_size
+        skip = plan is not None and metadata_id is not None
+        self.result_plan = plan
+        self.timestamps = generator if session.use_client_timestamp else None
+        self.template = ExecuteTemplate(
+            prepared._bind_plan,
+            version,
+            prepared.query_id,
+            consistency,
+            result_metadata_id=metadata_id,
+            skip_metadata=skip,
+            page_size=fetch_size or None,
+            serial_consistency=serial,
+            with_timestamp=self.timestamps is not None,
+        )
+        self.dialect = (version, metadata_id is not None, False)
+        self._message = (consistency, serial, fetch_size, skip, metadata_id)
+        specs = prepared._bind_plan.specs
+        self.keyspace = specs[0][0] if specs else prepared.keyspace
+        self.retry_policy = prepared.retry_policy or profile.retry_policy
+        self.router = session._router_of(profile.load_balancing_policy or session.cluster.load_balancing_policy)
+        self.pick = self.router.policy.pick if type(self.router) is PickingRouter else None
+
+    def message(self, frame: bytes, token: int | None) -> ExecuteMessage:
+        """The message whose envelope *frame* is."""
+        consistency, serial, fetch_size, skip, metadata_id = self._message
+        return ExecuteMessage(
+            self.prepared.query_id,
+            self.template.bound(frame, token),
+            consistency,
+            serial,
+            fetch_size,
+            None,
+            self.template.timestamp(frame),
+            skip_meta=skip,
+            result_metadata_id=metadata_id,
+        )
+
+    def request(self, session: Session, future: ResponseFuture, query: Any, values: Any, timeout: float | None) -> None:
+        """Fill in *future*, which then is ready to be sent."""
+        timestamp = None if self.timestamps is None else self.timestamps()
+        if query is self.prepared:
+            future._frame, future._token = self.template.encode(values, timestamp)
+            future._values = values
+        else:
+            bound = query._bound
+            future._frame, future._token = self.template.encode_bound(bound, timestamp), bound.token
+            future.query = query
+        future._compiled = self
+        future.session = session
+        future.timeout = timeout
+        future.prepared_statement = self.prepared
+        future.row_factory = self.profile.row_factory
+        future._retry_policy = self.retry_policy
+        future._router = self.router
+        future._result_plan = self.result_plan
+        future._metrics = session.cluster.metrics
+        future._lock = session._request_lock
+        future.attempted_hosts = []
+        future._errors = {}
+        future._attempts = {}
+        future._start_time = monotonic()
+
+
+def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> CompiledExecute | None:
+    """How *query*, a prepared or bound statement, is executed under *profile*; None when it is out of the ordinary."""
+    prepared = query if type(query) is PreparedStatement else _prepared_of(query)
+    if prepared is None:
+        return None
+    cache: CompiledCache = prepared._compiled
+    compiled: CompiledExecute | None = cache.last
+    scope = session._scope
+    if (
+        compiled is not None
+        and compiled.prepared is prepared  # not so in a copy of it
+        and compiled.scope is scope
+        and compiled.profile is profile
+        and compiled.snapshot is prepared._snapshot
+    ):
+        return compiled
+    key = (id(scope), id(profile))  # both are kept alive by what is found under them
+    compiled = cache.others.get(key)
+    if compiled is None or compiled.prepared is not prepared or compiled.snapshot is not prepared._snapshot:
+        if not _is_ordinary(session, prepared, profile):
+            return None
+        compiled = CompiledExecute(session, scope, prepared, profile)
+        if len(cache.others) >= KEPT:
+            cache.others.clear()
+        cache.others[key] = compiled
+    cache.last = compiled
+    return compiled
+
+
+def _prepared_of(query: Any) -> PreparedStatement | None:
+    """The statement *query* was bound from, if nothing was overridden in it."""
+    if type(query) is not BoundStatement or query._bound is None or query._routing_key is not None:
+        return None
+    prepared = query.prepared_statement
+    specs = prepared._bind_plan.specs
+    same = (
+        type(prepared) is PreparedStatement
+        and query.consistency_level is prepared.consistency_level
+        and query.serial_consistency_level is prepared.serial_consistency_level
+        and query.fetch_size is prepared.fetch_size
+        and query.retry_policy is prepared.retry_policy
+        and query.is_idempotent is prepared.is_idempotent
+        and query.custom_payload is prepared.custom_payload
+        and query.keyspace == (specs[0][0] if specs else prepared.keyspace)
+    )
+    return prepared if same else None
+
+
+def _is_ordinary(session: Session, prepared: PreparedStatement, profile: ResolvedProfile) -> bool:
+    timeout = profile.request_timeout
+    speculates = prepared.is_idempotent and type(profile.speculative_execution_policy) is not (
+        NoSpeculativeExecutionPolicy
+    )
+    levels = (prepared.consistency_level, profile.consistency_level)
+    serials = (prepared.serial_consistency_level, profile.serial_consistency_level)
+    sizes = (prepared.fetch_size, session.default_fetch_size)
+    return (
+        session.client_protocol_handler is session._default_protocol_handler
+        and prepared.custom_payload is None
+        and not speculates
+        and (session.cluster.protocol_version < METADATA_IDS or prepared.result_metadata_id is not None)
+        and (timeout is None or (isinstance(timeout, (int, float)) and timeout > 0))
+        and all(level is None or isinstance(level, int) for level in (*levels, *serials))  # else the message complains
+        and all(size is None or isinstance(size, (int, Sentinel)) for size in sizes)
+    )
