@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import ErrorMessage, OperationTimedOut
 from cassandra._wire.messages.requests import QueryMessage
+from cassandra._wire.rows import decode_page, dict_factory
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
@@ -28,6 +29,8 @@ def query(text: str, page_size: int | None = None, paging_state: bytes | None = 
 
 def rows_of(message: Any) -> list[Row]:
     """The rows of a RESULT."""
+    if message.page is not None:
+        return list(decode_page(message.page, dict_factory))
     names = message.column_names or ()
     return [dict(zip(names, row, strict=True)) for row in message.parsed_rows or ()]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
 
@@ -13,6 +13,24 @@ from . import ddl
 from .cqltype import user_types_in
 from .functions import Aggregate, Function, UserType
 from .table import IndexMetadata, MaterializedViewMetadata, TableMetadata
+
+
+class _Part:
+    """Something in a keyspace, which the rows that were read tell when it is first asked for: most applications never
+    ask, and a large schema has thousands of columns. What was assigned to a keyspace goes before this."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, keyspace: KeyspaceMetadata | None, owner: type) -> Any:
+        return None if keyspace is None else keyspace._part(self._name)
+
+
+def _part() -> Any:
+    return _Part()
+
+
+PARTS = ("tables", "indexes", "user_types", "functions", "aggregates", "views")
 
 
 @public("cassandra.metadata")
@@ -28,17 +46,17 @@ class KeyspaceMetadata:
     #: A replication strategy, or None (virtual keyspaces).
     replication_strategy: _ReplicationStrategy | None = None
     #: Tables by name.
-    tables: dict[str, TableMetadata] = None  # type: ignore[assignment]
+    tables: dict[str, TableMetadata] = _part()
     #: Indexes of all tables, by name.
-    indexes: dict[str, IndexMetadata] = None  # type: ignore[assignment]
+    indexes: dict[str, IndexMetadata] = _part()
     #: User types by name.
-    user_types: dict[str, UserType] = None  # type: ignore[assignment]
+    user_types: dict[str, UserType] = _part()
     #: User functions by signature: ``name(type,type)``.
-    functions: dict[str, Function] = None  # type: ignore[assignment]
+    functions: dict[str, Function] = _part()
     #: User aggregates by signature.
-    aggregates: dict[str, Aggregate] = None  # type: ignore[assignment]
+    aggregates: dict[str, Aggregate] = _part()
     #: Materialized views by name.
-    views: dict[str, MaterializedViewMetadata] = None  # type: ignore[assignment]
+    views: dict[str, MaterializedViewMetadata] = _part()
     #: Whether the keyspace is virtual: provided by the node, not stored.
     virtual = False
     #: Always None: DSE is not supported.
@@ -55,12 +73,8 @@ class KeyspaceMetadata:
         self.name = name
         self.durable_writes = durable_writes
         self.replication_strategy = _ReplicationStrategy.create(strategy_class, strategy_options)
-        self.tables = {}
-        self.indexes = {}
-        self.user_types = {}
-        self.functions = {}
-        self.aggregates = {}
-        self.views = {}
+        self._read: Callable[[], dict[str, Any]] | None = None
+        self._contents: dict[str, Any] = {}
         self.graph_engine = graph_engine
 
     @property
@@ -92,6 +106,26 @@ class KeyspaceMetadata:
                 if name in user_types:
                     self.resolve_user_types(name, user_types, user_type_strings)
         user_type_strings.append(user_type.export_as_string())
+
+    def _filled_by(self, read: Callable[[], dict[str, Any]]) -> KeyspaceMetadata:
+        """This new keyspace, with parts that *read* gives by name; called when one of them is first asked for."""
+        self._read = read
+        del self.__dict__["_contents"]
+        return self
+
+    def _part(self, name: str) -> Any:
+        """Any number of threads may be the first to ask; ``setdefault`` is atomic, so that all get the same objects."""
+        known = self.__dict__
+        read = known["_read"]  # before the contents are looked for: it goes when they are there
+        if "_contents" not in known:
+            known.setdefault("_contents", read())
+            known["_read"] = None  # the rows are not needed any more
+        return known.setdefault(name, known["_contents"].get(name, {}))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickle: everything, read."""
+        parts = {name: getattr(self, name) for name in PARTS}
+        return {**self.__dict__, **parts, "_read": None, "_contents": {}}
 
     def _with(self, **parts: Any) -> KeyspaceMetadata:
         """A copy with some attributes replaced."""

@@ -54,51 +54,59 @@ class RowIndex:
     """Rows of several queries, found by keyspace and by (keyspace, table)."""
 
     def __init__(self, rows: SchemaRows) -> None:
+        self._rows = rows
         self._by_keyspace: dict[str, dict[str, list[Row]]] = {}
         self._by_table: dict[str, dict[tuple[str, str], list[Row]]] = {}
-        for name, found in rows.items():
-            by_keyspace: dict[str, list[Row]] = defaultdict(list)
-            by_table: dict[tuple[str, str], list[Row]] = defaultdict(list)
-            for row in found:
-                by_keyspace[row["keyspace_name"]].append(row)
-                table = row.get("table_name") or row.get("view_name")
-                if table is not None:
-                    by_table[row["keyspace_name"], table].append(row)
-            self._by_keyspace[name] = by_keyspace
-            self._by_table[name] = by_table
 
     def all(self, part: str) -> Iterable[Row]:
-        for rows in self._by_keyspace.get(part, {}).values():
-            yield from rows
+        return self._rows.get(part, ())
 
     def of_keyspace(self, part: str, keyspace: str) -> list[Row]:
-        return self._by_keyspace.get(part, {}).get(keyspace, [])
+        if part not in self._by_keyspace:
+            self._sort(part)
+        return self._by_keyspace[part].get(keyspace, [])
 
     def of_table(self, part: str, keyspace: str, table: str) -> list[Row]:
-        return self._by_table.get(part, {}).get((keyspace, table), [])
+        if part not in self._by_table:
+            self._sort(part)
+        return self._by_table[part].get((keyspace, table), [])
+
+    def _sort(self, part: str) -> None:
+        """When a part is first looked for; two threads that do it at once come to the same."""
+        by_keyspace: dict[str, list[Row]] = defaultdict(list)
+        by_table: dict[tuple[str, str], list[Row]] = defaultdict(list)
+        for row in self.all(part):
+            by_keyspace[row["keyspace_name"]].append(row)
+            table = row.get("table_name") or row.get("view_name")
+            if table is not None:
+                by_table[row["keyspace_name"], table].append(row)
+        self._by_keyspace[part] = by_keyspace
+        self._by_table[part] = by_table
 
 
 def parse_everything(rows: RowIndex) -> dict[str, KeyspaceMetadata]:
-    """All keyspaces, the virtual ones after the others."""
+    """All keyspaces, the virtual ones after the others. What is in each is parsed when it is first looked at."""
     keyspaces = {}
     for row in rows.all("keyspaces"):
         keyspace = parse_keyspace(row)
         keyspaces[keyspace.name] = with_contents(keyspace, rows)
     for row in rows.all("virtual_keyspaces"):
-        keyspace = _parse_virtual_keyspace(row["keyspace_name"], rows)
-        keyspaces.setdefault(keyspace.name, keyspace)
+        keyspaces.setdefault(row["keyspace_name"], _parse_virtual_keyspace(row["keyspace_name"], rows))
     return keyspaces
 
 
 def parse_keyspace(row: Row) -> KeyspaceMetadata:
     """A keyspace by its own row, empty."""
-    replication = dict(row["replication"])
+    replication = dict(row["replication"].items())
     return KeyspaceMetadata(row["keyspace_name"], row["durable_writes"], replication.pop("class", None), replication)
 
 
 def with_contents(keyspace: KeyspaceMetadata, rows: RowIndex) -> KeyspaceMetadata:
-    """*keyspace* filled with what *rows* have of it."""
-    name = keyspace.name
+    """*keyspace* with what *rows* have of it."""
+    return keyspace._filled_by(lambda: _contents(keyspace.name, rows))
+
+
+def _contents(name: str, rows: RowIndex) -> dict[str, Any]:
     tables = [parse_table(row, rows) for row in rows.of_keyspace("tables", name)]
     views = [parse_view(row, rows) for row in rows.of_keyspace("views", name)]
     types = [parse_type(row) for row in rows.of_keyspace("types", name)]
@@ -108,14 +116,14 @@ def with_contents(keyspace: KeyspaceMetadata, rows: RowIndex) -> KeyspaceMetadat
     for view in views:
         if view.base_table_name in by_name:
             by_name[view.base_table_name].views[view.name] = view
-    return keyspace._with(
-        tables=by_name,
-        views={view.name: view for view in views},
-        indexes={index.name: index for table in tables for index in table.indexes.values()},
-        user_types={user_type.name: user_type for user_type in types},
-        functions={function.signature: function for function in functions},
-        aggregates={aggregate.signature: aggregate for aggregate in aggregates},
-    )
+    return {
+        "tables": by_name,
+        "views": {view.name: view for view in views},
+        "indexes": {index.name: index for table in tables for index in table.indexes.values()},
+        "user_types": {user_type.name: user_type for user_type in types},
+        "functions": {function.signature: function for function in functions},
+        "aggregates": {aggregate.signature: aggregate for aggregate in aggregates},
+    }
 
 
 def parse_table(row: Row, rows: RowIndex) -> TableMetadata:
@@ -194,12 +202,17 @@ def parse_aggregate(row: Row) -> Aggregate:
 def _parse_virtual_keyspace(name: str, rows: RowIndex) -> KeyspaceMetadata:
     keyspace = KeyspaceMetadata(name, False, None, None)
     keyspace.virtual = True
+    return keyspace._filled_by(lambda: {"tables": _virtual_tables(name, rows)})
+
+
+def _virtual_tables(name: str, rows: RowIndex) -> dict[str, TableMetadata]:
+    tables: dict[str, TableMetadata] = {}
     for row in rows.of_keyspace("virtual_tables", name):
         table = TableMetadataV3(name, row["table_name"], virtual=True)
         table.options = {"comment": row["comment"]} if row.get("comment") else {}
         _add_columns(table, rows.of_table("virtual_columns", name, table.name))
-        keyspace.tables[table.name] = table
-    return keyspace
+        tables[table.name] = table
+    return tables
 
 
 def _add_columns(owner: TableMetadata | MaterializedViewMetadata, rows: Iterable[Row]) -> None:
@@ -250,8 +263,8 @@ def _options(row: Row) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else value
+    return dict(value.items()) if isinstance(value, Mapping) else value
 
 
 def _optional_dict(value: Any) -> dict[str, Any] | None:
-    return dict(value) if value is not None else None
+    return dict(value.items()) if value is not None else None
