@@ -29,30 +29,45 @@ def execute_frames(port: int) -> dict[str, bytes]:
 
 @contextlib.contextmanager
 def _tap(port: int) -> Iterator[tuple[int, list[bytes]]]:
-    """A port that leads to *port*, and the EXECUTE frames that came by."""
+    """A port that leads to *port*, and the EXECUTE frames that came by. Ends when its clients did."""
     sent: list[bytes] = []
+    threads: list[threading.Thread] = []
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):  # nobody listens any more: the end
+            while True:
+                client, _ = listener.accept()
+                server = socket.create_connection(("127.0.0.1", port))
+                threads.append(threading.Thread(target=_connection, args=(client, server, sent)))
+                threads[-1].start()
+
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        accepting = threading.Thread(target=accept)
+        accepting.start()
+        try:
+            yield listener.getsockname()[1], sent
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)  # wakes who accepts
+            accepting.join()
+            for thread in threads:
+                thread.join()
 
-        def accept() -> None:
-            with contextlib.suppress(OSError):  # closed: the end
-                while True:
-                    client, _ = listener.accept()
-                    server = socket.create_connection(("127.0.0.1", port))
-                    threading.Thread(target=forward, args=(client, server), daemon=True).start()
-                    threading.Thread(target=back, args=(server, client), daemon=True).start()
 
-        def forward(client: socket.socket, server: socket.socket) -> None:
-            for header, body in frames(client):
-                if header[4] == EXECUTE:
-                    sent.append(header + body)
-                server.sendall(header + body)
+def _connection(client: socket.socket, server: socket.socket, sent: list[bytes]) -> None:
+    """Pass on what goes by between the two, until *client* ends."""
+
+    def back() -> None:
+        with contextlib.suppress(OSError):  # whoever ends first
+            while data := server.recv(1 << 16):
+                client.sendall(data)
+
+    with client, server:
+        backwards = threading.Thread(target=back)
+        backwards.start()
+        for header, body in frames(client):
+            if header[4] == EXECUTE:
+                sent.append(header + body)
+            server.sendall(header + body)
+        with contextlib.suppress(OSError):  # it ended by itself
             server.shutdown(socket.SHUT_RDWR)
-
-        def back(server: socket.socket, client: socket.socket) -> None:
-            with server, client, contextlib.suppress(OSError):  # whoever ends first
-                while data := server.recv(1 << 16):
-                    client.sendall(data)
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield listener.getsockname()[1], sent
-        listener.shutdown(socket.SHUT_RDWR)
+        backwards.join()

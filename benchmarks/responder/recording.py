@@ -39,8 +39,7 @@ def key_of(opcode: int, body: bytes) -> bytes | None:
 
 def frames(sock: socket.socket) -> Iterator[tuple[bytes, bytes]]:
     """(header, body) until the end."""
-    reader = sock.makefile("rb")
-    with contextlib.suppress(OSError):  # a reset is an end, too
+    with contextlib.suppress(OSError), sock.makefile("rb") as reader:  # a reset is an end, too
         while len(header := reader.read(9)) == 9:
             yield header, reader.read(struct.unpack(">i", header[5:])[0])
 
