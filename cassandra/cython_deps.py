@@ -1,5 +1,7 @@
 """What handlers of rows can use (as in :mod:`cassandra.protocol`)."""
 
-from cassandra._wire.handlers import HAVE_CYTHON, HAVE_NUMPY
+from cassandra._wire.handlers import HAVE_CYTHON, have_numpy
+
+HAVE_NUMPY = have_numpy()
 
 __all__ = ["HAVE_CYTHON", "HAVE_NUMPY"]

@@ -17,8 +17,8 @@ from cassandra._base.errors_messages import (
 )
 from cassandra._base.message import _MessageType
 from cassandra._wire.handlers import (
-    HAVE_CYTHON, HAVE_NUMPY, LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, _ProtocolHandler,
-    cython_protocol_handler,
+    HAVE_CYTHON, LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, _ProtocolHandler,
+    cython_protocol_handler, have_numpy,
 )
 from cassandra._wire.messages.auth import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
@@ -36,7 +36,7 @@ from cassandra._wire.messages.results import FastResultMessage, ReadyMessage, Re
 
 COMPRESSED_FLAG, TRACING_FLAG, CUSTOM_PAYLOAD_FLAG = Flag.COMPRESSED, Flag.TRACING, Flag.CUSTOM_PAYLOAD
 WARNING_FLAG, USE_BETA_FLAG, USE_BETA_MASK = Flag.WARNING, Flag.USE_BETA, ~Flag.USE_BETA
-HEADER_DIRECTION_TO_CLIENT = HEADER_DIRECTION_MASK = 0x80
+HEADER_DIRECTION_TO_CLIENT, HEADER_DIRECTION_MASK, HAVE_NUMPY = 0x80, 0x80, have_numpy()
 RESULT_KIND_VOID, RESULT_KIND_ROWS, RESULT_KIND_SET_KEYSPACE = ResultKind.VOID, ResultKind.ROWS, ResultKind.SET_KEYSPACE
 RESULT_KIND_PREPARED, RESULT_KIND_SCHEMA_CHANGE = ResultKind.PREPARED, ResultKind.SCHEMA_CHANGE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import ssl
@@ -21,8 +21,8 @@ MAX_REQUESTS = 32768
 MAX_FRAME = 256 << 20  # protocol 5, section 2.4.1.5
 
 
-class ConnectionOptions(NamedTuple):
-    """Everything a connection needs besides its endpoint. ``_replace`` makes variants of it."""
+class ConnectionOptions:
+    """Everything a connection needs besides its endpoint. Immutable; ``replace`` makes variants of it."""
 
     protocol_version: int | None = None  # None: negotiate down from the highest supported
     allow_beta: bool = False
@@ -42,6 +42,19 @@ class ConnectionOptions(NamedTuple):
     max_frame: int = MAX_FRAME
     max_requests: int = MAX_REQUESTS
     local_address: tuple[str, int] | None = None
+
+    def __init__(self, **given: Any) -> None:
+        for name, value in given.items():
+            if name not in ConnectionOptions.__annotations__:
+                raise TypeError(f"a connection has no option {name!r}")
+            self.__dict__[name] = value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"cannot set {name}: options of a connection do not change")
+
+    def replace(self, **changes: Any) -> ConnectionOptions:
+        """The same with other values."""
+        return ConnectionOptions(**{**self.__dict__, **changes})
 
     @property
     def uses_tls(self) -> bool:

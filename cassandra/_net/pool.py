@@ -127,7 +127,7 @@ class HostPool:
             self._soon(lambda: on_done(self._closed_error()))
             return
         try:
-            options = self._options()._replace(keyspace=self.keyspace)
+            options = self._options().replace(keyspace=self.keyspace)
         except Exception as error:
             failure = error
             self._soon(lambda: on_done(failure))

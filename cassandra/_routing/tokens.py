@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from binascii import unhexlify
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +105,7 @@ class BytesToken(Token):
     def from_string(cls, token_string: str | bytes) -> Self:
         """The token as system tables spell it: hexadecimal."""
         text = token_string.decode("ascii") if isinstance(token_string, bytes) else token_string
-        return cls(unhexlify(text.removeprefix("0x")))
+        return cls(bytes.fromhex(text.removeprefix("0x")))
 
 
 _BY_PARTITIONER: dict[str, type[Token]] = {

@@ -51,12 +51,12 @@ from .cluster_topology import TopologyUpdater
 from .control import ControlConnection
 from .fallback import falls_back
 from .listeners import Listeners
-from .metrics import Metrics
 from .queries import UNBOUNDED
 from .scheduler import Scheduler
 from .session import Session
 
 if TYPE_CHECKING:
+    from .metrics import Metrics
     from .prepared import PreparedStatement
     from .profiles import ExecutionProfile
 
@@ -143,6 +143,8 @@ class Cluster(ClusterHosts):
         )
         self.life = Life(self)
         if self.metrics_enabled:
+            from .metrics import Metrics
+
             self.metrics = Metrics(weakref.proxy(self))
 
     # ---- connecting

@@ -140,7 +140,7 @@ class ControlConnection:
     def _open(self, endpoint: EndPoint) -> Connection:
         """Open a connection that is registered for events. Blocks; ends early when the cluster is shut down."""
         cluster = self._cluster
-        options = cluster.connection_options()._replace(register_events=EVENT_TYPES)
+        options = cluster.connection_options().replace(register_events=EVENT_TYPES)
         awaited = Awaited()
         opening = self._opening = Connection.open(
             cluster.reactor,

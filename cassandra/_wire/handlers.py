@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from cassandra._base.constants import Flag, Opcode
@@ -28,7 +27,14 @@ from cassandra._wire.messages.results import ReadyMessage, ResultMessage, Suppor
 from cassandra._wire.rows import lazy_rows
 
 HAVE_CYTHON = True
-HAVE_NUMPY = find_spec("numpy") is not None
+
+
+def have_numpy() -> bool:
+    """Whether NumPy is installed; it is not imported for the answer."""
+    from importlib.util import find_spec
+
+    return find_spec("numpy") is not None
+
 
 _RESPONSES: dict[int, Any] = {
     Opcode.ERROR: ErrorMessage,

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from cassandra._base.descriptors import SignatureDescriptor
 from cassandra._base.public import public
 
-from . import ddl
-
 
 @public("cassandra.metadata")
 class UserType:
@@ -29,6 +27,8 @@ class UserType:
 
     def as_cql_query(self, formatted: bool = False) -> str:
         """The statement that creates the type; with line breaks if *formatted*."""
+        from . import ddl
+
         return ddl.create_type(self, formatted)
 
     def export_as_string(self) -> str:
@@ -89,6 +89,8 @@ class Function:
 
     def as_cql_query(self, formatted: bool = False) -> str:
         """The statement that creates the function; with line breaks if *formatted*."""
+        from . import ddl
+
         return ddl.create_function(self, formatted)
 
     def export_as_string(self) -> str:
@@ -145,6 +147,8 @@ class Aggregate:
 
     def as_cql_query(self, formatted: bool = False) -> str:
         """The statement that creates the aggregate; with line breaks if *formatted*."""
+        from . import ddl
+
         return ddl.create_aggregate(self, formatted)
 
     def export_as_string(self) -> str:

@@ -9,8 +9,6 @@ from typing import Any
 from cassandra._base.public import public
 from cassandra._routing.replication import _ReplicationStrategy
 
-from . import ddl
-from .cqltype import user_types_in
 from .functions import Aggregate, Function, UserType
 from .table import IndexMetadata, MaterializedViewMetadata, TableMetadata
 
@@ -84,10 +82,14 @@ class KeyspaceMetadata:
 
     def as_cql_query(self) -> str:
         """The statement that creates the keyspace, without its contents."""
+        from . import ddl
+
         return ddl.create_keyspace(self)
 
     def export_as_string(self) -> str:
         """The statements that create the keyspace and all that is in it, in an order that works."""
+        from . import ddl
+
         return ddl.export_keyspace(self)
 
     def user_type_strings(self) -> list[str]:
@@ -100,6 +102,8 @@ class KeyspaceMetadata:
 
     def resolve_user_types(self, key: str, user_types: dict[str, UserType], user_type_strings: list[str]) -> None:
         """Move the type *key*, after the ones it uses, from *user_types* to the end of *user_type_strings*."""
+        from .cqltype import user_types_in
+
         user_type = user_types.pop(key)
         for field_type in user_type.field_types:
             for name in sorted(user_types_in(field_type)):

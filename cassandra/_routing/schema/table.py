@@ -12,8 +12,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from cassandra._base.public import public
 
-from . import ddl
-
 
 @public("cassandra.metadata")
 class ColumnMetadata:
@@ -87,6 +85,8 @@ class IndexMetadata:
 
     def as_cql_query(self) -> str:
         """The statement that creates the index."""
+        from . import ddl
+
         return ddl.create_index(self)
 
     def export_as_string(self) -> str:
@@ -110,6 +110,8 @@ class TriggerMetadata:
 
     def as_cql_query(self) -> str:
         """The statement that creates the trigger."""
+        from . import ddl
+
         return ddl.create_trigger(self)
 
     def export_as_string(self) -> str:
@@ -188,10 +190,14 @@ class TableMetadata:
 
     def as_cql_query(self, formatted: bool = False) -> str:
         """The statement that creates the table, without its indexes; with line breaks if *formatted*."""
+        from . import ddl
+
         return ddl.create_table(self, formatted)
 
     def export_as_string(self) -> str:
         """The statements that create the table with its indexes, triggers and views."""
+        from . import ddl
+
         return ddl.export_table(self)
 
     def _with_views(self, views: dict[str, MaterializedViewMetadata]) -> TableMetadata:
@@ -264,6 +270,8 @@ class MaterializedViewMetadata:
 
     def as_cql_query(self, formatted: bool = False) -> str:
         """The statement that creates the view."""
+        from . import ddl
+
         return ddl.create_view(self, formatted)
 
     def export_as_string(self) -> str:

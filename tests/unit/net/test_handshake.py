@@ -140,7 +140,7 @@ def test_compression_the_server_lacks() -> None:
 
 
 def test_what_the_application_says() -> None:
-    options = PLAIN._replace(
+    options = PLAIN.replace(
         application_info=ApplicationInfo("shop", "1.2", "c-7"),
         startup_options={"SESSION_ID": "s", "DRIVER_NAME": "renamed"},
         no_compact=True,
@@ -170,16 +170,16 @@ def test_scylla_extensions_are_opted_in() -> None:
 
 
 def test_cql_version() -> None:
-    options = PLAIN._replace(cql_version="3.4.7")
+    options = PLAIN.replace(cql_version="3.4.7")
     assert Talk(options, 4, [supported(), ReadyMessage()]).startup["CQL_VERSION"] == "3.4.7"
     with pytest.raises(errors.ProtocolError, match=r"cql_version '9.9' is not supported by .*\['3.4.7'\]"):
-        Talk(PLAIN._replace(cql_version="9.9"), 4, [supported()])
+        Talk(PLAIN.replace(cql_version="9.9"), 4, [supported()])
     nothing = SupportedMessage([], {})
     assert Talk(PLAIN, 4, [nothing, ReadyMessage()]).startup["CQL_VERSION"] == "3.0.0"
 
 
 def test_register_and_use() -> None:
-    options = PLAIN._replace(register_events=("STATUS_CHANGE",), keyspace='odd"name')
+    options = PLAIN.replace(register_events=("STATUS_CHANGE",), keyspace='odd"name')
     talk = Talk(options, 4, [supported(), ReadyMessage(), ReadyMessage(), set_keyspace('odd"name')])
     assert isinstance(talk.asked[2], RegisterMessage) and list(talk.asked[2].event_list) == ["STATUS_CHANGE"]
     assert isinstance(talk.asked[3], QueryMessage) and talk.asked[3].query == 'USE "odd""name"'
@@ -187,7 +187,7 @@ def test_register_and_use() -> None:
 
 
 def test_register_refused() -> None:
-    options = PLAIN._replace(register_events=("STATUS_CHANGE",))
+    options = PLAIN.replace(register_events=("STATUS_CHANGE",))
     with pytest.raises(errors.ConnectionException, match="no events"):
         Talk(options, 4, [supported(), ReadyMessage(), error(0x2200, "no events")])
 
@@ -195,9 +195,9 @@ def test_register_refused() -> None:
 def test_unknown_keyspace_is_the_users_error() -> None:
     answers = [supported(), ReadyMessage(), error(0x2200, "Keyspace 'nope' does not exist")]
     with pytest.raises(errors.InvalidRequest, match="'nope' does not exist"):
-        Talk(PLAIN._replace(keyspace="nope"), 4, answers)
+        Talk(PLAIN.replace(keyspace="nope"), 4, answers)
     with pytest.raises(errors.ProtocolError, match="answered USE with"):
-        Talk(PLAIN._replace(keyspace="nope"), 4, [supported(), ReadyMessage(), ReadyMessage()])
+        Talk(PLAIN.replace(keyspace="nope"), 4, [supported(), ReadyMessage(), ReadyMessage()])
 
 
 def test_keyspace_cannot_smuggle_cql() -> None:
@@ -208,7 +208,7 @@ def test_keyspace_cannot_smuggle_cql() -> None:
 
 
 def test_plain_text() -> None:
-    options = PLAIN._replace(auth_provider=PlainTextAuthProvider("me", "pä"))
+    options = PLAIN.replace(auth_provider=PlainTextAuthProvider("me", "pä"))
     talk = Talk(options, 4, [supported(), AuthenticateMessage(SERVER_CLASS), AuthSuccessMessage(None)])
     assert isinstance(talk.asked[2], AuthResponseMessage)
     assert talk.asked[2].response == "\0me\0pä".encode()
@@ -217,7 +217,7 @@ def test_plain_text() -> None:
 
 
 def test_dse_wants_the_mechanism_first() -> None:
-    options = PLAIN._replace(auth_provider=PlainTextAuthProvider("me", "pw"))
+    options = PLAIN.replace(auth_provider=PlainTextAuthProvider("me", "pw"))
     answers = [
         supported(),
         AuthenticateMessage("com.datastax.bdp.cassandra.auth.DseAuthenticator"),
@@ -259,7 +259,7 @@ def test_sasl_rounds_run_where_they_may_block() -> None:
         AuthChallengeMessage(b"2"),
         AuthSuccessMessage(b"bye"),
     ]
-    talk = Talk(PLAIN._replace(auth_provider=provider), 4, answers)
+    talk = Talk(PLAIN.replace(auth_provider=provider), 4, answers)
     assert provider.seen == ["10.0.0.1", SERVER_CLASS, b"1", b"2", ("success", b"bye")]
     assert [m.response for m in talk.asked[2:]] == [b"", b"re:1", b"re:2"]
     assert talk.blocked == 4
@@ -271,7 +271,7 @@ def test_no_provider() -> None:
 
 
 def test_bad_credentials() -> None:
-    options = PLAIN._replace(auth_provider=PlainTextAuthProvider("me", "pw"))
+    options = PLAIN.replace(auth_provider=PlainTextAuthProvider("me", "pw"))
     answers = [supported(), AuthenticateMessage(SERVER_CLASS), error(0x0100, "wrong password")]
     with pytest.raises(errors.AuthenticationFailed, match=r"10.0.0.1:9042: .*wrong password") as caught:
         Talk(options, 4, answers)
@@ -288,7 +288,7 @@ def test_bad_credentials() -> None:
     ],
 )
 def test_other_answers_to_a_log_in(answer: Any, expected: Any) -> None:
-    options = PLAIN._replace(auth_provider=PlainTextAuthProvider("me", "pw"))
+    options = PLAIN.replace(auth_provider=PlainTextAuthProvider("me", "pw"))
     with pytest.raises(expected):
         Talk(options, 4, [supported(), AuthenticateMessage(SERVER_CLASS), answer])
 
@@ -300,8 +300,8 @@ def test_authenticators_may_fail() -> None:
 
     answers = [supported(), AuthenticateMessage(SERVER_CLASS), AuthChallengeMessage(b"1")]
     with pytest.raises(errors.AuthenticationFailed, match=r"authenticator for 10.0.0.1:9042 failed: .*no ticket"):
-        Talk(PLAIN._replace(auth_provider=Broken()), 4, answers)
-    plain = PLAIN._replace(auth_provider=PlainTextAuthProvider("me", "pw"))
+        Talk(PLAIN.replace(auth_provider=Broken()), 4, answers)
+    plain = PLAIN.replace(auth_provider=PlainTextAuthProvider("me", "pw"))
     with pytest.raises(errors.AuthenticationFailed, match="unexpected authentication challenge"):
         Talk(plain, 4, answers)
 
