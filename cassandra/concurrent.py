@@ -1,6 +1,19 @@
 """Executing many statements at a time."""
 
 from cassandra._session.concurrent import ExecutionResult, execute_concurrent, execute_concurrent_with_args
+from cassandra._session.concurrent_async import (
+    ConcurrentResults,
+    execute_concurrent_async,
+    execute_concurrent_with_args_async,
+)
 from cassandra._session.result import ResultSet
 
-__all__ = ["ExecutionResult", "ResultSet", "execute_concurrent", "execute_concurrent_with_args"]
+__all__ = [
+    "ConcurrentResults",
+    "ExecutionResult",
+    "ResultSet",
+    "execute_concurrent",
+    "execute_concurrent_async",
+    "execute_concurrent_with_args",
+    "execute_concurrent_with_args_async",
+]

@@ -12,18 +12,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import Context
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from weakref import ref
 
 from cassandra._core.transport import LoopQueue
 
 if TYPE_CHECKING:
-    import asyncio
     from asyncio import AbstractEventLoop as Loop
 
     from cassandra._core.transport import Operation
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", contravariant=True)
+
+
+class Waiter(Protocol[_T]):
+    """What :func:`resolve` needs of an asyncio future."""
+
+    def get_loop(self) -> Loop: ...
+    def done(self) -> bool: ...
+    def set_result(self, value: _T, /) -> None: ...
 
 
 def _import_asyncio() -> Loop:
@@ -85,7 +92,7 @@ def _close_the_closed() -> None:
             queue.close()
 
 
-def resolve(waiter: asyncio.Future[_T], value: _T) -> None:
+def resolve(waiter: Waiter[_T], value: _T) -> None:
     """Complete *waiter* from any thread; a loop that was closed in the meantime has nobody left to tell."""
     loop = waiter.get_loop()
     if loop is loop_or_none():
@@ -98,6 +105,6 @@ def resolve(waiter: asyncio.Future[_T], value: _T) -> None:
                 raise
 
 
-def _set(waiter: asyncio.Future[_T], value: _T) -> None:
+def _set(waiter: Waiter[_T], value: _T) -> None:
     if not waiter.done():
         waiter.set_result(value)

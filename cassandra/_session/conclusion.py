@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._base.errors import DriverException
 from cassandra._core.codec import ResultPlan
@@ -53,6 +53,10 @@ Outcome = tuple[Any, BaseException | None, Came, int]
 NOTHING: Came = (None, None, None)
 
 
+class Waiter(aio.Waiter[Outcome], Protocol):
+    """Hears of an outcome: an asyncio future, or what behaves like one."""
+
+
 class Conclusion(Operation):
     """The state of a request that more than one thread may change."""
 
@@ -70,7 +74,7 @@ class Conclusion(Operation):
     _timer: Any = None
     _callbacks: tuple[Call, ...] = ()
     _errbacks: tuple[Call, ...] = ()
-    _waiters: tuple[asyncio.Future[Outcome], ...] = ()
+    _waiters: tuple[Waiter, ...] = ()
     _blocked: bool = False  # somebody waited, or waits, for it in a thread
     _attached: bool = False  # somebody waited, or waits, for it on a loop
 
@@ -192,24 +196,31 @@ class Conclusion(Operation):
         self._attached = True
         loop = aio.running_loop()
         waiter: asyncio.Future[Outcome] = loop.create_future()
-        with self._lock:
-            if self._outcome is not None:
-                return self._outcome
-            page = self._page
-            self._waiters = (*self._waiters, waiter)
-        aio.deliver_to(loop, self)
+        outcome = self._join(loop, waiter)
+        if outcome is not None:
+            return outcome
         try:
             return (yield from waiter)
         except BaseException:  # cancelled, or the loop ended and the coroutine with it
-            self._leave(page, waiter)
+            self._leave(waiter)
             raise
 
-    def _leave(self, page: int, waiter: asyncio.Future[Outcome]) -> None:
-        """*waiter* does not wait for *page* any more. The last one to go gives it up."""
+    def _join(self, loop: asyncio.AbstractEventLoop, waiter: Waiter) -> Outcome | None:
+        """The outcome, if it is here; else *waiter* will hear of it, on the thread of the running *loop*."""
         with self._lock:
-            if self._is_over(page):
+            if self._outcome is not None:
+                return self._outcome
+            self._waiters = (*self._waiters, waiter)
+        aio.deliver_to(loop, self)
+        return None
+
+    def _leave(self, waiter: Waiter) -> None:
+        """*waiter* does not wait any more. The last one to go gives the page up."""
+        with self._lock:
+            page, others = self._page, tuple(other for other in self._waiters if other is not waiter)
+            if len(others) == len(self._waiters):  # it heard already
                 return
-            others = self._waiters = tuple(other for other in self._waiters if other is not waiter)
+            self._waiters = others
             wanted = bool(others or self._callbacks or self._errbacks or self._blocked)
         if not wanted:
             import asyncio

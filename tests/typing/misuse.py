@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cassandra.cluster import Cluster, ExecutionProfile, ResponseFuture, Session
+from cassandra.concurrent import execute_concurrent_async
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
 
 
@@ -30,3 +31,7 @@ def wrong(session: Session, prepared: PreparedStatement, future: ResponseFuture)
 async def forgotten(session: Session) -> None:
     (await session.prepare_async("SELECT 1")).bind(())
     session.prepare_async("SELECT 1").bind(())  # error
+    len(execute_concurrent_async(session, []))  # error
+    for _ in execute_concurrent_async(session, []):  # error
+        pass
+    execute_concurrent_async(session, ["SELECT 1"])  # error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from uuid import UUID
 
 from typing_extensions import reveal_type
@@ -17,7 +19,11 @@ from cassandra.cluster import (
     ResultSet,
     Session,
 )
-from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.concurrent import (
+    execute_concurrent_async,
+    execute_concurrent_with_args,
+    execute_concurrent_with_args_async,
+)
 from cassandra.policies import DCAwareRoundRobinPolicy, RetryPolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import (
     UNSET_VALUE,
@@ -68,6 +74,19 @@ async def connecting_async() -> None:
         async for row in result:
             reveal_type(row)  # Any
         await cluster.shutdown_async()
+
+
+async def many_async(session: Session, prepared: PreparedStatement) -> None:
+    async def arguments() -> AsyncIterator[tuple[int]]:
+        yield (1,)
+
+    results = execute_concurrent_async(session, [("SELECT 1", None), (prepared, (1,))], concurrency=5)
+    reveal_type(results)  # cassandra._session.concurrent_async.ConcurrentResults
+    reveal_type(await results)  # list[tuple[bool, Any, fallback=cassandra._session.concurrent.ExecutionResult]]
+    async for result in execute_concurrent_with_args_async(session, prepared, arguments()):
+        reveal_type(result.success)  # bool
+    async with aclosing(aiter(execute_concurrent_with_args_async(session, prepared, [(1,)], 5, False))) as some:
+        reveal_type((await anext(some)).result_or_exc)  # Any
 
 
 def executing(session: Session) -> None:
