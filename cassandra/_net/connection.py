@@ -75,8 +75,9 @@ class Connection:
     dialect: tuple[int, bool, bool] = (0, False, False)
     """What decides how an EXECUTE is encoded: protocol version, metadata ids, tablet version blocks."""
     submit: Callable[..., int]
-    """``submit(frame, operation, attempt=0, timeout=None) -> stream``: send an uncompressed envelope. Raises
-    ConnectionShutdown or ConnectionBusy, and then nothing was sent."""
+    """``submit(frame, operation, attempt=0, timeout=None, later=False) -> stream``: send an uncompressed envelope, or
+    with *later* only queue it until ``send_queued``. Raises ConnectionShutdown or ConnectionBusy, and then nothing was
+    sent."""
 
     def __init__(
         self,
@@ -176,17 +177,22 @@ class Connection:
     # ---- requests
 
     def _submit_unopened(
-        self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None
+        self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None, later: bool = False
     ) -> int:
         raise ConnectionShutdown(f"Connection to {self.endpoint} is not open", self.endpoint)
 
     def _submit_compressed(
-        self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None
+        self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None, later: bool = False
     ) -> int:
         assert self.channel is not None and self.compression is not None
         if len(frame) - HEADER_SIZE >= COMPRESSION_THRESHOLD:
             frame = compressed(frame, self.compression.compress)
-        return self.channel.submit(frame, operation, attempt, timeout)
+        return self.channel.submit(frame, operation, attempt, timeout, later)
+
+    def send_queued(self) -> None:
+        """Send what was submitted with *later*."""
+        if self.channel is not None:
+            self.channel.send_queued()
 
     def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
         """Give a request up: its stream stays taken until its answer came. False if it was answered already."""
@@ -211,6 +217,17 @@ class Connection:
                 lwt_mask=self._lwt_mask,
                 rate_limit_error=self.features.rate_limit_error,
             )
+        except ProtocolError as error:
+            self.defunct(error)
+            raise
+
+    def decode_plain(
+        self, frame: Frame, plan: ResultPlan | None, factory: Any
+    ) -> tuple[list[Any] | None, bytes | None] | None:
+        """``(rows, paging state)`` of nearly every answer, made by *factory*; None for any other: ``decode`` it.
+        A malformed one closes the connection and raises ProtocolError."""
+        try:
+            return self._results.plain(frame, plan, factory)
         except ProtocolError as error:
             self.defunct(error)
             raise

@@ -21,6 +21,7 @@ from cassandra._routing.policies.router import PickingRouter
 from cassandra._wire.messages.requests import ExecuteMessage
 
 from .prepared import BoundStatement, CompiledCache, PreparedStatement
+from .sending import USE
 from .sentinels import Sentinel
 
 if TYPE_CHECKING:
@@ -115,6 +116,10 @@ class CompiledExecute:
             bound = query._bound
             future._frame, future._token = self.template.encode_bound(bound, timestamp), bound.token
             future.query = query
+        self.fill(session, future, timeout)
+
+    def fill(self, session: Session, future: ResponseFuture, timeout: float | None) -> None:
+        """What all requests have, into a *future* that has frame, token and values."""
         future._compiled = self
         future.session = session
         future.timeout = timeout
@@ -191,6 +196,7 @@ def _is_ordinary(session: Session, prepared: PreparedStatement, profile: Resolve
         session.client_protocol_handler is session._default_protocol_handler
         and prepared.custom_payload is None
         and not speculates
+        and USE.match(prepared.query_string) is None  # whose fate must be known, whatever happens to the request
         and (session.cluster.protocol_version < METADATA_IDS or prepared.result_metadata_id is not None)
         and (timeout is None or (isinstance(timeout, (int, float)) and timeout > 0))
         and all(level is None or isinstance(level, int) for level in (*levels, *serials))  # else the message complains

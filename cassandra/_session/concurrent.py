@@ -1,20 +1,21 @@
 """Many statements at a time (cassandra.concurrent).
 
-L5. The calling thread draws the statements, keeps up to *concurrency* requests in flight and collects the outcomes
-from a
-queue that callbacks on the I/O thread fill; so an application's generator runs on the application's own thread, nothing
-recurses, and with an endless generator memory stays bounded by the window.
+L5. The calling thread draws the statements, keeps up to *concurrency* requests in flight and collects the outcomes; so
+an application's generator runs on the application's own thread, nothing recurses, and with an endless generator memory
+stays bounded by the window. Prepared statements go as a :class:`~cassandra._session.volley.Volley`, all others by a
+ResponseFuture each, which reports to the volley too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .compiled import compiled_for
+from .prepared import PreparedStatement
 from .profiles import EXEC_PROFILE_DEFAULT
-from .result import ResultSet
+from .volley import Volley
 
 if TYPE_CHECKING:
     from .session import Session
@@ -30,8 +31,6 @@ class ExecutionResult(NamedTuple):
 
 
 ExecutionResult.__module__ = "cassandra.concurrent"
-
-Outcome = tuple[int, ExecutionResult]
 
 
 def execute_concurrent(
@@ -73,7 +72,7 @@ execute_concurrent.__module__ = execute_concurrent_with_args.__module__ = "cassa
 
 
 class _Run:
-    """One call of execute_concurrent. Only ``_outcomes`` is touched by more than the calling thread."""
+    """One call of execute_concurrent. All on the calling thread, but for what the volley says is not."""
 
     def __init__(
         self,
@@ -83,44 +82,56 @@ class _Run:
         fail_fast: bool,
         execution_profile: Any,
     ) -> None:
-        self._execute: Callable[..., Any] = session.execute_async
+        self._session = session
         self._statements = statements
         self._concurrency = concurrency
         self._fail_fast = fail_fast
         self._profile = execution_profile
-        self._outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        self._volley = Volley(session)
         self._sent = 0
         self._in_flight = 0
         self._exhausted = False
 
     def all(self) -> list[ExecutionResult]:
         results: dict[int, ExecutionResult] = {}
-        self._fill(None)
-        while self._in_flight:
-            index, result = self._next_outcome()
-            results[index] = result
+        try:
             self._fill(None)
+            while self._in_flight:
+                self._collect(results)
+                self._fill(None)
+        finally:
+            self._volley.abandon()
         return [results[index] for index in range(self._sent)]
 
     def in_order(self, window: int) -> Iterator[ExecutionResult]:
         self._fill(window)
+        self._volley.send()
         return self._in_order(window)
 
     def _in_order(self, window: int) -> Iterator[ExecutionResult]:
         waiting: dict[int, ExecutionResult] = {}
         position = 0
-        while self._in_flight or waiting:
-            while position not in waiting:
-                index, result = self._next_outcome()
-                waiting[index] = result
+        try:
+            while self._in_flight or waiting:
+                while position not in waiting:
+                    self._collect(waiting)
+                    self._fill(position + window)
+                yield waiting.pop(position)
+                position += 1
                 self._fill(position + window)
-            yield waiting.pop(position)
-            position += 1
-            self._fill(position + window)
+        finally:
+            self._volley.abandon()
 
     def _fill(self, limit: int | None) -> None:
-        """Send until *concurrency* requests are in flight, the statements are used up, or *limit* have been sent."""
-        while self._in_flight < self._concurrency and not self._exhausted and (limit is None or self._sent < limit):
+        """Start requests until *concurrency* are in flight, the statements are used up, or *limit* have been sent."""
+        room = self._concurrency - self._in_flight
+        if limit is not None:
+            room = min(room, limit - self._sent)
+        if room <= 0 or self._exhausted:
+            return
+        volley, profile = self._volley, self._session._resolve_profile(self._profile)
+        last, launch = None, None
+        for _ in range(room):
             try:
                 statement, parameters = next(self._statements)
             except StopIteration:
@@ -130,24 +141,28 @@ class _Run:
             self._sent += 1
             self._in_flight += 1
             try:
-                future = self._execute(statement, parameters, execution_profile=self._profile)
+                if statement is not last and type(statement) is PreparedStatement:
+                    last, launch = statement, volley.launcher(compiled_for(self._session, statement, profile))
+                if statement is not last or launch is None or not launch(index, parameters):
+                    future = self._session.execute_async(statement, parameters, execution_profile=self._profile)
+                    volley.watch(future, index)
             except Exception as error:
+                volley.ended.append((index, False, error))
                 self._exhausted |= self._fail_fast
-                self._outcomes.put((index, ExecutionResult(False, error)))
-            else:
-                future.add_callbacks(self._succeeded, self._failed, (future, index), None, (index,))
+                if self._fail_fast:
+                    return
 
-    def _next_outcome(self) -> Outcome:
-        index, result = self._outcomes.get()
-        self._in_flight -= 1
-        if self._fail_fast and not result.success:
-            self._exhausted = True
-            raise result.result_or_exc
-        return index, result
+    def _collect(self, results: dict[int, ExecutionResult]) -> None:
+        """Wait until something ended, and add all that did."""
 
-    def _succeeded(self, rows: Any, future: Any, index: int) -> None:
-        future.clear_callbacks()
-        self._outcomes.put((index, ExecutionResult(True, ResultSet(future, rows))))
+        def done(index: int, success: bool, value: Any) -> None:
+            if not success and self._fail_fast:
+                raise value
+            results[index] = _new(ExecutionResult, (success, value))
 
-    def _failed(self, error: BaseException, index: int) -> None:
-        self._outcomes.put((index, ExecutionResult(False, error)))
+        before = len(results)
+        self._volley.collect(done)
+        self._in_flight -= len(results) - before
+
+
+_new = tuple.__new__

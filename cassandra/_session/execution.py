@@ -69,6 +69,13 @@ class Execution(Sending):
                     self._fail(attempt.page, error)
                     raise
 
+    def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None:
+        """What :meth:`_on_outcome` does, for an attempt that somebody else sent and waited for."""
+        try:
+            self._process(attempt, answer)
+        except Exception as error:
+            self._fail(attempt.page, error)
+
     def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
         self.coordinator_host = attempt.host
         if isinstance(answer, Failure):

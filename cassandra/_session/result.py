@@ -23,8 +23,24 @@ if TYPE_CHECKING:
     from .conclusion import Came, Outcome
     from .future import ResponseFuture
     from .trace import QueryTrace
+    from .volley import Flight
 
 log = logging.getLogger("cassandra.cluster")
+
+
+class _FutureOnDemand:
+    """``response_future`` of a result whose request had none."""
+
+    def __get__(self, result: ResultSet | None, owner: type) -> Any:
+        if result is None:
+            return self
+        from .volley import future_of  # which makes results of its flights
+
+        future = future_of(result._flight)
+        future._outcome = (result._current_rows, None, (result._plan, result._paging_state, result._beside), 0)
+        future._finish()
+        result.response_future = future
+        return future
 
 
 @public("cassandra.cluster")
@@ -42,10 +58,14 @@ class ResultSet:
             print(row.name)
     """
 
+    if TYPE_CHECKING:
+        response_future: ResponseFuture
+    else:
+        response_future = _FutureOnDemand()
+
     batch_regex = re.compile(r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH", re.IGNORECASE)
 
-    response_future: ResponseFuture
-
+    _flight: Flight
     _page_iter: Iterator[Any] | None = None
     _list_mode: bool = False
     _fetching: int | None = None  # the page that is on its way
@@ -62,6 +82,17 @@ class ResultSet:
         made.response_future = response_future
         made._came_with(outcome[2])
         made._set_current_rows(outcome[0])
+        return made
+
+    @classmethod
+    def _of_flight(cls, flight: Flight, rows: list[Any] | None, paging_state: bytes | None) -> ResultSet:
+        """Of a request that had no future; it gets one when somebody asks."""
+        made = cls.__new__(cls)
+        made._flight = flight
+        made._plan = None if rows is None else flight[2].result_plan
+        made._paging_state = paging_state
+        made._beside = None
+        made._current_rows = [] if rows is None else rows
         return made
 
     def _came_with(self, came: Came) -> None:

@@ -302,6 +302,20 @@ cdef class ResultDecoder:
         )
         return result
 
+    def plain(self, frame, ResultPlan plan, factory):
+        """``(rows, paging state)`` of a frame with rows of *plan*, made by *factory*, and nothing beside; rows are None
+        for a RESULT without any. None for every other frame, and for the first of a row plan: decode() tells all."""
+        cdef Result result = self.decode(frame, plan)
+        cdef list rows
+        if result is None or result._rare is not _no_rare or result.metadata_changed:
+            return None
+        if result._kind == RESULT_VOID:
+            return (None, None)
+        if result._kind != RESULT_ROWS or plan is None or result.plan is not plan:
+            return None
+        rows = result.page.made_by(factory)
+        return None if rows is None else (rows, result.paging_state)
+
 
 def is_plain_rows(message):
     """Whether *message* is rows that nobody has touched, and nothing else that somebody had to look at."""

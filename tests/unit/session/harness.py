@@ -15,14 +15,16 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from cassandra._core.codec import TypeContext
+from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._core.transport import CLOSED, TIMED_OUT, Failure, Frame, Operation
 from cassandra._net.features import ProtocolFeatures
 from cassandra._wire.messages.decode import decode_response
+from cassandra._wire.messages.results import ResultMessage
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, Session
 from cassandra.connection import ConnectionShutdown, DefaultEndPoint
-from cassandra.policies import LoadBalancingPolicy, SimpleConvictionPolicy
+from cassandra.policies import LoadBalancingPolicy, RoundRobinPolicy, SimpleConvictionPolicy
 from cassandra.pool import Host, NoConnectionsAvailable
+from cassandra.query import PreparedStatement
 
 ERROR, RESULT = 0, 8
 INT, VARCHAR = 9, 13
@@ -138,12 +140,16 @@ class ScriptedConnection:
         self.script: list[Scripted] = []
         self.orphaned: list[tuple[int, Operation, int]] = []
         self.defunct_with: BaseException | None = None
+        self.queued = 0
 
     @property
     def dialect(self) -> tuple[int, bool, bool]:
         return self.protocol_version, self.protocol_version >= 5, self.features.tablets_routing_v2
 
-    def submit(self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None) -> int:
+    def submit(
+        self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None, later: bool = False
+    ) -> int:
+        self.queued += later
         if self.defunct_with is not None:
             raise ConnectionShutdown("closed")
         step = self.script.pop(0) if self.script else None
@@ -176,6 +182,12 @@ class ScriptedConnection:
     @property
     def in_flight(self) -> int:
         return len(self.sent)
+
+    def send_queued(self) -> None:
+        self.queued = 0
+
+    def decode_plain(self, frame: Frame, plan: Any, factory: Any) -> Any:
+        return ResultDecoder(ResultMessage, self.context, 0, self.protocol_version >= 5).plain(frame, plan, factory)
 
     def decode(self, frame: Frame, plan: Any = None) -> Any:
         return decode_response(frame, self.context, plan=plan, metadata_ids=self.protocol_version >= 5)
@@ -341,6 +353,21 @@ class Lab:
             yield
         finally:
             self.session.remove_request_init_listener(listener)
+
+
+def routed_lab(version: int = 4, hosts: int = 1, **profile: Any) -> tuple[Lab, PreparedStatement]:
+    """A session with a built-in policy, and a statement prepared in it; what was sent for that is forgotten."""
+    lab = Lab(hosts, version, **{"load_balancing_policy": RoundRobinPolicy(), **profile})
+    lab.profile.load_balancing_policy.populate(lab.cluster, lab.hosts)
+    lab.cluster.metadata.state = SimpleNamespace(topology=SimpleNamespace(ring=None))
+    answer = prepared(metadata_id=b"m" if version >= 5 else None)
+    for index in range(hosts):
+        lab[index].script = [answer]
+    statement = lab.session.prepare("SELECT n FROM tbl WHERE k = ?")
+    for index in range(hosts):
+        lab[index].script = []
+        lab[index].sent.clear()
+    return lab, statement
 
 
 __all__ = ["CLOSED", "TIMED_OUT", "Answer", "Lab", "Lost"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
     FallthroughRetryPolicy,
     RetryPolicy,
-    RoundRobinPolicy,
 )
 from cassandra.protocol import ProtocolHandler
 from cassandra.query import PreparedStatement, dict_factory
@@ -27,6 +25,7 @@ from tests.unit.session.harness import (
     Lost,
     error,
     prepared,
+    routed_lab,
     rows,
     rows_without_metadata,
     unprepared,
@@ -37,21 +36,6 @@ VERSIONS = (4, 5)
 PREPARE, EXECUTE = 9, 10
 
 
-def a_lab(version: int = 4, hosts: int = 1, **profile: Any) -> tuple[Lab, PreparedStatement]:
-    """A session with a built-in policy, and a statement prepared in it; what was sent for that is forgotten."""
-    lab = Lab(hosts, version, **{"load_balancing_policy": RoundRobinPolicy(), **profile})
-    lab.profile.load_balancing_policy.populate(lab.cluster, lab.hosts)
-    lab.cluster.metadata.state = SimpleNamespace(topology=SimpleNamespace(ring=None))
-    answer = prepared(metadata_id=b"m" if version >= 5 else None)
-    for index in range(hosts):
-        lab[index].script = [answer]
-    statement = lab.session.prepare("SELECT n FROM tbl WHERE k = ?")
-    for index in range(hosts):
-        lab[index].script = []
-        lab[index].sent.clear()
-    return lab, statement
-
-
 def is_compiled(future: ResponseFuture) -> bool:
     return future._compiled is not None
 
@@ -59,7 +43,7 @@ def is_compiled(future: ResponseFuture) -> bool:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("stamps", [None, lambda: 12345], ids=["unstamped", "stamped"])
 def test_the_frame_is_the_messages(version: int, stamps: Callable[[], int] | None) -> None:
-    lab, select = a_lab(version)
+    lab, select = routed_lab(version)
     lab.session.timestamp_generator = stamps
     select.consistency_level = ConsistencyLevel.QUORUM
     select.serial_consistency_level = ConsistencyLevel.SERIAL
@@ -77,7 +61,7 @@ def test_the_frame_is_the_messages(version: int, stamps: Callable[[], int] | Non
 
 
 def test_the_query_is_what_was_bound() -> None:
-    lab, select = a_lab()
+    lab, select = routed_lab()
     future = lab.session.execute_async(select, {"k": 7})
     query = future.query
     assert query is future.query
@@ -87,14 +71,14 @@ def test_the_query_is_what_was_bound() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_rows(version: int) -> None:
-    lab, select = a_lab(version)
+    lab, select = routed_lab(version)
     lab[0].script = [rows_without_metadata(1, 2) if version >= 5 else rows(1, 2), void()]
     assert [row.n for row in lab.session.execute(select, (1,))] == [1, 2]
     assert list(lab.session.execute(select, (1,))) == []
 
 
 def test_errors_of_values_name_the_column() -> None:
-    lab, select = a_lab()
+    lab, select = routed_lab()
     with pytest.raises(TypeError, match=r'"k" of ks\.tbl'):
         lab.session.execute_async(select, ("text",))
     with pytest.raises(ValueError, match="Too many"):
@@ -115,7 +99,7 @@ class TestSettings:
         ],
     )
     def test_a_change_shows_in_the_next_request(self, change: Callable[[Lab, PreparedStatement], None]) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
         before = lab.session.execute_async(select, (1,))
         change(lab, select)
         after = lab.session.execute_async(select, (1,))
@@ -125,14 +109,14 @@ class TestSettings:
         assert (before.message.encode(4), after.message.encode(4)) == (first, second)
 
     def test_metadata(self) -> None:
-        lab, select = a_lab(5)
+        lab, select = routed_lab(5)
         lab.session.execute_async(select, (1,))
         select.update_result_metadata(select.result_metadata, b"other")
         lab.session.execute_async(select, (1,))
         assert b"other" in lab[0].sent[-1].frame and b"other" not in lab[0].sent[0].frame
 
     def test_compiled_once_per_settings(self) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
         other = ExecutionProfile(load_balancing_policy=lab.profile.load_balancing_policy, row_factory=dict_factory)
         lab.session.cluster.profile_manager.profiles["other"] = other
         made = {
@@ -142,14 +126,14 @@ class TestSettings:
         assert len(made) == 2
 
     def test_what_is_kept_is_bounded(self) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
         for size in range(50):
             lab.session.default_fetch_size = size
             lab.session.execute_async(select, (1,))
         assert len(select._compiled.others) <= 8
 
     def test_a_copy_is_another_statement(self) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
         lab.session.execute_async(select, (1,))
         twin = copy.copy(select)
         twin.consistency_level = ConsistencyLevel.ALL
@@ -179,14 +163,14 @@ class Handler(ProtocolHandler):
 def test_the_extraordinary_goes_by_its_message(
     arguments: dict[str, Any], prepare: Callable[[Lab, PreparedStatement], None] | None
 ) -> None:
-    lab, select = a_lab()
+    lab, select = routed_lab()
     if prepare is not None:
         prepare(lab, select)
     assert not is_compiled(lab.session.execute_async(select, (1,), **arguments))
 
 
 def test_speculative_ones_go_by_their_message() -> None:
-    lab, select = a_lab(speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.1, 1))
+    lab, select = routed_lab(speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.1, 1))
     assert is_compiled(lab.session.execute_async(select, (1,)))
     select.is_idempotent = True
     assert not is_compiled(lab.session.execute_async(select, (1,)))
@@ -194,7 +178,7 @@ def test_speculative_ones_go_by_their_message() -> None:
 
 class TestTrouble:
     def test_statements_with_overrides(self) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
         bound = select.bind((1,))
         bound.consistency_level = ConsistencyLevel.ALL
         future = lab.session.execute_async(bound)
@@ -202,14 +186,14 @@ class TestTrouble:
         assert lab[0].sent[-1].frame == future.message.encode(4)
 
     def test_a_full_connection(self) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
         lab[0].script = [ConnectionBusy("full"), rows(3)]
         future = lab.session.execute_async(select, (1,))
         assert future.result().one().n == 3
         assert len(lab[0].sent) == 1 and future.attempted_hosts == lab.hosts
 
     def test_a_host_without_pool(self) -> None:
-        lab, select = a_lab(hosts=2)
+        lab, select = routed_lab(hosts=2)
         lab.session._pool_set.pools = {lab.hosts[1]: lab.pools[lab.hosts[1]]}  # type: ignore[dict-item]
         for _ in range(4):
             lab.session.execute_async(select, (1,))
@@ -217,13 +201,13 @@ class TestTrouble:
 
     def test_another_dialect(self) -> None:
         """A connection that knows no metadata ids, in a session of others."""
-        lab, select = a_lab(5)
+        lab, select = routed_lab(5)
         lab[0].protocol_version = 4
         lab.session.execute_async(select, (1,))
         assert lab[0].sent[-1].frame[0] == 4
 
     def test_unprepared_is_prepared_and_sent_again(self) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
         lab[0].script = [unprepared(), prepared(), rows(5)]
         assert lab.session.execute(select, (7,)).one().n == 5
         assert [sent.opcode for sent in lab[0].sent] == [EXECUTE, PREPARE, EXECUTE]
@@ -235,7 +219,7 @@ class TestTrouble:
             def on_unavailable(self, *args: Any, **kwargs: Any) -> tuple[int, int | None]:
                 return self.RETRY, ConsistencyLevel.ONE
 
-        lab, select = a_lab(retry_policy=Down(), consistency_level=ConsistencyLevel.QUORUM)
+        lab, select = routed_lab(retry_policy=Down(), consistency_level=ConsistencyLevel.QUORUM)
         unavailable = error(0x1000, "few", b"\0\x04\0\0\0\2\0\0\0\1")
         lab[0].script = [unavailable, rows(5)]
         future = lab.session.execute_async(select, (7,))
@@ -244,26 +228,26 @@ class TestTrouble:
         assert lab[0].sent[1].frame == future.message.encode(4) != lab[0].sent[0].frame
 
     def test_a_lost_connection_before_it_was_sent(self) -> None:
-        lab, select = a_lab(hosts=2)
+        lab, select = routed_lab(hosts=2)
         lab[0].script = [Lost(sent=False)]
         lab[1].script = [Lost(sent=False)]
         future = lab.session.execute_async(select, (1,))
         assert len(future.attempted_hosts) == 2
 
     def test_an_error(self) -> None:
-        lab, select = a_lab(retry_policy=FallthroughRetryPolicy())
+        lab, select = routed_lab(retry_policy=FallthroughRetryPolicy())
         lab[0].script = [error(0x2200, "nonsense")]
         with pytest.raises(Exception, match="nonsense"):
             lab.session.execute(select, (1,))
 
     def test_pages(self) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
         lab[0].script = [rows(1, more=b"two"), rows(2)]
         assert [row.n for row in lab.session.execute(select, (7,))] == [1, 2]
         assert lab[0].sent[1].frame != lab[0].sent[0].frame and b"two" in lab[0].sent[1].frame
 
     def test_a_listener_may_change_the_message(self) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
 
         def change(future: ResponseFuture) -> None:
             future.message.consistency_level = ConsistencyLevel.THREE
@@ -274,13 +258,13 @@ class TestTrouble:
         assert future.message.consistency_level == ConsistencyLevel.THREE
 
     def test_a_listener_may_give_it_up(self) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
         with lab.listening(lambda future: future.cancel()):
             lab.session.execute_async(select, (1,))
         assert lab[0].sent == []
 
     def test_a_session_that_is_shut_down(self) -> None:
-        lab, select = a_lab()
+        lab, select = routed_lab()
         lab.session.shutdown()
         with pytest.raises(Exception, match="shut down"):
             lab.session.execute(select, (1,))
@@ -288,14 +272,14 @@ class TestTrouble:
 
 
 def test_timestamps_never_repeat_in_frames() -> None:
-    lab, select = a_lab()
+    lab, select = routed_lab()
     lab.session.timestamp_generator = iter(range(100, 200)).__next__
     frames = [lab.session.execute_async(select, (1,)) for _ in range(3)]
     assert [future.message.timestamp for future in frames] == [100, 101, 102]
 
 
 def test_answers_of_other_kinds_are_unaffected() -> None:
-    lab, select = a_lab()
+    lab, select = routed_lab()
     lab[0].script = [Answer(8, b"\0\0\0\x63")]
     with pytest.raises(Exception, match="kind"):
         lab.session.execute(select, (1,))
