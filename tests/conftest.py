@@ -130,11 +130,13 @@ class Held:
 
     @classmethod
     def now(cls) -> Held:
-        from cassandra._core import transport
+        from cassandra._core import memory, transport
 
         gc.collect()
         threads = frozenset(f"{thread.name} ({thread.ident})" for thread in threading.enumerate())
-        return cls(threads, len(list(Path("/proc/self/fd").iterdir())), transport.debug_counters())
+        native = transport.debug_counters() | memory.debug_counters()
+        del native["pools"]  # applications' objects
+        return cls(threads, len(list(Path("/proc/self/fd").iterdir())), native)
 
     def excess(self, before: Held) -> dict[str, Any]:
         """What is held in addition to *before*."""
@@ -145,7 +147,7 @@ class Held:
             found["descriptors"] = self.descriptors - before.descriptors
         grown = {key: count - before.native.get(key, 0) for key, count in self.native.items()}
         if before.native.get("channels"):  # somebody else's, whom the server may tell something at any time
-            grown.pop("blocks", None)
+            grown.pop("pool_frames", None)
         if any(count > 0 for count in grown.values()):
             found["native"] = {key: count for key, count in grown.items() if count > 0}
         return found

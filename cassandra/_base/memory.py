@@ -13,13 +13,14 @@ class MemoryPoolStats(NamedTuple):
     """
 
     in_use: int
-    """In blocks that somebody owns: written, live, pinned, or received into."""
+    """In blocks that somebody owns: written, live, pinned, or received into by a connection."""
     retained: int
     """Held from the system beyond that, for blocks to come."""
     peak: int
     """The most that was ever in use."""
     pinned: int
-    """In blocks that views keep where they are."""
+    """In blocks that views keep where they are, and in received frames of 16 KiB and more that are still needed: pages
+    whose rows were not all read yet."""
     overflow_bytes: int
     """In frames that were received beyond ``max_bytes``, which are not the pool's."""
     commits: int
@@ -31,8 +32,11 @@ class MemoryPoolStats(NamedTuple):
     """Slabs held now."""
     evacuated: int
     """Blocks that :meth:`MemoryPool.compact` moved."""
+    frames: int
+    """Blocks that connections receive into, and those with frames that are still needed."""
     oldest_pin: float
-    """Seconds since the oldest view that is still out was made, 0.0 without any; one that grows for ever is a leak."""
+    """Seconds since the oldest of what is pinned was made or received, 0.0 without any; one that grows for ever is a
+    leak."""
 
 
 @public("cassandra.memory")

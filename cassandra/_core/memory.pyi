@@ -1,7 +1,8 @@
 """Typed contract of the memory extension: a bounded pool of aligned blocks, for users and for received frames.
 
 All functions may be called from any thread, in free-threaded builds too; none of them blocks for longer than it takes
-to copy the bytes in question. The native side (arenas that connections receive into) is in cpp/memory/frames.h.
+to copy the bytes in question. The native side (arenas that connections receive into) is in cpp/memory:
+frames.h and arena.h.
 """
 
 from types import TracebackType
@@ -87,7 +88,8 @@ class MemoryPool:
     ) -> None: ...
     @property
     def _native(self) -> Any:
-        """Capsule ``fastcql::memory::Pool`` for the other extensions; borrowed, valid while this object lives."""
+        """Capsule ``fastcql::memory::FramePool`` for the other extensions (cpp/memory/frames.h); borrowed, valid while
+        this object lives."""
     def commit(self, data: Buffer) -> int:
         """Copy *data* (any contiguous buffer, also an empty one) into a block; its reference, a positive int.
 

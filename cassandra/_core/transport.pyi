@@ -8,6 +8,8 @@ that nobody called for. Every method here may be called from any thread unless i
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
+from cassandra._core.memory import MemoryPool
+
 # Why an attempt ended without an answer (Failure.kind).
 TIMED_OUT: Final[int]
 CLOSED: Final[int]
@@ -166,10 +168,13 @@ class Timer:
     def cancel(self) -> None: ...
 
 class Reactor:
-    """One I/O thread, its poller (``epoll`` or ``poll``), timers and slab arena."""
+    """One I/O thread, its poller (``epoll`` or ``poll``), timers and arena of a memory pool."""
 
-    def __init__(self, backend: str = "auto", name: str = "fastcql-io") -> None: ...
+    def __init__(self, backend: str = "auto", name: str = "fastcql-io", pool: MemoryPool | None = None) -> None:
+        """Frames are received into *pool*, which several reactors may share; by default into one of its own, of
+        ``DEFAULT_POOL_BYTES``. The pool's memory lives until the last frame is gone."""
     backend: Final[str]
+    pool: Final[MemoryPool]
     def connect(
         self,
         family: int,
@@ -195,8 +200,12 @@ class Reactor:
         """Close every channel, run the last callbacks, join the thread (not when called on it). Idempotent. False if
         the thread was still busy after *timeout*."""
     def stats(self) -> dict[str, int]:
-        """channels, timers, wakeups, slabs_in_use, slabs_retained, bytes_in_use, ..."""
+        """channels, timers, wakeups, host_entries, slabs_in_use, bytes_in_use (the last two: blocks received into)."""
 
+# Of a pool that nobody gave.
+DEFAULT_POOL_BYTES: Final[int]
+
+def default_pool(name: str) -> MemoryPool: ...
 def debug_counters() -> dict[str, int]:
-    """Live native objects: reactors, channels, timers, loop_queues, arenas, blocks; with CQL_DEBUG also those made per
+    """Live native objects: reactors, channels, timers, loop_queues; with CQL_DEBUG also those made per
     request: operations, frames, requests. All zero when nothing is alive."""

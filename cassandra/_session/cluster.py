@@ -105,8 +105,9 @@ class Cluster(ClusterHosts):
         longest delay in seconds before an event is acted on: *schema_event_refresh_window*,
         *topology_event_refresh_window*,
         *status_event_refresh_window* (0: at once, negative: never).
-    Threads:
-        *executor_threads* for background work.
+    Threads and memory:
+        *executor_threads* for background work; *memory_pool*, a :class:`cassandra.memory.MemoryPool` that frames are
+        received into.
 
     Wrong options raise TypeError or ValueError; *cloud*, *scylla_cloud*, *column_encryption_policy* and
     *client_routes_config* are not

@@ -55,7 +55,7 @@ class Life:
             if self._stopping:
                 raise DriverException("Cluster is already shut down")
             if self._started is None:
-                self.reactor = Reactor()
+                self.reactor = Reactor(pool=self._cluster.memory_pool)
                 with _alive_lock:
                     _alive.add(self)
                 self._started = self._cluster.scheduler.submit(self._start)

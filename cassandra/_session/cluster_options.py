@@ -40,6 +40,8 @@ from .timestamps import MonotonicTimestampGenerator
 if TYPE_CHECKING:
     import ssl
 
+    from cassandra._core.memory import MemoryPool
+
 
 def made() -> Any:
     """Class attribute of what the constructor makes: None, so that the class shows the name."""
@@ -137,6 +139,7 @@ class ClusterOptions:
         ),
         driver_config_reporting_enabled: bool = True,
         ssl_session_cache: Any = NOT_SET,
+        memory_pool: MemoryPool | None = None,
     ) -> None:
         config.refuse("cloud", cloud, "it configures DataStax Astra; give contact points and an ssl_context")
         config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
@@ -171,6 +174,7 @@ class ClusterOptions:
         self.metrics_enabled = bool(metrics_enabled)
         self.prepare_on_all_hosts = bool(prepare_on_all_hosts)
         self.reprepare_on_up = bool(reprepare_on_up)
+        self._set_memory(memory_pool)
         self.timestamp_generator = (
             MonotonicTimestampGenerator()
             if timestamp_generator is None
@@ -227,6 +231,14 @@ class ClusterOptions:
         if cache is NOT_SET:
             cache = None if options is None and context is None else SSLSessionCache()
         self.ssl_session_cache = cache
+
+    def _set_memory(self, pool: MemoryPool | None) -> None:
+        if pool is not None:
+            from cassandra._core.memory import MemoryPool  # whoever made one has it
+
+            if not isinstance(pool, MemoryPool):
+                raise TypeError(f"memory_pool should be a cassandra.memory.MemoryPool, not {pool!r}")
+        self._memory_pool = pool
 
     def _set_application(self, info: ApplicationInfoBase | None, reporting: bool) -> None:
         if info is not None:
@@ -320,6 +332,16 @@ class ClusterOptions:
         if provider is not None and not callable(getattr(provider, "new_authenticator", None)):
             raise TypeError("auth_provider must implement the cassandra.auth.AuthProvider interface")
         self._auth_provider = provider
+
+    @property
+    def memory_pool(self) -> MemoryPool:
+        """What answers are received into; several clusters may share one. By default a pool of the cluster's own, of
+        256 MiB, beyond which frames take plain memory."""
+        if self._memory_pool is None:
+            from cassandra._core.transport import default_pool
+
+            self._memory_pool = default_pool("cluster")
+        return self._memory_pool
 
     @property
     def ssl_session_cache(self) -> Any:

@@ -14,8 +14,8 @@ PROGRAMS = sorted((TESTS / "transport").glob("*_test.cpp"))
 @pytest.fixture(scope="module", params=VARIANTS)
 def core(request: pytest.FixtureRequest) -> tuple[str, list[Path]]:
     """The core and the fixtures, compiled in one variant."""
-    sources = [*sorted((CORE / "transport").glob("*.cpp")), TESTS / "transport" / "fixtures.cpp"]
-    return request.param, compile_objects(sources, request.param)
+    sources = sorted([*CORE.glob("memory/*.cpp"), *CORE.glob("transport/*.cpp")])
+    return request.param, compile_objects([*sources, TESTS / "transport" / "fixtures.cpp"], request.param)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)

@@ -1,5 +1,9 @@
 # The C++ pool as Cython sees it.
 
+cdef extern from "memory/frames.h" namespace "fastcql::memory" nogil:
+    cdef cppclass FramePool:
+        pass
+
 cdef extern from "memory/entries.h" namespace "fastcql::memory" nogil:
     cdef cppclass Entry:
         uint8_t* data
@@ -18,6 +22,7 @@ cdef extern from "memory/pool.h" namespace "fastcql::memory" nogil:
         int64_t failed
         int64_t slabs
         int64_t evacuated
+        int64_t frames
         int64_t oldest_pin
     cdef cppclass Segment:
         int64_t ref
@@ -57,10 +62,8 @@ cdef extern from "memory/pool.h" namespace "fastcql::memory" nogil:
         Stats stats()
         double fragmentation()
         vector[Segment] segments() except +
-    cdef cppclass PoolCounter "std::atomic<int64_t>":
-        int64_t load()
     cdef cppclass PoolCounters:
-        PoolCounter pools
-        PoolCounter arenas
-        PoolCounter frames
-    PoolCounters pool_counters
+        int64_t pools
+        int64_t arenas
+        int64_t frames
+    PoolCounters pool_counters()

@@ -42,7 +42,7 @@ cdef class MemoryPool:
 
     @property
     def _native(self):
-        return PyCapsule_New(self.pool, "fastcql::memory::Pool", NULL)
+        return PyCapsule_New(<FramePool*>self.pool, "fastcql::memory::FramePool", NULL)
 
     # ---- blocks
 
@@ -173,6 +173,7 @@ cdef class MemoryPool:
             stats.failed,
             stats.slabs,
             stats.evacuated,
+            stats.frames,
             stats.oldest_pin / 1e9,
         )
 
@@ -194,8 +195,5 @@ cdef int _unknown(object ref) except -1:
 
 def debug_counters():
     """Pools, arenas and frames that exist in this process."""
-    return {
-        "pools": pool_counters.pools.load(),
-        "pool_arenas": pool_counters.arenas.load(),
-        "pool_frames": pool_counters.frames.load(),
-    }
+    cdef PoolCounters counters = pool_counters()
+    return {"pools": counters.pools, "pool_arenas": counters.arenas, "pool_frames": counters.frames}

@@ -24,8 +24,8 @@ cdef extern from "transport/refs.h" namespace "fastcql" nogil:
         @staticmethod
         Ref[T] adopt(T* object)
 
-cdef extern from "transport/memory.h" namespace "fastcql" nogil:
-    cdef cppclass BlockRef "fastcql::BlockRef":
+cdef extern from "memory/frames.h" namespace "fastcql::memory" nogil:
+    cdef cppclass FramePool:
         pass
 
 cdef extern from "transport/envelope.h" namespace "fastcql" nogil:
@@ -226,11 +226,10 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         int64_t wakeups
         int64_t host_entries
         int64_t slabs_in_use
-        int64_t slabs_retained_bytes
         int64_t bytes_in_use
     cdef cppclass CReactor "fastcql::Reactor":
         @staticmethod
-        Ref[CReactor] create(const Host& host, const char* backend, const char* name)
+        Ref[CReactor] create(const Host& host, const char* backend, const char* name, FramePool& pool)
         const char* backend()
         bint on_role()
         bint foreign()

@@ -5,6 +5,8 @@ import socket as _socket
 # stop() waits in slices, so that Ctrl-C comes through.
 cdef Nanos STOP_SLICE = SECOND // 10
 
+DEFAULT_POOL_BYTES = 256 << 20
+
 
 cdef class Timer:
     """A pending call of Reactor.call_later."""
@@ -26,18 +28,23 @@ cdef class Timer:
 
 
 cdef class Reactor:
-    """One I/O thread, its poller (``epoll`` or ``poll``), timers and slab arena."""
+    """One I/O thread, its poller (``epoll`` or ``poll``), timers and arena of a memory pool."""
 
     cdef CReactor* core
+    cdef readonly object pool
     cdef object __weakref__
 
-    def __cinit__(self, str backend="auto", str name="fastcql-io"):
+    def __cinit__(self, str backend="auto", str name="fastcql-io", pool=None):
         if backend not in ("auto", "epoll", "poll"):
             raise ValueError(f"no such reactor backend: {backend!r}")
-        cdef Ref[CReactor] core = CReactor.create(python_host, backend.encode(), name.encode())
+        if pool is None:
+            pool = default_pool(name)
+        cdef FramePool* native = <FramePool*> PyCapsule_GetPointer(pool._native, "fastcql::memory::FramePool")
+        cdef Ref[CReactor] core = CReactor.create(python_host, backend.encode(), name.encode(), native[0])
         if core.get() == NULL:
             raise OSError(f"the reactor with backend {backend!r} cannot be started")
         self.core = core.detach()
+        self.pool = pool
         _reactors.add(self)
 
     def __dealloc__(self):
@@ -126,6 +133,12 @@ cdef class Reactor:
 
     def stats(self):
         return self.core.stats()
+
+
+def default_pool(name):
+    from cassandra._core.memory import MemoryPool
+
+    return MemoryPool(DEFAULT_POOL_BYTES, name=name)
 
 
 cdef int fill_address(int family, address, SocketAddress* result) except -1:

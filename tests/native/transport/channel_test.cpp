@@ -293,7 +293,6 @@ TEST(segments_on_the_wire) {
         std::string body;
         CHECK(read_frame(fd, &header, &body));  // the legacy part
         write_all(fd, answer(body, header.stream, 5));
-        Arena* arena = new Arena(1 << 20);
         {
             SegmentDecoder decoder(nullptr);
             std::vector<uint8_t> input(70000);
@@ -319,7 +318,6 @@ TEST(segments_on_the_wire) {
                 }
             }
         }
-        arena->close();
     });
     Events events;
     Client client;

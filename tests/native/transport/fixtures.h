@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "testing.h"
+#include "memory/pool.h"
 #include "transport/reactor.h"
 
 namespace fixtures {
@@ -132,7 +133,9 @@ inline void release(Request* request) {
 
 inline void nothing_is_left() {
     CHECK(testing::eventually([] { return Request::alive == 0; }));
-    CHECK(counters.channels == 0 && counters.reactors == 0 && counters.blocks == 0 && counters.arenas == 0);
+    CHECK(counters.channels == 0 && counters.reactors == 0);
+    const memory::PoolCounters pools = memory::pool_counters();
+    CHECK(pools.frames == 0 && pools.arenas == 0 && pools.pools == 0);
 }
 
 // A byte filter that flips every bit, after a handshake of its own: "hello" there, "welcome" back.
@@ -143,9 +146,22 @@ struct FlipFilter {
     std::string seen;
 };
 
+// A pool for one object: that keeps it.
+class Pooled {
+public:
+    explicit Pooled(size_t max_bytes = 256 << 20, bool strict = false)
+        : pool(new memory::Pool({max_bytes, 8 << 20, 64, strict})) {}
+    ~Pooled() { pool->release(); }
+    Pooled(const Pooled&) = delete;
+    Pooled& operator=(const Pooled&) = delete;
+    memory::Pool* const pool;
+};
+
 class Client {
 public:
-    explicit Client(const char* backend = "auto") : reactor(Reactor::create(host, backend, "test-io")) {
+    explicit Client(const char* backend = "auto") : Client(backend, *Pooled().pool) {}
+    Client(const char* backend, memory::FramePool& pool)
+        : reactor(Reactor::create(host, backend, "test-io", pool)) {
         CHECK(reactor);
     }
     ~Client() { stop(); }

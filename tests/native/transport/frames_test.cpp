@@ -3,6 +3,7 @@
 #include <random>
 #include <string>
 
+#include "memory/pool.h"
 #include "testing.h"
 #include "transport/crc.h"
 #include "transport/segments.h"
@@ -12,8 +13,12 @@ using namespace fastcql;
 namespace {
 
 struct ArenaOwner {
-    Arena* arena = new Arena(1 << 20);
-    ~ArenaOwner() { arena->close(); }
+    memory::Pool* pool = new memory::Pool({64 << 20, 1 << 20, 64, false});
+    Arena* arena = pool->open_arena();
+    ~ArenaOwner() {
+        arena->close();
+        pool->release();
+    }
     Arena& operator*() const { return *arena; }
 };
 
@@ -44,7 +49,7 @@ Fault feed_in_pieces(const std::string& stream, std::mt19937& random, size_t lar
     size_t at = 0;
     while (at < stream.size()) {
         const size_t size = std::min<size_t>(1 + random() % largest, stream.size() - at);
-        BlockRef block = arena.allocate(size);
+        BlockRef block = BlockRef::adopt(arena.allocate(size));
         std::memcpy(block->data(), stream.data() + at, size);
         Fault fault = feed(block->data(), size, random() % 4 ? block.get() : nullptr);
         if (fault) return fault;
@@ -85,7 +90,7 @@ TEST(large_frames_stay_in_place_and_small_ones_do_not_pin) {
     ArenaOwner arena;
     const std::string stream =
         envelope(std::string(100, 's')) + envelope(std::string(Splitter::kInPlace, 'l'));
-    BlockRef slab = (*arena).allocate(stream.size());
+    BlockRef slab = BlockRef::adopt((*arena).allocate(stream.size()));
     std::memcpy(slab->data(), stream.data(), stream.size());
     Splitter splitter;
     std::vector<Frame> frames;

@@ -531,7 +531,7 @@ def test_compact_leaves_pinned_and_latched_blocks() -> None:
 
 
 def test_statistics(pool: MemoryPool) -> None:
-    assert pool.stats() == MemoryPoolStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0)
+    assert pool.stats() == MemoryPoolStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0)
     first, second = pool.commit(b"x" * 100), pool.commit(b"y" * 1000)
     pool.read(first)
     pool.release(first)

@@ -15,6 +15,7 @@ from cassandra._session.config import ControlConnectionQueryFallback, ShardAware
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.auth import PlainTextAuthProvider, TransitionalModePlainTextAuthProvider
 from cassandra.connection import Connection, DefaultEndPoint, SniEndPointFactory, UnixSocketEndPoint
+from cassandra.memory import MemoryPool
 from cassandra.policies import (
     ConstantReconnectionPolicy,
     ExponentialReconnectionPolicy,
@@ -86,6 +87,16 @@ def test_every_parameter_becomes_an_attribute() -> None:
     assert [name for name in parameters if name not in skipped and not hasattr(cluster, name)] == []
 
 
+def test_a_memory_pool_is_given_or_made() -> None:
+    pool = MemoryPool(1 << 20, name="shared")
+    assert Cluster(memory_pool=pool).memory_pool is pool
+    cluster = Cluster()
+    assert cluster.memory_pool is cluster.memory_pool
+    assert cluster.memory_pool.max_bytes == 256 << 20
+    assert not cluster.memory_pool.strict
+    assert cluster.memory_pool is not Cluster().memory_pool
+
+
 def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) -> None:
     cluster = Cluster()
     cluster.shutdown()
@@ -130,6 +141,7 @@ def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) ->
         ({"schema_metadata_page_size": 0}, ValueError, "schema_metadata_page_size"),
         ({"ssl_context": {"ca": 1}}, TypeError, "SSLContext"),
         ({"ssl_options": 5}, TypeError, "dict"),
+        ({"memory_pool": 1 << 20}, TypeError, "MemoryPool"),
         ({"sockopts": [(1, 2)]}, ValueError, "triples"),
         ({"application_info": "me"}, TypeError, "ApplicationInfoBase"),
         ({"endpoint_factory": SniEndPointFactory}, TypeError, "endpoint_factory"),

@@ -21,17 +21,21 @@ public:
     // False when *bytes* more would be in use than the pool may have.
     bool charge(size_t bytes) {
         const auto wanted = static_cast<int64_t>(bytes);
-        const int64_t now = in_use_.fetch_add(wanted, std::memory_order_relaxed) + wanted;
+        const int64_t now = in_use_.fetch_add(wanted, std::memory_order_seq_cst) + wanted;
         if (now > max_) {
-            in_use_.fetch_sub(wanted, std::memory_order_relaxed);
+            discharge(bytes);
             return false;
         }
-        int64_t peak = peak_.load(std::memory_order_relaxed);
-        while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-        }
+        note_peak(now);
         return true;
     }
-    void discharge(size_t bytes) { in_use_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
+    // Whatever the limit is.
+    void charge_beyond(size_t bytes) {
+        const auto wanted = static_cast<int64_t>(bytes);
+        note_peak(in_use_.fetch_add(wanted, std::memory_order_seq_cst) + wanted);
+    }
+    // In one order with the flag that somebody waits for memory.
+    void discharge(size_t bytes) { in_use_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_seq_cst); }
 
     // Memory that came from or went back to the system.
     void took(size_t bytes) { held_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
@@ -54,6 +58,12 @@ public:
     void use_idle(size_t bytes) { idle_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
 
 private:
+    void note_peak(int64_t now) {
+        int64_t peak = peak_.load(std::memory_order_relaxed);
+        while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+        }
+    }
+
     const int64_t max_;
     const int64_t retain_;
     std::atomic<int64_t> in_use_{0};

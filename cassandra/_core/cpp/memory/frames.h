@@ -1,65 +1,97 @@
 // Frame blocks: what a connection receives into, counted references in front of the bytes.
 //
-// An arena belongs to one thread, which allocates without a lock. The last reference to a block may be dropped by any
-// thread: the block goes to the arena's lock-free return list and is collected by the owner. A closed arena lives until
-// its last block is back; that one deletes it.
+// This is all that the transport sees of the pool: interfaces. The pool's code and state exist once in the process, in
+// the memory extension; other extensions reach them through the objects that they are given.
+//
+// An arena belongs to one thread at a time, which allocates without a lock. The last reference to a block may be
+// dropped by any thread. A closed arena lives until its last block is back.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-
-#include "memory/pool.h"
+#include <cstdlib>
+#include <new>
 
 namespace fastcql::memory {
 
+class FrameArena;
+
 struct alignas(64) FrameBlock {
-    std::atomic<uint32_t> refs;
-    uint32_t block;   // in the slab
-    Slab* slab;       // where it is from: a slab,
-    Range* range;     // a range,
-    size_t capacity;  // or, without both, plain memory beyond the pool's limit
-    FrameArena* arena;
-    FrameBlock* next;
+    enum class Source : uint8_t { Slab, Range, Plain };
+
+    std::atomic<uint32_t> refs{1};
+    uint32_t index = 0;  // in its slab
+    Source source = Source::Plain;
+    bool watched = false;          // in the pool's list of large blocks; guarded by the pool's lock
+    std::atomic<uint8_t> kept{0};  // references that pin nothing: the one of who receives into it
+    void* origin = nullptr;        // the slab or range it is from
+    size_t capacity = 0;
+    FrameArena* arena = nullptr;  // none: plain memory of its own
+    FrameBlock* next = nullptr;
+    FrameBlock* previous = nullptr;
+    std::atomic<int64_t> since{0};  // ns, when a watched one was pinned
 
     uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
     bool shared() const { return refs.load(std::memory_order_acquire) != 1; }
     void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
-    void release();
+    inline void release();
+
+    // One of nobody's arena, with one reference; null without memory.
+    static FrameBlock* make(size_t size) {
+        void* memory = nullptr;
+        if (posix_memalign(&memory, alignof(FrameBlock), sizeof(FrameBlock) + size) != 0) return nullptr;
+        auto* block = new (memory) FrameBlock;
+        block->capacity = size;
+        return block;
+    }
 };
 static_assert(sizeof(FrameBlock) == 64, "the payload is aligned like the header");
 
 class FrameArena {
 public:
-    explicit FrameArena(Pool& pool);
-    FrameArena(const FrameArena&) = delete;
-    FrameArena& operator=(const FrameArena&) = delete;
+    // What to do at the limit of a strict pool. In others there is always plain memory, counted as overflow.
+    enum class Limit : uint8_t {
+        Keep,     // null: the caller waits for memory
+        Exceed,   // for what has arrived already: taken all the same
+        Outside,  // plain memory from the start: what is held while waiting must not be what others wait for
+    };
 
-    // Owner thread. With one reference. Beyond the pool's limit: plain memory, counted as overflow, or, in a strict pool,
-    // null: the caller stops reading until memory came back. Null also when the system has no more.
-    FrameBlock* allocate(size_t size);
+    // Owner thread. With one reference; null when the limit is kept, or when the system has no more.
+    virtual FrameBlock* allocate(size_t size, Limit limit = Limit::Exceed) = 0;
     // Owner thread, once per turn: takes back what others dropped.
-    void collect();
+    virtual void collect() = 0;
     // Owner thread: the last call.
-    void close();
+    virtual void close() = 0;
 
-    int64_t live_blocks() const { return live_.load(std::memory_order_relaxed) - 1; }
+    struct Usage {
+        int64_t blocks, bytes;
+    };
+    // Any thread.
+    virtual Usage usage() const = 0;
 
-private:
+protected:
     friend struct FrameBlock;
+    ~FrameArena() = default;
+    virtual void take_back(FrameBlock* block) = 0;  // any thread
+};
 
-    ~FrameArena();
-    void* memory_for(size_t bytes, FrameBlock& header);
-    void* overflow(size_t bytes, FrameBlock& header);
-    void take_back(FrameBlock* block);
-    void free(FrameBlock* block);
-    void leave();
+inline void FrameBlock::release() {
+    if (refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (arena) {
+        arena->take_back(this);
+    } else {
+        std::free(this);
+    }
+}
 
-    Pool& pool_;  // holds a reference
-    SlabHeap heap_;
-    std::atomic<FrameBlock*> returned_{nullptr};
-    std::atomic<int64_t> live_{1};  // blocks, plus one while it is open
-    uint32_t trims_seen_ = 0;
+class FramePool {
+public:
+    // For the calling thread; it keeps the pool alive. Null without memory.
+    virtual FrameArena* open_arena() = 0;
+
+protected:
+    ~FramePool() = default;
 };
 
 }  // namespace fastcql::memory

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "memory/frames.h"
+#include "memory/arena.h"
 
 namespace fastcql::memory {
 
@@ -19,7 +19,7 @@ struct PoolRegistry {
         return *registry;
     }
     static PoolRegistry* make() {
-        pthread_atfork(before_fork, after_fork, after_fork);
+        pthread_atfork(before_fork, in_parent, in_child);
         return new PoolRegistry;  // lives as long as the process: fork handlers cannot be taken back
     }
     static void before_fork() {
@@ -27,10 +27,27 @@ struct PoolRegistry {
         self.lock.lock();
         for (Pool* pool = self.first; pool; pool = pool->next_pool_) pool->lock_.lock();
     }
-    static void after_fork() {
+    static void in_parent() {
         PoolRegistry& self = instance();
         for (Pool* pool = self.first; pool; pool = pool->next_pool_) pool->lock_.unlock();
         self.lock.unlock();
+    }
+    static void in_child() {
+        for (Pool* pool = instance().first; pool; pool = pool->next_pool_) pool->forsake_arenas();
+        in_parent();
+    }
+    PoolCounters count() {
+        const std::lock_guard<SpinLock> guard(lock);
+        PoolCounters counters{};
+        for (Pool* pool = first; pool; pool = pool->next_pool_) {
+            const Pool::Guard inner(pool->lock_);
+            ++counters.pools;
+            for (const PoolArena* arena = pool->arenas_; arena; arena = arena->next) {
+                ++counters.arenas;
+                counters.frames += arena->usage().blocks;
+            }
+        }
+        return counters;
     }
     void add(Pool* pool) {
         const std::lock_guard<SpinLock> guard(lock);
@@ -51,7 +68,6 @@ Pool::Pool(const Options& options)
       heap_(budget_, options.alignment, true),
       ranges_(budget_) {
     PoolRegistry::instance().add(this);
-    pool_counters.pools.fetch_add(1, std::memory_order_relaxed);
 }
 
 Pool::~Pool() {
@@ -60,8 +76,9 @@ Pool::~Pool() {
         Entry& entry = entries_.at(index);
         if (entry.range) ranges_.give(entry.range);  // slabs go with the heap
     }
-    pool_counters.pools.fetch_sub(1, std::memory_order_relaxed);
 }
+
+PoolCounters pool_counters() { return PoolRegistry::instance().count(); }
 
 int64_t Pool::now() {
     using namespace std::chrono;

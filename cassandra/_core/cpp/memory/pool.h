@@ -5,11 +5,12 @@
 // for a few dozen instructions, or a system call that maps pages; never over a copy of more than a few hundred bytes,
 // but for compact(), which moves one block at a time. Blocks that are WRITING, pinned or latched never move.
 //
-// Owners of a Pool: its Python object, every view and buffer that is out, every open arena and frame. The last one
-// deletes it.
+// Owners of a Pool: its Python object, every view and buffer that is out, every arena that is open or has frames out. The
+// last one deletes it.
 //
 // Fork: the locks of all pools are taken around it, so that the child finds them consistent. Users' blocks are in the
-// child as they were. Arenas belong to threads that the child does not have; it opens others.
+// child as they were. Arenas belong to threads that the child does not have; it
+// forsakes them and opens others.
 #pragma once
 
 #include <atomic>
@@ -20,18 +21,20 @@
 
 #include "memory/budget.h"
 #include "memory/entries.h"
+#include "memory/frames.h"
 #include "memory/lock.h"
 #include "memory/ranges.h"
 #include "memory/slabs.h"
 
 namespace fastcql::memory {
 
-class FrameArena;
+class PoolArena;
 
 struct Stats {
     int64_t in_use, retained, peak, pinned, overflow_bytes;
     int64_t commits, reads, releases, failed, slabs, evacuated;
-    int64_t oldest_pin;  // ns that the oldest view has been out; 0 without one
+    int64_t frames;      // blocks of arenas
+    int64_t oldest_pin;  // ns that the oldest view or large frame has been out; 0 without one
 };
 
 struct Segment {
@@ -42,7 +45,7 @@ struct Segment {
 
 enum class Unlatched { Done, Unknown, NotLatched };
 
-class Pool {
+class Pool final : public FramePool {
 public:
     struct Options {
         size_t max_bytes;
@@ -95,13 +98,23 @@ public:
     double fragmentation() const;
     std::vector<Segment> segments();
 
-    // ---- arenas, see frames.h
+    // ---- arenas, see arena.h
 
-    FrameArena* open_arena();
+    // Frames of this size and more are told of in the statistics with their age: they keep much for little.
+    static constexpr size_t kWatched = size_t{16} << 10;
+
+    FrameArena* open_arena() override;
+    void add_arena(PoolArena* arena);
+    void remove_arena(PoolArena* arena);
+    void watch(FrameBlock* block);
+    void unwatch(FrameBlock* block);
     Range* take_range(size_t size, size_t extra);
     void give_range(Range* range);
     bool wants_trim(uint32_t& seen) const;
-    void count_overflow(int64_t bytes) { overflow_.fetch_add(bytes, std::memory_order_relaxed); }
+    // The bytes before.
+    int64_t count_overflow(int64_t bytes) { return overflow_.fetch_add(bytes, std::memory_order_relaxed); }
+
+    static int64_t now();
 
 private:
     friend struct PoolRegistry;
@@ -113,7 +126,8 @@ private:
     void take_memory(const Entry& entry);
     void free_locked(Entry* entry);
     size_t evacuate_one(Slab* slab);
-    static int64_t now();
+    void add_frames(Stats& stats, int64_t at) const;
+    void forsake_arenas();
 
     const Options options_;
     std::atomic<uint32_t> refs_{1};
@@ -125,16 +139,15 @@ private:
     int64_t commits_ = 0, reads_ = 0, releases_ = 0, failed_ = 0, evacuated_ = 0;
     std::atomic<int64_t> overflow_{0};
     std::atomic<uint32_t> trims_{0};
+    PoolArena* arenas_ = nullptr;
+    FrameBlock* watched_ = nullptr;
     Pool* next_pool_ = nullptr;  // of the registry
 };
 
-// Pools, slabs and arenas that exist in this extension, for tests.
+// What exists in the process, for tests.
 struct PoolCounters {
-    std::atomic<int64_t> pools{0};
-    std::atomic<int64_t> arenas{0};
-    std::atomic<int64_t> frames{0};
+    int64_t pools, arenas, frames;
 };
-
-inline PoolCounters pool_counters;
+PoolCounters pool_counters();
 
 }  // namespace fastcql::memory

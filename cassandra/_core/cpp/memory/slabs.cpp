@@ -66,9 +66,9 @@ int SlabHeap::slab_shift(size_t block_bytes) {
 }
 
 Piece SlabHeap::allocate(size_t size) {
-    const SizeClass wanted = class_of(round_up(size, alignment_));
+    const SizeClass wanted = class_for(size);
     Slab* slab = partial_[wanted.index].first();
-    if (!slab) slab = fresh_slab(wanted.index, round_up(wanted.capacity, alignment_));
+    if (!slab) slab = fresh_slab(wanted.index, wanted.capacity);
     return slab ? take(slab) : Piece{};
 }
 
@@ -100,6 +100,7 @@ void SlabHeap::free(Slab* slab, uint32_t block) {
     if (slab->used == 0) {
         partial_[slab->size_class].remove(slab);
         if (budget_.keep_idle(slab->bytes)) {
+            idle_ += slab->bytes;
             empty_[__builtin_ctzll(slab->bytes) - kSmallest].push(slab);
         } else {
             destroy(slab);
@@ -117,7 +118,14 @@ size_t SlabHeap::trim() {
             destroy(slab);
         }
     }
+    idle_ = 0;
     return bytes;
+}
+
+void SlabHeap::forsake() {
+    budget_.use_idle(idle_);
+    budget_.gave(held_);
+    budget_.count_slab(-slabs_);
 }
 
 Slab* SlabHeap::fresh_slab(uint32_t size_class, size_t block_bytes) {
@@ -140,6 +148,7 @@ Slab* SlabHeap::acquire(int shift) {
     if (Slab* slab = idle.first()) {
         idle.remove(slab);
         budget_.use_idle(slab->bytes);
+        idle_ -= slab->bytes;
         std::free(slab->owners);
         slab->owners = nullptr;
         return slab;
@@ -157,6 +166,8 @@ Slab* SlabHeap::acquire(int shift) {
     slab->bytes = bytes;
     budget_.took(bytes);
     budget_.count_slab(1);
+    held_ += bytes;
+    ++slabs_;
     return slab;
 }
 
@@ -172,6 +183,8 @@ void SlabHeap::format(Slab* slab, uint32_t size_class, size_t block_bytes) {
 void SlabHeap::destroy(Slab* slab) {
     budget_.gave(slab->bytes);
     budget_.count_slab(-1);
+    held_ -= slab->bytes;
+    --slabs_;
     unmap_pages(slab->memory, slab->bytes);
     std::free(slab->owners);
     delete slab;

@@ -51,12 +51,19 @@ public:
     ~SlabHeap();  // gives everything back, also blocks that are in use
 
     // Bytes that a block of at least *size* takes.
-    size_t capacity(size_t size) const { return round_up(class_of(round_up(size, alignment_)).capacity, alignment_); }
+    size_t capacity(size_t size) const { return class_for(size).capacity; }
+    SizeClass class_for(size_t size) const {
+        const SizeClass found = class_of(round_up(size, alignment_));
+        return {found.index, round_up(found.capacity, alignment_)};
+    }
     // 1 <= size <= kMaxPooled; no data when memory is exhausted.
     Piece allocate(size_t size);
     void free(Slab* slab, uint32_t block);
     // Gives slabs that hold nothing back to the system; returns their bytes.
     size_t trim();
+
+    // Leaves everything as it is and counts it no more.
+    void forsake();
 
     // The slab of *size_class* with the fewest blocks in use, and whether the others have room for all of these.
     Slab* sparsest(uint32_t size_class) const;
@@ -80,6 +87,9 @@ private:
     SlabList partial_[kClasses];
     SlabList full_[kClasses];
     SlabList empty_[kLargest - kSmallest + 1];
+    int slabs_ = 0;
+    size_t held_ = 0;
+    size_t idle_ = 0;
 };
 
 // Pages from the system, zeroed; null when there are none.

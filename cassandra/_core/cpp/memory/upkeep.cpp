@@ -75,6 +75,7 @@ Stats Pool::stats() {
         stats.pinned += static_cast<int64_t>(capacity(&entry));
         if (entry.pinned_since) stats.oldest_pin = std::max(stats.oldest_pin, at - entry.pinned_since);
     }
+    add_frames(stats, at);
     return stats;
 }
 

@@ -26,7 +26,7 @@ bool Channel::receive() {
     for (int round = 0; round < kReceiveRounds && !closed(); ++round) {
         size_t direct_size = 0;
         uint8_t* direct = needs_host_input() || decoder_ ? nullptr : splitter_.direct(&direct_size);
-        const Reactor::Room room = reactor_->room();
+        const Intake::Room room = reactor_->intake().room();
         if (!room.data) {
             fail(Reason::Kind::System, "receive", ENOMEM);
             return false;
@@ -51,7 +51,7 @@ bool Channel::receive() {
             splitter_.direct_filled(part, reactor_->frames);
             size -= part;
         }
-        reactor_->used(size);
+        reactor_->intake().used(size);
         accept_bytes(room.data, size, room.block);
         if (!full) return false;
     }
@@ -86,9 +86,9 @@ void Channel::end_input(Reason::Kind kind, const char* message, int error) {
 // Frames that were complete before a fault are delivered; then the channel fails with it.
 void Channel::decode(const uint8_t* data, size_t size, Block* owner) {
     std::vector<Frame>& frames = reactor_->frames;
-    Fault fault = decoder_ ? decoder_->feed(data, size, owner, reactor_->arena(), splitter_, frames,
+    Fault fault = decoder_ ? decoder_->feed(data, size, owner, reactor_->intake().arena(), splitter_, frames,
                                             reactor_->scratch, this)
-                           : splitter_.feed(data, size, owner, reactor_->arena(), frames);
+                           : splitter_.feed(data, size, owner, reactor_->intake().arena(), frames);
     complete(std::move(fault));
 }
 

@@ -12,8 +12,6 @@ struct Counters {
     std::atomic<int64_t> channels{0};
     std::atomic<int64_t> timers{0};
     std::atomic<int64_t> loop_queues{0};
-    std::atomic<int64_t> arenas{0};
-    std::atomic<int64_t> blocks{0};  // blocks that exist: in use or retained
 #ifdef CQL_DEBUG
     std::atomic<int64_t> operations{0};
     std::atomic<int64_t> frames{0};    // Frame objects of the host language

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "transport/sys.h"
+
 namespace fastcql {
 
 namespace {
@@ -128,6 +130,7 @@ Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& aren
         if (Fault fault = rules.check(header)) return fault;
         const auto length = static_cast<size_t>(header.length);
         if (owner && length >= kInPlace && length <= size) {
+            if (!owner->shared()) owner->since.store(monotonic_now(), std::memory_order_relaxed);
             frames.push_back(Frame{static_cast<uint8_t>(header.version & 0x7f), header.flags, header.opcode,
                                    header.stream, static_cast<uint32_t>(length), data, BlockRef(owner)});
             data += length;
@@ -142,7 +145,7 @@ Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& aren
 
 Fault Splitter::open_partial(const Header& header, Arena& arena) {
     const auto length = static_cast<uint32_t>(header.length);
-    BlockRef block = arena.allocate(length);
+    BlockRef block = BlockRef::adopt(arena.allocate(length));
     if (!block) return Fault::memory(length);
     const uint8_t* body = block->data();
     partial_ = Frame{static_cast<uint8_t>(header.version & 0x7f),

@@ -7,9 +7,14 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "transport/memory.h"
+#include "memory/frames.h"
+#include "transport/refs.h"
 
 namespace fastcql {
+
+using Arena = memory::FrameArena;
+using Block = memory::FrameBlock;
+using BlockRef = Ref<Block>;
 
 constexpr size_t kHeaderSize = 9;
 constexpr uint8_t kResponseBit = 0x80;

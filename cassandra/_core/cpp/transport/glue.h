@@ -35,7 +35,7 @@ inline Reason* host_reason(const std::string& message, void* object, void (*drop
 inline Frame make_frame(uint8_t version, uint8_t flags, int16_t stream, uint8_t opcode, const void* body,
                         size_t size) {
     Frame frame;
-    frame.block = Arena::allocate_free(size);
+    frame.block = BlockRef::adopt(Block::make(size));
     if (!frame.block) throw std::bad_alloc();
     std::memcpy(frame.block->data(), body, size);
     frame.version = version;
@@ -55,7 +55,6 @@ inline std::vector<std::pair<std::string, int64_t>> counter_values() {
     return {
         {"reactors", counters.reactors},     {"channels", counters.channels},
         {"timers", counters.timers},         {"loop_queues", counters.loop_queues},
-        {"arenas", counters.arenas},         {"blocks", counters.blocks},
 #ifdef CQL_DEBUG
         {"operations", counters.operations}, {"frames", counters.frames},
         {"requests", counters.requests},

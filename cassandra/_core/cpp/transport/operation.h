@@ -17,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "transport/counters.h"
 #include "transport/envelope.h"
 #include "transport/reason.h"
 #include "transport/sys.h"

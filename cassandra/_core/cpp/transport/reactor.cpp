@@ -8,31 +8,30 @@
 
 namespace fastcql {
 
-namespace {
-
-constexpr size_t kRetainBytes = 8 << 20;
-
-}  // namespace
-
 thread_local Reactor* Reactor::current_ = nullptr;
 
-Reactor::Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name)
+Reactor::Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name, Arena* arena)
     : host_(&host),
       name_(name),
       generation_(fork_generation()),
       poller_(std::move(poller)),
       backend_(poller_->name()),
-      arena_(new Arena(kRetainBytes)) {}
+      intake_(arena) {}
 
-Ref<Reactor> Reactor::create(const Host& host, const char* backend, const char* name) {
+Ref<Reactor> Reactor::create(const Host& host, const char* backend, const char* name,
+                             memory::FramePool& pool) {
     std::unique_ptr<Poller> poller = make_poller(backend);
     if (!poller) return nullptr;
-    auto reactor = Ref<Reactor>::adopt(new Reactor(host, std::move(poller), name));
+    Arena* arena = pool.open_arena();
+    if (!arena) {
+        errno = ENOMEM;
+        return nullptr;
+    }
+    auto reactor = Ref<Reactor>::adopt(new Reactor(host, std::move(poller), name, arena));
     return reactor->start() ? reactor : nullptr;
 }
 
 Reactor::~Reactor() {
-    if (arena_) arena_->close();
     if (started_ && !joined_) pthread_detach(thread_);
 }
 
@@ -75,12 +74,15 @@ void Reactor::main() {
 }
 
 void Reactor::let_go() {
-    std::lock_guard<std::mutex> guard(commands_mutex_);
-    bell_.close();
-    poller_ = nullptr;
-    arena_->close();
-    arena_ = nullptr;
-    counters.reactors.fetch_sub(1, std::memory_order_relaxed);
+    Arena* arena;
+    {
+        std::lock_guard<std::mutex> guard(commands_mutex_);
+        bell_.close();
+        poller_ = nullptr;
+        arena = intake_.detach();
+        counters.reactors.fetch_sub(1, std::memory_order_relaxed);
+    }
+    arena->close();
 }
 
 bool Reactor::post(Command&& command) {
@@ -153,10 +155,11 @@ ReactorStats Reactor::stats() {
     stats.timers = timer_count_.load(std::memory_order_relaxed);
     stats.wakeups = wakeups_.load(std::memory_order_relaxed);
     stats.host_entries = host_entries_.load(std::memory_order_relaxed);
-    if (!arena_) return stats;
-    stats.slabs_in_use = arena_->live_blocks();
-    stats.slabs_retained_bytes = arena_->retained_bytes();
-    stats.bytes_in_use = arena_->live_bytes();
+    if (const Arena* arena = intake_.attached()) {
+        const Arena::Usage usage = arena->usage();
+        stats.slabs_in_use = usage.blocks;
+        stats.bytes_in_use = usage.bytes;
+    }
     return stats;
 }
 
@@ -175,7 +178,7 @@ void Reactor::finish_stop() {
         if (!idle) return;
     }
     stopped_ = true;
-    slab_ = nullptr;
+    intake_.finish();
     // Timers that are not due any more: their callbacks go unused.
     std::vector<void*> callbacks;
     while (const Ref<Timer> timer = timers_.pop(kNever)) {

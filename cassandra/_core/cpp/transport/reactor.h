@@ -1,4 +1,4 @@
-// The event loop: a poller, timers, a slab arena, and the channels that live in it.
+// The event loop: a poller, timers, an arena of a memory pool, and the channels that live in it.
 //
 // Whatever one turn of the loop touches belongs to the holder of the reactor's *role*: a mutex that
 // run_once() takes. Today that is always the reactor's own thread; nothing below depends on it, so that a
@@ -20,7 +20,7 @@
 #include "transport/channel.h"
 #include "transport/counters.h"
 #include "transport/host.h"
-#include "transport/memory.h"
+#include "transport/intake.h"
 #include "transport/poller.h"
 #include "transport/refs.h"
 #include "transport/timers.h"
@@ -28,13 +28,14 @@
 namespace fastcql {
 
 struct ReactorStats {
-    int64_t channels, timers, wakeups, host_entries, slabs_in_use, slabs_retained_bytes, bytes_in_use;
+    int64_t channels, timers, wakeups, host_entries, slabs_in_use, bytes_in_use;
 };
 
 class Reactor final : public RefCounted<Reactor> {
 public:
     // Null: errno says why.
-    static Ref<Reactor> create(const Host& host, const char* backend, const char* name);
+    static Ref<Reactor> create(const Host& host, const char* backend, const char* name,
+                               memory::FramePool& pool);
     ~Reactor();
 
     // --- any thread ---
@@ -65,16 +66,8 @@ public:
     void run_once(Nanos limit);
 
     Poller& poller() { return *poller_; }
-    Arena& arena() { return *arena_; }
+    Intake& intake() { return intake_; }
     const Host& host() const { return *host_; }
-    // Where the next bytes go: at least kMinRoom bytes, or null without memory.
-    struct Room {
-        uint8_t* data;
-        size_t size;
-        Block* block;
-    };
-    Room room();
-    void used(size_t size) { slab_used_ += size; }
 
     void deliver(Operation* operation, Outcome&& outcome);
     void schedule_dispatch(Operation* operation);
@@ -95,9 +88,6 @@ public:
     std::vector<Resolved> resolved;
     Buffer scratch;
 
-    static constexpr size_t kSlabSize = 128 << 10;
-    static constexpr size_t kMinRoom = 16 << 10;
-
 private:
     struct Command {
         enum class Kind : uint8_t { Open, Attend, Timer, Call, Dispatch } kind;
@@ -115,7 +105,7 @@ private:
         std::unique_ptr<ChannelClosing> closing;
     };
 
-    Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name);
+    Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name, Arena* arena);
     bool start();
     void main();
     bool post(Command&& command);
@@ -142,7 +132,7 @@ private:
     // Gone when the thread ends, however long somebody keeps the reactor.
     std::unique_ptr<Poller> poller_;
     const char* const backend_;
-    Arena* arena_;
+    Intake intake_;  // its arena is detached with commands_mutex_ held
     Bell bell_;  // rung with commands_mutex_ held, so that it is not closed meanwhile
 
     std::mutex role_;
@@ -166,8 +156,6 @@ private:
     std::vector<HostTask> running_tasks_;
     DueHeap<Timer> timers_;
     DueHeap<Channel> scans_;
-    BlockRef slab_;
-    size_t slab_used_ = 0;
     Nanos drop_due_ = kNever;
     int stop_turns_ = 0;
     bool stopped_ = false;

@@ -34,6 +34,7 @@ void Reactor::run_once(Nanos limit) {
     flush_dirty();
     if (stopping_.load(std::memory_order_acquire)) finish_stop();
     buried_.clear();
+    intake_.turn();
     current_ = outer;
 }
 
@@ -278,17 +279,6 @@ void Reactor::forget(Channel& channel) {
     }
     channels_.pop_back();
     channel_count_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-// Room is kept in one slab while nothing pins it, so that its memory stays in cache.
-Reactor::Room Reactor::room() {
-    if (slab_ && !slab_->shared()) slab_used_ = 0;
-    if (!slab_ || kSlabSize - slab_used_ < kMinRoom) {
-        slab_ = arena_->allocate(kSlabSize);
-        slab_used_ = 0;
-        if (!slab_) return {nullptr, 0, nullptr};
-    }
-    return {slab_->data() + slab_used_, kSlabSize - slab_used_, slab_.get()};
 }
 
 }  // namespace fastcql

@@ -150,7 +150,7 @@ Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena
             size -= whole;
             continue;
         }
-        partial_ = arena.allocate(whole);
+        partial_ = BlockRef::adopt(arena.allocate(whole));
         filled_ = 0;
         if (!partial_) return Fault::memory(whole);
     }

@@ -1,0 +1,250 @@
+#include "memory/arena.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "memory/poison.h"
+
+namespace fastcql::memory {
+
+FrameArena* Pool::open_arena() { return new (std::nothrow) PoolArena(*this); }
+
+Range* Pool::take_range(size_t size, size_t extra) {
+    const Guard guard(lock_);
+    return ranges_.take(size, extra);
+}
+
+void Pool::give_range(Range* range) {
+    const Guard guard(lock_);
+    ranges_.give(range);
+}
+
+void Pool::add_arena(PoolArena* arena) {
+    const Guard guard(lock_);
+    arena->next = arenas_;
+    arenas_ = arena;
+}
+
+void Pool::remove_arena(PoolArena* arena) {
+    const Guard guard(lock_);
+    PoolArena** at = &arenas_;
+    while (*at != arena) at = &(*at)->next;
+    *at = arena->next;
+}
+
+void Pool::watch(FrameBlock* block) {
+    block->since.store(now(), std::memory_order_relaxed);
+    const Guard guard(lock_);
+    block->watched = true;
+    block->previous = nullptr;
+    block->next = watched_;
+    if (watched_) watched_->previous = block;
+    watched_ = block;
+}
+
+void Pool::unwatch(FrameBlock* block) {
+    const Guard guard(lock_);
+    if (!block->watched) return;
+    block->watched = false;
+    (block->previous ? block->previous->next : watched_) = block->next;
+    if (block->next) block->next->previous = block->previous;
+}
+
+void Pool::add_frames(Stats& stats, int64_t at) const {
+    for (const PoolArena* arena = arenas_; arena; arena = arena->next) stats.frames += arena->usage().blocks;
+    for (const FrameBlock* block = watched_; block; block = block->next) {
+        if (block->refs.load(std::memory_order_relaxed) <= block->kept.load(std::memory_order_relaxed)) continue;
+        stats.pinned += static_cast<int64_t>(block->capacity + sizeof(FrameBlock));
+        stats.oldest_pin = std::max(stats.oldest_pin, at - block->since.load(std::memory_order_relaxed));
+    }
+}
+
+void Pool::forsake_arenas() {
+    for (PoolArena* arena = arenas_; arena; arena = arena->next) arena->forsake();
+    for (const FrameBlock* block = watched_; block; block = block->next) {
+        if (block->source == FrameBlock::Source::Range) budget_.gave(static_cast<Range*>(block->origin)->committed);
+    }
+    arenas_ = nullptr;
+    watched_ = nullptr;
+    overflow_.store(0, std::memory_order_relaxed);
+}
+
+PoolArena::PoolArena(Pool& pool)
+    : pool_(pool),
+      heap_(pool.budget(), kAlignment, false),
+      max_cached_(std::min(kMaxCached, pool.options().retain_bytes)) {
+    pool_.retain();
+    pool_.add_arena(this);
+}
+
+PoolArena::~PoolArena() { trim(); }
+
+FrameArena::Usage PoolArena::usage() const {
+    const int64_t live = live_.load(std::memory_order_relaxed);
+    return {(live >> kCountShift) - (open_.load(std::memory_order_relaxed) ? 1 : 0), live & (kOne - 1)};
+}
+
+FrameBlock* PoolArena::allocate(size_t size, Limit limit) {
+    if (size > SIZE_MAX / 2) return nullptr;
+    const size_t bytes = size + sizeof(FrameBlock);
+    const bool strict = pool_.options().strict;
+    const bool force = strict && limit == Limit::Exceed;
+    FrameBlock* block = nullptr;
+    if (!strict || limit != Limit::Outside) {
+        block = bytes <= kMaxPooled ? from_slab(bytes, force) : from_range(bytes, force);
+    }
+    if (!block && (!strict || limit != Limit::Keep)) block = plain(bytes);
+    if (!block) return nullptr;
+    block->refs.store(1, std::memory_order_relaxed);
+    live_.fetch_add(kOne + static_cast<int64_t>(block->capacity + sizeof(FrameBlock)), std::memory_order_relaxed);
+    if (size >= Pool::kWatched) pool_.watch(block);
+    return block;
+}
+
+bool PoolArena::charge(size_t bytes, bool force) {
+    Budget& budget = pool_.budget();
+    if (budget.charge(bytes)) return true;
+    if (force) budget.charge_beyond(bytes);
+    return force;
+}
+
+FrameBlock* PoolArena::from_slab(size_t bytes, bool force) {
+    const SizeClass wanted = heap_.class_for(bytes);
+    if (!charge(wanted.capacity, force)) return nullptr;
+    if (!cache_[wanted.index] && returned_.load(std::memory_order_relaxed)) collect();
+    if (FrameBlock* block = cache_[wanted.index]) {
+        cache_[wanted.index] = block->next;
+        cached_bytes_ -= wanted.capacity;
+        unpoison(block->data(), block->capacity);
+        return block;
+    }
+    const Piece piece = heap_.allocate(bytes);
+    if (!piece.data) {
+        pool_.budget().discharge(wanted.capacity);
+        return nullptr;
+    }
+    auto* block = new (piece.data) FrameBlock;
+    block->source = FrameBlock::Source::Slab;
+    block->origin = piece.slab;
+    block->index = piece.block;
+    block->capacity = wanted.capacity - sizeof(FrameBlock);
+    block->arena = this;
+    return block;
+}
+
+FrameBlock* PoolArena::from_range(size_t bytes, bool force) {
+    Budget& budget = pool_.budget();
+    const size_t least = Ranges::capacity(bytes);
+    if (!charge(least, force)) return nullptr;
+    if (Range* range = pool_.take_range(bytes, budget.room())) {
+        if (range->committed == least || charge(range->committed - least, force)) {
+            auto* block = new (range->data) FrameBlock;
+            block->source = FrameBlock::Source::Range;
+            block->origin = range;
+            block->capacity = range->committed - sizeof(FrameBlock);
+            block->arena = this;
+            return block;
+        }
+        pool_.give_range(range);
+    }
+    budget.discharge(least);
+    return nullptr;
+}
+
+FrameBlock* PoolArena::plain(size_t bytes) {
+    if (pool_.count_overflow(static_cast<int64_t>(bytes)) == 0) pool_.trim();  // the limit is reached just now
+    FrameBlock* block = FrameBlock::make(bytes - sizeof(FrameBlock));
+    if (block) {
+        block->arena = this;
+    } else {
+        pool_.count_overflow(-static_cast<int64_t>(bytes));
+    }
+    return block;
+}
+
+void PoolArena::take_back(FrameBlock* block) {
+    if (forsaken_) return;
+    if (block->capacity >= Pool::kWatched) pool_.unwatch(block);
+    const size_t bytes = block->capacity + sizeof(FrameBlock);
+    switch (block->source) {
+        case FrameBlock::Source::Slab: {
+            FrameBlock* head = returned_.load(std::memory_order_relaxed);
+            do {
+                block->next = head;
+            } while (!returned_.compare_exchange_weak(head, block, std::memory_order_release,
+                                                      std::memory_order_relaxed));
+            pool_.budget().discharge(bytes);
+            break;
+        }
+        case FrameBlock::Source::Range:
+            pool_.give_range(static_cast<Range*>(block->origin));
+            pool_.budget().discharge(bytes);
+            break;
+        case FrameBlock::Source::Plain:
+            std::free(block);
+            pool_.count_overflow(-static_cast<int64_t>(bytes));
+            break;
+    }
+    leave(kOne + static_cast<int64_t>(bytes));
+}
+
+// The last one out, which may be any thread, has the arena to itself.
+void PoolArena::leave(int64_t amount) {
+    if (live_.fetch_sub(amount, std::memory_order_acq_rel) != amount) return;
+    Pool& pool = pool_;
+    pool.remove_arena(this);
+    collect();
+    delete this;
+    pool.release();
+}
+
+// Takes the whole list at once: with a single consumer there is no ABA.
+void PoolArena::collect() {
+    if (returned_.load(std::memory_order_relaxed)) {
+        FrameBlock* block = returned_.exchange(nullptr, std::memory_order_acquire);
+        while (block) {
+            FrameBlock* next = block->next;
+            put_away(block);
+            block = next;
+        }
+    }
+    if (pool_.wants_trim(trims_seen_)) trim();
+}
+
+void PoolArena::put_away(FrameBlock* block) {
+    const size_t bytes = block->capacity + sizeof(FrameBlock);
+    if (cached_bytes_ + bytes > max_cached_) {
+        heap_.free(static_cast<Slab*>(block->origin), block->index);
+        return;
+    }
+    const uint32_t index = class_of(bytes).index;
+    block->next = cache_[index];
+    cache_[index] = block;
+    cached_bytes_ += bytes;
+    poison(block->data(), block->capacity);
+}
+
+void PoolArena::trim() {
+    for (FrameBlock*& cached : cache_) {
+        while (FrameBlock* block = cached) {
+            cached = block->next;
+            heap_.free(static_cast<Slab*>(block->origin), block->index);
+        }
+    }
+    cached_bytes_ = 0;
+    heap_.trim();
+}
+
+void PoolArena::close() {
+    open_.store(false, std::memory_order_relaxed);
+    leave(kOne);
+}
+
+void PoolArena::forsake() {
+    forsaken_ = true;
+    pool_.budget().discharge(static_cast<size_t>(usage().bytes));
+    heap_.forsake();
+}
+
+}  // namespace fastcql::memory

@@ -1,0 +1,64 @@
+// The pool's arenas, see frames.h: slabs of their own, and a small cache of blocks in front of these.
+//
+// A block that came back is counted as free at once, by whoever dropped it. The memory of one from a slab goes to the
+// arena's lock-free return list and is used again when the owner collects; ranges and plain memory go back directly.
+//
+// Fork: the child does not have the arena's thread. Its arenas are forsaken there: their memory stays as it is, so that
+// frames can still be read, and is nobody's any more.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/frames.h"
+#include "memory/pool.h"
+
+namespace fastcql::memory {
+
+class PoolArena final : public FrameArena {
+public:
+    explicit PoolArena(Pool& pool);
+    PoolArena(const PoolArena&) = delete;
+    PoolArena& operator=(const PoolArena&) = delete;
+
+    FrameBlock* allocate(size_t size, Limit limit) override;
+    void collect() override;
+    void close() override;
+    Usage usage() const override;
+
+    // In the child of a fork, before anything else runs there.
+    void forsake();
+
+    PoolArena* next = nullptr;  // the pool's list, guarded by its lock
+
+private:
+    // Blocks (plus one for the open arena) and bytes in use, in one word: one atomic operation per block.
+    static constexpr int kCountShift = 38;
+    static constexpr int64_t kOne = int64_t{1} << kCountShift;
+    // Freed blocks that are kept in front of the slabs, at most.
+    static constexpr size_t kMaxCached = size_t{512} << 10;
+
+    ~PoolArena();
+    void take_back(FrameBlock* block) override;
+    FrameBlock* from_slab(size_t bytes, bool force);
+    FrameBlock* from_range(size_t bytes, bool force);
+    FrameBlock* plain(size_t bytes);
+    bool charge(size_t bytes, bool force);
+    void put_away(FrameBlock* block);
+    void trim();
+    void leave(int64_t amount);
+
+    Pool& pool_;  // holds a reference
+    SlabHeap heap_;
+    const size_t max_cached_;
+    size_t cached_bytes_ = 0;
+    FrameBlock* cache_[kClasses] = {};
+    std::atomic<FrameBlock*> returned_{nullptr};
+    std::atomic<int64_t> live_{kOne};
+    std::atomic<bool> open_{true};
+    uint32_t trims_seen_ = 0;
+    bool forsaken_ = false;
+};
+
+}  // namespace fastcql::memory
