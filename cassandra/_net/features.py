@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -180,8 +179,12 @@ def supported_versions(supported: Supported) -> dict[int, bool] | None:
     values = supported.get("PROTOCOL_VERSIONS")
     if not values:
         return None
-    found = (re.match(r"(\d+)/v\d+(-beta)?$", value) for value in values)
-    return {int(match[1]): match[2] is not None for match in found if match}
+    listed = {}
+    for value in values:  # such as 5/v5 and 6/v6-beta
+        number, _, name = value.partition("/v")
+        if number.isdecimal() and name.removesuffix("-beta").isdecimal():
+            listed[int(number)] = name.endswith("-beta")
+    return listed
 
 
 def _number(text: Any, option: str) -> int | None:

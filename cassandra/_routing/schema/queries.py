@@ -6,7 +6,6 @@ of each other and may run at once; their rows go to ``parser.py`` as dicts, unde
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from cassandra._base.constants import SchemaTargetType
@@ -32,8 +31,9 @@ class ServerTraits(NamedTuple):
     @classmethod
     def of(cls, release_version: str | None, is_scylla: bool = False) -> ServerTraits:
         """From ``release_version`` of ``system.local``; ScyllaDB reports 3.0.8 and has no virtual schema tables."""
-        match = re.match(r"(\d+)", release_version or "")
-        return cls(virtual_schema=not is_scylla and match is not None and int(match[1]) >= 4)
+        version = release_version or ""
+        major = version[: len(version) - len(version.lstrip("0123456789"))]
+        return cls(virtual_schema=not is_scylla and bool(major) and int(major) >= 4)
 
 
 _TABLE_PARTS = ("tables", "columns", "indexes", "triggers", "dropped_columns")
