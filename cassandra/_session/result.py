@@ -63,7 +63,7 @@ class ResultSet:
     else:
         response_future = _FutureOnDemand()
 
-    batch_regex = re.compile(r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH", re.IGNORECASE)
+    batch_regex = re.compile(r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH", re.IGNORECASE | re.ASCII)
 
     _flight: Flight
     _page_iter: Iterator[Any] | None = None
