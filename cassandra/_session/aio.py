@@ -1,6 +1,6 @@
 """Bridges from the I/O thread to asyncio loops: one native completion queue and one descriptor per loop.
 
-L5. ``_bridges`` is weak on the loops: one that is gone takes its bridge and its descriptor with it, and one that is
+L5. ``bridges`` is weak on the loops: one that is gone takes its bridge and its descriptor with it, and one that is
 closed but kept loses them when the next loop gets its own. A loop without ``add_reader`` (Windows' proactor) has no
 descriptor: its requests are concluded on the I/O thread, and each wakes the loop by itself.
 
@@ -33,6 +33,12 @@ class Waiter(Protocol[_T]):
     def set_result(self, value: _T, /) -> None: ...
 
 
+class Sender(Protocol):
+    """What sends queued requests: a connection."""
+
+    def send_queued(self) -> None: ...
+
+
 def _import_asyncio() -> Loop:
     global running_loop, loop_or_none
     import asyncio
@@ -51,18 +57,49 @@ class Bridge(NamedTuple):
 
     loop: ref[Loop]
     queue: LoopQueue | None  # None: the loop watches no descriptors
+    unsent: set[Sender]  # connections with requests that go out at the end of this turn of the loop
 
 
-_bridges: dict[int, Bridge] = {}  # by the loop's id, which is nobody else's while the entry exists
+bridges: dict[int, Bridge] = {}  # by the loop's id, which is nobody else's while the entry exists
 
 
 def deliver_to(loop: Loop, operation: Operation) -> None:
     """Have the outcomes of *operation* processed on the thread of *loop*. For the first time on that thread itself."""
-    bridge = _bridges.get(id(loop)) or _open(loop)
+    bridge = bridges.get(id(loop)) or _open(loop)
     if bridge.queue is None:
         operation._set_eager()
     else:
         operation._attach(bridge.queue)
+
+
+def may_wait(connection: Sender) -> bool:
+    """Whether a request that is submitted to *connection* just now may wait for the others of this turn of the running
+    loop: one system call then sends them all. That it is made is seen to. Ask only while there are ``bridges``."""
+    loop = loop_or_none()
+    bridge = bridges.get(id(loop))
+    if loop is None or bridge is None:
+        return False
+    unsent = bridge.unsent
+    if not unsent:
+        loop.call_soon(_send, unsent)
+    unsent.add(connection)
+    return True
+
+
+def send_waiting() -> None:
+    """Send at once what waits for the end of the turn, for one who is about to block the loop's thread, or to hear of
+    the answer elsewhere."""
+    if bridges:
+        bridge = bridges.get(id(loop_or_none()))
+        if bridge is not None and bridge.unsent:
+            _send(bridge.unsent)
+
+
+def _send(unsent: set[Sender]) -> None:
+    connections = list(unsent)
+    unsent.clear()  # what is submitted from here on is scheduled anew
+    for connection in connections:
+        connection.send_queued()
 
 
 def _open(loop: Loop) -> Bridge:
@@ -74,21 +111,21 @@ def _open(loop: Loop) -> Bridge:
         Context().run(loop.add_reader, queue.fileno(), queue.drain)
     except NotImplementedError:
         queue = None
-    bridge = Bridge(ref(loop, partial(_forget, key)), queue)
-    _bridges[key] = bridge
+    bridge = Bridge(ref(loop, partial(_forget, key)), queue, set())
+    bridges[key] = bridge
     _close_the_closed()
     return bridge
 
 
 def _forget(key: int, _: Any) -> None:
-    _bridges.pop(key, None)
+    bridges.pop(key, None)
 
 
 def _close_the_closed() -> None:
     """What waits in the queue of a loop that was closed is processed here: somebody else may wait for it too."""
-    for key, (reference, queue) in list(_bridges.items()):
+    for key, (reference, queue, _) in list(bridges.items()):
         loop = reference()
-        if loop is not None and loop.is_closed() and _bridges.pop(key, None) is not None and queue is not None:
+        if loop is not None and loop.is_closed() and bridges.pop(key, None) is not None and queue is not None:
             queue.close()
 
 

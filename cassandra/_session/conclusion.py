@@ -152,6 +152,7 @@ class Conclusion(Operation):
             if errback is not None:
                 self._errbacks = (*self._errbacks, errback)
             outcome = self._outcome
+        aio.send_waiting()
         self._set_eager()  # also when this page is here already: the next one must find the callbacks too
         if outcome is None:
             return
@@ -181,6 +182,8 @@ class Conclusion(Operation):
                 "a request cannot be waited for on the driver's I/O thread (in a callback): its answer would never "
                 "be read; add a callback to it, or hand the work to another thread"
             )
+        if outcome is None:
+            aio.send_waiting()
         while outcome is None:
             self._blocked = True
             self._wait(None)

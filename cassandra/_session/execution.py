@@ -57,8 +57,7 @@ class Execution(Sending):
     # ---- outcomes
 
     def _on_outcome(self) -> None:
-        while (outcome := self._take()) is not None:
-            number, answer = outcome
+        for number, answer in self._take_all():
             attempt = self._attempts.pop(number, None)
             if attempt is not None:
                 try:
@@ -82,6 +81,13 @@ class Execution(Sending):
             self._unanswered(attempt, answer)
             return
         connection = attempt.connection
+        plan = attempt.plan
+        if self._compiled is not None and attempt.reprepares is None:  # nearly all end here
+            plain = connection.decode_plain(answer, plan, self.row_factory)
+            if plain is not None:
+                rows, paging_state = plain
+                self._conclude(attempt.page, rows, None, NOTHING if rows is None else (plan, paging_state, None))
+                return
         if self._handler is None:
             message = connection.decode(answer, attempt.plan)
         else:

@@ -29,6 +29,7 @@ from cassandra._base.errors import (
 from cassandra._core.codec import ResultPlan
 from cassandra._wire.messages.requests import PrepareMessage
 
+from . import aio
 from .attempts import KEYSPACE_PER_REQUEST, Attempt, what_cannot_be_sent
 from .conclusion import Conclusion
 from .fallback import send_by_control
@@ -180,7 +181,8 @@ class Sending(Conclusion):
             self._attempts[0] = attempt
             self.attempted_hosts.append(host)
             self._picked = host
-            attempt.stream = connection.submit(self._frame, self, 0, self.timeout)
+            later = bool(aio.bridges) and aio.may_wait(connection)
+            attempt.stream = connection.submit(self._frame, self, 0, self.timeout, later)
         except NOT_SENT:
             self._attempts.clear()
             self.attempted_hosts.clear()
@@ -282,7 +284,9 @@ class Sending(Conclusion):
             return True
         self.attempted_hosts.append(attempt.host)
         try:
-            attempt.stream = attempt.connection.submit(self._encode(attempt), self, number, remaining)
+            frame = self._encode(attempt)
+            later = bool(aio.bridges) and aio.may_wait(attempt.connection)
+            attempt.stream = attempt.connection.submit(frame, self, number, remaining, later)
         except NOT_SENT as error:
             self._attempts.pop(number, None)
             self._errors[attempt.host] = error

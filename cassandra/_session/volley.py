@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.errors import DriverException
 from cassandra._core.transport import CLOSED, Failure, Frame, Operation
 
+from . import aio
 from .attempts import Attempt
 from .future import ResponseFuture
 from .result import ResultSet
@@ -115,6 +116,7 @@ class Volley(Operation):
         """Send what was queued, wait until something ended, and call *done* for all that did, with index, success and
         result or exception. Ctrl-C interrupts the wait."""
         self.send()
+        aio.send_waiting()
         ended = self.ended
         if not ended:
             if self._session._on_io_thread():

@@ -110,12 +110,12 @@ class TestConclusion:
         future = lab.session.execute_async(idempotent())
         submit = lab[1].submit
 
-        def meanwhile(frame: bytes, operation: Any, attempt: int = 0, timeout: float | None = None) -> int:
+        def meanwhile(*arguments: Any) -> int:
             lab[1].submit = submit  # type: ignore[method-assign]
             lab[0].answer(rows(1, more=b"p2"))
             future.result()
             future.start_fetching_next_page()
-            return submit(frame, operation, attempt, timeout)
+            return submit(*arguments)
 
         lab[1].submit = meanwhile  # type: ignore[method-assign]
         lab.reactor.run()
