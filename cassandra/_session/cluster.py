@@ -40,6 +40,7 @@ from cassandra._wire.types.registry import resolve_custom
 from cassandra._wire.types.udt import UserType
 
 from .agreement import SchemaAgreementScope, wait_in_session
+from .cluster_async import connect, shutdown
 from .cluster_hosts import ClusterHosts
 from .cluster_life import Life
 from .cluster_membership import Membership
@@ -172,20 +173,7 @@ class Cluster(ClusterHosts):
 
         .. versionadded:: 4.0
         """
-        import asyncio
-
-        await self._awaited(self.life.start())
-        session: Session = await self._awaited(self.scheduler.submit(self._new_session, keyspace))
-        try:
-            opening = await self._awaited(self.scheduler.submit(session.update_created_pools))
-            pending = {asyncio.wrap_future(future) for future in opening}
-            while pending and (wait_for_all_pools or not session._pools):
-                _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            self._check_pools(session)
-        except BaseException:
-            session.shutdown()
-            raise
-        return session
+        return await connect(self, keyspace, wait_for_all_pools)
 
     def _new_session(self, keyspace: str | None) -> Session:
         session = Session(self, self.metadata.all_hosts(), keyspace or None)
@@ -218,19 +206,6 @@ class Cluster(ClusterHosts):
             return future.result()
         except CancelledError:
             raise DriverException("The cluster was shut down") from None
-
-    @staticmethod
-    async def _awaited(future: Future[Any]) -> Any:
-        """The future's result; cancelling the task leaves the work alone, others may wait for it too."""
-        import asyncio
-
-        waiter = asyncio.wrap_future(future)
-        try:
-            return await asyncio.shield(waiter)
-        except asyncio.CancelledError:
-            if waiter.cancelled() and future.cancelled():
-                raise DriverException("The cluster was shut down") from None
-            raise
 
     def resolve_contact_points(self) -> list[EndPoint]:
         """End points of all contact points, names looked up now. Blocks; UnresolvableContactPoints if nothing is
@@ -372,7 +347,7 @@ class Cluster(ClusterHosts):
 
         .. versionadded:: 4.0
         """
-        await self.life.stop_async()
+        await shutdown(self.life)
 
     def __enter__(self) -> Cluster:
         return self

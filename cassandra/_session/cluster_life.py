@@ -49,15 +49,23 @@ class Life:
 
     # ---- start
 
-    def start(self) -> Future[None]:
-        """Connect the control connection, once; the future is the same for all callers. Never blocks."""
+    def prepare(self) -> Reactor:
+        """The I/O thread, from now on if there was none. Never blocks."""
         with self._lock:
             if self._stopping:
                 raise DriverException("Cluster is already shut down")
-            if self._started is None:
+            if self.reactor is None:
                 self.reactor = Reactor(pool=self._cluster.memory_pool)
                 with _alive_lock:
                     _alive.add(self)
+            return self.reactor
+
+    def start(self) -> Future[None]:
+        """Connect the control connection, once; the future is the same for all callers. Never blocks, but that it waits
+        for the first worker to start, if :meth:`prepare` and the scheduler's ``fill`` were not called before."""
+        with self._lock:
+            self.prepare()
+            if self._started is None:
                 self._started = self._cluster.scheduler.submit(self._start)
             return self._started
 
@@ -97,6 +105,17 @@ class Life:
             raise DriverException("This call blocks: it cannot be made from a callback on the driver's I/O thread")
 
     # ---- stop
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether there is nothing left to stop, nor to wait for."""
+        return self._stopped.is_set()
+
+    @property
+    def has_no_threads(self) -> bool:
+        """Whether nothing was ever started, so that a stop has nothing to wait for."""
+        with self._lock:
+            return self.reactor is None and not self._stopping and not self._cluster.scheduler.has_threads
 
     def stop(self, limit: float = SHUTDOWN_LIMIT) -> None:
         """Close everything: requests in flight fail, threads end, descriptors close. Idempotent, bounded, from any
@@ -151,31 +170,6 @@ class Life:
                 "The cluster's threads %s",
                 "ended" if ended else f"were still busy {limit} s after the shutdown began",
             )
-
-    # ---- asyncio
-
-    async def stop_async(self) -> None:
-        """:meth:`stop` without blocking the running loop; when it returns the threads are gone."""
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        done = loop.create_future()
-
-        def finished() -> None:
-            if not done.done():
-                done.set_result(None)
-
-        def run() -> None:
-            try:
-                self.stop()
-            finally:
-                loop.call_soon_threadsafe(finished)
-
-        thread = threading.Thread(target=run, name="fastcql-shutdown", daemon=True)
-        thread.start()
-        await asyncio.shield(done)
-        while thread.is_alive():
-            await asyncio.sleep(0)
 
 
 @atexit.register

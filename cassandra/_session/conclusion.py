@@ -196,6 +196,9 @@ class Conclusion(Operation):
         cancelled meanwhile gives the page up, unless somebody else waits for it."""
         if self._attached:
             self._on_outcome()  # takes what is here: the loop that it was queued for may have ended
+            if self._outcome is not None:
+                yield  # the loop has its turn, however fast pages come
+                return self._outcome
         self._attached = True
         loop = aio.running_loop()
         waiter: asyncio.Future[Outcome] = loop.create_future()

@@ -162,6 +162,22 @@ class ResultSet:
                 raise
             self._turn_to(outcome)
 
+    async def fetch_next_page_async(self) -> None:
+        """As :meth:`fetch_next_page`, without blocking the running loop.
+
+        .. versionadded:: 4.0
+        """
+        if self._paging_state is None:
+            self._current_rows = []
+        else:
+            page = self._ask_ahead()
+            try:
+                outcome = await self.response_future._wait_for_page_async(page)
+            except BaseException:
+                self._not_fetched()
+                raise
+            self._turn_to(outcome)
+
     def _ask_ahead(self) -> int:
         """The number of the next page, which is on its way. It is asked for by this result's own paging state: there
         may be other results over the same future."""
@@ -204,6 +220,25 @@ class ResultSet:
                 rows.extend(self._current_rows or ())
         finally:
             self._current_rows = rows
+        return rows
+
+    async def all_async(self) -> list[Any]:
+        """As :meth:`all`, without blocking the running loop.
+
+        .. versionadded:: 4.0
+        """
+        if self._page_iter is not None or self._list_mode:
+            return [row async for row in self]
+        rows = list(self._current_rows or ())
+        try:
+            while self._paging_state is not None:
+                await self.fetch_next_page_async()
+                rows.extend(self._current_rows or ())
+        except BaseException:
+            self._current_rows = rows
+            raise
+        self._current_rows = []
+        self._page_iter = iter(())
         return rows
 
     def one(self) -> Any:
@@ -280,16 +315,11 @@ class ResultSet:
                 self._ask_ahead()  # the next page travels while this one is consumed
             for row in self._page_iter or ():
                 return row
-            if self._fetching is None:
+            if self._paging_state is None:
                 if not self._list_mode:
                     self._current_rows = []
                 raise StopAsyncIteration
-            try:
-                outcome = await self.response_future._wait_for_page_async(self._fetching)
-            except BaseException:
-                self._not_fetched()
-                raise
-            self._turn_to(outcome)
+            await self.fetch_next_page_async()
 
     # ---- as a list
 

@@ -92,6 +92,11 @@ class Scheduler:
         """True once :meth:`shutdown` was called: nothing is started any more."""
         return self._closed
 
+    @property
+    def has_threads(self) -> bool:
+        """Whether a worker was ever started."""
+        return bool(self._threads)
+
     def in_worker(self) -> bool:
         """Whether this is one of the scheduler's own threads."""
         return threading.get_ident() in self._idents
@@ -158,6 +163,12 @@ class Scheduler:
             log.warning("Could not start a worker thread: %s", error)
         else:
             self._threads.append(thread)
+
+    def fill(self) -> None:
+        """Start all workers there may be, so that nobody who gives them work has to wait for one to start."""
+        with self._wake:
+            for _ in range(0 if self._closed else self._workers):
+                self._grow()
 
     def _work(self) -> None:
         self._idents.add(threading.get_ident())
