@@ -83,6 +83,9 @@ class Operation:
         """Deliver an outcome as if it had come from a channel (used for failures before the first submit). Where the
         I/O thread would call ``_on_outcome``, this thread does, before this returns; from inside ``_on_outcome``
         itself, after that returned."""
+    def _on_forked(self) -> None:
+        """In a forked child, once: somebody asks for the outcome of a request that the parent made, and that only the
+        parent will get. Raises ConnectionShutdown unless overridden."""
     def _on_outcome(self) -> None:
         """Override. Takes and processes outcomes; must not block and must not raise."""
 

@@ -61,6 +61,7 @@ class Bridge(NamedTuple):
 
 
 bridges: dict[int, Bridge] = {}  # by the loop's id, which is nobody else's while the entry exists
+_of_parent: list[object] = []  # in a forked child
 
 
 def deliver_to(loop: Loop, operation: Operation) -> None:
@@ -127,6 +128,14 @@ def _close_the_closed() -> None:
         loop = reference()
         if loop is not None and loop.is_closed() and bridges.pop(key, None) is not None and queue is not None:
             queue.close()
+
+
+def leave_to_parent() -> None:
+    """In a forked child: the loops are the parent's, and so are their descriptors. Their queues are not even freed,
+    which might have to wait for a thread of the parent."""
+    global bridges
+    _of_parent.append(bridges)
+    bridges = {}
 
 
 def resolve(waiter: Waiter[_T], value: _T) -> None:

@@ -39,6 +39,7 @@ from cassandra._routing.metadata import Metadata
 from cassandra._wire.types.registry import resolve_custom
 from cassandra._wire.types.udt import UserType
 
+from . import forks
 from .agreement import SchemaAgreementScope, wait_in_session
 from .cluster_async import connect, shutdown
 from .cluster_hosts import ClusterHosts
@@ -144,6 +145,7 @@ class Cluster(ClusterHosts):
             self.schema_metadata_page_size,
         )
         self.life = Life(self)
+        forks.watch(self)
         if self.metrics_enabled:
             from .metrics import Metrics
 

@@ -41,6 +41,7 @@ class ClusterHosts(ClusterRefresh):
     @property
     def reactor(self) -> Reactor:
         """The I/O thread; made by the first connect."""
+        self.life.awaken()
         reactor = self.life.reactor
         if reactor is None:
             raise DriverException("The cluster was shut down" if self.is_shutdown else "Cluster is not connected yet")

@@ -1,6 +1,7 @@
 """The life of a cluster: started by the first connect, ended once by shutdown, by whoever and from wherever.
 
-L5. States: *new* -> *started* (``_started`` is a future, so that many callers wait for one start) -> *stopped*.
+L5. States: *new* -> *started* (``_started`` is a future, so that many callers wait for one start) -> *stopped*; in a
+forked child a started cluster is *dormant* until something of it is used (forks.py).
 ``_lock`` guards the passages and is re-entrant, because a ``__del__`` may shut the cluster down anywhere; nothing is
 waited for with it held.
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import threading
 from concurrent.futures import Future
 from time import monotonic
@@ -45,20 +47,25 @@ class Life:
         self._stopping = False
         self._stopped = threading.Event()
         self._heartbeat: Heartbeat | None = None
+        self._dormant = False
         self.reactor: Reactor | None = None
 
     # ---- start
 
     def prepare(self) -> Reactor:
         """The I/O thread, from now on if there was none. Never blocks."""
+        self.awaken()
         with self._lock:
             if self._stopping:
                 raise DriverException("Cluster is already shut down")
-            if self.reactor is None:
-                self.reactor = Reactor(pool=self._cluster.memory_pool)
-                with _alive_lock:
-                    _alive.add(self)
-            return self.reactor
+            return self.reactor or self._new_reactor()
+
+    def _new_reactor(self) -> Reactor:
+        """Locked."""
+        reactor = self.reactor = Reactor(pool=self._cluster.memory_pool)
+        with _alive_lock:
+            _alive.add(self)
+        return reactor
 
     def start(self) -> Future[None]:
         """Connect the control connection, once; the future is the same for all callers. Never blocks, but that it waits
@@ -101,8 +108,49 @@ class Life:
 
     def refuse_to_block(self) -> None:
         """DriverException on the I/O thread, which would wait for itself."""
+        self.awaken()
         if self.reactor is not None and self.reactor.in_reactor():
             raise DriverException("This call blocks: it cannot be made from a callback on the driver's I/O thread")
+
+    # ---- fork
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: what runs is the parent's, and what the parent has begun to end is ended here."""
+        self._lock = threading.RLock()
+        self._stopped = threading.Event()
+        self._heartbeat = None
+        self._started = self.reactor = None
+        self._dormant = self._cluster.control_connection.was_connected and not self._stopping
+        if self._stopping:
+            self._cluster.is_shutdown = True
+            self._stopped.set()
+
+    def awaken(self) -> None:
+        """If the cluster is dormant, connect again. Never blocks."""
+        if not self._dormant:
+            return
+        with self._lock:
+            if not self._dormant or self._stopping:
+                return
+            reactor = self._new_reactor()
+            self._started = Future()
+            self._started.set_result(None)
+            self._dormant = False
+        self._reopen(reactor)
+
+    def _reopen(self, reactor: Reactor) -> None:
+        """As if every connection had been lost: what cannot be reached now is tried again later."""
+        cluster = self._cluster
+        try:
+            self._start_heartbeat()
+        except DriverException as error:  # it is being shut down already
+            log.debug("Nothing is opened in the forked child: %s", error)
+        cluster.control_connection.reconnect()
+        cluster.membership.resume()
+        for session in cluster.sessions:
+            if not session.is_shutdown:
+                session._on_io_thread = reactor.in_reactor
+                session._pool_set.reopen()
 
     # ---- stop
 
@@ -170,6 +218,15 @@ class Life:
                 "The cluster's threads %s",
                 "ended" if ended else f"were still busy {limit} s after the shutdown began",
             )
+
+
+def _in_child() -> None:
+    global _alive, _alive_lock
+    _alive, _alive_lock = WeakSet(), threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @atexit.register

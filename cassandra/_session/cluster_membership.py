@@ -57,6 +57,23 @@ class Membership:
         self._rising: dict[Host, object] = {}
         self._up_since: dict[Host, float] = {}
 
+    # ---- fork
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: whoever tries to reach hosts, and what follows from it, stayed in the parent."""
+        self._rising = {}
+        for host in self._cluster.metadata.all_hosts():
+            host._reconnection_handler = None
+
+    def resume(self) -> None:
+        """In a forked child that connects again: try to reach the hosts that are down. Never blocks."""
+        self.strand.post(self._resume)
+
+    def _resume(self) -> None:
+        for host in self._cluster.metadata.all_hosts():
+            if host.is_up is False and not self.is_ignored(host):
+                self.reconnect(host, at_once=False)
+
     # ---- what other threads tell: never blocks
 
     def failed(self, host: Host, error: BaseException, expected_down: bool = False) -> bool:

@@ -46,10 +46,14 @@ class SchemaChanges:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._closed = False
+        self.leave_to_parent()
+
+    def leave_to_parent(self) -> None:
+        """Nothing is under way: in the beginning, and in a forked child, where it is the parent's."""
         self._lock = threading.RLock()
         self._open: dict[_Change, None] = {}
         self._agreed: list[_Change] = []
-        self._closed = False
 
     def handle(self, event: dict[str, Any] | None, host: Host | None, on_done: OnDone) -> None:
         """After a change made by *host*: wait for agreement, refresh, then ``on_done(agreed, error)``, exactly once.

@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cassandra._base.errors import DriverException
+from cassandra._base.errors import ConnectionShutdown, DriverException
 from cassandra._core.codec import ResultPlan
 from cassandra._core.transport import Operation
 
@@ -112,6 +112,11 @@ class Conclusion(Operation):
 
     def _fail(self, page: int, error: BaseException) -> bool:
         return self._conclude(page, None, error)
+
+    def _on_forked(self) -> None:
+        self._fail(
+            self._page, ConnectionShutdown("The request was made by the parent of this process, which gets its answer")
+        )
 
     def _is_over(self, page: int) -> bool:
         """Whether nobody waits for *page* any more."""

@@ -72,17 +72,25 @@ class ControlConnection:
         signature."""
         self._cluster = cluster
         self.strand = cluster.scheduler.strand()
-        self.connection: Connection | None = None
-        self._candidate: Connection | None = None  # open, not yet adopted
-        self._opening: Opening | None = None
         self._closed = False
         self.was_connected = False
         self._delays = Delays(lambda: cluster.reconnection_policy.new_schedule())
+        self.refresher = Refresher(cluster)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is open, nothing under way."""
+        self.connection: Connection | None = None
+        self._candidate: Connection | None = None  # open, not yet adopted
+        self._opening: Opening | None = None
         self._retry: Task | None = None
         self._lost_endpoint: EndPoint | None = None
         self._nodes_queued = False
-        self.events = EventRouter(cluster, self)
-        self.refresher = Refresher(cluster)
+        self.events = EventRouter(self._cluster, self)
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: the connection is the parent's."""
+        self._begin()
 
     # ---- connecting (strand)
 
@@ -313,6 +321,7 @@ class ControlConnection:
         return nodes.VERSIONS_V2 if self.refresher.peers_v2 else nodes.VERSIONS
 
     def _call(self, fn: Callable[..., object], *args: Any) -> None:
+        self._cluster.life.awaken()
         if self._cluster.membership.strand.held():
             raise RuntimeError("Metadata cannot be refreshed from within a load balancing or conviction policy")
         try:

@@ -37,6 +37,25 @@ def falls_back(cluster: Cluster) -> bool:
     return cluster.allow_control_connection_query_fallback is not ControlConnectionQueryFallback.Disabled
 
 
+def sent_elsewhere(request: Sending, page: int) -> bool:
+    """See to *page* of *request*, which no pool takes; False if there is nothing else that could."""
+    return _sent_when_open(request, page) or send_by_control(request, page)
+
+
+def _sent_when_open(request: Sending, page: int) -> bool:
+    """In a forked child: have the request wait while the pools are opened again; then it is sent, or fails."""
+
+    def send() -> None:
+        if not request._is_over(page):
+            try:
+                request._restart()
+                request._send_page(page)
+            except Exception as error:  # a policy of the user: nobody else would hear of it
+                request._fail(page, error)
+
+    return request.session._pool_set.when_open(send)
+
+
 def send_by_control(request: Sending, page: int) -> bool:
     """Send *page* of *request* over the control connection; False if that may not or cannot be done."""
     cluster = request.session.cluster

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,8 @@ log = logging.getLogger("cassandra.cluster")
 class PoolSet:
     """Opens, renews and closes the pools of *session*."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, reopening: bool = False) -> None:
+        """*reopening*: in a forked child, requests wait until :meth:`reopen` has opened the first pool."""
         self._session = session
         self._cluster = session.cluster
         self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the session anywhere
@@ -43,6 +44,7 @@ class PoolSet:
         self._retries: dict[Host, Task] = {}
         self._delays: dict[Host, Delays] = {}
         self._closed = False
+        self._waiting: list[Callable[[], None]] | None = [] if reopening else None
         self.pools: Mapping[Host, HostPool] = {}
         self.errors: dict[Host, BaseException] = {}
 
@@ -215,6 +217,47 @@ class PoolSet:
             self.remove(host)
         return opening
 
+    # ---- in a forked child
+
+    def when_open(self, action: Callable[[], None]) -> bool:
+        """Have the pools opened, and call *action* on the I/O thread when the first one is open or none can be. False,
+        and it is not called, when that is so already."""
+        waiting = self._waiting
+        if waiting is None:
+            return False
+        self._cluster.life.awaken()
+        with self._lock:
+            late = self._waiting is not waiting
+            if not late:
+                waiting.append(action)
+        if late:
+            action()
+        return True
+
+    def reopen(self) -> None:
+        """Open the pools for the requests that wait. Never blocks."""
+        opening = self.update()
+        left = len(opening)
+
+        def one_done(future: Future[bool]) -> None:  # on the I/O thread, one after the other
+            nonlocal left
+            left -= 1
+            if future.result() or not left:
+                self._end_waiting()
+
+        for future in opening:
+            future.add_done_callback(one_done)
+        if not opening:
+            self._end_waiting()
+
+    def _end_waiting(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, None
+        for action in waiting or ():
+            action()
+
+    # ---- the end
+
     def close(self) -> None:
         """Close every pool, also those being opened. Idempotent."""
         with self._lock:
@@ -227,3 +270,4 @@ class PoolSet:
             pool.close()
         for pool in pools.values():
             pool.close()
+        self._end_waiting()

@@ -86,6 +86,7 @@ class Scheduler:
         self._strands: WeakSet[Strand] = WeakSet()
         self._idle = 0
         self._closed = False
+        self._generation = 0  # of the process: a thread that a child was forked on is no worker there
 
     @property
     def closed(self) -> bool:
@@ -171,18 +172,19 @@ class Scheduler:
                 self._grow()
 
     def _work(self) -> None:
+        generation = self._generation
         self._idents.add(threading.get_ident())
         try:
-            while (task := self._next()) is not None:
+            while (task := self._next(generation)) is not None:
                 task.run()
                 del task  # or it would live until the next one comes
         finally:
             self._idents.discard(threading.get_ident())
 
-    def _next(self) -> Task | None:
-        """The next due task; None when the scheduler closed."""
+    def _next(self, generation: int) -> Task | None:
+        """The next due task; None when the scheduler closed, or in a child of the process the thread is of."""
         with self._wake:
-            while not self._closed:
+            while not self._closed and generation == self._generation:
                 delay = self._promote()
                 if self._ready:
                     task = self._ready.popleft()
@@ -209,6 +211,20 @@ class Scheduler:
                 if len(self._ready) > 1:  # one is for the thread that is here
                     self._call_worker()
         return None
+
+    # ---- fork
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: threads, and what they were given, stayed in the parent. Workers start when needed."""
+        self._generation += 1
+        self._wake = threading.Condition(threading.RLock())
+        self._ready = deque()
+        self._timers = []
+        self._threads = []
+        self._idents = set()
+        self._idle = 0
+        for strand in list(self._strands):
+            strand.leave_to_parent()
 
     # ---- the end
 
@@ -281,6 +297,12 @@ class Strand:
             if not future.cancel():
                 return future.result()
             raise TimeoutError(f"Other work of the cluster did not end within {timeout} s") from error
+
+    def leave_to_parent(self) -> None:
+        """See :meth:`Scheduler.leave_to_parent`."""
+        self._lock = threading.RLock()
+        self._queue = deque()
+        self._owner = None
 
     def abandon(self) -> None:
         """Cancel everything that has not started (the scheduler shuts down)."""

@@ -32,7 +32,7 @@ from cassandra._wire.messages.requests import PrepareMessage
 from . import aio
 from .attempts import KEYSPACE_PER_REQUEST, Attempt, what_cannot_be_sent
 from .conclusion import Conclusion
-from .fallback import send_by_control
+from .fallback import sent_elsewhere
 from .prepared import BoundStatement
 from .trace import QueryTrace
 
@@ -246,7 +246,7 @@ class Sending(Conclusion):
         while not closed and (host := self._next_host()) is not None:
             if self._is_over(page) or self._send_to(host, page):
                 return True
-        if error_no_hosts and not closed and not self._attempts and send_by_control(self, page):
+        if error_no_hosts and not closed and not self._attempts and sent_elsewhere(self, page):
             return True
         if error_no_hosts and not self._attempts:
             errors = self._errors or ({} if closed else self.session._pool_set.reasons())
@@ -411,6 +411,10 @@ class Sending(Conclusion):
         self.message.paging_state = paging_state
         self._retries = 0
         self._unsure = False
+        self._restart()
+
+    def _restart(self) -> None:
+        """Nothing was tried yet."""
         self._errors = {}
         self._start_time = monotonic()
         self._picked = self._rest = None

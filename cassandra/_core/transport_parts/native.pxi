@@ -129,6 +129,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         Next end_dispatch(int* references, Ref[CLoopQueue]* queue)
         COperation* next_drop
         int left_drop_list()
+        void leave_to_parent()
     cdef cppclass DropList:
         bint empty()
         COperation* take_all()

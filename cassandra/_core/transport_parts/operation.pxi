@@ -9,10 +9,20 @@ cdef class Operation:
     """Native half of one request over all its attempts; ResponseFuture derives from it."""
 
     cdef COperation core
+    cdef uint32_t process  # the fork generation of the process that its request is of
     cdef Reactor home  # where it was submitted last: its I/O thread takes over what a waiter leaves behind
 
     def __cinit__(self):
         self.core.self = <void*> self
+        self.process = fork_generation()
+
+    cdef bint enter_process(self) noexcept:
+        """True in a forked child, once, for an operation of the parent: its request stays there."""
+        if self.process == fork_generation():
+            return False
+        self.process = fork_generation()
+        self.core.leave_to_parent()
+        return True
 
     def _take(self):
         cdef Outcome outcome
@@ -36,6 +46,8 @@ cdef class Operation:
     def _wait(self, timeout=None):
         cdef double limit = NO_TIMEOUT if timeout is None else timeout
         cdef uint32_t ticket
+        if self.enter_process():
+            self._on_forked()
         if not self.core.enter_wait(&ticket):
             return True
         cdef Nanos now = monotonic_now()
@@ -66,6 +78,7 @@ cdef class Operation:
         hand_on(self, next, queue)
 
     def _finish(self):
+        self.enter_process()
         self.core.finish()
 
     @property
@@ -73,10 +86,13 @@ cdef class Operation:
         return self.core.finished()
 
     def _rearm(self):
+        self.enter_process()
         drop_references(self, self.core.rearm())
 
     def _set_eager(self):
         cdef Ref[CLoopQueue] queue
+        if self.enter_process():
+            self._on_forked()
         cdef Next next = self.core.set_eager(&queue)
         if next == Next.Dispatch:
             Py_INCREF(self)
@@ -86,6 +102,8 @@ cdef class Operation:
 
     def _attach(self, LoopQueue queue):
         cdef Ref[CLoopQueue] new_queue, target
+        if self.enter_process():
+            self._on_forked()
         if queue is not None:
             new_queue = Ref[CLoopQueue](queue.core)
         hand_on(self, self.core.attach(new_queue, &target), target)
@@ -115,6 +133,10 @@ cdef class Operation:
             enqueue(self, queue)
         elif next == Next.Drop:
             drop_references(self, self.core.left_drop_list())
+
+    def _on_forked(self):
+        """In a forked child, when somebody asks for the outcome of a request that its parent made."""
+        raise error_class("ConnectionShutdown")("the request was made by the parent of this process")
 
     def _on_outcome(self):
         """Override. Takes and processes outcomes; must not block and must not raise."""

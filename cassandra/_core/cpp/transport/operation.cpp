@@ -1,6 +1,7 @@
 #include "transport/operation.h"
 
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace fastcql {
@@ -218,6 +219,17 @@ int Operation::left_drop_list() {
     Guard guard(lock_);
     in_drop_list_ = false;
     return 1 + release_references();
+}
+
+void Operation::leave_to_parent() {
+    void* const host_object = self;
+    const bool eager = eager_;
+    const bool done = finished();
+    new (this) Operation;
+    FASTCQL_COUNT(operations, -1);
+    self = host_object;
+    eager_ = eager;
+    finished_.store(done, std::memory_order_relaxed);
 }
 
 bool LoopQueue::push(Operation* operation, bool* notify) {

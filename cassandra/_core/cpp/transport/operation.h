@@ -107,6 +107,10 @@ public:
     Operation* next_drop = nullptr;
     int left_drop_list();
 
+    // In a forked child, which nobody else has the operation in: as new. What was under way is the parent's, and
+    // not even freed: a thread of the parent may have been in the middle of changing it.
+    void leave_to_parent();
+
 private:
     enum class Dispatching : uint8_t { Idle, Scheduled, Running, RunningAgain };
 

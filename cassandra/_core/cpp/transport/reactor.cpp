@@ -65,7 +65,10 @@ void Reactor::main() {
 #ifdef __linux__
     pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
 #endif
-    while (!stopped_) run_once(kNever);
+    while (!stopped_) {
+        run_once(kNever);
+        if (foreign()) return;  // a callback has forked, and returned in the child
+    }
     host_->thread_ending();
     let_go();
     exited_.store(1, std::memory_order_release);

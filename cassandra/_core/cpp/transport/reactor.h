@@ -42,7 +42,7 @@ public:
 
     const char* backend() const { return backend_; }
     // True while this thread holds the role: where nothing may block.
-    bool on_role() const { return current_ == this; }
+    bool on_role() const { return current_ == this && !foreign(); }
     // The process was forked since: the thread and the sockets are the parent's.
     bool foreign() const { return generation_ != fork_generation(); }
 

@@ -30,6 +30,7 @@ void Reactor::run_once(Nanos limit) {
     notify();
     flush_dirty();
     run_host();
+    if (foreign()) return;
     notify();
     flush_dirty();
     if (stopping_.load(std::memory_order_acquire)) finish_stop();
@@ -126,7 +127,13 @@ void Reactor::run_host() {
     host_entries_.fetch_add(1, std::memory_order_relaxed);
     for (int round = 0; round < kHostRounds && !host_tasks_.empty(); ++round) {
         running_tasks_.swap(host_tasks_);
-        for (HostTask& task : running_tasks_) run_host_task(task);
+        for (HostTask& task : running_tasks_) {
+            run_host_task(task);
+            if (foreign()) {  // that was a fork, and this is the child: the rest is the parent's
+                host_->leave(token);
+                return;
+            }
+        }
         running_tasks_.clear();
         run_commands();  // what the callbacks asked for
     }
