@@ -28,7 +28,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.nodes import FakeCluster, eventually
+from tests.fakes.nodes import FakeCluster
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
