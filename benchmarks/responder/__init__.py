@@ -1,4 +1,5 @@
-"""The native responder: a C++ program that answers with recorded bytes of a real server, see ``responder.cpp``.
+"""The native responder: a C++ program that answers with recorded bytes of a real server, see ``responder.cpp``;
+and, for ``benchmarks.chaos``, one that misbehaves, see ``chaos.cpp``.
 
 ``Responder``  builds and runs it
 ``recording``  what it plays, and ``python -m benchmarks.responder.record``, which makes that from a real server
@@ -6,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,20 +18,26 @@ from benchmarks.report import Line, compared_only
 from benchmarks.responder.recording import load
 
 HERE = Path(__file__).parent
-BINARY = HERE.parents[1] / "build" / "responder"
+BUILD = HERE.parents[1] / "build"
 COMPILE = ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror"]
 
 
-def build() -> Path:
-    """The program, compiled when its source is newer."""
-    source = HERE / "responder.cpp"
-    if not BINARY.exists() or BINARY.stat().st_mtime < source.stat().st_mtime:
-        BINARY.parent.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=BINARY.parent) as folder:  # whoever runs the old one keeps it
-            made = Path(folder) / BINARY.name
-            subprocess.run([*COMPILE, str(source), "-o", str(made)], check=True)
-            made.replace(BINARY)
-    return BINARY
+def build(name: str = "responder") -> Path:
+    """The program of ``<name>.cpp``, compiled when its source is newer."""
+    source, binary = HERE / f"{name}.cpp", BUILD / name
+    newest = max(path.stat().st_mtime for path in (source, HERE / "recording.h"))
+    if not binary.exists() or binary.stat().st_mtime < newest:
+        BUILD.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=BUILD) as folder:  # whoever runs the old one keeps it
+            made = Path(folder) / name
+            subprocess.run([*COMPILE, str(source), "-o", str(made)], check=True, env=environment())
+            made.replace(binary)
+    return binary
+
+
+def environment() -> dict[str, str]:
+    """For other programs: what is loaded into this one (a sanitizer's runtime) is not for them."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
 class Responder:

@@ -64,7 +64,12 @@ def answers() -> dict[bytes, Answer]:
 def save(answers: Mapping[bytes, Answer]) -> None:
     """Write the recording. Of an answer with metadata and without, the responder needs only one."""
     answers = {key: answer for key, answer in answers.items() if key[:2] != b"X0" or b"X1" + key[2:] not in answers}
-    data = b"".join(
+    PATH.write_bytes(gzip.compress(packed(answers), mtime=0))
+
+
+def packed(answers: Mapping[bytes, Answer]) -> bytes:
+    """A recording as the responder reads it."""
+    return b"".join(
         struct.pack("<I", len(key))
         + key
         + bytes([answer.opcode, answer.flags])
@@ -72,4 +77,3 @@ def save(answers: Mapping[bytes, Answer]) -> None:
         + answer.body
         for key, answer in sorted(answers.items())
     )
-    PATH.write_bytes(gzip.compress(data, mtime=0))

@@ -18,143 +18,19 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string>
-#include <string_view>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <unordered_map>
-#include <vector>
+
+#include "recording.h"
 
 namespace {
-
-constexpr size_t kHeader = 9;
-constexpr uint8_t kVersion = 4;
-constexpr uint8_t kErrorOpcode = 0x00;
-constexpr int32_t kProtocolError = 0x000A, kInvalid = 0x2200;
-
-struct Answer {
-    uint8_t opcode;
-    uint8_t flags;
-    std::string body;
-};
-
-uint32_t big32(const char* p) {
-    uint32_t value;
-    std::memcpy(&value, p, 4);
-    return ntohl(value);
-}
-
-uint16_t big16(const char* p) {
-    uint16_t value;
-    std::memcpy(&value, p, 2);
-    return ntohs(value);
-}
-
-Answer error(int32_t code, const std::string& text) {
-    std::string body;
-    for (int shift = 24; shift >= 0; shift -= 8) body.push_back(static_cast<char>(code >> shift));
-    body.push_back(static_cast<char>(text.size() >> 8));
-    body.push_back(static_cast<char>(text.size()));
-    return {kErrorOpcode, 0, body + text};
-}
-
-// The word after FROM, or nothing.
-std::string_view table_of(std::string_view query) {
-    size_t at = query.find("FROM ");
-    if (at == std::string_view::npos) return {};
-    at += 5;
-    return query.substr(at, query.find_first_of(" ;", at) - at);
-}
-
-class Recording {
-public:
-    bool load(const char* path) {
-        std::ifstream file(path, std::ios::binary);
-        const std::string data((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-        size_t at = 0;
-        const auto sized = [&data, &at](std::string* out) {
-            uint32_t size;
-            if (data.size() - at < sizeof size) return false;
-            std::memcpy(&size, data.data() + at, sizeof size);
-            at += sizeof size;
-            if (data.size() - at < size) return false;
-            out->assign(data, at, size);
-            at += size;
-            return true;
-        };
-        while (at < data.size()) {
-            std::string key;
-            Answer answer{};
-            if (!sized(&key) || data.size() - at < 2) return false;
-            answer.opcode = static_cast<uint8_t>(data[at++]);
-            answer.flags = static_cast<uint8_t>(data[at++]);
-            if (!sized(&answer.body)) return false;
-            answers_.emplace(std::move(key), std::move(answer));
-        }
-        for (const auto& [key, answer] : answers_) {
-            if (key[0] == 'Q') tables_.emplace(table_of(std::string_view(key).substr(1)), &answer);
-        }
-        return !answers_.empty();
-    }
-
-    size_t asked() const { return asked_; }
-
-    const Answer& find(const std::string& key) {
-        ++asked_;
-        const auto found = answers_.find(key);
-        if (found != answers_.end()) return found->second;
-        if (key[0] == 'Q') {
-            const auto alike = tables_.find(table_of(std::string_view(key).substr(1)));
-            if (alike != tables_.end() && !alike->first.empty()) return *alike->second;
-        }
-        if (key[0] == 'X') {  // with metadata as good as without
-            std::string other = key;
-            other[1] = static_cast<char>('0' + '1' - other[1]);
-            const auto alike = answers_.find(other);
-            if (alike != answers_.end()) return alike->second;
-        }
-        std::fprintf(stderr, "not recorded: %.200s\n", key.c_str());
-        return answers_.emplace(key, error(kInvalid, "not recorded")).first->second;
-    }
-
-private:
-    std::unordered_map<std::string, Answer> answers_;
-    std::unordered_map<std::string_view, const Answer*> tables_;
-    size_t asked_ = 0;
-};
-
-// What a request is looked up by; *size* was checked against the header.
-std::string key_of(uint8_t opcode, const char* body, size_t size) {
-    switch (opcode) {
-        case 0x05:
-            return "O";
-        case 0x01:
-            return "S";
-        case 0x0B:
-            return "R";
-        case 0x07:
-        case 0x09: {
-            if (size < 4 || size - 4 < big32(body)) return "?";
-            return std::string(1, opcode == 0x07 ? 'Q' : 'P').append(body + 4, big32(body));
-        }
-        case 0x0A: {
-            if (size < 2 || size < 2u + big16(body) + 3) return "?";
-            const size_t id = big16(body);
-            const bool skip_metadata = (body[2 + id + 2] & 0x02) != 0;
-            return std::string(skip_metadata ? "X1" : "X0").append(body + 2, id);
-        }
-        default:
-            return "?";
-    }
-}
 
 class Client {
 public:
@@ -202,21 +78,10 @@ private:
     void answer(const char* frame, size_t length, Recording& recording) {
         const auto version = static_cast<uint8_t>(frame[0]);
         if (version > kVersion) {
-            append(frame, error(kProtocolError, "Invalid or unsupported protocol version (" +
-                                                    std::to_string(version) +
-                                                    "); supported versions are (3/v3, 4/v4)"));
+            append(output_, frame, refusal(version));
         } else {
-            append(frame, recording.find(key_of(static_cast<uint8_t>(frame[4]), frame + kHeader, length)));
+            append(output_, frame, recording.find(key_of(static_cast<uint8_t>(frame[4]), frame + kHeader, length)));
         }
-    }
-
-    void append(const char* frame, const Answer& answer) {
-        char header[kHeader] = {static_cast<char>(0x80 | kVersion), static_cast<char>(answer.flags), frame[2],
-                                frame[3], static_cast<char>(answer.opcode)};
-        const uint32_t length = htonl(static_cast<uint32_t>(answer.body.size()));
-        std::memcpy(header + 5, &length, 4);
-        output_.append(header, kHeader);
-        output_.append(answer.body);
     }
 
     const int fd_;
