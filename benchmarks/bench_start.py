@@ -1,8 +1,8 @@
 """What a program pays before its first request: the import, and ``Cluster()`` with ``connect()``; beside scylla-driver.
 
-``import cassandra.cluster`` is CPU time, the median over fresh interpreters with byte code at hand. Connecting is by
-the wall clock, the best of many, since waiting for threads and answers is what it could be made of; its CPU, a median,
-is printed beside it. The responder plays the schema of a real server: 8 keyspaces, 95 tables, 774 columns. Connected is
+``import cassandra.cluster`` is CPU time, the best of fresh interpreters with byte code at hand. Connecting is by the
+wall clock, the best of many, since waiting for threads and answers is what it could be made of; its CPU, a median, is
+printed beside it. The responder plays the schema of a real server: 8 keyspaces, 95 tables, 774 columns. Connected is
 who has read all of it and has a pool to the node.
 """
 

@@ -55,7 +55,7 @@ def make(arguments: list[str]) -> Iterator[Client]:
     first = [lines[0] for lines in connects]
     again = [line for lines in connects for line in lines[1:]]
     facts = {
-        "import": statistics.median(imports),
+        "import": min(imports),
         "first wall": min(wall for wall, _, _ in first),
         "first": statistics.median(cpu for _, cpu, _ in first),
         "again wall": min(wall for wall, _, _ in again),
