@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cassandra._base.errors_context import RequestError, request_error
+from cassandra._base.errors_context import RequestError, request_error, tells
 from cassandra._base.public import public
 
 
@@ -47,9 +47,10 @@ class CrcException(Exception):
 
 
 @public("cassandra.connection")
+@tells("host", "shard", "in_flight", "attempts", "elapsed")
 @request_error
 class ConnectionBusy(RequestError):
-    """Every stream id of the connection is in use; nothing was sent."""
+    """As many requests are in flight as the connection, its host or the session may have; nothing was sent."""
 
 
 @public("cassandra.connection")
@@ -59,9 +60,10 @@ class ProtocolError(RequestError):
 
 
 @public("cassandra.pool")
+@tells("host", "shard", "in_flight", "attempts", "elapsed")
 @request_error
 class NoConnectionsAvailable(RequestError):
-    """A pool has no usable connection; nothing was sent."""
+    """A pool has no usable connection: none is open, or none had room in time; nothing was sent."""
 
 
 @public("cassandra.cluster")

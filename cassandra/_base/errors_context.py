@@ -4,6 +4,7 @@ The roots of the exception tree get these attributes from :func:`request_error`.
 would show up in ``__bases__``, and those are scylla-driver's.
 """
 
+from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
         host: Any
         shard: int | None
+        in_flight: int | None
         attempts: int | None
         elapsed: float | None
         maybe_executed: bool | None
@@ -23,14 +25,15 @@ if TYPE_CHECKING:
 else:
     RequestError = Exception
 
-_FIELDS = ("host", "shard", "attempts", "elapsed", "maybe_executed")
+_FIELDS = ("host", "shard", "in_flight", "attempts", "elapsed", "maybe_executed")
 
 
 def request_error(cls: type[E]) -> type[E]:
     """Class decorator for a root of the tree: context attributes that default to None, and exact pickling.
 
-    ``host`` (where the last attempt ran), ``shard``, ``attempts``, ``elapsed`` (seconds) and
-    ``maybe_executed`` (whether the server may have executed the statement; None when unknown).
+    ``host`` (where the last attempt ran), ``shard``, ``in_flight`` (requests there at that moment), ``attempts``,
+    ``elapsed`` (seconds) and ``maybe_executed`` (whether the server may have executed the statement; None when
+    unknown).
     """
     target: Any = cls
     for name in _FIELDS:
@@ -40,11 +43,30 @@ def request_error(cls: type[E]) -> type[E]:
     return cls
 
 
+def tells(*names: str) -> Callable[[type[E]], type[E]]:
+    """Class decorator: the text of such an error ends with these attributes, as far as they are known when somebody
+    reads it."""
+
+    def text(self: BaseException) -> str:
+        known = [(name, getattr(self, name)) for name in names if getattr(self, name) is not None]
+        shown = [f"{name}={value:.3f}s" if name == "elapsed" else f"{name}={value}" for name, value in known]
+        return f"{BaseException.__str__(self)} [{', '.join(shown)}]" if shown else BaseException.__str__(self)
+
+    def decorate(cls: type[E]) -> type[E]:
+        target: Any = cls
+        target.__str__ = text
+        target.__repr__ = lambda self: f"{type(self).__name__}({str(self)!r})"
+        return cls
+
+    return decorate
+
+
 def annotate(
     error: BaseException,
     *,
     host: Any = None,
     shard: int | None = None,
+    in_flight: int | None = None,
     attempts: int | None = None,
     elapsed: float | None = None,
     maybe_executed: bool | None = None,
@@ -53,6 +75,7 @@ def annotate(
     given = {
         "host": host,
         "shard": shard,
+        "in_flight": in_flight,
         "attempts": attempts,
         "elapsed": elapsed,
         "maybe_executed": maybe_executed,

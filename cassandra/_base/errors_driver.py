@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from cassandra._base.constants import WriteType, consistency_value_to_name
-from cassandra._base.errors_context import RequestError, request_error
+from cassandra._base.errors_context import RequestError, request_error, tells
 from cassandra._base.public import public
 
 
@@ -255,8 +255,10 @@ class AuthenticationFailed(DriverException):
 
 
 @public("cassandra")
+@tells("shard", "attempts", "elapsed", "maybe_executed")
 class OperationTimedOut(DriverException):
-    """The request took longer than its timeout, measured by the client. The server may have executed it."""
+    """The request took longer than its timeout, measured by the client. The server may have executed it, unless
+    ``maybe_executed`` is False: then it waited for room all the time, or could not be sent otherwise."""
 
     errors: Mapping[Any, Any] | None = None
     last_host: Any = None

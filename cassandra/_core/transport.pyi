@@ -16,6 +16,11 @@ CLOSED: Final[int]
 PROTOCOL: Final[int]
 CANCELLED: Final[int]
 
+# Operation._right.
+ORDINARY: Final[int]
+IN_LINE: Final[int]
+DRIVER: Final[int]
+
 class Frame:
     """One response envelope. The buffer protocol exposes the body, read-only, without a copy; it pins its slab."""
 
@@ -62,6 +67,9 @@ class Operation:
     ``_on_outcome`` of one operation is never called by two threads at a time. Outcomes after ``_finish`` are discarded.
     """
 
+    _right: int
+    """What it submits as: ORDINARY; IN_LINE, the first of those who wait for room, past whom nobody else gets a place;
+    DRIVER, the driver's own, which no limit but the protocol's applies to and none counts."""
     def __init__(self) -> None: ...
     def _take(self) -> tuple[int, Frame | Failure] | None: ...
     def _take_all(self) -> list[tuple[int, Frame | Failure]]:
@@ -88,6 +96,21 @@ class Operation:
         parent will get. Raises ConnectionShutdown unless overridden."""
     def _on_outcome(self) -> None:
         """Override. Takes and processes outcomes; must not block and must not raise."""
+
+class Limit:
+    """At most *maximum* requests in flight over all channels that have it, and within the limits of *parent*. Requests
+    that were given up count until their late answer came or their channel closed."""
+
+    def __init__(self, maximum: int, waiter: Operation, parent: Limit | None = None) -> None:
+        """*waiter* gets an outcome (``_on_outcome`` on the I/O thread) when somebody waits and something changed."""
+    maximum: Final[int]
+    in_flight: Final[int]
+    parent: Final[Limit | None]
+    def wait(self) -> bool:
+        """Have the waiter told, once, when there may be room here or, where that is what is full, in a limit above.
+        From then on ORDINARY requests are refused here, until ``end_line``. False: there is room."""
+    def end_line(self) -> None:
+        """Nobody waits here any more (unless the waiter has still to be told)."""
 
 class LoopQueue:
     """Completions for one asyncio loop: one descriptor, readable while operations wait in it."""
@@ -161,6 +184,14 @@ class Channel:
     in_flight: Final[int]  # requests without an answer, orphaned ones included
     orphaned: Final[int]
     max_requests: int  # 32768 at most
+    limit: Final[Limit | None]
+    def set_limit(self, limit: Limit) -> None:
+        """Count requests from now on in *limit* too; ConnectionBusy is raised when it has no place."""
+    def wait_for_room(self, waiter: Operation) -> bool:
+        """As ``Limit.wait``, for a free stream here, or else a place in the limit: *waiter* is told when there may be
+        one, or the channel closed. False: there is room, or it is closed."""
+    def end_line(self) -> None:
+        """As ``Limit.end_line``."""
     idle_seconds: Final[float]  # since the last byte was received
     bytes_sent: Final[int]
     bytes_received: Final[int]

@@ -34,12 +34,13 @@ from cassandra._base.errors import (
 )
 from cassandra._base.public import public
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
-from cassandra._core.transport import Channel, Failure, Frame, Operation, Reactor
+from cassandra._core.transport import DRIVER, Channel, Failure, Frame, Limit, Operation, Reactor
 from cassandra._net.compression import Compression
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.exchange import Exchange, failure_error, guarded
 from cassandra._net.features import ProtocolFeatures
 from cassandra._net.handshake import Negotiated, use_keyspace
+from cassandra._net.limits import worn_at
 from cassandra._net.opening import Awaited, Opening
 from cassandra._net.options import ConnectionOptions
 from cassandra._wire.handlers import compressed
@@ -94,7 +95,7 @@ class Connection:
         self.endpoint = endpoint
         self.options = options
         self.host_id = host_id
-        self.orphaned_threshold = options.max_requests * 3 // 4
+        self.orphaned_threshold = worn_at(options.max_requests)
         self.context = as_context(context)
         self.features = ProtocolFeatures()
         self._metadata_ids = False
@@ -259,6 +260,7 @@ class Connection:
         in time as OperationTimedOut. Not for the I/O thread."""
         _refuse_to_block(self.reactor)
         operation = Operation()
+        operation._right = DRIVER
         stream = self.submit(message.encode(self.protocol_version, features=self.features), operation, 0, timeout)
         operation._wait(timeout + 1.0)
         outcome = operation._take()
@@ -287,6 +289,30 @@ class Connection:
             return self.decode(outcome)
         except Exception as error:
             return error
+
+    # ---- limits
+
+    def set_limit(self, limit: Limit) -> None:
+        """Requests count in *limit* too from now on. Before the connection is used."""
+        assert self.channel is not None
+        self.channel.set_limit(limit)
+        while limit is not None:
+            self.orphaned_threshold = min(self.orphaned_threshold, worn_at(limit.maximum))
+            limit = limit.parent  # type: ignore[assignment]
+
+    @property
+    def shard(self) -> int | None:
+        """The server's shard that the connection leads to; None where there are no shards."""
+        return None if self.features.sharding_info is None else self.features.shard_id
+
+    def load(self) -> str:
+        """What is in flight, for error texts."""
+        shard = "" if self.shard is None else f" (shard {self.shard})"
+        channel = self.channel
+        if channel is None or channel.closed:
+            return f"the connection{shard} is closed"
+        given_up = f", {channel.orphaned} of them given up and still unanswered" if channel.orphaned else ""
+        return f"{channel.in_flight} of {channel.max_requests} requests in flight on the connection{shard}{given_up}"
 
     # ---- keyspace
 

@@ -13,16 +13,17 @@ from cassandra._base.errors import (
     OperationTimedOut,
     ProtocolError,
 )
-from cassandra._core.transport import PROTOCOL, TIMED_OUT, Failure, Frame, Operation
+from cassandra._core.transport import DRIVER, PROTOCOL, TIMED_OUT, Failure, Frame, Operation
 
 log = logging.getLogger("cassandra.connection")
 
 
 class Exchange(Operation):
-    """Calls *on_outcome* with the one outcome of one submit, on the I/O thread."""
+    """Calls *on_outcome* with the one outcome of one submit, on the I/O thread. No limit on requests applies to it."""
 
     def __init__(self, on_outcome: Callable[[Frame | Failure], None]) -> None:
         super().__init__()
+        self._right = DRIVER
         self._callback: Callable[[Frame | Failure], None] | None = on_outcome
         self._set_eager()
 

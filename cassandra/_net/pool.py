@@ -24,13 +24,14 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any
 
-from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable
+from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
 from cassandra._base.public import public
 from cassandra._core.codec import TypeContext
-from cassandra._core.transport import Reactor, Timer
+from cassandra._core.transport import Limit, Reactor, Timer
 from cassandra._net.connection import Connection
 from cassandra._net.delays import Delays
 from cassandra._net.exchange import guarded
+from cassandra._net.limits import Waiter
 from cassandra._net.opening import Opening
 from cassandra._net.options import ConnectionOptions
 
@@ -57,10 +58,15 @@ class HostPool:
         keyspace: str | None = None,
         delays: Callable[[], Iterable[float]] | None = None,
         on_defunct: Callable[[Any, BaseException], object] | None = None,
+        max_requests: int | None = None,
+        limit: Limit | None = None,
+        on_room: Callable[[Any], object] | None = None,
     ) -> None:
         """*host* has ``endpoint`` and ``host_id``. *options* is asked before every connection attempt;
         *delays* gives a fresh reconnection schedule; *on_defunct* (host, error) hears of every connection that was lost
-        or could not be opened again, and may close the pool."""
+        or could not be opened again, and may close the pool. At most *max_requests* are in flight on all connections
+        together, within the *limit* that the pool shares with others. *on_room* (host) hears that requests that were
+        refused may fare otherwise now: there may be room, or nothing to wait for any more."""
         self.host = host
         self.host_distance = host_distance
         self.keyspace = keyspace
@@ -70,6 +76,10 @@ class HostPool:
         self._context = context
         self._delays = Delays(delays)
         self._on_defunct = on_defunct
+        self._on_room = on_room
+        self._waiter = Waiter(self._changed)
+        self.limit = limit if max_requests is None else Limit(max_requests, self._waiter, limit)
+        self._shares_limit = max_requests is None
         self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the pool anywhere
         self._connections: tuple[Connection, ...] = ()
         self._retired: set[Connection] = set()
@@ -104,8 +114,10 @@ class HostPool:
             if isinstance(result, BaseException):
                 self._last_error = result
                 on_done(result)
-            else:
-                settled(result, None)
+                return
+            if self.limit is not None:
+                result.set_limit(self.limit)
+            settled(result, None)
 
         def settled(connection: Connection, error: BaseException | None) -> None:
             with self._lock:
@@ -120,6 +132,7 @@ class HostPool:
             if not placed:
                 connection.close()
             on_done(error or (self._closed_error() if shut else None))
+            self._changed()
             if placed and connection.is_closed:  # while it was being placed
                 self._on_closed(connection, connection.last_error)
 
@@ -178,11 +191,55 @@ class HostPool:
                 if channel.orphaned >= connection.orphaned_threshold:
                     self._replace(connection)
                 return connection
-        raise NoConnectionsAvailable(
+        error = NoConnectionsAvailable(
             f"No connection to {self.host} is open "
             f"(pool {'closed' if self.is_shutdown else 'reconnecting'}, in flight: {self.in_flight}, "
             f"last error: {self._last_error!r})"
         )
+        annotate(error, host=self.host, in_flight=self.in_flight, maybe_executed=False)
+        raise error
+
+    # ---- waiting for room
+
+    def wait_for_room(self) -> bool:
+        """Have *on_room* called, once, when what is full now may have room. False: nothing is full, ask again."""
+        waits = False
+        for connection in self._connections:
+            channel = connection.channel
+            waits |= channel is not None and channel.wait_for_room(self._waiter)
+        return waits
+
+    def send_queued(self) -> None:
+        """Send what was submitted to be sent later."""
+        for connection in self._connections:
+            connection.send_queued()
+
+    def end_line(self) -> None:
+        """Nobody waits for room any more: from now on requests are taken as they come."""
+        for connection in self._connections:
+            if connection.channel is not None:
+                connection.channel.end_line()
+        if self.limit is not None and not self._shares_limit:
+            self.limit.end_line()
+
+    def replace_worn(self) -> None:
+        """Replace connections with requests that were given up, however few: they are what a limit is full of."""
+        for connection in self._connections:
+            if connection.orphaned:
+                self._replace(connection)
+
+    def _changed(self) -> None:
+        if self._on_room is not None:
+            guarded(self._on_room, self.host)
+
+    def load(self) -> str:
+        """What is in flight and what the limits are, for error texts."""
+        texts = [connection.load() for connection in self._connections] or ["no connection is open"]
+        if self._retired:
+            texts.append(f"{sum(one.in_flight for one in self._retired)} on connections that are being replaced")
+        if self.limit is not None and not self._shares_limit:
+            texts.append(f"{self.limit.in_flight} of {self.limit.maximum} to the host")
+        return ", ".join(texts)
 
     # ---- losing and replacing
 
@@ -198,6 +255,7 @@ class HostPool:
         log.info("Connection to %s was lost: %s", self.host, error)
         self._report(error or ConnectionShutdown(f"Connection to {self.host} was closed", connection.endpoint))
         self._fill()
+        self._changed()
 
     def _report(self, error: BaseException) -> None:
         if self._on_defunct is not None and not self.is_shutdown:
@@ -256,6 +314,7 @@ class HostPool:
     def _end_replacing(self) -> None:
         with self._lock:
             self._replacing = False
+        self._changed()
 
     def _drain(self, connection: Connection, deadline: float) -> None:
         """Close *connection* once everything that somebody waits for was answered."""
@@ -347,6 +406,7 @@ class HostPool:
                 self._drain(connection, monotonic() + DRAIN_LIMIT)
             else:
                 connection.close()
+        self._changed()
 
     shutdown = close
 
@@ -361,6 +421,16 @@ class HostPool:
         """Whether a connection is being opened right now and may well work: none has failed since the last one was
         open. (Of a host that is gone an attempt is under way half of the time.)"""
         return bool(self._openings) and not self._failing
+
+    @property
+    def shard(self) -> int | None:
+        """The shard that requests go to; None where there are none."""
+        return next((connection.shard for connection in self._connections), None)
+
+    @property
+    def orphaned(self) -> int:
+        """Requests that were given up and may still be answered, on connections that take others."""
+        return sum(connection.orphaned for connection in self._connections)
 
     @property
     def in_flight(self) -> int:

@@ -47,9 +47,15 @@ def _import_asyncio() -> Loop:
     return running_loop()
 
 
+def _import_asyncio_too() -> Loop | None:
+    import asyncio
+
+    return asyncio._get_running_loop()
+
+
 running_loop: Callable[[], Loop] = _import_asyncio
 #: Only for those who have something of asyncio in hand.
-loop_or_none: Callable[[], Loop | None] = _import_asyncio
+loop_or_none: Callable[[], Loop | None] = _import_asyncio_too
 
 
 class Bridge(NamedTuple):

@@ -97,6 +97,10 @@ class Cluster(ClusterHosts):
         *default_retry_policy*;
         *timestamp_generator*, *prepare_on_all_hosts*, *reprepare_on_up*, *metrics_enabled*,
         *allow_control_connection_query_fallback*.
+    Limits:
+        *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session* (requests in flight; None:
+        what the protocol allows, no limit, no limit); where they are reached requests wait, *max_waiting_requests* of
+        them, up to *max_request_wait* seconds (None: as long as their own timeout lets them).
     Hosts:
         *reconnection_policy*, *conviction_policy_factory*.
     Metadata:

@@ -18,7 +18,7 @@ from cassandra._net.application import ApplicationInfoBase
 from cassandra._net.auth import AuthProvider
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPointFactory, EndPointFactory
-from cassandra._net.options import ConnectionOptions
+from cassandra._net.options import MAX_REQUESTS, ConnectionOptions
 from cassandra._net.tls_sessions import SSLSessionCache
 from cassandra._routing.policies import (
     AddressTranslator,
@@ -85,6 +85,11 @@ class ClusterOptions:
     column_encryption_policy: Any = None
     allow_control_connection_query_fallback: ControlConnectionQueryFallback = ControlConnectionQueryFallback.Disabled
     driver_config_reporting_enabled: bool = True
+    max_requests_per_connection: int | None = None
+    max_requests_per_host: int | None = None
+    max_requests_per_session: int | None = None
+    max_request_wait: float | None = None
+    max_waiting_requests: int = 32768
 
     _mode = ConfigMode.UNCOMMITTED
     _protocol_version: int | None = None  # given or negotiated
@@ -140,6 +145,11 @@ class ClusterOptions:
         driver_config_reporting_enabled: bool = True,
         ssl_session_cache: Any = NOT_SET,
         memory_pool: MemoryPool | None = None,
+        max_requests_per_connection: int | None = None,
+        max_requests_per_host: int | None = None,
+        max_requests_per_session: int | None = None,
+        max_request_wait: float | None = None,
+        max_waiting_requests: int = 32768,
     ) -> None:
         config.refuse("cloud", cloud, "it configures DataStax Astra; give contact points and an ssl_context")
         config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
@@ -165,6 +175,9 @@ class ClusterOptions:
         self.idle_heartbeat_timeout = config.seconds(
             "idle_heartbeat_timeout", idle_heartbeat_timeout, optional=False, zero=False
         )
+        self._set_limits(max_requests_per_connection, max_requests_per_host, max_requests_per_session)
+        self.max_request_wait = config.seconds("max_request_wait", max_request_wait)
+        self.max_waiting_requests = config.positive_int("max_waiting_requests", max_waiting_requests)
         self._set_control(control_connection_timeout, max_schema_agreement_wait, metadata_request_timeout)
         self._set_windows(schema_event_refresh_window, topology_event_refresh_window, status_event_refresh_window)
         self._schema_metadata_enabled = bool(schema_metadata_enabled)
@@ -287,6 +300,11 @@ class ClusterOptions:
         if conviction_policy_factory is not None:
             self.conviction_policy_factory = config.function("conviction_policy_factory", conviction_policy_factory)
         self.shard_aware_options = ShardAwareOptions(shard_aware_options)
+
+    def _set_limits(self, connection: int | None, host: int | None, session: int | None) -> None:
+        self.max_requests_per_connection = config.limit("max_requests_per_connection", connection, MAX_REQUESTS)
+        self.max_requests_per_host = config.limit("max_requests_per_host", host)
+        self.max_requests_per_session = config.limit("max_requests_per_session", session)
 
     def _set_control(self, timeout: float | None, agreement_wait: float, request_timeout: float | None) -> None:
         self.control_connection_timeout = config.seconds("control_connection_timeout", timeout, zero=False)
@@ -424,6 +442,7 @@ class ClusterOptions:
             keyspace=keyspace,
             application_info=self.application_info,
             no_compact=self.no_compact,
+            max_requests=self.max_requests_per_connection or MAX_REQUESTS,
         )
 
 

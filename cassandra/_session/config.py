@@ -129,6 +129,16 @@ def positive_int(name: str, value: Any) -> int:
     return value
 
 
+def limit(name: str, value: Any, most: int = 2**31 - 1) -> int | None:
+    """A largest number of requests; None for no limit of its own."""
+    if value is None:
+        return None
+    checked = positive_int(name, value)
+    if checked > most:
+        raise ValueError(f"{name} should be at most {most}, not {value}")
+    return checked
+
+
 def protocol_version(value: Any, allow_beta: bool) -> int:
     """A protocol version this driver speaks."""
     known = ProtocolVersion.SUPPORTED_VERSIONS + (ProtocolVersion.BETA_VERSIONS if allow_beta else ())

@@ -23,6 +23,8 @@ from cassandra._net.delays import Delays
 from cassandra._net.pool import HostPool
 from cassandra._routing.policies import HostDistance
 
+from .admission import Line
+
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
 
@@ -45,6 +47,7 @@ class PoolSet:
         self._delays: dict[Host, Delays] = {}
         self._closed = False
         self._waiting: list[Callable[[], None]] | None = [] if reopening else None
+        self.line = Line(session)
         self.pools: Mapping[Host, HostPool] = {}
         self.errors: dict[Host, BaseException] = {}
 
@@ -79,6 +82,9 @@ class PoolSet:
             keyspace=self._session.keyspace,
             delays=self._cluster.reconnection_policy.new_schedule,
             on_defunct=self._cluster.signal_connection_failure,
+            max_requests=self._cluster.max_requests_per_host,
+            limit=self.line.limit,
+            on_room=self.line.look,
         )
 
     def _connection_options(self) -> Any:
@@ -271,3 +277,4 @@ class PoolSet:
         for pool in pools.values():
             pool.close()
         self._end_waiting()
+        self.line.close()

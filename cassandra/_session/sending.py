@@ -30,6 +30,7 @@ from cassandra._core.codec import ResultPlan
 from cassandra._wire.messages.requests import PrepareMessage
 
 from . import aio
+from .admission import wait_for_room
 from .attempts import KEYSPACE_PER_REQUEST, Attempt, what_cannot_be_sent
 from .conclusion import Conclusion
 from .fallback import sent_elsewhere
@@ -246,9 +247,9 @@ class Sending(Conclusion):
         while not closed and (host := self._next_host()) is not None:
             if self._is_over(page) or self._send_to(host, page):
                 return True
-        if error_no_hosts and not closed and not self._attempts and sent_elsewhere(self, page):
-            return True
         if error_no_hosts and not self._attempts:
+            if not closed and (wait_for_room(self, page) or sent_elsewhere(self, page)):
+                return True
             errors = self._errors or ({} if closed else self.session._pool_set.reasons())
             error = NoHostAvailable(CLOSED if closed else "Unable to complete the operation against any hosts", errors)
             annotate(
@@ -454,6 +455,7 @@ class Sending(Conclusion):
         annotate(
             exception,
             host=attempt.host,
+            shard=attempt.connection.shard,
             attempts=len(self.attempted_hosts),
             elapsed=monotonic() - self._start_time,
             maybe_executed=self._unsure,

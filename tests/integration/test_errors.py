@@ -382,18 +382,26 @@ class TestTimeouts:
 
 
 class TestStreams:
-    def test_all_taken_is_an_error_not_a_wait(self, proxy: FaultProxy, proxied: Session) -> None:
-        """32,768 requests in flight: the next one fails at once, and all others are answered in the end."""
+    def test_all_taken(self, proxy: FaultProxy, proxied: Session) -> None:
+        """32,768 requests in flight: more of them wait, or fail at once where that is wanted, and all are answered in
+        the end."""
         proxy.on_request = lambda m: HOLD if marked(m) else PASS
         futures = [proxied.execute_async(QUERY_TEXT, timeout=None) for _ in range(32_768)]
         begin = time.monotonic()
+        with pytest.raises(OperationTimedOut, match="32768 of 32768 requests in flight") as late:
+            proxied.execute(QUERY_TEXT, timeout=0.01)
+        assert (late.value.maybe_executed, late.value.attempts, late.value.in_flight) == (False, 0, 32_768)
+        proxied.cluster.max_request_wait = 0
         with pytest.raises(NoHostAvailable) as caught:
             proxied.execute(QUERY_TEXT)
         assert time.monotonic() - begin < PATIENCE
         (error,) = caught.value.errors.values()
         assert isinstance(error, ConnectionBusy)
         assert caught.value.maybe_executed is False
+        proxied.cluster.max_request_wait = None
+        futures += [proxied.execute_async(QUERY_TEXT, timeout=None) for _ in range(100)]
         proxy.wait_held(32_768)
+        proxy.on_request = lambda m: PASS
         proxy.release()
         assert {future.result().one() for future in futures} == {("local",)}
         assert proxied.execute("SELECT key FROM system.local").one() == ("local",)

@@ -6,6 +6,7 @@ cdef class Channel:
 
     cdef CChannel* core
     cdef readonly Reactor reactor
+    cdef readonly Limit limit
     cdef object handler
     cdef object byte_filter
     cdef object compressor
@@ -49,10 +50,11 @@ cdef class Channel:
 
     cdef int refuse(self, SubmitStatus status) except -1:
         if status == SubmitStatus.Busy:
-            raise error_class("ConnectionBusy")(
+            text = (
                 f"no free stream: {self.core.in_flight()} requests in flight, "
                 f"{self.core.orphaned()} orphaned, {self.core.max_requests()} allowed"
             )
+            raise error_class("ConnectionBusy")(text if self.limit is None else f"{text}; {self.limit!r}")
         raise error_class("ConnectionShutdown")("the connection is closed")
 
     cdef int check_process(self) except -1:
@@ -157,6 +159,23 @@ cdef class Channel:
         if not 1 <= limit <= 32768:
             raise ValueError(f"max_requests is 1 to 32768, not {limit}")
         self.core.set_max_requests(limit)
+
+    def set_limit(self, Limit limit not None):
+        self.limit = limit
+        self.core.set_limit(limit.core)
+
+    def wait_for_room(self, Operation waiter not None):
+        if self.core.reactor().foreign():
+            return False
+        Py_INCREF(waiter)
+        cdef Wait wait = self.core.wait_for_stream(&waiter.core)
+        if wait != Wait.Armed:
+            Py_DECREF(waiter)
+        return wait != Wait.Room or (self.limit is not None and self.limit.wait())
+
+    def end_line(self):
+        if not self.core.reactor().foreign():
+            self.core.end_line()
 
     @property
     def idle_seconds(self):

@@ -110,8 +110,13 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         void take_all(vector[COperation*]& operations)
         void close(vector[COperation*]& operations)
         void release()
+    cdef enum class Right "fastcql::Right":
+        Ordinary
+        InLine
+        Driver
     cdef cppclass COperation "fastcql::Operation":
         void* self
+        Right right
         Next deliver(Outcome outcome, Ref[CLoopQueue]* queue)
         bint take(Outcome* outcome)
         bint take_all(Batch* batch)
@@ -181,6 +186,18 @@ cdef extern from "transport/host.h" namespace "fastcql":
             void* decompressor, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
         ) noexcept
 
+cdef extern from "transport/limits.h" namespace "fastcql" nogil:
+    cdef enum class Wait "fastcql::Wait":
+        Room
+        Known
+        Armed
+    cdef cppclass CLimit "fastcql::Limit":
+        CLimit(int maximum, Ref[CLimit] parent)
+        int maximum()
+        int in_flight()
+        Wait wait(COperation* waiter)
+        void end_line()
+
 cdef extern from "transport/channel.h" namespace "fastcql" nogil:
     cdef enum class SubmitStatus "fastcql::SubmitStatus":
         Accepted
@@ -210,6 +227,9 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         int orphaned()
         int max_requests()
         void set_max_requests(int limit)
+        void set_limit(Ref[CLimit] limit)
+        Wait wait_for_stream(COperation* waiter)
+        void end_line()
         uint64_t bytes_sent()
         uint64_t bytes_received()
         Nanos last_received()

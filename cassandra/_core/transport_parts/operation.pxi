@@ -5,6 +5,11 @@ cdef double NO_TIMEOUT = float("inf")
 cdef Nanos WAIT_SLICE = SECOND // 2
 
 
+ORDINARY = 0
+IN_LINE = 1
+DRIVER = 2
+
+
 cdef class Operation:
     """Native half of one request over all its attempts; ResponseFuture derives from it."""
 
@@ -23,6 +28,14 @@ cdef class Operation:
         self.process = fork_generation()
         self.core.leave_to_parent()
         return True
+
+    @property
+    def _right(self):
+        return <int> self.core.right
+
+    @_right.setter
+    def _right(self, int right):
+        self.core.right = Right.InLine if right == IN_LINE else Right.Driver if right == DRIVER else Right.Ordinary
 
     def _take(self):
         cdef Outcome outcome

@@ -141,6 +141,7 @@ class ScriptedConnection:
         self.orphaned: list[tuple[int, Operation, int]] = []
         self.defunct_with: BaseException | None = None
         self.queued = 0
+        self.shard: int | None = None
 
     @property
     def dialect(self) -> tuple[int, bool, bool]:
@@ -194,9 +195,11 @@ class ScriptedConnection:
 
 
 class ScriptedPool:
-    """A pool of one connection; ``gone`` makes it refuse."""
+    """A pool of one connection; ``gone`` makes it refuse, ``full`` makes requests that were refused wait."""
 
     is_shutdown = False
+    orphaned = 0
+    shard: int | None = None
 
     def __init__(self, host: Host, protocol_version: int) -> None:
         self.host = host
@@ -205,6 +208,23 @@ class ScriptedPool:
         self.keyspaces: list[str] = []
         self.keyspace_errors: list[BaseException] = []
         self.picked_tokens: list[int | None] = []
+        self.full = False
+        self.told = 0  # how often somebody asked to be told of room
+        self.lines_ended = 0
+
+    @property
+    def in_flight(self) -> int:
+        return self.connection.in_flight
+
+    def load(self) -> str:
+        return f"{self.in_flight} in flight"
+
+    def wait_for_room(self) -> bool:
+        self.told += 1
+        return self.full
+
+    def end_line(self) -> None:
+        self.lines_ended += 1
 
     def pick(self, token: int | None = None) -> ScriptedConnection:
         self.picked_tokens.append(token)
@@ -247,6 +267,9 @@ class ManualReactor:
     def call_later(self, delay: float, callback: Callable[[], object]) -> Later:
         self.timers.append(Later(delay, callback))
         return self.timers[-1]
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        self.call_later(0.0, callback)
 
     def run(self) -> list[float]:
         """Run what waits now; the delays of what was run."""
@@ -295,6 +318,10 @@ class FakeCluster:
     schema_outcome: tuple[bool, BaseException | None] = (True, None)
     closed_sessions: list[Session] = field(default_factory=list)
     legacy: list[str] = field(default_factory=list)
+    max_requests_per_host: int | None = None
+    max_requests_per_session: int | None = None
+    max_request_wait: float | None = 0  # where nothing is said about it, a full host is one more that refuses
+    max_waiting_requests: int = 32768
     type_context: TypeContext = field(default_factory=TypeContext)
     metadata: Any = field(default_factory=lambda: SimpleNamespace(state=None, keyspaces={}, all_hosts=list))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -53,6 +54,8 @@ class ManualPool:
 
 
 class FakeCluster:
+    max_requests_per_host = max_requests_per_session = None
+
     def __init__(self, hosts: list[Host]) -> None:
         self.hosts = hosts
         self.distances: dict[Host, int] = {}
@@ -105,7 +108,8 @@ def cluster(hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 @pytest.fixture
 def pool_set(cluster: FakeCluster) -> PoolSet:
-    return PoolSet(SimpleNamespace(cluster=cluster, keyspace="app"))  # type: ignore[arg-type]
+    session = SimpleNamespace(cluster=cluster, keyspace="app", _request_lock=threading.RLock())
+    return PoolSet(session)  # type: ignore[arg-type]
 
 
 def test_a_pool_is_used_when_it_is_open(pool_set: PoolSet, cluster: FakeCluster, hosts: list[Host]) -> None:

@@ -115,6 +115,7 @@ void Channel::on_attention() {
     int write_error;
     Nanos scan_at;
     Ref<Reason> reason;
+    std::vector<Operation*> waiters;
     {
         Lock lock(mutex_);
         wanted = wanted_attention_;
@@ -123,7 +124,9 @@ void Channel::on_attention() {
         write_error = write_error_;
         scan_at = scan_at_;
         if (wanted & kClose) reason = std::move(reason_);
+        if (wanted & kRoom) take_waiters(waiters);
     }
+    tell(waiters);
     if (wanted & kClose) {
         finish_close(std::move(reason));
         return;

@@ -26,6 +26,7 @@
 
 #include "transport/counters.h"
 #include "transport/host.h"
+#include "transport/limits.h"
 #include "transport/reason.h"
 #include "transport/refs.h"
 #include "transport/socket.h"
@@ -89,6 +90,12 @@ public:
     int orphaned() const { return orphaned_.load(std::memory_order_relaxed); }
     int max_requests() const { return max_requests_.load(std::memory_order_relaxed); }
     void set_max_requests(int limit) { max_requests_.store(limit, std::memory_order_relaxed); }
+    // Before the first request that is to count.
+    void set_limit(Ref<Limit> limit);
+    // For those in line: tell *waiter* when something changed, unless there is a free stream (or the channel
+    // is closed). The limit is asked separately.
+    Wait wait_for_stream(Operation* waiter);
+    void end_line();
     uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
     uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
     Nanos last_received() const { return last_received_.load(std::memory_order_relaxed); }
@@ -133,7 +140,14 @@ public:
 private:
     using Lock = std::unique_lock<std::mutex>;
     // What the role holder is asked to look at.
-    enum Attention : uint32_t { kClose = 1, kInterest = 2, kFlush = 4, kScan = 8, kWriteFailed = 16 };
+    enum Attention : uint32_t {
+        kClose = 1,
+        kInterest = 2,
+        kFlush = 4,
+        kScan = 8,
+        kWriteFailed = 16,
+        kRoom = 32
+    };
 
     // channel.cpp
     void finish_connecting();
@@ -149,7 +163,10 @@ private:
     // channel_requests.cpp
     Nanos expire(Nanos now, std::vector<EndedRequest>& expired);
     int allocate(Operation* operation, uint32_t attempt, double timeout, uint64_t position, bool uses);
+    int acquire(Right right);
     void release_stream(int stream);
+    void take_waiters(std::vector<Operation*>& waiters);
+    void tell(const std::vector<Operation*>& waiters);
     void give_up(StreamEntry& entry);
     bool unsent(const StreamEntry& entry) const;
     void take_requests(ChannelClosing& closing);
@@ -183,6 +200,8 @@ private:
     Ref<Reason> reason_;
     StreamIds ids_;
     std::vector<StreamEntry> entries_;
+    Line line_;
+    Ref<Limit> limit_;
     Nanos scan_at_ = kNever;
     WriteQueue queue_;
     bool writing_ = false;
@@ -234,6 +253,7 @@ private:
 struct ChannelClosing {
     Ref<Reason> reason;
     std::vector<EndedRequest> requests;
+    std::vector<Operation*> waiters;  // for room; with their references
 };
 
 }  // namespace fastcql

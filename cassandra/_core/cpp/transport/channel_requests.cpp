@@ -1,5 +1,6 @@
 // Streams of a channel: what waits for an answer, and how it stops waiting.
 #include <algorithm>
+#include <utility>
 
 #include "transport/channel.h"
 #include "transport/reactor.h"
@@ -38,7 +39,7 @@ Ref<Reason> unknown_keyspace() {
 // Locked. The stream, or -1 when none is free.
 int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, uint64_t position,
                       bool uses) {
-    const int stream = ids_.acquire(max_requests());
+    const int stream = acquire(operation->right);
     if (stream < 0) return -1;
     const auto index = static_cast<size_t>(stream);
     if (index >= entries_.size()) entries_.resize(std::max<size_t>(16, 2 * entries_.size()));
@@ -49,6 +50,7 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, ui
     entry.deadline = deadline_after(entry.started, timeout);
     entry.position = position;
     entry.uses = uses;
+    entry.limited = limit_ && operation->right != Right::Driver;
     entry.state = StreamState::Waiting;
     FASTCQL_COUNT(requests, 1);
     in_flight_.fetch_add(1, std::memory_order_relaxed);
@@ -59,10 +61,60 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, ui
     return stream;
 }
 
-// Locked.
+// Locked. A stream id, and a place in the limit if there is one; -1 when either is missing, or meant for those
+// who wait.
+int Channel::acquire(Right right) {
+    if (right == Right::Driver) return ids_.acquire(kMaxStreams);
+    if (line_.formed && right != Right::InLine) return -1;
+    const int stream = ids_.acquire(max_requests());
+    if (stream >= 0 && limit_ && !limit_->take(right)) {
+        ids_.release(stream);
+        return -1;
+    }
+    return stream;
+}
+
+// Locked; leave() must follow.
 void Channel::release_stream(int stream) {
-    entries_[static_cast<size_t>(stream)] = StreamEntry{};
+    StreamEntry& entry = entries_[static_cast<size_t>(stream)];
+    const bool waited = entry.limited && limit_->give();
+    if (waited || line_.waiter) ask(kRoom);
+    entry = StreamEntry{};
     ids_.release(stream);
+}
+
+void Channel::set_limit(Ref<Limit> limit) {
+    Lock lock(mutex_);
+    limit_ = std::move(limit);
+}
+
+Wait Channel::wait_for_stream(Operation* waiter) {
+    Lock lock(mutex_);
+    if (state() >= State::Closing || ids_.lowest() < max_requests()) return Wait::Room;
+    line_.formed = true;
+    if (line_.waiter) return Wait::Known;
+    line_.waiter = waiter;
+    return Wait::Armed;
+}
+
+void Channel::end_line() {
+    Lock lock(mutex_);
+    line_.formed = line_.waiter != nullptr;
+}
+
+// Locked.
+void Channel::take_waiters(std::vector<Operation*>& waiters) {
+    if (line_.waiter) waiters.push_back(std::exchange(line_.waiter, nullptr));
+    if (limit_) limit_->tell(waiters);
+}
+
+// By the role holder: those who wait for room look again.
+void Channel::tell(const std::vector<Operation*>& waiters) {
+    for (Operation* waiter : waiters) {
+        Outcome outcome;
+        outcome.failure.reset(new Failure{FailureKind::Cancelled, false, "look again", nullptr});
+        reactor_->deliver(waiter, std::move(outcome));
+    }
 }
 
 // Locked.
@@ -83,6 +135,8 @@ void Channel::give_up(StreamEntry& entry) {
         entry.state = StreamState::Orphaned;
         orphaned_.fetch_add(1, std::memory_order_relaxed);
         if (entry.uses) begin_closing(unknown_keyspace());
+        // So many may have been given up that the connection is to be replaced.
+        if (line_.waiter || (entry.limited && limit_->has_waiter())) ask(kRoom);
     }
     entry.operation = nullptr;
     in_flight_.fetch_sub(1, std::memory_order_relaxed);
@@ -120,6 +174,7 @@ void Channel::submit_encoded(int stream, const uint8_t* bytes, size_t size) {
     StreamEntry& entry = entries_[static_cast<size_t>(stream)];
     if (entry.state == StreamState::Withdrawn) {
         release_stream(stream);
+        leave(lock);
         return;
     }
     entry.position = queue_.position();
@@ -160,12 +215,14 @@ Nanos Channel::expire(Nanos now, std::vector<EndedRequest>& expired) {
 void Channel::take_requests(ChannelClosing& closing) {
     const Nanos now = monotonic_now();
     for (StreamEntry& entry : entries_) {
+        if (std::exchange(entry.limited, false)) limit_->give();
         if (entry.state != StreamState::Waiting) continue;
         closing.requests.push_back({entry.operation, entry.attempt, !unsent(entry), now - entry.started});
         entry.operation = nullptr;
         entry.state = StreamState::Free;
         FASTCQL_COUNT(requests, -1);
     }
+    take_waiters(closing.waiters);
     in_flight_.store(0, std::memory_order_relaxed);
     orphaned_.store(0, std::memory_order_relaxed);
 }
@@ -205,6 +262,7 @@ void Channel::host_closed(ChannelClosing& closing) {
                                           request.sent, closing.reason->message, closing.reason});
         reactor_->deliver(request.operation, std::move(outcome));
     }
+    tell(closing.waiters);
 }
 
 }  // namespace fastcql

@@ -55,6 +55,13 @@ enum class Next : uint8_t {
     Enqueue,   // push to queue(): the loop thread dispatches
 };
 
+// How a request stands to limits on requests in flight (limits.h).
+enum class Right : uint8_t {
+    Ordinary,  // waits behind those who wait
+    InLine,    // was first in line
+    Driver,    // the driver's own, without which nothing works: not limited, not counted
+};
+
 class Operation {
 public:
     Operation();
@@ -64,6 +71,9 @@ public:
 
     // Set once, before the operation is used. The host object; not a reference.
     void* self = nullptr;
+
+    // What it submits as; not changed while it does.
+    Right right = Right::Ordinary;
 
     // Any thread. Takes over one reference of the host object. *queue* is set with Next::Enqueue. With *sleeper* the
     // caller wakes the waiter, if that is set, when he is through with all he delivers.

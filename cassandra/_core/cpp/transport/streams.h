@@ -20,18 +20,23 @@ public:
         for (uint64_t& word : free_) word = ~uint64_t{0};
         for (uint64_t& word : words_) word = ~uint64_t{0};
     }
-    // The lowest free id below *limit*, or -1.
-    int acquire(int limit) {
+    // The lowest free id, kMaxStreams if there is none.
+    int lowest() const {
         for (int group = 0; group < kGroups; ++group) {
             if (words_[group] == 0) continue;
             const int word = group * 64 + __builtin_ctzll(words_[group]);
-            const int id = word * 64 + __builtin_ctzll(free_[word]);
-            if (id >= limit) return -1;
-            free_[word] &= free_[word] - 1;
-            if (free_[word] == 0) words_[group] &= words_[group] - 1;
-            return id;
+            return word * 64 + __builtin_ctzll(free_[word]);
         }
-        return -1;
+        return kMaxStreams;
+    }
+    // The lowest free id below *limit*, or -1.
+    int acquire(int limit) {
+        const int id = lowest();
+        if (id >= limit) return -1;
+        uint64_t& word = free_[id / 64];
+        word &= word - 1;
+        if (word == 0) words_[id / 4096] &= words_[id / 4096] - 1;
+        return id;
     }
     void release(int id) {
         free_[id / 64] |= uint64_t{1} << (id % 64);
@@ -62,7 +67,8 @@ struct StreamEntry {
     uint64_t position = 0;  // of its first byte in the channel's write queue
     uint32_t attempt = 0;
     StreamState state = StreamState::Free;
-    bool uses = false;  // changes the keyspace of the connection
+    bool uses = false;     // changes the keyspace of the connection
+    bool limited = false;  // has a place in the channel's limit
 };
 
 }  // namespace fastcql
