@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from cassandra._base.constants import ProtocolVersion
+from cassandra._core.memory import MemoryPool
 from cassandra._net.application import ApplicationInfoBase
 from cassandra._net.auth import AuthProvider
 from cassandra._net.connection import Connection
@@ -39,8 +40,6 @@ from .timestamps import MonotonicTimestampGenerator
 
 if TYPE_CHECKING:
     import ssl
-
-    from cassandra._core.memory import MemoryPool
 
 
 def made() -> Any:
@@ -246,11 +245,8 @@ class ClusterOptions:
         self.ssl_session_cache = cache
 
     def _set_memory(self, pool: MemoryPool | None) -> None:
-        if pool is not None:
-            from cassandra._core.memory import MemoryPool  # whoever made one has it
-
-            if not isinstance(pool, MemoryPool):
-                raise TypeError(f"memory_pool should be a cassandra.memory.MemoryPool, not {pool!r}")
+        if pool is not None and not isinstance(pool, MemoryPool):
+            raise TypeError(f"memory_pool should be a cassandra.memory.MemoryPool, not {pool!r}")
         self._memory_pool = pool
 
     def _set_application(self, info: ApplicationInfoBase | None, reporting: bool) -> None:
