@@ -44,9 +44,10 @@ def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, .
 class CompiledCache:
     """What compiled.py keeps of a prepared statement; replaced when a setting of the statement changes."""
 
-    __slots__ = ("last", "others")
+    __slots__ = ("last", "others", "place")
 
     def __init__(self) -> None:
+        self.place: tuple[str, str] | tuple[()] | None = None
         self.last: Any = None
         self.others: dict[tuple[int, int], Any] = {}
 
@@ -204,7 +205,24 @@ class PreparedStatement:
         Missing values are left UNSET on protocol 4 and newer. Raises TypeError naming the parameter for a value that
         does not fit its type, ValueError for too many, KeyError for a missing name on protocol 3.
         """
-        return BoundStatement(self).bind(values)
+        place = self._compiled.place
+        if place is None:
+            place = self._place()
+        if not place:
+            return BoundStatement(self).bind(values)
+        made = _new_bound(BoundStatement)
+        made.prepared_statement = self
+        made._bound = self._bind_plan.bind(values, self.protocol_version)
+        made.raw_values = values
+        made.keyspace, made.table = place
+        return made
+
+    def _place(self) -> tuple[str, str] | tuple[()]:
+        """Keyspace and table of statements that are bound with nothing else to say; empty when there is."""
+        cache, specs = self._compiled, self._bind_plan.specs
+        bare = BoundStatement(self).__dict__.keys() == {"prepared_statement", "keyspace", "table"}
+        cache.place = (specs[0][0], specs[0][1]) if bare and specs else ()
+        return cache.place
 
     def is_lwt(self) -> bool:
         """True when the server said that this is a lightweight transaction."""
@@ -223,6 +241,9 @@ def _plan_of(metadata: Specs | ResultPlan | None) -> ResultPlan | None:
     if not metadata:
         return None
     return metadata if isinstance(metadata, ResultPlan) else ResultPlan(specs_of(metadata))
+
+
+_new_bound = object.__new__
 
 
 class BoundStatement(Statement):
