@@ -38,7 +38,7 @@ from cassandra._core.transport import DRIVER, Channel, Failure, Frame, Limit, Op
 from cassandra._net.compression import Compression
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.exchange import Exchange, failure_error, guarded
-from cassandra._net.features import ProtocolFeatures
+from cassandra._net.features import Dialect, ProtocolFeatures, dialect_of
 from cassandra._net.handshake import Negotiated, use_keyspace
 from cassandra._net.limits import worn_at
 from cassandra._net.opening import Awaited, Opening
@@ -73,8 +73,10 @@ class Connection:
     channel: Channel | None = None
     compression: Compression | None = None
     cql_version: str | None = None
-    dialect: tuple[int, bool, bool] = (0, False, False)
-    """What decides how an EXECUTE is encoded: protocol version, metadata ids, tablet version blocks."""
+    results: ResultDecoder
+    """For whoever reads frames that have nothing unusual; ``decode`` reads all of them, and sees to malformed ones."""
+    dialect: Dialect = dialect_of(0, False, False)
+    """What decides how an EXECUTE is encoded."""
     submit: Callable[..., int]
     """``submit(frame, operation, attempt=0, timeout=None, later=False) -> stream``: send an uncompressed envelope, or
     with *later* only queue it until ``send_queued``. Raises ConnectionShutdown or ConnectionBusy, and then nothing was
@@ -100,7 +102,7 @@ class Connection:
         self.features = ProtocolFeatures()
         self._metadata_ids = False
         self._lwt_mask = 0
-        self._results = ResultDecoder(ResultMessage, self.context)
+        self.results = ResultDecoder(ResultMessage, self.context)
         self.submit = self._submit_unopened
         self._event_callback = on_event
         self._closed_callback = on_closed
@@ -148,9 +150,9 @@ class Connection:
         self.compression = algorithm
         self.features = features
         self._metadata_ids = uses_metadata_ids(self.protocol_version, features)
-        self.dialect = (self.protocol_version, self._metadata_ids, features.tablets_routing_v2)
+        self.dialect = dialect_of(self.protocol_version, self._metadata_ids, features.tablets_routing_v2)
         self._lwt_mask = 0 if features.lwt_info is None else features.lwt_info.lwt_meta_bit_mask
-        self._results = ResultDecoder(ResultMessage, self.context, self._lwt_mask, self._metadata_ids)
+        self.results = ResultDecoder(ResultMessage, self.context, self._lwt_mask, self._metadata_ids)
 
     def _established(self) -> None:
         """The server took STARTUP: from here on both sides use what it says."""
@@ -203,7 +205,7 @@ class Connection:
         """The message of a frame; an ERROR is returned, not raised. A malformed one closes the connection and raises
         ProtocolError. Call it in the thread that wants the message."""
         try:
-            message = self._results.decode(frame, plan)  # nearly all: without detours
+            message = self.results.decode(frame, plan)  # nearly all: without detours
             if message is not None:
                 return message
         except ProtocolError:
@@ -218,17 +220,6 @@ class Connection:
                 lwt_mask=self._lwt_mask,
                 rate_limit_error=self.features.rate_limit_error,
             )
-        except ProtocolError as error:
-            self.defunct(error)
-            raise
-
-    def decode_plain(
-        self, frame: Frame, plan: ResultPlan | None, factory: Any
-    ) -> tuple[list[Any] | None, bytes | None] | None:
-        """``(rows, paging state)`` of nearly every answer, made by *factory*; None for any other: ``decode`` it.
-        A malformed one closes the connection and raises ProtocolError."""
-        try:
-            return self._results.plain(frame, plan, factory)
         except ProtocolError as error:
             self.defunct(error)
             raise

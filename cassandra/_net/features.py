@@ -196,3 +196,14 @@ def _number(text: Any, option: str) -> int | None:
     except ValueError:
         log.warning("The server sent %s=%r in SUPPORTED, which is not a number; ignored", option, text)
         return None
+
+
+Dialect = tuple[int, bool, bool]
+_dialects: dict[Dialect, Dialect] = {}
+
+
+def dialect_of(version: int, metadata_ids: bool, version_blocks: bool) -> Dialect:
+    """What decides how an EXECUTE is encoded: protocol version, metadata ids, tablet version blocks. Always the same
+    object for the same three, so that they are compared by identity."""
+    dialect = (version, metadata_ids, version_blocks)
+    return _dialects.setdefault(dialect, dialect)

@@ -57,16 +57,23 @@ class Attempt:
     __slots__ = ("answered", "connection", "host", "number", "page", "plan", "pool", "reprepares", "stream")
 
     def __init__(
-        self, host: Host, pool: HostPool | None, connection: Connection, page: int, reprepares: Any = None
+        self,
+        host: Host,
+        pool: HostPool | None,
+        connection: Connection,
+        page: int,
+        reprepares: Any = None,
+        number: int = -1,
+        plan: ResultPlan | None = None,
     ) -> None:
         self.host = host
         self.pool = pool
         self.connection = connection
         self.page = page  # of its request
         self.answered = False  # and the answer was looked at; not kept for plain rows
-        self.number = -1  # among the attempts of its request
+        self.number = number  # among the attempts of its request
         self.stream = -1
-        self.plan: ResultPlan | None = None  # of the rows the server was told not to describe, as it was then
+        self.plan = plan  # of the rows the server was told not to describe, as it was then
         self.reprepares = reprepares  # the PreparedStatement this attempt prepares again, instead of the request itself
 
     def abandon(self, request: Operation) -> None:

@@ -16,20 +16,27 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._core.codec import ExecuteTemplate
+from cassandra._net.features import dialect_of
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._routing.policies.router import PickingRouter
 from cassandra._wire.messages.requests import ExecuteMessage
 
+from .future import ResponseFuture
 from .prepared import BoundStatement, CompiledCache, PreparedStatement
 from .sending import USE
 from .sentinels import Sentinel
 
 if TYPE_CHECKING:
-    from .future import ResponseFuture
+    from collections.abc import Callable
+
+    from cassandra._routing.host import Host
+    from cassandra._routing.snapshot import ClusterState
+
     from .profiles import ResolvedProfile
     from .session import Session
 
 METADATA_IDS = 5  # first protocol version in which every EXECUTE names the metadata it knows
+_new_future = ResponseFuture.__new__
 KEPT = 8  # per statement: more combinations of sessions and profiles than that begin anew
 
 
@@ -38,9 +45,10 @@ class CompiledExecute:
 
     __slots__ = (
         "_message",
+        "_route",
         "dialect",
         "keyspace",
-        "pick",
+        "picking",
         "prepared",
         "profile",
         "result_plan",
@@ -83,13 +91,24 @@ class CompiledExecute:
             serial_consistency=serial,
             with_timestamp=self.timestamps is not None,
         )
-        self.dialect = (version, metadata_id is not None, False)
+        self.dialect = dialect_of(version, metadata_id is not None, False)
         self._message = (consistency, serial, fetch_size, skip, metadata_id)
         specs = prepared._bind_plan.specs
         self.keyspace = specs[0][0] if specs else prepared.keyspace
         self.retry_policy = prepared.retry_policy or profile.retry_policy
         self.router = session._router_of(profile.load_balancing_policy or session.cluster.load_balancing_policy)
-        self.pick = self.router.policy.pick if type(self.router) is PickingRouter else None
+        self.picking = self.router if type(self.router) is PickingRouter else None
+        self._route: tuple[Any, Any, Any] = (None, None, None)
+
+    def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Host | None] | None:
+        """How to pick the first host of a request by its token; None if that takes more than the token."""
+        of, within, route = self._route
+        if of is not state or within != keyspace:
+            route, ring = None, state.topology.ring
+            if self.picking is not None and (ring is None or ring.murmur3):
+                route = self.picking.route(state, self.keyspace or keyspace, self.prepared)
+            self._route = (state, keyspace, route)
+        return route  # type: ignore[no-any-return]
 
     def message(self, frame: bytes, token: int | None) -> ExecuteMessage:
         """The message whose envelope *frame* is."""
@@ -106,34 +125,38 @@ class CompiledExecute:
             result_metadata_id=metadata_id,
         )
 
-    def request(self, session: Session, future: ResponseFuture, query: Any, values: Any, timeout: float | None) -> None:
-        """Fill in *future*, which then is ready to be sent."""
+    def request(self, session: Session, query: Any, values: Any, timeout: float | None) -> ResponseFuture:
+        """A future that is ready to be sent."""
         timestamp = None if self.timestamps is None else self.timestamps()
         if query is self.prepared:
-            future._frame, future._token = self.template.encode(values, timestamp)
-            future._values = values
-        else:
-            bound = query._bound
-            future._frame, future._token = self.template.encode_bound(bound, timestamp), bound.token
-            future.query = query
-        self.fill(session, future, timeout)
+            frame, token = self.template.encode(values, timestamp)
+            return self.future(session, frame, token, values, timeout)
+        bound = query._bound
+        future = self.future(session, self.template.encode_bound(bound, timestamp), bound.token, None, timeout)
+        future.query = query
+        return future
 
-    def fill(self, session: Session, future: ResponseFuture, timeout: float | None) -> None:
-        """What all requests have, into a *future* that has frame, token and values."""
+    def future(
+        self, session: Session, frame: bytes, token: int | None, values: Any, timeout: float | None
+    ) -> ResponseFuture:
+        """What it does not get here it finds in ``_compiled`` when somebody asks."""
+        future = _new_future(ResponseFuture)
         future._compiled = self
         future.session = session
         future.timeout = timeout
-        future.prepared_statement = self.prepared
         future.row_factory = self.profile.row_factory
-        future._retry_policy = self.retry_policy
-        future._router = self.router
-        future._result_plan = self.result_plan
-        future._metrics = session.cluster.metrics
-        future._lock = session._request_lock
         future.attempted_hosts = []
-        future._errors = {}
+        future._frame = frame
+        future._token = token
+        future._values = values
+        future._result_plan = self.result_plan
+        future._lock = session._request_lock
         future._attempts = {}
         future._start_time = monotonic()
+        metrics = session.cluster.metrics
+        if metrics is not None:
+            future._metrics = metrics
+        return future
 
 
 def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> CompiledExecute | None:

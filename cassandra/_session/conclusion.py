@@ -65,12 +65,12 @@ class Conclusion(Operation):
     timeout: float | None
     _lock: threading.RLock
     _attempts: dict[int, Attempt]
-    _metrics: Any
     _start_time: float
 
     # Class-level defaults of what most requests never set.
     _outcome: Outcome | None = None
     _page: int = 0
+    _metrics: Any = None
     _timer: Any = None
     _callbacks: tuple[Call, ...] = ()
     _errbacks: tuple[Call, ...] = ()

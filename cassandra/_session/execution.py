@@ -19,6 +19,7 @@ from cassandra._base.errors import (
     DriverException,
     ErrorMessage,
     PreparedQueryNotFound,
+    ProtocolError,
 )
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.transport import Failure, Frame
@@ -77,17 +78,20 @@ class Execution(Sending):
 
     def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
         self.coordinator_host = attempt.host
-        if isinstance(answer, Failure):
-            self._unanswered(attempt, answer)
-            return
         connection = attempt.connection
-        plan = attempt.plan
-        if self._compiled is not None and attempt.reprepares is None:  # nearly all end here
-            plain = connection.decode_plain(answer, plan, self.row_factory)
+        if self._compiled is not None and attempt.reprepares is None and type(answer) is Frame:  # nearly all end here
+            plan = attempt.plan
+            try:
+                plain = connection.results.plain(answer, plan, self.row_factory)
+            except ProtocolError:
+                plain = None  # to be read again, and reported
             if plain is not None:
                 rows, paging_state = plain
                 self._conclude(attempt.page, rows, None, NOTHING if rows is None else (plan, paging_state, None))
                 return
+        if isinstance(answer, Failure):
+            self._unanswered(attempt, answer)
+            return
         if self._handler is None:
             message = connection.decode(answer, attempt.plan)
         else:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from .session import Session
 
-_new_future = ResponseFuture.__new__
-
 
 class RequestBuilder:
     """Builds the requests of one session."""
@@ -53,9 +51,7 @@ class RequestBuilder:
             if not trace and custom_payload is None and paging_state is None and host is None:
                 compiled = compiled_for(session, query, profile)
                 if compiled is not None:
-                    future = _new_future(ResponseFuture)
-                    compiled.request(session, future, query, parameters, timeout)
-                    return future
+                    return compiled.request(session, query, parameters, timeout)
         statement = self._statement(query, parameters)
         message, plan = self._message(statement, parameters, profile, paging_state)
         message.tracing = trace

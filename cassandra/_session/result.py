@@ -80,8 +80,11 @@ class ResultSet:
     def _of(cls, response_future: ResponseFuture, outcome: Outcome) -> ResultSet:
         made = cls.__new__(cls)
         made.response_future = response_future
-        made._came_with(outcome[2])
-        made._set_current_rows(outcome[0])
+        rows, _, (made._plan, made._paging_state, made._beside), _ = outcome
+        if type(rows) is list:
+            made._current_rows = rows
+        else:
+            made._set_current_rows(rows)
         return made
 
     @classmethod

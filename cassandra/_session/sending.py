@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cassandra._net.connection import Connection
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy, RetryPolicy, SpeculativeExecutionPlan
+    from cassandra._routing.policies.router import Router
 
     from .compiled import CompiledExecute
     from .prepared import PreparedStatement
@@ -83,6 +84,10 @@ class Sending(Conclusion):
     A request of a prepared statement usually is a *compiled* one (compiled.py): its frame was made at once, and is what
     every attempt sends; message and query exist only when asked for."""
 
+    prepared_statement: PreparedStatement | None = _OnDemand(lambda request: request._compiled.prepared)  # type: ignore
+    _retry_policy: RetryPolicy | None = _OnDemand(lambda request: request._compiled.retry_policy)  # type: ignore
+    _router: Router = _OnDemand(lambda request: request._compiled.router)  # type: ignore
+    _errors: dict[Any, Any] = _OnDemand(lambda request: {})  # type: ignore
     message: Any = _OnDemand(_message_of)
     query: Any = _OnDemand(lambda request: request._bound_query())
 
@@ -143,7 +148,7 @@ class Sending(Conclusion):
         self._result_plan = bound_result_metadata
         self._token = routing_token
         self._lock = session._request_lock
-        self._errors: dict[Any, Any] = {}
+        self._errors = {}
         self._attempts: dict[int, Attempt] = {}
         self._start_time = monotonic() if start_time is None else start_time
 
@@ -161,25 +166,22 @@ class Sending(Conclusion):
         """The first attempt of a compiled request, where nothing is in the way. False if something is: then nothing was
         sent, and :meth:`_send_page` begins again."""
         compiled, session, token = self._compiled, self.session, self._token
-        if compiled is None or compiled.pick is None or session.is_shutdown:
+        if compiled is None or session.is_shutdown:
             return False
         if session._listeners and (self._outcome is not None or "message" in self.__dict__):
             return False  # one of them concluded it, or may have changed the message
-        state = session.cluster.metadata.state
-        ring = state.topology.ring
-        statement = compiled.prepared if ring is None or ring.murmur3 else self.query
-        host = compiled.pick(state, compiled.keyspace or session.keyspace, token, statement)
-        pool = session._pool_set.pools.get(host)
-        if pool is None:
+        route = compiled.route(session.cluster.metadata.state, session.keyspace)
+        if route is None:
+            return False
+        host = route(token)
+        pool = None if host is None else session._pool_set.pools.get(host)
+        if host is None or pool is None:
             return False
         try:
             connection = pool.pick(token)
-            if connection.dialect != compiled.dialect:
+            if connection.dialect is not compiled.dialect:
                 return False
-            attempt = Attempt(host, pool, connection, 0)
-            attempt.number = 0
-            attempt.plan = self._result_plan
-            self._attempts[0] = attempt
+            attempt = self._attempts[0] = Attempt(host, pool, connection, 0, None, 0, self._result_plan)
             self.attempted_hosts.append(host)
             self._picked = host
             later = bool(aio.bridges) and aio.may_wait(connection)
@@ -320,7 +322,7 @@ class Sending(Conclusion):
         frame: bytes | None = self._frame
         if frame is not None and prepare is None and "message" not in self.__dict__:
             assert self._compiled is not None
-            if connection.dialect == self._compiled.dialect:
+            if connection.dialect is self._compiled.dialect:
                 attempt.plan = self._result_plan
                 return frame
         if prepare is not None:

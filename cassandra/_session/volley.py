@@ -16,7 +16,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import DriverException
+from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.transport import CLOSED, Failure, Frame, Operation
 
 from . import aio
@@ -63,35 +63,27 @@ class Volley(Operation):
         queued. None if just now they need a ResponseFuture each."""
         session = self._session
         if (
-            compiled is None
-            or compiled.pick is None
-            or session._listeners
-            or session.cluster.metrics is not None
-            or session.is_shutdown
-        ):
+            compiled is None or session._listeners or session.cluster.metrics is not None or session.is_shutdown
+        ):  # fmt: skip
             return None
-        state = session.cluster.metadata.state
-        ring = state.topology.ring
-        if ring is not None and not ring.murmur3:  # then the policy needs a bound statement
+        route = compiled.route(session.cluster.metadata.state, session.keyspace)
+        if route is None:
             return None
-        encode, timestamps, prepared, dialect = (
-            compiled.template.encode, compiled.timestamps, compiled.prepared, compiled.dialect
-        )  # fmt: skip
-        pick, keyspace = compiled.pick, compiled.keyspace or session.keyspace
+        encode, timestamps, dialect = compiled.template.encode, compiled.timestamps, compiled.dialect
         pools, timeout = session._pool_set.pools, compiled.profile.request_timeout
         flights, unsent, now = self._flights, self._unsent, monotonic()
 
         def launch(index: int, values: Any) -> bool:
             """False if nothing can take it. Raises what encoding the values raises."""
             frame, token = encode(values, None if timestamps is None else timestamps())
-            host = pick(state, keyspace, token, prepared)
-            pool = pools.get(host)
+            host = route(token)
+            pool = None if host is None else pools.get(host)
             slot = index % NOTHING_ELSE
-            if pool is None or slot in flights:
+            if host is None or pool is None or slot in flights:
                 return False
             try:
                 connection = pool.pick(token)
-                if connection.dialect != dialect:
+                if connection.dialect is not dialect:
                     return False
                 stream = connection.submit(frame, self, slot, timeout, True)
             except NOT_SENT:
@@ -130,7 +122,9 @@ class Volley(Operation):
             if type(outcome) is Frame:
                 compiled, connection = flight[2], flight[8]
                 try:
-                    plain = connection.decode_plain(outcome, compiled.result_plan, compiled.profile.row_factory)
+                    plain = connection.results.plain(outcome, compiled.result_plan, compiled.profile.row_factory)
+                except ProtocolError:
+                    plain = None  # to be read again, and reported
                 except Exception as error:  # a row factory, a malformed body: of this request only
                     done(flight[0], False, error)
                     continue
@@ -161,8 +155,8 @@ class Volley(Operation):
     def _go_on(self, flight: Flight, outcome: Frame | Failure) -> None:
         index, _, compiled, _, _, _, host, pool, connection, stream, _ = flight
         future = future_of(flight)
-        attempt = Attempt(host, pool, connection, 0)
-        attempt.number, attempt.stream, attempt.plan = 0, stream, compiled.result_plan
+        attempt = Attempt(host, pool, connection, 0, None, 0, compiled.result_plan)
+        attempt.stream = stream
         self.watch(future, index)
         future._handle(attempt, outcome)
 
@@ -177,9 +171,7 @@ class Volley(Operation):
 def future_of(flight: Flight) -> ResponseFuture:
     """A ResponseFuture that sent its first attempt as *flight* did."""
     _, session, compiled, frame, token, values, host, _, _, _, started = flight
-    future = ResponseFuture.__new__(ResponseFuture)
-    future._frame, future._token, future._values = frame, token, values
-    compiled.fill(session, future, compiled.profile.request_timeout)
+    future = compiled.future(session, frame, token, values, compiled.profile.request_timeout)
     future._start_time = started
     future.attempted_hosts.append(host)
     future._picked = future.coordinator_host = host

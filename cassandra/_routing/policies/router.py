@@ -8,7 +8,7 @@ overridden anything, so its own plan is followed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 if TYPE_CHECKING:
@@ -90,6 +90,20 @@ class PickingRouter(Router):
         self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
     ) -> tuple[Host | None, Iterator[Host] | None]:
         return self.policy.pick(state, keyspace, token, statement), None
+
+    def route(self, state: ClusterState, keyspace: str | None, statement: Any) -> Callable[[int | None], Host | None]:
+        """The first hosts of many requests of one *statement* by their tokens, as long as *state* is the snapshot."""
+        policy = self.policy
+        route: Callable[[int | None], Host | None]
+        if hasattr(policy, "route"):
+            route = policy.route(state, keyspace, statement)
+        else:
+
+            def route(token: int | None) -> Host | None:
+                host: Host | None = policy.pick(state, keyspace, token, statement)
+                return host
+
+        return route
 
 
 def router_for(policy: LoadBalancingPolicy) -> Router:

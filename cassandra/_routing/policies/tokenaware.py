@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import random, shuffle
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cassandra._routing.topology import Topology
 
 Tiers = tuple[tuple["Host", ...], ...]
+#: From the token of a request, or None, to the host it goes to.
+Route = Callable[["int | None"], "Host | None"]
 
 _NEAR_TO_FAR = (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE)
 
@@ -115,6 +117,29 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         picked: Host | None = self._child_policy.pick(state, keyspace, token, statement)
         return picked
 
+    def route(self, state: ClusterState, keyspace: str | None, statement: Any) -> Route:
+        """``pick`` for many tokens: what is the same for all of them is looked up once."""
+        replicas = None if keyspace is None else state.replica_map(keyspace)
+        policy = self._child_policy
+        epoch = policy.epoch if self._may_remember else None
+
+        def pick(token: int | None) -> Host | None:
+            return self.pick(state, keyspace, token, statement)
+
+        if replicas is None or epoch is None or not replicas.ring.murmur3:
+            return pick
+        table, index = self._table(state, epoch, replicas), replicas.index
+
+        def pick_first(token: int | None) -> Host | None:
+            tiers = None if token is None else table[index(token)]
+            if tiers and policy.epoch is epoch:
+                nearest = tiers[0]
+                if len(nearest) == 1 and nearest[0].is_up:
+                    return nearest[0]
+            return pick(token)
+
+        return pick_first
+
     def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
         tried: set[Host] = set()
         if keyspace is not None:
@@ -139,14 +164,17 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         epoch = self._child_policy.epoch if self._may_remember else None
         if epoch is None:
             return self._by_distance(replicas[index])
-        routes = self._routes
-        if routes.topology is not state.topology or routes.epoch is not epoch:
-            routes = self._routes = _Routes(state.topology, epoch)
-        table = routes.table(replicas)
+        table = self._table(state, epoch, replicas)
         tiers = table[index]
         if tiers is None:
             tiers = table[index] = self._by_distance(replicas[index])
         return tiers
+
+    def _table(self, state: ClusterState, epoch: object, replicas: ReplicaMap) -> list[Tiers | None]:
+        routes = self._routes
+        if routes.topology is not state.topology or routes.epoch is not epoch:
+            routes = self._routes = _Routes(state.topology, epoch)
+        return routes.table(replicas)
 
     def _by_distance(self, replicas: tuple[Host, ...]) -> Tiers:
         distances = [self._child_policy.distance(host) for host in replicas]

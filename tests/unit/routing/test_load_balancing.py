@@ -641,3 +641,57 @@ def test_plans_while_hosts_change(make: Callable[[], Any]) -> None:
     assert wrong == []
     expected = {host for host in [stays, *others] if policy.distance(host) != IGNORED}
     assert set(plan(policy)) == expected
+
+
+class TestRoutes:
+    """``route``: picks of many tokens, looked up once."""
+
+    TOKENS = (-(2**63), -100, 0, 5, 100, 2**63 - 1)
+
+    def test_is_the_same_as_picking_one_by_one(self) -> None:
+        hosts, metadata = ring_of_four()
+        policy = populated(TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False), hosts, metadata)
+        route = router_for(policy).route(metadata.state, "ks", Statement())  # type: ignore[attr-defined]
+        for token in self.TOKENS:
+            assert route(token) is policy.pick(metadata.state, "ks", token, Statement())
+
+    def test_single_replicas(self) -> None:
+        tokens = {make_host(number): [number * 100] for number in (1, 2, 3)}
+        metadata = make_metadata(tokens, ks={"class": "SimpleStrategy", "replication_factor": "1"})
+        policy = populated(TokenAwarePolicy(RoundRobinPolicy()), list(tokens), metadata)
+        route = router_for(policy).route(metadata.state, "ks", None)  # type: ignore[attr-defined]
+        first, second, third = tokens
+        for _ in range(2):  # looked up, then remembered
+            assert [route(token) for token in (100, 101, 300, 301)] == [first, second, third, first]
+        second.set_down()
+        policy.on_down(second)
+        assert route(101) in (first, third)
+
+    def test_without_tokens_keyspace_or_ring(self) -> None:
+        hosts, metadata = ring_of_four()
+        policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata)
+        for state, keyspace, token in (
+            (metadata.state, "ks", None),
+            (metadata.state, None, 5),
+            (Metadata().state, "ks", 5),
+        ):
+            route = router_for(policy).route(state, keyspace, None)  # type: ignore[attr-defined]
+            assert {route(token) for _ in range(8)} == set(hosts)
+
+    def test_distances_that_changed(self) -> None:
+        near, far = make_host(1, "dc1"), make_host(2, "dc2")
+        metadata = make_metadata(
+            {near: [100], far: [200]}, ks={"class": "NetworkTopologyStrategy", "dc1": "1", "dc2": "1"}
+        )
+        child = DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1)
+        policy = populated(TokenAwarePolicy(child), [near, far], metadata)
+        route = router_for(policy).route(metadata.state, "ks", None)  # type: ignore[attr-defined]
+        assert [route(5) for _ in range(3)] == [near] * 3
+        child.local_dc = "dc2"
+        assert [route(5) for _ in range(3)] == [far] * 3
+
+    def test_policies_that_pick_without_tokens(self) -> None:
+        hosts = [make_host(number) for number in (1, 2, 3)]
+        policy = populated(RoundRobinPolicy(), hosts)
+        route = router_for(policy).route(Metadata().state, "ks", None)  # type: ignore[attr-defined]
+        assert {route(5) for _ in range(6)} == set(hosts)

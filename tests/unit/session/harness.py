@@ -17,7 +17,7 @@ from typing import Any
 
 from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._core.transport import CLOSED, TIMED_OUT, Failure, Frame, Operation
-from cassandra._net.features import ProtocolFeatures
+from cassandra._net.features import ProtocolFeatures, dialect_of
 from cassandra._wire.messages.decode import decode_response
 from cassandra._wire.messages.results import ResultMessage
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, Session
@@ -145,7 +145,7 @@ class ScriptedConnection:
 
     @property
     def dialect(self) -> tuple[int, bool, bool]:
-        return self.protocol_version, self.protocol_version >= 5, self.features.tablets_routing_v2
+        return dialect_of(self.protocol_version, self.protocol_version >= 5, self.features.tablets_routing_v2)
 
     def submit(
         self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None, later: bool = False
@@ -187,8 +187,9 @@ class ScriptedConnection:
     def send_queued(self) -> None:
         self.queued = 0
 
-    def decode_plain(self, frame: Frame, plan: Any, factory: Any) -> Any:
-        return ResultDecoder(ResultMessage, self.context, 0, self.protocol_version >= 5).plain(frame, plan, factory)
+    @property
+    def results(self) -> ResultDecoder:
+        return ResultDecoder(ResultMessage, self.context, 0, self.protocol_version >= 5)
 
     def decode(self, frame: Frame, plan: Any = None) -> Any:
         return decode_response(frame, self.context, plan=plan, metadata_ids=self.protocol_version >= 5)
