@@ -79,6 +79,11 @@ def deliver_to(loop: Loop, operation: Operation) -> None:
         operation._attach(bridge.queue)
 
 
+def watches_descriptors(loop: Loop) -> bool:
+    """Whether outcomes are processed on the thread of *loop*, which this is."""
+    return (bridges.get(id(loop)) or _open(loop)).queue is not None
+
+
 def may_wait(connection: Sender) -> bool:
     """Whether a request that is submitted to *connection* just now may wait for the others of this turn of the running
     loop: one system call then sends them all. That it is made is seen to. Ask only while there are ``bridges``."""

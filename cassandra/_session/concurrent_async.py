@@ -1,9 +1,10 @@
 """Many statements at a time on an asyncio loop (cassandra.concurrent).
 
-L5. Whoever awaits or iterates draws the statements and keeps up to *concurrency* requests in flight; each of them has a
-:class:`_Slot` that hears of its outcome, no task, and wakes the one who waits at most once per turn of the loop. Only
-an asynchronous source of statements has a task: results must come while it is waited for. All of it happens on the
-loop's thread, so there are no locks; outcomes from elsewhere come there by ``aio.resolve``.
+L5. Whoever awaits or iterates draws the statements and keeps up to *concurrency* requests in flight. Prepared
+statements go as a volley (:class:`_Flock`) that the loop drains; all others, and those that the volley cannot do, have
+a :class:`_Slot` each that hears of the outcome. None has a task, and the one who waits is woken at most once per turn
+of the loop. Only an asynchronous source of statements has a task: results must come while it is waited for. All of it
+happens on the loop's thread, so there are no locks; outcomes from elsewhere come there by ``aio.resolve``.
 """
 
 from __future__ import annotations
@@ -15,16 +16,21 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.public import public
 
 from . import aio
+from .compiled import compiled_for
 from .concurrent import WINDOW, ExecutionResult
+from .prepared import PreparedStatement
 from .profiles import EXEC_PROFILE_DEFAULT
 from .result import ResultSet
+from .volley import Volley
 
 if TYPE_CHECKING:
     import asyncio
 
     from .conclusion import Outcome
     from .future import ResponseFuture
+    from .profiles import ResolvedProfile
     from .session import Session
+    from .volley import Launch
 
 Pairs = Iterable[tuple[Any, Any]] | AsyncIterable[tuple[Any, Any]]
 
@@ -139,6 +145,24 @@ class _Slot:
         run.wake()
 
 
+class _Flock(Volley):
+    """The prepared statements of a run. Those that go on as a ResponseFuture get a slot."""
+
+    def __init__(self, session: Session, run: _Run) -> None:
+        super().__init__(session)
+        self._run = run
+
+    def _on_outcome(self) -> None:
+        if self._finished:  # abandoned: what was queued for the loop by then
+            self._take_all()
+            return
+        self.harvest(self._run.add)
+        self._run.wake()
+
+    def watch(self, future: ResponseFuture, index: int) -> None:
+        self._run.watch(future, index)
+
+
 class _Run:
     """One call, from the first look at it to the last."""
 
@@ -147,7 +171,7 @@ class _Run:
     ) -> None:
         self.loop = aio.running_loop()
         self.in_flight: dict[int, _Slot] = {}
-        self._execute = session.execute_async
+        self._session = session
         self._concurrency = concurrency
         self._fail_fast = fail_fast
         self._profile = execution_profile
@@ -159,6 +183,7 @@ class _Run:
         self._exhausted = False
         self._waiting: list[asyncio.Future[None]] = []
         self._statements: Iterator[tuple[Any, Any]] = iter(())
+        self._flock: _Flock | None = None
         self._feeder: asyncio.Task[None] | None = None
         if isinstance(statements, AsyncIterable):
             self._feeder = self.loop.create_task(self._feed(statements))
@@ -170,21 +195,54 @@ class _Run:
     def _room(self) -> int:
         """How many may be sent now."""
         room = self._concurrency - len(self.in_flight) - self._at_once
+        if self._flock is not None:
+            room -= self._flock.in_flight
         return room if self._limit is None else min(room, self._limit - self._sent)
 
     def _fill(self) -> None:
         """Send until *concurrency* requests are in flight, the statements are used up, or the limit is reached."""
-        if self._exhausted or self._feeder is not None:
+        room = self._room()
+        if self._exhausted or self._feeder is not None or room <= 0:
             return
-        for _ in range(self._room()):
+        last, launch, profile = None, None, self._session._resolve_profile(self._profile)
+        for _ in range(room):
             try:
-                pair = next(self._statements)
+                statement, parameters = next(self._statements)
             except StopIteration:
                 self._exhausted = True
-                return
-            self._send(*pair)
+                break
+            if statement is not last:
+                last, launch = statement, self._launcher(statement, profile)
+            if launch is None:
+                self._send(statement, parameters)
+            else:
+                self._launch(launch, statement, parameters)
             if self._error is not None:
+                break
+        if self._flock is not None:
+            self._flock.send()
+
+    def _launcher(self, statement: Any, profile: ResolvedProfile) -> Launch | None:
+        """How *statement* goes as one of the flock; None if it cannot."""
+        if type(statement) is not PreparedStatement or not aio.watches_descriptors(self.loop):
+            return None
+        flock = self._flock
+        if flock is None:
+            flock = self._flock = _Flock(self._session, self)
+            aio.deliver_to(self.loop, flock)
+        return flock.launcher(compiled_for(self._session, statement, profile))
+
+    def _launch(self, launch: Launch, statement: Any, parameters: Any) -> None:
+        try:
+            launched = launch(self._sent, parameters)
+        except Exception as error:
+            self.add(self._sent, False, error)
+            self._at_once += 1
+        else:
+            if not launched:
+                self._send(statement, parameters)
                 return
+        self._sent += 1
 
     async def _feed(self, source: AsyncIterable[tuple[Any, Any]]) -> None:
         """The same, from an asynchronous source, as a task."""
@@ -208,34 +266,40 @@ class _Run:
         index = self._sent
         self._sent += 1
         try:
-            future = self._execute(statement, parameters, execution_profile=self._profile)
+            future = self._session.execute_async(statement, parameters, execution_profile=self._profile)
         except Exception as error:
-            self._failed(index, error)
+            self.add(index, False, error)
             self._at_once += 1
-            return
+        else:
+            self._at_once += self.watch(future, index)
+
+    def watch(self, future: ResponseFuture, index: int) -> bool:
+        """Hear of *future*, which is request *index*. True if its outcome is here at once."""
         slot = self.in_flight[index] = _Slot(self, index, future)
         outcome = future._join(self.loop, slot)
-        if outcome is not None:
-            del self.in_flight[index]
-            self.record(index, future, outcome)
-            self._at_once += 1
+        if outcome is None:
+            return index not in self.in_flight  # on some loops it may have come meanwhile
+        del self.in_flight[index]
+        self.record(index, future, outcome)
+        return True
 
     # ---- outcomes
 
     def record(self, index: int, future: ResponseFuture, outcome: Outcome) -> None:
         """What came of request *index*."""
         if outcome[1] is None:
-            self._results[index] = ExecutionResult(True, ResultSet._of(future, outcome))
+            self.add(index, True, ResultSet._of(future, outcome))
         else:
-            self._failed(index, outcome[1])
+            self.add(index, False, outcome[1])
 
-    def _failed(self, index: int, error: BaseException) -> None:
-        if not self._fail_fast:
-            self._results[index] = ExecutionResult(False, error)
+    def add(self, index: int, success: bool, value: Any) -> None:
+        """The result, or exception, of request *index*."""
+        if success or not self._fail_fast:
+            self._results[index] = _new(ExecutionResult, (success, value))
             return
         self._exhausted = True
         if self._error is None:
-            self._error = error
+            self._error = value
 
     def wake(self) -> None:
         """There is something new for those who wait."""
@@ -291,7 +355,8 @@ class _Run:
             raise self._error
         if self._at_once >= self._concurrency:
             await self._change()
-        return not self._exhausted or bool(self.in_flight) or bool(self._at_once)
+        flying = self._flock is not None and self._flock.in_flight
+        return not self._exhausted or bool(self.in_flight or self._at_once or flying)
 
     async def _stop(self) -> None:
         """Nobody wants the rest."""
@@ -299,10 +364,15 @@ class _Run:
         given_up, self.in_flight = self.in_flight, {}
         for slot in given_up.values():
             slot.future._leave(slot)
+        if self._flock is not None:
+            self._flock.abandon()
         feeder = self._feeder
         if feeder is not None and not feeder.done():
             feeder.cancel()
             await _ended(feeder)
+
+
+_new = tuple.__new__
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

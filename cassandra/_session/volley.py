@@ -104,16 +104,24 @@ class Volley(Operation):
 
     # ---- outcomes
 
+    @property
+    def in_flight(self) -> int:
+        """How many requests are on their way as flights."""
+        return len(self._flights)
+
     def collect(self, done: Callable[[int, bool, Any], None]) -> None:
-        """Send what was queued, wait until something ended, and call *done* for all that did, with index, success and
-        result or exception. Ctrl-C interrupts the wait."""
+        """Send what was queued, wait until something ended, and :meth:`harvest`. Ctrl-C interrupts the wait."""
         self.send()
         aio.send_waiting()
-        ended = self.ended
-        if not ended:
+        if not self.ended:
             if self._session._on_io_thread():
                 raise DriverException("requests cannot be waited for on the driver's I/O thread (in a callback)")
             self._wait(None)
+        self.harvest(done)
+
+    def harvest(self, done: Callable[[int, bool, Any], None]) -> None:
+        """Call *done* for all that ended, with index, success and result or exception. Never waits."""
+        ended = self.ended
         pop, made = self._flights.pop, ResultSet._of_flight
         for slot, outcome in self._take_all():
             if slot == NOTHING_ELSE:

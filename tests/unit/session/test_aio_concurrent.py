@@ -20,7 +20,7 @@ from cassandra.concurrent import (
     execute_concurrent_async,
     execute_concurrent_with_args_async,
 )
-from tests.unit.session.harness import Lab, ScriptedConnection, error, prepared, rows
+from tests.unit.session.harness import Lab, ScriptedConnection, error, prepared, routed_lab, rows, unprepared
 
 QUERIES = [(f"SELECT {n}", None) for n in range(10)]
 INVALID = error(0x2200)
@@ -243,6 +243,124 @@ class TestErrors:
                 await form(execute_concurrent_async(lab.session, endless))
 
         asyncio.run(main())
+
+
+class TestPrepared:
+    """They go natively, all under one operation."""
+
+    @forms
+    @sources
+    @pytest.mark.parametrize("concurrency", [1, 3, 100])
+    def test_in_order(self, form: Any, source: Any, concurrency: int) -> None:
+        lab, statement = routed_lab()
+
+        async def main() -> None:
+            async with Answering(lab) as server:
+                arguments = source([(n,) for n in range(10)])
+                results = await form(execute_concurrent_with_args_async(lab.session, statement, arguments, concurrency))
+            assert numbers(results) == list(range(10))
+            assert server.most <= concurrency
+
+        asyncio.run(main())
+
+    def test_one_operation_for_all(self) -> None:
+        lab, statement = routed_lab()
+        lab[0].script = [rows(n) for n in range(10)]
+        many = execute_concurrent_with_args_async(lab.session, statement, [(n,) for n in range(10)])
+        assert numbers(asyncio.run(listed(many))) == list(range(10))
+        assert len({id(sent.operation) for sent in lab[0].sent}) == 1
+
+    @forms
+    def test_mixed_with_others(self, form: Any) -> None:
+        lab, statement = routed_lab()
+
+        async def main() -> None:
+            async with Answering(lab):
+                pairs = [(statement, (n,)) if n % 3 else (f"SELECT {n}", None) for n in range(12)]
+                assert numbers(await form(execute_concurrent_async(lab.session, pairs, 5))) == list(range(12))
+
+        asyncio.run(main())
+
+    @forms
+    def test_the_first_error_is_raised(self, form: Any) -> None:
+        lab, statement = routed_lab()
+
+        async def main() -> None:
+            many = execute_concurrent_with_args_async(lab.session, statement, [(n,) for n in range(10)], 3)
+            running = asyncio.ensure_future(form(many))
+            while len(lab[0].sent) < 3:
+                await asyncio.sleep(0)
+            lab[0].answer(rows(0), lab[0].sent[0])
+            lab[0].answer(INVALID, lab[0].sent[1])
+            with pytest.raises(InvalidRequest):
+                await running
+            lab[0].answer(rows(2), lab[0].sent[2])
+            await asyncio.sleep(0)
+
+        asyncio.run(main())
+
+    @forms
+    def test_errors_in_the_outcomes(self, form: Any) -> None:
+        """Also those of values, which are not sent."""
+        lab, statement = routed_lab()
+        lab[0].script = [INVALID if n % 2 else rows(n) for n in range(9)]
+        arguments = [*((n,) for n in range(9)), ("no number",)]
+        many = execute_concurrent_with_args_async(lab.session, statement, arguments, 3, False)
+        results = asyncio.run(form(many))
+        assert numbers(results)[:9] == [InvalidRequest if n % 2 else n for n in range(9)]
+        assert not results[9].success
+
+    @forms
+    def test_one_that_the_server_forgot(self, form: Any) -> None:
+        lab, statement = routed_lab()
+
+        async def main() -> None:
+            lab[0].script = [rows(0), unprepared(), prepared(), rows(1)]
+            arguments = [(0,), (1,)]
+            many = execute_concurrent_with_args_async(lab.session, statement, arguments, 1)
+            assert numbers(await form(many)) == [0, 1]
+
+        asyncio.run(main())
+
+    @forms
+    def test_cancelled(self, form: Any) -> None:
+        """Answers that come later, or are on their way to the loop by then, reach nobody."""
+        lab, statement = routed_lab()
+
+        async def main() -> None:
+            many = execute_concurrent_with_args_async(lab.session, statement, [(n,) for n in range(10)], 4)
+            running = asyncio.ensure_future(form(many))
+            while len(lab[0].sent) < 4:
+                await asyncio.sleep(0)
+            running.cancel()
+            lab[0].answer(rows(0), lab[0].sent[0])
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            lab[0].answer(rows(1), lab[0].sent[1])
+            for _ in range(5):
+                await asyncio.sleep(0)
+            lab[0].script = [rows(5)]
+            assert (await lab.session.execute_async(statement, (5,))).one().n == 5
+
+        asyncio.run(main())
+        assert len(lab[0].sent) == 5
+
+    def test_on_a_loop_without_descriptors(self) -> None:
+        lab, statement = routed_lab()
+        lab[0].script = [rows(n) for n in range(5)]
+        loop = Blind()
+        try:
+            many = execute_concurrent_with_args_async(lab.session, statement, [(n,) for n in range(5)], 2)
+            assert numbers(loop.run_until_complete(listed(many))) == list(range(5))
+        finally:
+            loop.close()
+
+
+class Blind(asyncio.SelectorEventLoop):
+    """Watches no descriptors, as Windows' proactor loop."""
+
+    def add_reader(self, *_: Any) -> None:
+        raise NotImplementedError
 
 
 class TestWindow:
