@@ -323,7 +323,7 @@ class _Run:
     async def all(self) -> list[ExecutionResult]:
         """All outcomes."""
         try:
-            while await self._goes_on():
+            while self._goes_on():
                 await self._change()
             return [self._results[index] for index in range(self._sent)]
         finally:
@@ -336,8 +336,10 @@ class _Run:
         try:
             while True:
                 self._limit = position + window
-                going = await self._goes_on()
-                if position in self._results:
+                going = self._goes_on()
+                if self._at_once >= self._concurrency:
+                    await self._change()
+                elif position in self._results:
                     yield self._results.pop(position)
                     position += 1
                     self.wake()  # whoever feeds may wait for room
@@ -348,13 +350,11 @@ class _Run:
         finally:
             await self._stop()
 
-    async def _goes_on(self) -> bool:
+    def _goes_on(self) -> bool:
         """Send what may be sent; whether there is something to wait for. Raises what ends it all."""
         self._fill()
         if self._error is not None:
             raise self._error
-        if self._at_once >= self._concurrency:
-            await self._change()
         flying = self._flock is not None and self._flock.in_flight
         return not self._exhausted or bool(self.in_flight or self._at_once or flying)
 

@@ -226,6 +226,14 @@ class TestErrors:
         assert len(lab[0].sent) == len(lab[0].orphaned) == 3
 
     @forms
+    @sources
+    def test_more_fail_at_once_than_may_be_in_flight(self, form: Any, source: Any) -> None:
+        lab = Lab()
+        lab.session.shutdown()
+        results = asyncio.run(form(execute_concurrent_async(lab.session, source(QUERIES), 3, False)))
+        assert numbers(results) == [NoHostAvailable] * 10
+
+    @forms
     def test_an_endless_source_of_what_fails_at_once(self, form: Any) -> None:
         """The loop has its turn in between."""
         lab = Lab()
