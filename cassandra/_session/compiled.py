@@ -55,7 +55,6 @@ class CompiledExecute:
         "retry_policy",
         "router",
         "scope",
-        "snapshot",
         "template",
         "timestamps",
     )
@@ -64,8 +63,7 @@ class CompiledExecute:
         self.scope = scope
         self.prepared = prepared
         self.profile = profile
-        self.snapshot = prepared._snapshot
-        plan, metadata_id = self.snapshot
+        plan, metadata_id = prepared._snapshot
         version = session.cluster.protocol_version
         consistency = prepared.consistency_level
         serial = prepared.serial_consistency_level
@@ -172,12 +170,11 @@ def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> Comp
         and compiled.prepared is prepared  # not so in a copy of it
         and compiled.scope is scope
         and compiled.profile is profile
-        and compiled.snapshot is prepared._snapshot
     ):
         return compiled
     key = (id(scope), id(profile))  # both are kept alive by what is found under them
     compiled = cache.others.get(key)
-    if compiled is None or compiled.prepared is not prepared or compiled.snapshot is not prepared._snapshot:
+    if compiled is None or compiled.prepared is not prepared:
         if not _is_ordinary(session, prepared, profile):
             return None
         compiled = CompiledExecute(session, scope, prepared, profile)

@@ -49,7 +49,14 @@ class RequestBuilder:
         if isinstance(timeout, Sentinel):
             timeout = profile.request_timeout
             if not trace and custom_payload is None and paging_state is None and host is None:
-                compiled = compiled_for(session, query, profile)
+                compiled = query._compiled.last if type(query) is PreparedStatement else None
+                if (
+                    compiled is None
+                    or compiled.profile is not profile
+                    or compiled.scope is not session._scope
+                    or compiled.prepared is not query
+                ):
+                    compiled = compiled_for(session, query, profile)
                 if compiled is not None:
                     return compiled.request(session, query, parameters, timeout)
         statement = self._statement(query, parameters)
