@@ -139,21 +139,11 @@ class CompiledExecute:
     ) -> ResponseFuture:
         """What it does not get here it finds in ``_compiled`` when somebody asks."""
         future = _new_future(ResponseFuture)
+        future._begin(session, timeout, monotonic())
+        future._begin_sending(self.profile.row_factory, self.result_plan, token)
         future._compiled = self
-        future.session = session
-        future.timeout = timeout
-        future.row_factory = self.profile.row_factory
-        future.attempted_hosts = []
         future._frame = frame
-        future._token = token
         future._values = values
-        future._result_plan = self.result_plan
-        future._lock = session._request_lock
-        future._attempts = {}
-        future._start_time = monotonic()
-        metrics = session.cluster.metrics
-        if metrics is not None:
-            future._metrics = metrics
         return future
 
 

@@ -60,23 +60,41 @@ class Waiter(aio.Waiter[Outcome], Protocol):
 class Conclusion(Operation):
     """The state of a request that more than one thread may change."""
 
-    session: Session
-    message: Any
-    timeout: float | None
-    _lock: threading.RLock
-    _attempts: dict[int, Attempt]
-    _start_time: float
+    # What every request uses is in slots: an instance of an extension class has no other fast attributes.
+    __slots__ = (
+        "_attached",
+        "_attempts",
+        "_blocked",
+        "_callbacks",
+        "_errbacks",
+        "_lock",
+        "_metrics",
+        "_outcome",
+        "_page",
+        "_start_time",
+        "_timer",
+        "_waiters",
+        "session",
+        "timeout",
+    )
 
-    # Class-level defaults of what most requests never set.
-    _outcome: Outcome | None = None
-    _page: int = 0
-    _metrics: Any = None
-    _timer: Any = None
-    _callbacks: tuple[Call, ...] = ()
-    _errbacks: tuple[Call, ...] = ()
-    _waiters: tuple[Waiter, ...] = ()
-    _blocked: bool = False  # somebody waited, or waits, for it in a thread
-    _attached: bool = False  # somebody waited, or waits, for it on a loop
+    message: Any
+
+    def _begin(self, session: Session, timeout: float | None, start_time: float) -> None:
+        self.session = session
+        self.timeout = timeout
+        self._start_time = start_time
+        self._lock: threading.RLock = session._request_lock
+        self._attempts: dict[int, Attempt] = {}
+        self._outcome: Outcome | None = None
+        self._page = 0
+        self._metrics: Any = session.cluster.metrics
+        self._timer: Any = None
+        self._callbacks: tuple[Call, ...] = ()
+        self._errbacks: tuple[Call, ...] = ()
+        self._waiters: tuple[Waiter, ...] = ()
+        self._blocked = False  # somebody waited, or waits, for it in a thread
+        self._attached = False  # somebody waited, or waits, for it on a loop
 
     # ---- the end of a page
 

@@ -84,6 +84,21 @@ class Sending(Conclusion):
     A request of a prepared statement usually is a *compiled* one (compiled.py): its frame was made at once, and is what
     every attempt sends; message and query exist only when asked for."""
 
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_compiled",
+        "_frame",
+        "_handler",
+        "_picked",
+        "_result_plan",
+        "_token",
+        "_values",
+        "attempted_hosts",
+        "coordinator_host",
+        "row_factory",
+    )
+
     prepared_statement: PreparedStatement | None = _OnDemand(lambda request: request._compiled.prepared)  # type: ignore
     _retry_policy: RetryPolicy | None = _OnDemand(lambda request: request._compiled.retry_policy)  # type: ignore
     _router: Router = _OnDemand(lambda request: request._compiled.router)  # type: ignore
@@ -91,20 +106,15 @@ class Sending(Conclusion):
     message: Any = _OnDemand(_message_of)
     query: Any = _OnDemand(lambda request: request._bound_query())
 
+    _handler: Any  # a user's protocol handler
     is_schema_agreed: bool = True
     _encoded_size: int | None = None
-    coordinator_host: Host | None = None
 
     # Class-level defaults of what most requests never set.
-    _compiled: CompiledExecute | None = None
-    _frame: bytes | None = None
-    _values: Any = None
     _host: Host | None = None
     _speculative_plan: SpeculativeExecutionPlan | None = None
     _numbers: Iterator[int] | None = None
-    _handler: Any = None  # a user's protocol handler
     _retries: int = 0
-    _picked: Host | None = None
     _plan_lock: threading.Lock | None = None
     _reprepares: Counter[tuple[Host, bytes]] | None = None
     _rest: Iterator[Host] | None = None
@@ -129,13 +139,11 @@ class Sending(Conclusion):
         bound_result_metadata: ResultPlan | None = None,
         routing_token: int | None = None,
     ) -> None:
-        self.session = session
+        self._begin(session, timeout, monotonic() if start_time is None else start_time)
+        self._begin_sending(row_factory, bound_result_metadata, routing_token)
         self.message = message
         self.query = query
-        self.timeout = timeout
         self.prepared_statement = prepared_statement
-        self.row_factory = row_factory
-        self.attempted_hosts: list[Host] = []
         self._metrics = metrics
         self._retry_policy = retry_policy
         if session.client_protocol_handler is not session._default_protocol_handler:
@@ -145,12 +153,21 @@ class Sending(Conclusion):
             self._plan_lock = threading.Lock()
         self._speculative_plan = speculative_execution_plan
         self._host = host
-        self._result_plan = bound_result_metadata
-        self._token = routing_token
-        self._lock = session._request_lock
         self._errors = {}
-        self._attempts: dict[int, Attempt] = {}
-        self._start_time = monotonic() if start_time is None else start_time
+
+    def _begin_sending(
+        self, row_factory: Callable[..., Any] | None, result_plan: ResultPlan | None, token: int | None
+    ) -> None:
+        self.row_factory = row_factory
+        self.attempted_hosts: list[Host] = []
+        self.coordinator_host: Host | None = None
+        self._result_plan = result_plan
+        self._token = token
+        self._picked: Host | None = None
+        self._handler = None
+        self._compiled: CompiledExecute | None = None
+        self._frame: bytes | None = None
+        self._values: Any = None
 
     def _bound_query(self) -> Any:
         """The statement of a compiled request."""
