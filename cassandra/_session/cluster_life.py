@@ -178,11 +178,16 @@ class Life:
                 self._stopped.wait(2 * limit)
             return
         try:
-            self._close_all()
+            try:
+                self._close_all()
+            finally:  # Ctrl-C may end the waiting, not the end itself
+                self._cluster.scheduler.shutdown(0.0)
+                if reactor is not None:
+                    reactor.stop(0.0)
             self._end_threads(0.0 if on_io_thread else limit, reactor)
+        finally:
             if not on_io_thread:
                 self.reactor = None  # whoever keeps the cluster need not keep its descriptors
-        finally:
             with _alive_lock:
                 _alive.discard(self)
             self._stopped.set()
@@ -199,11 +204,16 @@ class Life:
             steps.append(heartbeat.stop)
         if cluster.metrics is not None:
             steps.append(cluster.metrics.shutdown)
+        interrupt: BaseException | None = None
         for step in steps:
             try:
                 step()
             except Exception:
                 log.exception("A step of the cluster's shutdown failed")
+            except BaseException as error:  # Ctrl-C: when all is closed
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
     def _end_threads(self, limit: float, reactor: Reactor | None) -> None:
         deadline = monotonic() + limit
