@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.errors import (
     CASWriteUnknownMessage,
+    ConnectionBusy,
     ConnectionException,
+    ConnectionShutdown,
     IsBootstrappingErrorMessage,
+    NoConnectionsAvailable,
     OverloadedErrorMessage,
     ReadTimeoutErrorMessage,
     ServerError,
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 
 KEYSPACE_PER_REQUEST = 5  # first protocol version with a keyspace field in requests
 RETRY, RETHROW, IGNORE, RETRY_NEXT_HOST = 0, 1, 2, 3  # RetryPolicy's constants
+
+#: What submitting raises when nothing was sent.
+NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
 
 #: Server errors about the coordinator, not the statement: another host may do better.
 REQUEST_ERRORS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, TruncateError, ServerError)

@@ -17,11 +17,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import (
-    ConnectionBusy,
     ConnectionException,
-    ConnectionShutdown,
     ErrorMessage,
-    NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
     annotate,
@@ -31,25 +28,21 @@ from cassandra._wire.messages.requests import PrepareMessage
 
 from . import aio
 from .admission import wait_for_room
-from .attempts import KEYSPACE_PER_REQUEST, Attempt, what_cannot_be_sent
-from .conclusion import Conclusion
+from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT, Attempt, what_cannot_be_sent
 from .fallback import sent_elsewhere
-from .prepared import BoundStatement
+from .launching import Launching
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy, RetryPolicy, SpeculativeExecutionPlan
-    from cassandra._routing.policies.router import Router
 
-    from .compiled import CompiledExecute
     from .prepared import PreparedStatement
     from .session import Session
 
 METADATA_IDS = 5  # first protocol version with result metadata ids
 CLOSED = "The session is shut down; open a new one with Cluster.connect()."
-NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
 
 
 #: CQL that changes the keyspace of the connection it is sent on, behind white space and comments.
@@ -57,56 +50,9 @@ NOT_SENT = (NoConnectionsAvailable, ConnectionBusy, ConnectionShutdown)
 USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b", re.IGNORECASE)
 
 
-class _OnDemand:
-    """An attribute that compiled requests have only when somebody asks. What is asked for may be changed: from then on
-    the request is sent by its message, no longer by its frame."""
+class Sending(Launching):
+    """Sends a request along its query plan."""
 
-    def __init__(self, make: Callable[[Sending], Any]) -> None:
-        self._make = make
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, request: Sending | None, owner: type) -> Any:
-        if request is None:
-            return self
-        return request.__dict__.setdefault(self._name, self._make(request))  # two threads may ask at a time
-
-
-def _message_of(request: Sending) -> Any:
-    assert request._compiled is not None and request._frame is not None
-    return request._compiled.message(request._frame, request._token)
-
-
-class Sending(Conclusion):
-    """Sends a request along its query plan.
-
-    A request of a prepared statement usually is a *compiled* one (compiled.py): its frame was made at once, and is what
-    every attempt sends; message and query exist only when asked for."""
-
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_compiled",
-        "_frame",
-        "_handler",
-        "_picked",
-        "_result_plan",
-        "_token",
-        "_values",
-        "attempted_hosts",
-        "coordinator_host",
-        "row_factory",
-    )
-
-    prepared_statement: PreparedStatement | None = _OnDemand(lambda request: request._compiled.prepared)  # type: ignore
-    _retry_policy: RetryPolicy | None = _OnDemand(lambda request: request._compiled.retry_policy)  # type: ignore
-    _router: Router = _OnDemand(lambda request: request._compiled.router)  # type: ignore
-    _errors: dict[Any, Any] = _OnDemand(lambda request: {})  # type: ignore
-    message: Any = _OnDemand(_message_of)
-    query: Any = _OnDemand(lambda request: request._bound_query())
-
-    _handler: Any  # a user's protocol handler
     is_schema_agreed: bool = True
     _encoded_size: int | None = None
 
@@ -155,62 +101,7 @@ class Sending(Conclusion):
         self._host = host
         self._errors = {}
 
-    def _begin_sending(
-        self, row_factory: Callable[..., Any] | None, result_plan: ResultPlan | None, token: int | None
-    ) -> None:
-        self.row_factory = row_factory
-        self.attempted_hosts: list[Host] = []
-        self.coordinator_host: Host | None = None
-        self._result_plan = result_plan
-        self._token = token
-        self._picked: Host | None = None
-        self._handler = None
-        self._compiled: CompiledExecute | None = None
-        self._frame: bytes | None = None
-        self._values: Any = None
-
-    def _bound_query(self) -> Any:
-        """The statement of a compiled request."""
-        assert self.prepared_statement is not None
-        statement = BoundStatement(self.prepared_statement)
-        statement._bound = self.message.query_params
-        statement.raw_values = self._values
-        return statement
-
     # ---- sending
-
-    def _launch(self) -> bool:
-        """The first attempt of a compiled request, where nothing is in the way. False if something is: then nothing was
-        sent, and :meth:`_send_page` begins again."""
-        compiled, session, token = self._compiled, self.session, self._token
-        if compiled is None or session.is_shutdown:
-            return False
-        if session._listeners and (self._outcome is not None or "message" in self.__dict__):
-            return False  # one of them concluded it, or may have changed the message
-        route = compiled.route(session.cluster.metadata.state, session.keyspace)
-        if route is None:
-            return False
-        host = route(token)
-        pool = None if host is None else session._pool_set.pools.get(host)
-        if host is None or pool is None:
-            return False
-        try:
-            connection = pool.pick(token)
-            if connection.dialect is not compiled.dialect:
-                return False
-            attempt = self._attempts[0] = Attempt(host, pool, connection, 0, None, 0, self._result_plan)
-            self.attempted_hosts.append(host)
-            self._picked = host
-            later = bool(aio.bridges) and aio.may_wait(connection)
-            attempt.stream = connection.submit(self._frame, self, 0, self.timeout, later)
-        except NOT_SENT:
-            self._attempts.clear()
-            self.attempted_hosts.clear()
-            self._picked = None
-            return False
-        if self._outcome is not None:  # it was given up meanwhile
-            self._give_up(attempt)
-        return True
 
     def _next_number(self) -> int:
         """Of an attempt. Speculative ones may ask from two threads at a time."""

@@ -20,10 +20,9 @@ from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.transport import CLOSED, Failure, Frame, Operation
 
 from . import aio
-from .attempts import Attempt
+from .attempts import NOT_SENT, Attempt
 from .future import ResponseFuture
 from .result import ResultSet
-from .sending import NOT_SENT
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
