@@ -55,10 +55,10 @@ class Flow:
         """*count* requests, one after the other."""
         return [session.execute_async(QUERY, **options) for _ in range(count)]
 
-    def full(self, session: Session, count: int) -> list[ResponseFuture]:
+    def full(self, session: Session, count: int, **options: Any) -> list[ResponseFuture]:
         """*count* requests, all of which the server has got."""
         before = self.rule.hits
-        futures = self.ask(session, count)
+        futures = self.ask(session, count, **options)
         eventually(lambda: self.rule.hits == before + count)
         return futures
 

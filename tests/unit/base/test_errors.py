@@ -208,3 +208,22 @@ def test_errors_of_other_modules_pickle(module: str, name: str, arguments: tuple
     error = getattr(importlib.import_module(module), name)(*arguments)
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is type(error) and str(copy) == str(error)
+
+
+@pytest.mark.parametrize("kind", [errors.ConnectionBusy, errors.NoConnectionsAvailable], ids=lambda kind: kind.__name__)
+def test_errors_of_full_hosts_tell_what_is_known(kind: type[Any]) -> None:
+    error = kind("no room")
+    assert (str(error), repr(error)) == ("no room", f"{kind.__name__}('no room')")
+    annotate(error, host="10.0.0.1:9042", shard=0, in_flight=8, attempts=0, elapsed=2.0005)
+    told = "no room [host=10.0.0.1:9042, shard=0, in_flight=8, attempts=0, elapsed=2.001s]"
+    assert str(error).replace("2.000s", "2.001s") == told
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert error.args == ("no room",)
+
+
+def test_a_timeout_tells_what_is_known() -> None:
+    error = errors.OperationTimedOut({"h": "late"}, "h", 0.5, 3)
+    assert str(error) == "errors={'h': 'late'}, last_host=h (timeout=0.5s, in_flight=3)"
+    annotate(error, shard=2, attempts=1, elapsed=0.5, maybe_executed=True)
+    assert str(error).endswith("in_flight=3) [shard=2, attempts=1, elapsed=0.500s, maybe_executed=True]")
+    assert (error.errors, error.last_host, error.timeout, error.in_flight) == ({"h": "late"}, "h", 0.5, 3)

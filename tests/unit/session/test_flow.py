@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import OperationTimedOut
-from cassandra.cluster import NoHostAvailable, ResponseFuture, Session
+from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session
 from cassandra.connection import ConnectionBusy
 from cassandra.pool import NoConnectionsAvailable
 from cassandra.query import SimpleStatement
@@ -50,8 +50,7 @@ def test_requests_beyond_a_limit_wait_their_turn(flow: Flow, limit: str) -> None
     assert flow.rule.hits == 3, "nobody got past the limit"
     flow.answer()
     assert first[0].result().one()
-    eventually(lambda: flow.rule.hits == 4)
-    assert in_line(session) == 3
+    eventually(lambda: flow.rule.hits == 4 and in_line(session) == 3)
     flow.answer_all()
     assert values(first + rest) == ["3.0.8"] * 7
     assert in_line(session) == 0
@@ -85,21 +84,16 @@ def test_who_can_be_served_elsewhere_is(flow_two: Flow) -> None:
     """Of two hosts that are full one gets room: those who insist on the other one keep nobody back."""
     session = flow_two.connect(max_requests_per_host=1)
     first, second = session.hosts
-    busy = [session.execute_async(QUERY, host=host) for host in (first, second)]
-    eventually(lambda: flow_two.rule.hits == 2)
+    busy = flow_two.full(session, 1, host=first) + flow_two.full(session, 1, host=second)
     on_first = [session.execute_async(QUERY, host=first) for _ in range(3)]
     anywhere = session.execute_async(QUERY)
     on_second = session.execute_async(QUERY, host=second)
     assert in_line(session) == 5
     held = flow_two.hold.held
-    of_second = [pool for pool in session.get_pools() if pool.host is second]
-    assert len(held) == 2 and len(of_second) == 1
-    for _ in range(3):  # of the second host only
-        before = flow_two.rule.hits
-        flow_two.rule._call(lambda: held.pop(len(held) - 1)())
-        if before == 4:
-            break
-        eventually(lambda before=before: flow_two.rule.hits == before + 1)
+    for sent in (3, 4):  # the newest that is held is the second host's
+        flow_two.rule._call(lambda: held.pop()())
+        eventually(lambda sent=sent: flow_two.rule.hits == sent)
+    flow_two.rule._call(lambda: held.pop()())
     assert anywhere.result().one() and on_second.result().one()
     assert in_line(session) == 3
     flow_two.answer_all()
@@ -358,3 +352,32 @@ def test_awaiting_room_blocks_no_loop(flow: Flow) -> None:
 
 async def _awaited(session: Session) -> Any:
     return (await session.execute_async(QUERY)).one()
+
+
+# ---- options
+
+
+def test_limits_are_checked() -> None:
+    for name in [*LIMITS, "max_waiting_requests"]:
+        for wrong in (0, -1, True, 1.5, "8"):
+            with pytest.raises((TypeError, ValueError), match=name):
+                Cluster(**{name: wrong})
+    with pytest.raises(ValueError, match="at most 32768"):
+        Cluster(max_requests_per_connection=32769)
+    for wrong in (-1, "2", float("nan")):
+        with pytest.raises((TypeError, ValueError), match="max_request_wait"):
+            Cluster(max_request_wait=wrong)  # type: ignore[arg-type]
+    cluster = Cluster()
+    assert [getattr(cluster, name) for name in LIMITS] == [None, None, None]
+    assert (cluster.max_request_wait, cluster.max_waiting_requests) == (None, 32768)
+    assert cluster.connection_options().max_requests == 32768
+    assert Cluster(max_requests_per_connection=7).connection_options().max_requests == 7
+
+
+def test_one_request_at_a_time_does_not_wear_a_connection_out(flow: Flow) -> None:
+    """Three quarters of one are none: the connection would be replaced with every request."""
+    session = flow.connect(max_requests_per_connection=1)
+    flow.answer_all()
+    (pool,) = session.get_pools()
+    connections = {id(connection) for _ in range(5) for connection in pool.get_connections() if session.execute(QUERY)}
+    assert len(connections) == 1 and pool.state()["retired_count"] == 0
