@@ -118,7 +118,8 @@ class LoopQueue:
     def __init__(self) -> None: ...
     def fileno(self) -> int: ...
     def drain(self) -> None:
-        """On the loop thread: calls ``_on_outcome`` of every queued operation."""
+        """On the loop thread: calls ``_on_outcome`` of every queued operation, or of as many as 10 ms suffice for; then
+        the descriptor stays readable."""
     def close(self) -> None:
         """Operations waiting in it are processed by this call; later outcomes go where they would without a queue."""
 

@@ -153,7 +153,8 @@ def resolve(waiter: Waiter[_T], value: _T) -> None:
     """Complete *waiter* from any thread; a loop that was closed in the meantime has nobody left to tell."""
     loop = waiter.get_loop()
     if loop is loop_or_none():
-        _set(waiter, value)
+        if not waiter.done():
+            waiter.set_result(value)
     elif not loop.is_closed():
         try:
             loop.call_soon_threadsafe(_set, waiter, value)

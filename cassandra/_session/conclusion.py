@@ -239,7 +239,7 @@ class Conclusion(Operation):
         with self._lock:
             if self._outcome is not None:
                 return self._outcome
-            self._waiters = (*self._waiters, waiter)
+            self._waiters = (*self._waiters, waiter) if self._waiters else (waiter,)
         aio.deliver_to(loop, self)
         return None
 

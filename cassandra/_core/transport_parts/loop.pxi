@@ -1,5 +1,8 @@
 # LoopQueue: completions for an asyncio loop.
 
+# A turn of the loop is not held up for longer than this and one answer.
+cdef Nanos DRAIN_SLICE = SECOND // 100
+
 
 cdef class LoopQueue:
     """Completions for one asyncio loop: one descriptor, readable while operations wait in it."""
@@ -21,9 +24,21 @@ cdef class LoopQueue:
 
     def drain(self):
         cdef vector[COperation*] operations
+        cdef size_t index = 0
+        cdef cbool notify = False
+        cdef Nanos deadline = monotonic_now() + DRAIN_SLICE
         self.core.take_all(operations)
-        for core in operations:
-            dispatch(<Operation> core.self)
+        while index < operations.size():
+            dispatch(<Operation> operations[index].self)
+            index += 1
+            if monotonic_now() >= deadline:
+                break
+        while index < operations.size():  # the rest, when others on the loop have had their turn
+            if not self.core.push(operations[index], &notify):
+                dispatch(<Operation> operations[index].self)
+            elif notify:
+                self.core.ring()
+            index += 1
 
     def close(self):
         close_queue(self.core)
