@@ -24,7 +24,7 @@ class ResponseFuture(Execution):
     """The answer to come of :meth:`Session.execute_async`: wait with :meth:`result`, add callbacks, or ``await`` it.
 
     Callbacks run on the driver's I/O thread and must not block. ``await future`` gives the :class:`ResultSet`;
-    cancelling the awaiting task gives the request up.
+    cancelling the awaiting task gives the request up, unless another task, a thread or a callback waits for it.
 
     Example::
 
