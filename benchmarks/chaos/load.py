@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.chaos.ledger import EXPECTED, Ledger, is_write
 from benchmarks.chaos.recordings import READ, WRITE
 from cassandra.cluster import NoHostAvailable, Session
-from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra.concurrent import execute_concurrent, execute_concurrent_async, execute_concurrent_with_args
 
 SYNC_THREADS, TASKS, LOOPS, WINDOW = 6, 40, 2, 100
 PATIENCE = 120.0  # seconds: whoever waits longer for what ends in one was forgotten
@@ -200,7 +200,8 @@ class Load:
 
     async def _tasks(self, chance: random.Random) -> None:
         numbers = self.ledger.numbers()
-        await asyncio.gather(*(self._task(numbers, chance) for _ in range(TASKS)))
+        tasks = [self._task(numbers, chance) for _ in range(TASKS)]
+        await asyncio.gather(*tasks, self._concurrent_async(numbers, chance))
 
     async def _task(self, numbers: Iterator[int], chance: random.Random) -> None:
         for number in numbers:
@@ -216,6 +217,22 @@ class Load:
                     await asyncio.sleep(REST)
             else:
                 self.ledger.answered(number, rows)
+
+    async def _concurrent_async(self, numbers: Iterator[int], chance: random.Random) -> None:
+        """Awaited as a list, or iterated over and sometimes left early."""
+        for block in _blocks(numbers, WINDOW):
+            sent = [self._statement(self.ledger.begin(number)) for number in block]
+            run = execute_concurrent_async(self.session, sent, WINDOW // 4, raise_on_first_error=False)
+            if chance.random() < 0.5:
+                self._collect(block, await run)
+                continue
+            taken = self._how_many(block, chance)
+            results: list[Any] = []
+            async with contextlib.aclosing(aiter(run)) as iterated:
+                while len(results) < taken:
+                    results.append(await anext(iterated))
+            self._collect(block[:taken], results)
+            self._all_given_up(block[taken:])
 
     async def _awaited(self, number: int) -> list[Any]:
         return list(await self.session.execute_async(*self._statement(number)))

@@ -61,10 +61,17 @@ def answers() -> dict[bytes, Answer]:
     return found
 
 
+LARGE = 64 << 10
+
+
 def save(answers: Mapping[bytes, Answer]) -> None:
-    """Write the recording. Of an answer with metadata and without, the responder needs only one."""
-    answers = {key: answer for key, answer in answers.items() if key[:2] != b"X0" or b"X1" + key[2:] not in answers}
-    PATH.write_bytes(gzip.compress(packed(answers), mtime=0))
+    """Write the recording. Large answers are kept once: without metadata, if anybody asked for them like that."""
+    kept = {
+        key: answer
+        for key, answer in answers.items()
+        if key[:2] != b"X0" or len(answer.body) < LARGE or b"X1" + key[2:] not in answers
+    }
+    PATH.write_bytes(gzip.compress(packed(kept), mtime=0))
 
 
 def packed(answers: Mapping[bytes, Answer]) -> bytes:

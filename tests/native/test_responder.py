@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.capture import execute_frames
 from benchmarks.responder import Responder
+from benchmarks.responder.recording import answers
 from cassandra.cluster import Cluster
 
 
@@ -26,3 +27,8 @@ def test_the_bytes_of_our_own_requests_are_captured() -> None:
     for frame in captured.values():
         assert frame[0] == 4 and frame[4] == 0x0A and int.from_bytes(frame[5:9], "big") == len(frame) - 9
     assert b"point 1" in captured["insert"] and b"point 1" not in captured["read"]
+
+
+def test_who_asks_for_metadata_gets_it() -> None:
+    found = [answer.body for key, answer in answers().items() if key[:2] == b"X0" and b"point 1" in answer.body]
+    assert len(found) == 1 and b"ratio" in found[0]
