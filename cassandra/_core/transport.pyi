@@ -205,9 +205,21 @@ class Timer:
 class Reactor:
     """One I/O thread, its poller (``epoll`` or ``poll``), timers and arena of a memory pool."""
 
-    def __init__(self, backend: str = "auto", name: str = "fastcql-io", pool: MemoryPool | None = None) -> None:
+    def __init__(
+        self,
+        backend: str = "auto",
+        name: str = "fastcql-io",
+        pool: MemoryPool | None = None,
+        *,
+        starvation_warning: float = 5.0,
+    ) -> None:
         """Frames are received into *pool*, which several reactors may share; by default into one of its own, of
-        ``DEFAULT_POOL_BYTES``. The pool's memory lives until the last frame is gone."""
+        ``DEFAULT_POOL_BYTES``. The pool's memory lives until the last frame is gone.
+
+        A *pool* that is strict (ValueError below ``MIN_STRICT_BYTES``) is never exceeded by more than what has arrived
+        already: at its limit channels are paused, which means not read from, until memory was released. A frame that
+        can never fit closes its channel with OSError (ENOMEM). Channels that are paused for *starvation_warning*
+        seconds are warned of in the log ``cassandra.memory``."""
     backend: Final[str]
     pool: Final[MemoryPool]
     def connect(
@@ -235,10 +247,12 @@ class Reactor:
         """Close every channel, run the last callbacks, join the thread (not when called on it). Idempotent. False if
         the thread was still busy after *timeout*."""
     def stats(self) -> dict[str, int]:
-        """channels, timers, wakeups, host_entries, slabs_in_use, bytes_in_use (the last two: blocks received into)."""
+        """channels, timers, wakeups, host_entries, slabs_in_use, bytes_in_use (blocks received into), paused
+        (channels)."""
 
 # Of a pool that nobody gave.
 DEFAULT_POOL_BYTES: Final[int]
+MIN_STRICT_BYTES: Final[int]
 
 def default_pool(name: str) -> MemoryPool: ...
 def debug_counters() -> dict[str, int]:

@@ -78,6 +78,15 @@ cdef void host_call(void* target) noexcept:
         report(exception, callback)
 
 
+cdef void host_warn(const char* text) noexcept:
+    try:
+        import logging
+
+        logging.getLogger("cassandra.memory").warning(text.decode())
+    except BaseException as exception:
+        report(exception, None)
+
+
 cdef Reason* host_connected(CChannel& core) noexcept:
     cdef Channel channel = <Channel> core.self
     try:
@@ -119,6 +128,7 @@ cdef Host make_host() noexcept:
     host.drop_operations = drop_operations
     host.call = host_call
     host.drop_object = drop_object
+    host.warn = host_warn
     host.connected = host_connected
     host.event = host_event
     host.closed = host_closed

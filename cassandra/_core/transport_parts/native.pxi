@@ -171,6 +171,7 @@ cdef extern from "transport/host.h" namespace "fastcql":
         void (*drop_operations)(COperation* list) noexcept
         void (*call)(void* callback) noexcept
         void (*drop_object)(void* object) noexcept
+        void (*warn)(const char* text) noexcept
         Reason* (*connected)(CChannel& channel) noexcept
         Reason* (*event)(CChannel& channel, CFrame& frame) noexcept
         void (*closed)(CChannel& channel, Reason& reason) noexcept
@@ -248,9 +249,12 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         int64_t host_entries
         int64_t slabs_in_use
         int64_t bytes_in_use
+        int64_t paused
     cdef cppclass CReactor "fastcql::Reactor":
         @staticmethod
-        Ref[CReactor] create(const Host& host, const char* backend, const char* name, FramePool& pool)
+        Ref[CReactor] create(
+            const Host& host, const char* backend, const char* name, FramePool& pool, Nanos warn_after
+        )
         const char* backend()
         bint on_role()
         bint foreign()

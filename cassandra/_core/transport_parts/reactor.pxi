@@ -6,6 +6,7 @@ import socket as _socket
 cdef Nanos STOP_SLICE = SECOND // 10
 
 DEFAULT_POOL_BYTES = 256 << 20
+MIN_STRICT_BYTES = 1 << 20
 
 
 cdef class Timer:
@@ -34,13 +35,18 @@ cdef class Reactor:
     cdef readonly object pool
     cdef object __weakref__
 
-    def __cinit__(self, str backend="auto", str name="fastcql-io", pool=None):
+    def __cinit__(self, str backend="auto", str name="fastcql-io", pool=None, *, double starvation_warning=5.0):
         if backend not in ("auto", "epoll", "poll"):
             raise ValueError(f"no such reactor backend: {backend!r}")
         if pool is None:
             pool = default_pool(name)
-        cdef FramePool* native = <FramePool*> PyCapsule_GetPointer(pool._native, "fastcql::memory::FramePool")
-        cdef Ref[CReactor] core = CReactor.create(python_host, backend.encode(), name.encode(), native[0])
+        native_pool = pool._native
+        if pool.strict and pool.max_bytes < MIN_STRICT_BYTES:
+            raise ValueError(
+                f"a strict pool to receive into has at least {MIN_STRICT_BYTES} bytes, not {pool.max_bytes}"
+            )
+        cdef FramePool* native = <FramePool*> PyCapsule_GetPointer(native_pool, "fastcql::memory::FramePool")
+        cdef Ref[CReactor] core = CReactor.create(python_host, backend.encode(), name.encode(), native[0], deadline_after(0, starvation_warning))
         if core.get() == NULL:
             raise OSError(f"the reactor with backend {backend!r} cannot be started")
         self.core = core.detach()

@@ -61,6 +61,7 @@ Host make_host() {
         delete function;
     };
     table.drop_object = [](void* callback) { delete static_cast<std::function<void()>*>(callback); };
+    table.warn = [](const char*) { ++warnings; };
     table.connected = [](Channel& channel) -> Reason* {
         Events& events = events_of(channel);
         if (events.on_connected) events.on_connected(channel);
@@ -122,6 +123,7 @@ Host make_host() {
 }  // namespace
 
 Host host = make_host();
+std::atomic<int> warnings{0};
 
 Submitted submit(Channel& channel, Request& request, const std::string& text, double timeout,
                  uint32_t attempt) {

@@ -124,6 +124,7 @@ struct Events {
 
 void dispatch(Operation* operation);
 extern Host host;
+extern std::atomic<int> warnings;  // that reactors had
 
 // Drops the test's own reference.
 inline void release(Request* request) {
@@ -160,8 +161,8 @@ public:
 class Client {
 public:
     explicit Client(const char* backend = "auto") : Client(backend, *Pooled().pool) {}
-    Client(const char* backend, memory::FramePool& pool)
-        : reactor(Reactor::create(host, backend, "test-io", pool)) {
+    Client(const char* backend, memory::FramePool& pool, Nanos warn_after = 5 * kSecond)
+        : reactor(Reactor::create(host, backend, "test-io", pool, warn_after)) {
         CHECK(reactor);
     }
     ~Client() { stop(); }

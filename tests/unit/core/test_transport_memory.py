@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from cassandra._core.memory import MemoryPool
-from cassandra._core.transport import DEFAULT_POOL_BYTES, Operation, Reactor
+from cassandra._core.transport import CLOSED, DEFAULT_POOL_BYTES, Operation, Reactor
 from tests.fakes.scripted import ScriptedServer
-from tests.unit.core.transport_client import TIMEOUT, answer_of, ask, connect, echo, eventually
+from tests.unit.core.transport_client import TIMEOUT, answer_of, ask, connect, echo, eventually, failure_of
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
 MIB = 1 << 20
+BEYOND = 512 << 10  # what may have arrived before the limit was noticed
 SIZES = [0, 1, 300, 16_000, 17_000, 131_072, MIB, 3 * MIB]
 
 
@@ -110,6 +113,146 @@ def test_requests_never_fail_because_of_the_pool(server: ScriptedServer) -> None
         assert pool.stats().overflow_bytes == 0
     finally:
         assert reactor.stop(TIMEOUT)
+
+
+# ---- strict pools
+
+
+@pytest.fixture(params=["epoll", "poll"])
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("size", [300, 20_000, 500_000])
+def test_a_strict_pool_holds_the_server_back(server: ScriptedServer, backend: str, size: int) -> None:
+    """The consumer does nothing: nothing more is read. As it goes on, so does the connection."""
+    pool = MemoryPool(MIB, strict=True)
+    reactor = Reactor(backend, pool=pool)
+    try:
+        channel, _ = connect(reactor, server.address)
+        operations = [ask(channel, b"x" * size) for _ in range(3 * MIB // (size + 200))]
+        assert eventually(lambda: reactor.stats()["paused"] == 1)
+        while operations:
+            assert answer_of(operations.pop(0)) == b"x" * size
+            stats = pool.stats()
+            assert stats.in_use + stats.overflow_bytes <= MIB + BEYOND
+        assert pool.stats().peak <= MIB + BEYOND
+        assert eventually(lambda: reactor.stats()["paused"] == 0)
+    finally:
+        assert reactor.stop(TIMEOUT)
+
+
+def test_a_released_block_lets_a_connection_go_on(server: ScriptedServer) -> None:
+    pool = MemoryPool(MIB, strict=True)
+    reactor = Reactor(pool=pool)
+    try:
+        channel, _ = connect(reactor, server.address)
+        refs = [pool.commit(bytes(MIB // 16)) for _ in range(16)]
+        operation = ask(channel, b"x" * 100_000)
+        assert eventually(lambda: reactor.stats()["paused"] == 1)
+        while refs:
+            pool.release(refs.pop())
+        assert answer_of(operation) == b"x" * 100_000
+        assert eventually(lambda: pool.stats().in_use == 0)  # at the end of its turn the reactor holds nothing
+        buffer = pool.reserve(MIB)
+        operation = ask(channel, b"y" * 1000)
+        assert eventually(lambda: reactor.stats()["paused"] == 1)
+        buffer.abort()
+        assert answer_of(operation) == b"y" * 1000
+        assert eventually(lambda: pool.stats().in_use == 0)
+        ref = pool.commit(bytes(MIB))
+        view = pool.read(ref, zero_copy=True)
+        pool.release(ref)
+        operation = ask(channel, b"z" * 1000)
+        assert eventually(lambda: reactor.stats()["paused"] == 1)
+        view.release()
+        assert answer_of(operation) == b"z" * 1000
+    finally:
+        assert reactor.stop(TIMEOUT)
+
+
+def test_one_reactor_wakes_another(server: ScriptedServer) -> None:
+    pool = MemoryPool(2 * MIB, strict=True)
+    first, second = Reactor(pool=pool), Reactor("poll", pool=pool)
+    try:
+        one, _ = connect(first, server.address)
+        other, _ = connect(second, server.address)
+        kept = ask(one, b"x" * (3 * MIB // 2))
+        assert kept._wait(TIMEOUT)
+        operation = ask(other, b"y" * MIB)
+        assert eventually(lambda: second.stats()["paused"] == 1)
+        assert answer_of(kept) == b"x" * (3 * MIB // 2)
+        del kept
+        assert answer_of(operation) == b"y" * MIB
+    finally:
+        stopped = [first.stop(TIMEOUT), second.stop(TIMEOUT)]
+    assert stopped == [True, True]
+
+
+def test_a_frame_that_never_fits(server: ScriptedServer) -> None:
+    reactor = Reactor(pool=MemoryPool(MIB, strict=True))
+    try:
+        channel, handler = connect(reactor, server.address)
+        operation = ask(channel, b"x" * MIB)
+        assert failure_of(operation).kind == CLOSED
+        assert isinstance(handler.error, OSError)
+        assert handler.error.errno == errno.ENOMEM
+        assert f"the strict memory pool has {MIB}" in str(handler.error)
+    finally:
+        assert reactor.stop(TIMEOUT)
+
+
+def test_a_pause_that_lasts_is_warned_of(server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
+    pool = MemoryPool(MIB, strict=True)
+    reactor = Reactor(pool=pool, starvation_warning=0.001)
+    try:
+        channel, _ = connect(reactor, server.address)
+        ref = pool.commit(bytes(MIB))
+        operation = ask(channel, b"x")
+        assert eventually(lambda: "the strict memory pool of 1048576 bytes is full" in caplog.text)
+        assert {record.name for record in caplog.records} == {"cassandra.memory"}
+        pool.release(ref)
+        assert answer_of(operation) == b"x"
+    finally:
+        assert reactor.stop(TIMEOUT)
+
+
+def test_a_paused_connection_is_not_silent(server: ScriptedServer) -> None:
+    """Heartbeats are for peers that say nothing; here it is us who do not listen."""
+    pool = MemoryPool(MIB, strict=True)
+    reactor = Reactor(pool=pool)
+    try:
+        channel, _ = connect(reactor, server.address)
+        ref = pool.commit(bytes(MIB))
+        operation = ask(channel, b"x")
+        assert eventually(lambda: reactor.stats()["paused"] == 1)
+        since = time.monotonic()
+        assert eventually(lambda: channel.idle_seconds < (time.monotonic() - since) / 2)
+        pool.release(ref)
+        assert answer_of(operation) == b"x"
+    finally:
+        assert reactor.stop(TIMEOUT)
+
+
+def test_a_reactor_stops_while_channels_are_paused(server: ScriptedServer) -> None:
+    pool = MemoryPool(MIB, strict=True)
+    reactor = Reactor(pool=pool)
+    try:
+        channel, handler = connect(reactor, server.address)
+        ref = pool.commit(bytes(MIB))
+        operation = ask(channel, b"x")
+        assert eventually(lambda: reactor.stats()["paused"] == 1)
+    finally:
+        assert reactor.stop(TIMEOUT)
+    assert failure_of(operation).kind == CLOSED
+    assert handler.closed.wait(TIMEOUT)
+    pool.release(ref)
+    assert pool.stats().in_use == 0
+
+
+def test_a_strict_pool_that_is_too_small() -> None:
+    with pytest.raises(ValueError, match="at least 1048576 bytes, not 1000"):
+        Reactor(pool=MemoryPool(1000, strict=True))
 
 
 def test_the_application_and_connections_share_a_limit(server: ScriptedServer) -> None:

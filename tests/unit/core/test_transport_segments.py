@@ -11,6 +11,7 @@ import lz4.block
 import pytest
 
 from cassandra._base.errors import CrcException, ProtocolError
+from cassandra._core.memory import MemoryPool
 from cassandra._core.transport import PROTOCOL, Channel, Frame, Operation, Reactor
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer
@@ -102,6 +103,24 @@ def test_requests_and_answers(reactor: Reactor, lz4: bool) -> None:
         operations = [ask(channel, body) for body in bodies]
         for operation, body in zip(operations, bodies, strict=True):
             assert answer(operation) == body
+
+
+@pytest.mark.parametrize("lz4", [False, True], ids=["plain", "lz4"])
+def test_segments_into_a_strict_pool(lz4: bool) -> None:
+    """Envelopes of many segments, of which few fit into the pool at a time."""
+    pool = MemoryPool(1 << 20, strict=True)
+    reactor = Reactor(pool=pool)
+    bodies = [random.Random(size).randbytes(size) for size in (400_000, 10, 700_000, 200_000, 90_000, 500_000) * 2]
+    try:
+        with ScriptedServer(echo) as server:
+            channel, _ = start(reactor, server, lz4)
+            operations = [ask(channel, body) for body in bodies]
+            assert eventually(lambda: reactor.stats()["paused"] == 1)
+            while operations:
+                assert answer(operations.pop(0)) == bodies.pop(0)
+            assert pool.stats().peak < 2 << 20
+    finally:
+        assert reactor.stop(TIMEOUT)
 
 
 def test_small_requests_share_segments(reactor: Reactor) -> None:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "memory/poison.h"
 
@@ -31,6 +32,39 @@ void Pool::remove_arena(PoolArena* arena) {
     PoolArena** at = &arenas_;
     while (*at != arena) at = &(*at)->next;
     *at = arena->next;
+}
+
+void Pool::add_waiting(PoolArena* arena, size_t wanted, FrameArena::Waiter& waiter) {
+    const Guard guard(waiting_lock_);
+    arena->wanted = wanted;
+    if (arena->waiter) return;
+    arena->waiter = &waiter;
+    arena->next_waiting = waiting_;
+    waiting_ = arena;
+    starving_.store(true, std::memory_order_seq_cst);
+}
+
+void Pool::remove_waiting(PoolArena* arena) {
+    const Guard guard(waiting_lock_);
+    PoolArena** at = &waiting_;
+    while (*at && *at != arena) at = &(*at)->next_waiting;
+    if (*at) *at = arena->next_waiting;
+    arena->waiter = nullptr;
+    starving_.store(waiting_ != nullptr, std::memory_order_seq_cst);
+}
+
+void Pool::wake_waiting() {
+    const Guard guard(waiting_lock_);
+    PoolArena** at = &waiting_;
+    while (PoolArena* arena = *at) {
+        if (fits(arena->wanted)) {
+            *at = arena->next_waiting;
+            std::exchange(arena->waiter, nullptr)->memory_returned();
+        } else {
+            at = &arena->next_waiting;
+        }
+    }
+    starving_.store(waiting_ != nullptr, std::memory_order_seq_cst);
 }
 
 void Pool::watch(FrameBlock* block) {
@@ -67,11 +101,14 @@ void Pool::forsake_arenas() {
     }
     arenas_ = nullptr;
     watched_ = nullptr;
+    waiting_ = nullptr;
+    starving_.store(false, std::memory_order_relaxed);
     overflow_.store(0, std::memory_order_relaxed);
 }
 
 PoolArena::PoolArena(Pool& pool)
-    : pool_(pool),
+    : FrameArena(pool.options().strict, pool.options().max_bytes),
+      pool_(pool),
       heap_(pool.budget(), kAlignment, false),
       max_cached_(std::min(kMaxCached, pool.options().retain_bytes)) {
     pool_.retain();
@@ -88,7 +125,6 @@ FrameArena::Usage PoolArena::usage() const {
 FrameBlock* PoolArena::allocate(size_t size, Limit limit) {
     if (size > SIZE_MAX / 2) return nullptr;
     const size_t bytes = size + sizeof(FrameBlock);
-    const bool strict = pool_.options().strict;
     const bool force = strict && limit == Limit::Exceed;
     FrameBlock* block = nullptr;
     if (!strict || limit != Limit::Outside) {
@@ -101,6 +137,20 @@ FrameBlock* PoolArena::allocate(size_t size, Limit limit) {
     if (size >= Pool::kWatched) pool_.watch(block);
     return block;
 }
+
+// What a frame of *size* bytes takes of the budget.
+size_t PoolArena::cost(size_t size) const {
+    const size_t bytes = size + sizeof(FrameBlock);
+    return bytes <= kMaxPooled ? heap_.capacity(bytes) : Ranges::capacity(bytes);
+}
+
+bool PoolArena::would_fit(size_t size) const { return pool_.fits(cost(size)); }
+
+bool PoolArena::may_fit(size_t size) const { return cost(size) <= max_bytes; }
+
+void PoolArena::wait_for(size_t size, Waiter& who) { pool_.add_waiting(this, cost(size), who); }
+
+void PoolArena::stop_waiting() { pool_.remove_waiting(this); }
 
 bool PoolArena::charge(size_t bytes, bool force) {
     Budget& budget = pool_.budget();
@@ -186,6 +236,7 @@ void PoolArena::take_back(FrameBlock* block) {
             pool_.count_overflow(-static_cast<int64_t>(bytes));
             break;
     }
+    pool_.memory_came_back();
     leave(kOne + static_cast<int64_t>(bytes));
 }
 

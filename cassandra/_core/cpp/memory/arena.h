@@ -26,11 +26,20 @@ public:
     void collect() override;
     void close() override;
     Usage usage() const override;
+    bool would_fit(size_t size) const override;
+    bool may_fit(size_t size) const override;
+    void wait_for(size_t size, Waiter& waiter) override;
+    void stop_waiting() override;
 
     // In the child of a fork, before anything else runs there.
     void forsake();
 
     PoolArena* next = nullptr;  // the pool's list, guarded by its lock
+
+    // The pool's list of those that wait, guarded by its other lock.
+    PoolArena* next_waiting = nullptr;
+    Waiter* waiter = nullptr;
+    size_t wanted = 0;
 
 private:
     // Blocks (plus one for the open arena) and bytes in use, in one word: one atomic operation per block.
@@ -45,6 +54,7 @@ private:
     FrameBlock* from_range(size_t bytes, bool force);
     FrameBlock* plain(size_t bytes);
     bool charge(size_t bytes, bool force);
+    size_t cost(size_t size) const;
     void put_away(FrameBlock* block);
     void trim();
     void leave(int64_t amount);

@@ -25,11 +25,16 @@ struct PoolRegistry {
     static void before_fork() {
         PoolRegistry& self = instance();
         self.lock.lock();
+        // Whoever is waking somebody has the first lock, and may come to need the second one of a pool.
+        for (Pool* pool = self.first; pool; pool = pool->next_pool_) pool->waiting_lock_.lock();
         for (Pool* pool = self.first; pool; pool = pool->next_pool_) pool->lock_.lock();
     }
     static void in_parent() {
         PoolRegistry& self = instance();
-        for (Pool* pool = self.first; pool; pool = pool->next_pool_) pool->lock_.unlock();
+        for (Pool* pool = self.first; pool; pool = pool->next_pool_) {
+            pool->lock_.unlock();
+            pool->waiting_lock_.unlock();
+        }
         self.lock.unlock();
     }
     static void in_child() {
@@ -153,12 +158,15 @@ bool Pool::resize(Entry* entry, size_t size, size_t length, bool may_move) {
     }
     // Nobody else knows either of them: compaction leaves blocks alone that their entry does not name.
     if (length) std::memcpy(larger.data, entry->data, length);
-    const Guard guard(lock_);
-    take_memory(*entry);
-    entry->data = larger.data;
-    entry->slab = larger.slab;
-    entry->range = larger.range;
-    entry->block = larger.block;
+    {
+        const Guard guard(lock_);
+        take_memory(*entry);
+        entry->data = larger.data;
+        entry->slab = larger.slab;
+        entry->range = larger.range;
+        entry->block = larger.block;
+    }
+    memory_came_back();
     return true;
 }
 
@@ -186,8 +194,11 @@ int64_t Pool::publish(Entry* entry, size_t length) {
 }
 
 void Pool::abandon(Entry* entry) {
-    const Guard guard(lock_);
-    free_locked(entry);
+    {
+        const Guard guard(lock_);
+        free_locked(entry);
+    }
+    memory_came_back();
 }
 
 void Pool::free_locked(Entry* entry) {
@@ -217,10 +228,14 @@ Entry* Pool::pin(int64_t ref, bool latch, bool view) {
 }
 
 void Pool::unpin(Entry* entry) {
-    const Guard guard(lock_);
-    if (--entry->pins) return;
-    entry->pinned_since = 0;
-    if (entry->state == State::Released) free_locked(entry);
+    {
+        const Guard guard(lock_);
+        if (--entry->pins) return;
+        entry->pinned_since = 0;
+        if (entry->state != State::Released) return;
+        free_locked(entry);
+    }
+    memory_came_back();
 }
 
 int64_t Pool::copy(int64_t ref, uint8_t* target, size_t size) {
@@ -251,15 +266,18 @@ Unlatched Pool::unlatch(int64_t ref) {
 }
 
 bool Pool::drop(int64_t ref) {
-    const Guard guard(lock_);
-    Entry* entry = entries_.find(ref);
-    if (!entry) return false;
-    ++releases_;
-    if (entry->pins) {
-        entry->state = State::Released;
-    } else {
+    {
+        const Guard guard(lock_);
+        Entry* entry = entries_.find(ref);
+        if (!entry) return false;
+        ++releases_;
+        if (entry->pins) {
+            entry->state = State::Released;
+            return true;
+        }
         free_locked(entry);
     }
+    memory_came_back();
     return true;
 }
 

@@ -106,6 +106,16 @@ public:
     FrameArena* open_arena() override;
     void add_arena(PoolArena* arena);
     void remove_arena(PoolArena* arena);
+    bool fits(size_t bytes) const {
+        return budget_.in_use() + static_cast<int64_t>(bytes) <= budget_.max_bytes();
+    }
+    void add_waiting(PoolArena* arena, size_t wanted, FrameArena::Waiter& waiter);
+    void remove_waiting(PoolArena* arena);
+    // After memory was discharged, without a lock. The one who waits sets the flag and then tries, we discharge and then
+    // look at it: one of us sees the other.
+    void memory_came_back() {
+        if (starving_.load(std::memory_order_seq_cst)) wake_waiting();
+    }
     void watch(FrameBlock* block);
     void unwatch(FrameBlock* block);
     Range* take_range(size_t size, size_t extra);
@@ -128,6 +138,7 @@ private:
     size_t evacuate_one(Slab* slab);
     void add_frames(Stats& stats, int64_t at) const;
     void forsake_arenas();
+    void wake_waiting();
 
     const Options options_;
     std::atomic<uint32_t> refs_{1};
@@ -141,6 +152,10 @@ private:
     std::atomic<uint32_t> trims_{0};
     PoolArena* arenas_ = nullptr;
     FrameBlock* watched_ = nullptr;
+    // Arenas that wait for memory. The lock is taken before any of a reactor, which is why it is not lock_.
+    SpinLock waiting_lock_;
+    PoolArena* waiting_ = nullptr;
+    std::atomic<bool> starving_{false};
     Pool* next_pool_ = nullptr;  // of the registry
 };
 

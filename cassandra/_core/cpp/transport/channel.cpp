@@ -6,6 +6,7 @@
 #include <cstring>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utility>
 
 #include "transport/reactor.h"
 
@@ -96,18 +97,25 @@ void Channel::on_ready(uint32_t readiness) {
     }
 }
 
-// Interest follows the state: to learn of a finished connect, of input, and of room for more output if it ran
-// out.
+// Interest follows the state: to learn of a finished connect, of input unless paused, and of room for more output if it
+// ran out.
 void Channel::update_interest() {
-    uint32_t wanted = kReadable;
+    uint32_t wanted = paused_.load(std::memory_order_relaxed) ? 0U : uint32_t{kReadable};
     {
         Lock lock(mutex_);
         if (state() >= State::Closing || !registered_) return;
         if (state() == State::Connecting || (blocked_ && write_error_ == 0)) wanted |= kWritable;
     }
     if (wanted == interest_) return;
-    interest_ = wanted;
-    reactor_->poller().modify(fd_, interest_, this);
+    const uint32_t before = std::exchange(interest_, wanted);
+    Poller& poller = reactor_->poller();
+    if (wanted == 0) {
+        poller.remove(fd_);  // pollers tell of a broken connection whatever the interest is
+    } else if (before != 0) {
+        poller.modify(fd_, wanted, this);
+    } else if (!poller.add(fd_, wanted, this)) {
+        fail(Reason::Kind::System, "poll", errno);
+    }
 }
 
 void Channel::on_attention() {
@@ -206,8 +214,9 @@ void Channel::fail(const Fault& fault) {
 }
 
 void Channel::finish_close(Ref<Reason> reason) {
-    if (registered_) reactor_->poller().remove(fd_);
+    if (registered_ && interest_ != 0) reactor_->poller().remove(fd_);
     registered_ = false;
+    if (paused_.exchange(false, std::memory_order_relaxed)) reactor_->intake().nudge();
     armed_scan_ = kNever;
     auto closing = std::make_unique<ChannelClosing>();
     {

@@ -98,7 +98,11 @@ public:
     void end_line();
     uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
     uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
-    Nanos last_received() const { return last_received_.load(std::memory_order_relaxed); }
+    // Now, while it is us who do not read: the peer is not silent.
+    Nanos last_received() const {
+        return paused_.load(std::memory_order_relaxed) ? monotonic_now()
+                                                       : last_received_.load(std::memory_order_relaxed);
+    }
     bool socket_name(bool peer, SocketAddress* address);
     Reactor& reactor() { return *reactor_; }
 
@@ -124,6 +128,9 @@ public:
     }
     bool stale(Nanos due) const { return due != armed_scan_; }
     void flush();
+    // For a paused one: how much memory it waits for, and whether it got it (or needs none any more).
+    size_t wanted() const;
+    bool resume();
     // Inside the host lock.
     void host_input();
     void host_flush();
@@ -178,6 +185,10 @@ private:
 
     // channel_read.cpp
     bool receive();
+    bool receive_held();
+    void end_of_receiving(ssize_t result);
+    void received(size_t size);
+    void pause();
     void receive_rest();
     void accept_bytes(const uint8_t* data, size_t size, Block* owner);
     void decode(const uint8_t* data, size_t size, Block* owner);
@@ -219,6 +230,7 @@ private:
     std::atomic<uint64_t> bytes_sent_{0};
     std::atomic<uint64_t> bytes_received_{0};
     std::atomic<Nanos> last_received_{0};
+    std::atomic<bool> paused_{false};  // not read from, for want of memory; changed by the role holder
 
     // The role holder's.
     const Nanos connect_deadline_;

@@ -1,4 +1,5 @@
 // Input of a channel: from the socket to the requests it answers.
+#include <algorithm>
 #include <cerrno>
 #include <sys/uio.h>
 
@@ -23,39 +24,109 @@ std::string error_text(const Frame& frame) {
 
 // True if there may be more.
 bool Channel::receive() {
-    for (int round = 0; round < kReceiveRounds && !closed(); ++round) {
+    for (int round = 0; round < kReceiveRounds && !closed() && !paused_; ++round) {
+        Intake& intake = reactor_->intake();
+        if (!intake.admits()) return receive_held();
         size_t direct_size = 0;
         uint8_t* direct = needs_host_input() || decoder_ ? nullptr : splitter_.direct(&direct_size);
-        const Intake::Room room = reactor_->intake().room();
+        const Intake::Room room = intake.room(Arena::Limit::Keep);
         if (!room.data) {
+            if (!intake.admits()) return receive_held();
             fail(Reason::Kind::System, "receive", ENOMEM);
             return false;
         }
         const iovec parts[2] = {{direct, direct_size}, {room.data, room.size}};
         const ssize_t result = direct ? ::readv(fd_, parts, 2) : ::recv(fd_, room.data, room.size, 0);
-        if (result < 0) {
-            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-                end_input(Reason::Kind::System, "receive", errno);
-            return false;
-        }
-        if (result == 0) {
-            end_input(Reason::Kind::Eof, "closed by the server");
+        if (result <= 0) {
+            end_of_receiving(result);
             return false;
         }
         auto size = static_cast<size_t>(result);
         const bool full = size == direct_size + room.size;
-        bytes_received_.fetch_add(size, std::memory_order_relaxed);
-        last_received_.store(monotonic_now(), std::memory_order_relaxed);
+        received(size);
         if (direct) {
             const size_t part = std::min(size, direct_size);
             splitter_.direct_filled(part, reactor_->frames);
             size -= part;
         }
-        reactor_->intake().used(size);
+        intake.used(size);
         accept_bytes(room.data, size, room.block);
         if (!full) return false;
     }
     return !closed();
+}
+
+void Channel::received(size_t size) {
+    bytes_received_.fetch_add(size, std::memory_order_relaxed);
+    last_received_.store(monotonic_now(), std::memory_order_relaxed);
+}
+
+// At the limit of a strict pool: only more of what has its memory, else the channel is paused.
+bool Channel::receive_held() {
+    if (splitter_.waiting() || !(splitter_.holds() || (decoder_ && decoder_->missing()))) {
+        pause();
+        return false;
+    }
+    size_t size = 0;
+    uint8_t* direct = needs_host_input() || decoder_ ? nullptr : splitter_.direct_any(&size);
+    Intake::Room room{direct, size, nullptr};
+    if (!direct) {
+        room = reactor_->intake().room(Arena::Limit::Exceed);
+        const size_t missing = decoder_ ? decoder_->missing() : 0;
+        room.size = std::min(room.size, missing ? missing : Intake::kMinRoom);
+    }
+    if (!room.data) {
+        fail(Reason::Kind::System, "receive", ENOMEM);
+        return false;
+    }
+    const ssize_t result = ::recv(fd_, room.data, room.size, 0);
+    if (result <= 0) {
+        end_of_receiving(result);
+        return false;
+    }
+    received(static_cast<size_t>(result));
+    if (direct) {
+        splitter_.direct_filled(static_cast<size_t>(result), reactor_->frames);
+        complete({});
+    } else {
+        reactor_->intake().used(static_cast<size_t>(result));
+        accept_bytes(room.data, static_cast<size_t>(result), room.block);
+    }
+    return !closed() && !paused_;
+}
+
+// recv() gave an error or the end.
+void Channel::end_of_receiving(ssize_t result) {
+    if (result == 0) return end_input(Reason::Kind::Eof, "closed by the server");
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+        end_input(Reason::Kind::System, "receive", errno);
+}
+
+void Channel::pause() {
+    if (closed() || paused_.exchange(true, std::memory_order_relaxed)) return;
+    update_interest();
+    reactor_->intake().pause(*this);
+}
+
+size_t Channel::wanted() const {
+    return closed() ? 0 : splitter_.waiting() ? splitter_.wanted() : Intake::wanted_by_new_input();
+}
+
+bool Channel::resume() {
+    if (closed()) return true;
+    Intake& intake = reactor_->intake();
+    if (splitter_.waiting()) {
+        if (Fault fault = splitter_.ask_again(intake.arena())) {
+            fail(fault);
+            return true;
+        }
+        if (splitter_.waiting()) return false;
+    } else if (!intake.admits()) {
+        return false;
+    }
+    paused_.store(false, std::memory_order_relaxed);
+    update_interest();
+    return true;
 }
 
 // All that the socket has, when nothing more is to come: answers that arrived are not lost with the
@@ -90,6 +161,7 @@ void Channel::decode(const uint8_t* data, size_t size, Block* owner) {
                                             reactor_->scratch, this)
                            : splitter_.feed(data, size, owner, reactor_->intake().arena(), frames);
     complete(std::move(fault));
+    if (splitter_.waiting()) pause();
 }
 
 void Channel::complete(Fault fault) {

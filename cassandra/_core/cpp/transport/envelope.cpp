@@ -104,6 +104,13 @@ Fault EnvelopeRules::check(const Header& header) const {
 Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& arena,
                      std::vector<Frame>& frames) {
     while (size > 0) {
+        if (waiting_) {
+            const size_t part = std::min(size, partial_.length - aside_.size());
+            if (Fault fault = feed_aside(data, part, arena, frames)) return fault;
+            data += part;
+            size -= part;
+            continue;
+        }
         if (partial_.block) {
             const size_t part = std::min(size, partial_.length - filled_);
             std::memcpy(partial_.block->data() + filled_, data, part);
@@ -137,17 +144,22 @@ Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& aren
             size -= length;
             continue;
         }
-        if (Fault fault = open_partial(header, arena)) return fault;
+        if (Fault fault = open_partial(header, arena, length <= size)) return fault;
         if (length == 0) close_partial(frames);
     }
     return {};
 }
 
-Fault Splitter::open_partial(const Header& header, Arena& arena) {
+// *complete*: all of the body is here already.
+Fault Splitter::open_partial(const Header& header, Arena& arena, bool complete) {
     const auto length = static_cast<uint32_t>(header.length);
-    BlockRef block = BlockRef::adopt(arena.allocate(length));
-    if (!block) return Fault::memory(length);
-    const uint8_t* body = block->data();
+    BlockRef block =
+        BlockRef::adopt(arena.allocate(length, complete ? Arena::Limit::Exceed : Arena::Limit::Keep));
+    if (!block) {
+        if (complete || !arena.strict || !arena.may_fit(length)) return Fault::memory(length, arena);
+        waiting_ = true;
+    }
+    const uint8_t* body = block ? block->data() : nullptr;
     partial_ = Frame{static_cast<uint8_t>(header.version & 0x7f),
                      header.flags,
                      header.opcode,
@@ -164,8 +176,45 @@ void Splitter::close_partial(std::vector<Frame>& frames) {
     partial_ = Frame{};
 }
 
+// Bytes that came although the memory for their frame did not.
+Fault Splitter::feed_aside(const uint8_t* data, size_t size, Arena& arena, std::vector<Frame>& frames) {
+    aside_.insert(aside_.end(), data, data + size);
+    if (aside_.size() < partial_.length) return {};
+    partial_.block = BlockRef::adopt(arena.allocate(partial_.length, Arena::Limit::Exceed));
+    if (!partial_.block) return Fault::memory(partial_.length, arena);
+    const size_t all = aside_.size();
+    take_aside();
+    filled_ = 0;
+    direct_filled(all, frames);
+    return {};
+}
+
+Fault Splitter::ask_again(Arena& arena) {
+    partial_.block = BlockRef::adopt(arena.allocate(partial_.length, Arena::Limit::Keep));
+    if (partial_.block) {
+        take_aside();
+    } else if (!arena.may_fit(partial_.length)) {
+        return Fault::memory(partial_.length, arena);
+    }
+    return {};
+}
+
+void Splitter::take_aside() {
+    uint8_t* body = partial_.block->data();
+    if (!aside_.empty()) std::memcpy(body, aside_.data(), aside_.size());
+    partial_.body = body;
+    filled_ = aside_.size();
+    waiting_ = false;
+    std::vector<uint8_t>().swap(aside_);
+}
+
 uint8_t* Splitter::direct(size_t* room) {
     if (!partial_.block || partial_.length - filled_ < kInPlace) return nullptr;
+    return direct_any(room);
+}
+
+uint8_t* Splitter::direct_any(size_t* room) {
+    if (!partial_.block) return nullptr;
     *room = partial_.length - filled_;
     return partial_.block->data() + filled_;
 }

@@ -65,8 +65,10 @@ struct Fault {
     explicit operator bool() const { return kind != Kind::None; }
     static Fault protocol(std::string text) { return {Kind::Protocol, std::move(text)}; }
     static Fault crc(std::string text) { return {Kind::Crc, std::move(text)}; }
-    static Fault memory(size_t size) {
-        return {Kind::Memory, "no memory for a frame of " + std::to_string(size) + " bytes"};
+    static Fault memory(size_t size, const Arena& arena) {
+        std::string text = "no memory for a frame of " + std::to_string(size) + " bytes";
+        if (arena.strict) text += "; the strict memory pool has " + std::to_string(arena.max_bytes);
+        return {Kind::Memory, std::move(text)};
     }
 };
 
@@ -88,6 +90,9 @@ struct EnvelopeRules {
 
 // Splits a byte stream into envelopes. Large bodies that lie in one chunk are referenced in place, small ones
 // copied so that they never pin a slab, straddling ones assembled in a block of their exact size.
+//
+// A strict pool may have no memory for the body of a straddling one: then the splitter waits. What it is fed meanwhile,
+// which has been received already, it keeps aside; nothing more should be received until ask_again() got the memory.
 class Splitter {
 public:
     // Bodies from this size on stay in the slab.
@@ -104,17 +109,30 @@ public:
     // *size* bytes were received there.
     void direct_filled(size_t size, std::vector<Frame>& frames);
 
+    // The same for any body, for when there is no other memory to receive into.
+    uint8_t* direct_any(size_t* room);
+
     // True between envelopes.
-    bool idle() const { return head_size_ == 0 && !partial_.block; }
+    bool idle() const { return head_size_ == 0 && !partial_.block && !waiting_; }
+    // It has memory for what it is in the middle of.
+    bool holds() const { return static_cast<bool>(partial_.block); }
+    // It needs memory for this many bytes, to go on.
+    bool waiting() const { return waiting_; }
+    size_t wanted() const { return partial_.length; }
+    Fault ask_again(Arena& arena);
 
 private:
-    Fault open_partial(const Header& header, Arena& arena);
+    Fault open_partial(const Header& header, Arena& arena, bool complete);
+    void take_aside();
+    Fault feed_aside(const uint8_t* data, size_t size, Arena& arena, std::vector<Frame>& frames);
     void close_partial(std::vector<Frame>& frames);
 
     uint8_t head_[kHeaderSize];
     uint8_t head_size_ = 0;
     Frame partial_;  // its block is set while a body is being assembled
     size_t filled_ = 0;
+    bool waiting_ = false;
+    std::vector<uint8_t> aside_;  // the body's bytes so far, while waiting
 };
 
 }  // namespace fastcql

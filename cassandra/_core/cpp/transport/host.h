@@ -29,6 +29,7 @@ struct Host {
     void (*drop_operations)(Operation* list);  // linked by next_drop
     void (*call)(void* callback);
     void (*drop_object)(void* object);
+    void (*warn)(const char* text);
 
     // Handler calls. A reason (null: all is well), the caller's from then on, closes the channel. closed()
     // makes reason.object, if it was an error, and gives back channel.self.

@@ -10,16 +10,17 @@ namespace fastcql {
 
 thread_local Reactor* Reactor::current_ = nullptr;
 
-Reactor::Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name, Arena* arena)
+Reactor::Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name, Arena* arena,
+                 Nanos warn_after)
     : host_(&host),
       name_(name),
       generation_(fork_generation()),
       poller_(std::move(poller)),
       backend_(poller_->name()),
-      intake_(arena) {}
+      intake_(*this, arena, warn_after) {}
 
 Ref<Reactor> Reactor::create(const Host& host, const char* backend, const char* name,
-                             memory::FramePool& pool) {
+                             memory::FramePool& pool, Nanos warn_after) {
     std::unique_ptr<Poller> poller = make_poller(backend);
     if (!poller) return nullptr;
     Arena* arena = pool.open_arena();
@@ -27,7 +28,7 @@ Ref<Reactor> Reactor::create(const Host& host, const char* backend, const char* 
         errno = ENOMEM;
         return nullptr;
     }
-    auto reactor = Ref<Reactor>::adopt(new Reactor(host, std::move(poller), name, arena));
+    auto reactor = Ref<Reactor>::adopt(new Reactor(host, std::move(poller), name, arena, warn_after));
     return reactor->start() ? reactor : nullptr;
 }
 
@@ -103,6 +104,11 @@ void Reactor::wake_locked() {
     if (sleeping_.exchange(false, std::memory_order_seq_cst)) bell_.ring();
 }
 
+void Reactor::wake() {
+    std::lock_guard<std::mutex> guard(commands_mutex_);
+    wake_locked();
+}
+
 bool Reactor::open(const Ref<Channel>& channel, const ConnectSpec& spec) {
     Command command{Command::Kind::Open, channel, nullptr, nullptr, start_connect(spec)};
     const int fd = command.step.fd;
@@ -162,6 +168,7 @@ ReactorStats Reactor::stats() {
         const Arena::Usage usage = arena->usage();
         stats.slabs_in_use = usage.blocks;
         stats.bytes_in_use = usage.bytes;
+        stats.paused = intake_.paused();
     }
     return stats;
 }

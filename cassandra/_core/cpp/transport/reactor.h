@@ -28,14 +28,14 @@
 namespace fastcql {
 
 struct ReactorStats {
-    int64_t channels, timers, wakeups, host_entries, slabs_in_use, bytes_in_use;
+    int64_t channels, timers, wakeups, host_entries, slabs_in_use, bytes_in_use, paused;
 };
 
 class Reactor final : public RefCounted<Reactor> {
 public:
     // Null: errno says why.
     static Ref<Reactor> create(const Host& host, const char* backend, const char* name,
-                               memory::FramePool& pool);
+                               memory::FramePool& pool, Nanos warn_after = 5 * kSecond);
     ~Reactor();
 
     // --- any thread ---
@@ -52,6 +52,7 @@ public:
     bool add_timer(const Ref<Timer>& timer);
     bool dispatch_later(Operation* operation);
     bool attend(Channel& channel);
+    void wake();
 
     // Closes every channel, runs the last callbacks and waits for the thread (unless this is it). False: not
     // done in *timeout*.
@@ -97,15 +98,17 @@ private:
         ConnectStep step;
     };
     struct HostTask {
-        enum class Kind : uint8_t { Dispatch, Call, Timer, Connected, Event, Input, Flush, Closed } kind;
+        enum class Kind : uint8_t { Dispatch, Call, Timer, Connected, Event, Input, Flush, Closed, Warn } kind;
         Ref<Channel> channel;
         Ref<fastcql::Timer> timer;
         void* object = nullptr;
         Frame frame;
         std::unique_ptr<ChannelClosing> closing;
+        std::string text;
     };
 
-    Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name, Arena* arena);
+    Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name, Arena* arena,
+            Nanos warn_after);
     bool start();
     void main();
     bool post(Command&& command);
@@ -121,6 +124,7 @@ private:
     void flush_dirty();
     void notify();
     void drop_references();
+    void end_turn();
     void begin_stop();
     void finish_stop();
 

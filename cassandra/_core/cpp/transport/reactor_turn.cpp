@@ -34,8 +34,7 @@ void Reactor::run_once(Nanos limit) {
     notify();
     flush_dirty();
     if (stopping_.load(std::memory_order_acquire)) finish_stop();
-    buried_.clear();
-    intake_.turn();
+    end_turn();
     current_ = outer;
 }
 
@@ -43,10 +42,20 @@ void Reactor::run_once(Nanos limit) {
 Nanos Reactor::announce_sleep() {
     sleeping_.store(true, std::memory_order_seq_cst);
     const bool busy = has_commands_.load(std::memory_order_seq_cst) ||
-                      stopping_.load(std::memory_order_seq_cst) || !host_tasks_.empty() || !dirty_.empty();
+                      stopping_.load(std::memory_order_seq_cst) || !host_tasks_.empty() || !dirty_.empty() ||
+                      intake_.news();
     if (busy) return 0;
     if (!drops.empty() && drop_due_ == kNever) drop_due_ = monotonic_now() + kDropDelay;
-    return std::min({timers_.next_due(), scans_.next_due(), drop_due_});
+    return std::min({timers_.next_due(), scans_.next_due(), drop_due_, intake_.next_due()});
+}
+
+void Reactor::end_turn() {
+    buried_.clear();
+    std::string warning = intake_.turn();
+    if (warning.empty()) return;
+    HostTask& task = host_tasks_.emplace_back();
+    task.kind = HostTask::Kind::Warn;
+    task.text = std::move(warning);
 }
 
 void Reactor::run_commands() {
@@ -174,6 +183,9 @@ void Reactor::run_host_task(HostTask& task) {
         case HostTask::Kind::Closed:
             task.channel->host_closed(*task.closing);
             task.closing.reset();
+            break;
+        case HostTask::Kind::Warn:
+            host_->warn(task.text.c_str());
             break;
     }
 }

@@ -150,9 +150,9 @@ Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena
             size -= whole;
             continue;
         }
-        partial_ = BlockRef::adopt(arena.allocate(whole));
+        partial_ = BlockRef::adopt(arena.allocate(whole, Arena::Limit::Outside));
         filled_ = 0;
-        if (!partial_) return Fault::memory(whole);
+        if (!partial_) return Fault::memory(whole, arena);
     }
     return {};
 }

@@ -31,6 +31,9 @@ public:
 
     explicit SegmentDecoder(Decompress decompress) : decompress_(decompress) {}
 
+    // Bytes to come of the segment that it is in the middle of.
+    size_t missing() const { return partial_ ? header_.size + kTrailerSize - filled_ : 0; }
+
     // As Splitter::feed; *context* is for the decompressor, *scratch* for what it makes.
     Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
                std::vector<Frame>& frames, Buffer& scratch, void* context);
