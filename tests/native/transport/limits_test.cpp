@@ -150,8 +150,8 @@ TEST(a_stream_waits_for_its_late_answer) {
     Slow slow;
     Server server([&](int fd) { slow.serve(fd); });
     {
+        Events events;  // outlives the client, which tells it of the end
         Client client;
-        Events events;
         auto channel = client.connected(server.port(), events);
         channel->set_max_requests(2);
         auto limit = make_limit(2);
@@ -193,8 +193,8 @@ TEST(a_closed_channel_gives_all_places_back_and_tells) {
     Slow slow;
     Server server([&](int fd) { slow.serve(fd); });
     {
+        Events events;  // outlives the client, which tells it of the end
         Client client;
-        Events events;
         auto channel = client.connected(server.port(), events);
         auto limit = make_limit(2);
         channel->set_limit(limit);

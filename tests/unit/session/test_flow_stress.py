@@ -14,6 +14,7 @@ import pytest
 
 from cassandra import OperationTimedOut
 from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args
 from tests.fakes.flow import QUERY, Flow, Jitter, in_line, in_thread
 from tests.patience import PATIENCE, eventually
 
@@ -136,3 +137,23 @@ def test_answers_that_never_come(flow: Flow) -> None:
     jitter.lost = 0.0
     assert session.execute(QUERY, timeout=PATIENCE).one()
     eventually(lambda: pool.limit is not None and pool.limit.in_flight == pool.in_flight)
+
+
+@pytest.mark.parametrize("limit", ["max_requests_per_connection", "max_requests_per_session"])
+def test_execute_concurrent_at_a_limit(flow: Flow, limit: str) -> None:
+    """More at a time than may be in flight: the rest waits, in both ways to execute many."""
+    session = flow.connect(**{limit: LIMIT})
+    jitter = Jitter(lost=0.0)
+    flow.rule.remove()
+    flow.simulated.inject(jitter, query=QUERY)
+    prepared = session.prepare(QUERY + " WHERE key = ?")
+    arguments = [("local",)] * 150
+    results = execute_concurrent_with_args(session, prepared, arguments, concurrency=50)
+    assert [result.one().release_version for _, result in results] == ["3.0.8"] * 150
+
+    async def ask() -> Any:
+        return await execute_concurrent_async(session, [(prepared, one) for one in arguments], concurrency=50)
+
+    assert [success for success, _ in asyncio.run(ask())] == [True] * 150
+    assert 1 < jitter.most <= LIMIT
+    assert in_line(session) == 0
