@@ -233,23 +233,22 @@ def test_many_ctrl_c(fake: FakeCluster) -> None:
         """
         signal.signal(signal.SIGINT, signal.default_int_handler)
         cluster, session = connected()
-        handled = threading.Semaphore(0)
+        ready = threading.Semaphore(0)
 
         def interrupt():
             for number in range(50):
+                ready.acquire()
                 time.sleep(0.001 * (number % 7))
                 os.kill(os.getpid(), signal.SIGINT)
-                handled.acquire()
 
-        interrupting = None
+        interrupting = in_thread(interrupt)
         for _ in range(50):
             try:
-                if interrupting is None:
-                    interrupting = in_thread(interrupt)
+                ready.release()  # not before: the signal must come inside
                 while True:
                     session.execute("SELECT 1")
             except KeyboardInterrupt:
-                handled.release()
+                pass
         interrupting.join()
         session.execute("SELECT 1")
         cluster.shutdown()
@@ -266,15 +265,16 @@ def test_ctrl_c_while_a_shutdown_waits_for_a_worker(fake: FakeCluster) -> None:
         from cassandra._core.transport import debug_counters
         signal.signal(signal.SIGINT, signal.default_int_handler)
         cluster, session = connected()
-        release = threading.Event()
-        cluster.submit(release.wait)
-        interrupter = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+        busy, release = threading.Event(), threading.Event()
+        cluster.submit(lambda: (busy.set(), release.wait()))
+        busy.wait()
+        interrupting = in_thread(lambda: (eventually(lambda: cluster.is_shutdown), os.kill(os.getpid(), signal.SIGINT)))
         try:
-            interrupter.start()
             cluster.shutdown()
+            interrupting.join()
         except KeyboardInterrupt:
             print("interrupted")
-        interrupter.join()
+        interrupting.join()
         eventually(lambda: debug_counters()["reactors"] == 0)
         release.set()
         cluster.shutdown()
