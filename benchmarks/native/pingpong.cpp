@@ -23,7 +23,7 @@
 namespace {
 
 constexpr double kSample = 0.02;
-constexpr int kSamples = 25;
+constexpr int kSamples = 50;
 constexpr size_t kHeader = 9;
 
 double seconds(clockid_t clock) {

@@ -90,7 +90,7 @@ def test_times_are_readable(value: float, text: str) -> None:
 
 def test_medians_are_over_processes_and_ratios_within_one() -> None:
     samples = Samples({"ours": [{"a": 1.0, "b": 2.0}, {"a": 9.0, "b": 9.0}, {"a": 3.0, "b": 12.0}]})
-    assert samples["ours", "a"] == 3.0
+    assert samples["ours", "a"] == 3.0 and samples.best("ours", "a") == 1.0
     assert samples.ratio("ours", "a", "b") == 2.0
     assert samples.names("ours") == ["a", "b"]
 
