@@ -247,8 +247,8 @@ class Reactor:
         """Close every channel, run the last callbacks, join the thread (not when called on it). Idempotent. False if
         the thread was still busy after *timeout*."""
     def stats(self) -> dict[str, int]:
-        """channels, timers, wakeups, host_entries, slabs_in_use, bytes_in_use (blocks received into), paused
-        (channels)."""
+        """channels, timers, wakeups, leads (how often a thread polled for its own answer), host_entries,
+        slabs_in_use, bytes_in_use (blocks received into), paused (channels)."""
 
 # Of a pool that nobody gave.
 DEFAULT_POOL_BYTES: Final[int]

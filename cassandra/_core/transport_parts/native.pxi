@@ -9,10 +9,6 @@ cdef extern from "transport/sys.h" namespace "fastcql" nogil:
     const Nanos SECOND "fastcql::kSecond"
     Nanos monotonic_now()
     Nanos deadline_after(Nanos now, double seconds)
-    cdef enum class Parked "fastcql::Parked":
-        Woken
-        TimedOut
-        Interrupted
     uint32_t fork_generation()
 
 cdef extern from "transport/refs.h" namespace "fastcql" nogil:
@@ -101,6 +97,10 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         int references
         size_t size()
         Outcome& at(size_t index)
+    cdef enum class Waited "fastcql::Waited":
+        Ready
+        TimedOut
+        Interrupted
     cdef cppclass CLoopQueue "fastcql::LoopQueue":
         CLoopQueue()
         bint open()
@@ -121,9 +121,8 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         bint take(Outcome* outcome)
         bint take_all(Batch* batch)
         void give_back(Batch batch)
-        bint enter_wait(uint32_t* ticket)
-        Parked sleep(uint32_t ticket, Nanos timeout)
-        bint still_waiting(uint32_t* ticket)
+        bint enter_wait()
+        Waited sleep(Nanos deadline)
         Next leave_wait(bint abandoned, int* references, Ref[CLoopQueue]* queue)
         void finish()
         bint finished()
@@ -246,6 +245,7 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         int64_t channels
         int64_t timers
         int64_t wakeups
+        int64_t leads
         int64_t host_entries
         int64_t slabs_in_use
         int64_t bytes_in_use
@@ -262,6 +262,8 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         bint call_soon(void* callback)
         bint add_timer(const Ref[CTimer]& timer)
         bint dispatch_later(COperation* operation)
+        Waited await(COperation& operation, Nanos deadline)
+        void watch()
         bint stop(Nanos timeout)
         ReactorStats stats()
         DropList drops

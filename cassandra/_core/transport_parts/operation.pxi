@@ -15,7 +15,7 @@ cdef class Operation:
 
     cdef COperation core
     cdef uint32_t process  # the fork generation of the process that its request is of
-    cdef Reactor home  # where it was submitted last: its I/O thread takes over what a waiter leaves behind
+    cdef Reactor home  # where it was submitted last: a waiter polls it; its I/O thread takes over what he leaves behind
 
     def __cinit__(self):
         self.core.self = <void*> self
@@ -58,26 +58,24 @@ cdef class Operation:
 
     def _wait(self, timeout=None):
         cdef double limit = NO_TIMEOUT if timeout is None else timeout
-        cdef uint32_t ticket
         if self.enter_process():
             self._on_forked()
-        if not self.core.enter_wait(&ticket):
+        if not self.core.enter_wait():
             return True
         cdef Nanos now = monotonic_now()
         cdef Nanos deadline = deadline_after(now, limit)
-        cdef Nanos nap
-        cdef Parked parked
+        cdef Reactor home
+        cdef Waited waited
         cdef bint abandoned = True
         try:
             while now < deadline:
-                nap = min(deadline - now, WAIT_SLICE)
+                home = self.home
                 with nogil:
-                    parked = self.core.sleep(ticket, nap)
-                if not self.core.still_waiting(&ticket):
+                    waited = wait_natively(self.core, home, min(deadline, now + WAIT_SLICE))
+                if waited == Waited.Ready:
                     abandoned = False
                     return True
-                if parked != Parked.Woken:
-                    PyErr_CheckSignals()
+                PyErr_CheckSignals()
                 now = monotonic_now()
             return False
         finally:
@@ -112,6 +110,7 @@ cdef class Operation:
             dispatch(self)
         else:
             hand_on(self, next, queue)
+        self.watch()
 
     def _attach(self, LoopQueue queue):
         cdef Ref[CLoopQueue] new_queue, target
@@ -120,6 +119,12 @@ cdef class Operation:
         if queue is not None:
             new_queue = Ref[CLoopQueue](queue.core)
         hand_on(self, self.core.attach(new_queue, &target), target)
+        self.watch()
+
+    cdef void watch(self) noexcept:
+        """Somebody is called for what is in flight: it must not wait until the next caller polls."""
+        if self.home is not None:
+            self.home.core.watch()
 
     def _inject(self, uint32_t attempt, outcome):
         cdef Outcome native
@@ -153,6 +158,11 @@ cdef class Operation:
 
     def _on_outcome(self):
         """Override. Takes and processes outcomes; must not block and must not raise."""
+
+
+cdef Waited wait_natively(COperation& core, Reactor home, Nanos deadline) noexcept nogil:
+    """Where requests are in flight, this thread may poll for itself."""
+    return core.sleep(deadline) if home is None else home.core.await(core, deadline)
 
 
 cdef void drop_references(Operation operation, int count) noexcept:

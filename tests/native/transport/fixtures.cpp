@@ -129,6 +129,7 @@ Submitted submit(Channel& channel, Request& request, const std::string& text, do
                  uint32_t attempt) {
     HostLock lock(host_mutex);
     request.retain();
+    request.home = Ref<Reactor>(&channel.reactor());
     const Submitted result = channel.submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(),
                                             &request.core, attempt, timeout);
     if (result.status != SubmitStatus::Accepted) request.release();

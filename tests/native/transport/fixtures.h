@@ -32,6 +32,8 @@ inline const char* const kBackends[] = {
 inline std::mutex host_mutex;
 using HostLock = std::lock_guard<std::mutex>;
 
+void dispatch(Operation* operation);
+
 // One request and what came back. Counted like a Python object; lives while somebody refers to it.
 class Request {
 public:
@@ -77,23 +79,26 @@ public:
         CHECK(!one.failure);
         return std::string(reinterpret_cast<const char*>(one.frame.body), one.frame.length);
     }
-    // Blocks like Operation._wait.
+    // Blocks like Operation._wait: polls the reactor it was submitted to, while nobody else does.
+    Ref<Reactor> home;
     bool wait(Nanos timeout = 30 * kSecond) {
-        uint32_t ticket;
-        if (core.enter_wait(&ticket)) {
+        if (core.enter_wait()) {
             const Nanos deadline = monotonic_now() + timeout;
-            bool waiting = true;
-            while (waiting && monotonic_now() < deadline) {
-                core.sleep(ticket, deadline - monotonic_now());
-                waiting = core.still_waiting(&ticket);
-            }
+            Waited waited;
+            do {
+                waited = home ? home->await(core, deadline) : core.sleep(deadline);
+            } while (waited == Waited::Interrupted);
             HostLock host(host_mutex);
             int references = 0;
             Ref<LoopQueue> queue;
-            const Next next = core.leave_wait(waiting, &references, &queue);
+            const Next next = core.leave_wait(waited != Waited::Ready, &references, &queue);
             while (references-- > 0) release();
-            CHECK(next == Next::Nothing);
-            if (waiting) return false;
+            CHECK(next == Next::Nothing || (next == Next::Dispatch && waited != Waited::Ready));
+            if (next == Next::Dispatch) {
+                retain();
+                if (!home || !home->dispatch_later(&core)) dispatch(&core);
+            }
+            if (waited != Waited::Ready) return false;
         }
         HostLock host(host_mutex);
         take_all();
@@ -122,7 +127,6 @@ struct Events {
     bool is_closed() const { return closed.load() > 0; }
 };
 
-void dispatch(Operation* operation);
 extern Host host;
 extern std::atomic<int> warnings;  // that reactors had
 

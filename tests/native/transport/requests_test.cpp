@@ -185,9 +185,8 @@ TEST(an_outcome_during_a_dispatch_is_dispatched_after_it) {
 TEST(a_waiter_that_leaves_hands_on) {
     auto* request = new_request();
     Ref<LoopQueue> queue;
-    uint32_t ticket;
     int references = 0;
-    CHECK(request->core.enter_wait(&ticket));
+    CHECK(request->core.enter_wait());
     request->retain();
     CHECK(request->core.deliver(cold(), &queue) == Next::Nothing);
     CHECK(request->core.leave_wait(true, &references, &queue) == Next::Dispatch);
@@ -201,16 +200,18 @@ TEST(outcomes_are_taken_together) {
     auto* request = new_request();
     Ref<LoopQueue> queue;
     Batch batch;
+    std::atomic<int> sleepers{0};
     CHECK(!request->core.take_all(&batch));
     for (int round = 0; round < 3; ++round) {
-        uint32_t ticket;
-        CHECK(request->core.enter_wait(&ticket));
+        CHECK(request->core.enter_wait());
+        Operation::Sleep sleep(request->core, &sleepers);
+        CHECK(sleep.needed() && sleepers == 1);
         for (uint32_t attempt = 0; attempt < 300; ++attempt) {
             std::atomic<uint32_t>* sleeper = nullptr;
             request->retain();
             CHECK(request->core.deliver(attempt % 3 ? hot(attempt) : cold(attempt), &queue, &sleeper) ==
                   Next::Nothing);
-            CHECK((sleeper != nullptr) == (attempt == 0));  // one wake-up for all
+            CHECK((sleeper != nullptr) == (attempt == 0) && sleepers == 0);  // one wake-up for all
         }
         int references = 0;
         Outcome oldest;
@@ -235,9 +236,9 @@ TEST(outcomes_are_taken_together) {
 TEST(finish_wakes_and_discards) {
     auto* request = new_request();
     std::thread waiter([&] {
-        uint32_t ticket;
-        if (!request->core.enter_wait(&ticket)) return;
-        while (request->core.still_waiting(&ticket)) request->core.sleep(ticket, kNever);
+        if (!request->core.enter_wait()) return;
+        while (request->core.sleep(kNever) != Waited::Ready) {
+        }
         int references;
         Ref<LoopQueue> queue;
         request->core.leave_wait(false, &references, &queue);
@@ -333,13 +334,12 @@ TEST(operations_under_contention) {
         });
         threads.emplace_back([&] {  // a waiter that goes on until it has seen all
             while (request->outcomes() < kOutcomes) {
-                uint32_t ticket;
-                if (request->core.enter_wait(&ticket)) {
-                    request->core.sleep(ticket, kMillisecond);
+                if (request->core.enter_wait()) {
+                    request->core.sleep(monotonic_now() + kMillisecond);
                     HostLock lock(host_mutex);
                     int references;
                     Ref<LoopQueue> queue;
-                    const bool abandoned = request->core.still_waiting(&ticket) || round % 3 == 0;
+                    const bool abandoned = request->core.still_waiting() || round % 3 == 0;
                     const Next next = request->core.leave_wait(abandoned, &references, &queue);
                     while (references-- > 0) request->release();
                     if (next == Next::Dispatch) {

@@ -407,7 +407,7 @@ def test_a_closed_connection_is_closed_although_a_child_has_it_too() -> None:
         os.read(reading, 1)
         os._exit(0)
     channel.close()
-    ended = eventually(lambda: server.connections[0].socket.fileno() < 0)
+    ended = eventually(lambda: server.connections and server.connections[0].socket.fileno() < 0)
     os.close(writing)
     os.waitpid(child, 0)
     print(ended)

@@ -154,8 +154,10 @@ void Channel::on_attention() {
 void Channel::leave(Lock& lock) {
     const bool post = wanted_attention_ != 0 && !attention_posted_;
     if (post) attention_posted_ = true;
+    const bool watch = std::exchange(watch_wanted_, false);
     lock.unlock();
     if (post) reactor_->attend(*this);
+    if (watch) reactor_->watch();
 }
 
 void Channel::close(Ref<Reason> reason) {
@@ -263,6 +265,14 @@ void Channel::end_filter() {
     Buffer().swap(wire_);
     Lock lock(mutex_);
     close_descriptor();
+}
+
+bool Channel::anybody_called() {
+    if (in_flight() == 0) return false;
+    Lock lock(mutex_);
+    return std::any_of(entries_.begin(), entries_.end(), [](const StreamEntry& entry) {
+        return entry.state == StreamState::Waiting && entry.operation->calls();
+    });
 }
 
 bool Channel::socket_name(bool peer, SocketAddress* address) {

@@ -120,6 +120,8 @@ public:
     void on_ready(uint32_t readiness);
     void on_attention();
     void on_scan(Nanos now);
+    // Whether there is a request in flight that somebody other than a waiter is to be called for.
+    bool anybody_called();
     // The reactor keeps one moment for the next scan; an earlier one replaces it.
     bool rearm(Nanos due) {
         if (due >= armed_scan_) return false;
@@ -143,6 +145,7 @@ public:
     size_t registry_index = 0;
     bool listed_dirty = false;
     bool listed_host_flush = false;
+    bool counted_host = false;  // as one that needs the host for its input
 
 private:
     using Lock = std::unique_lock<std::mutex>;
@@ -208,6 +211,7 @@ private:
     bool close_fd_wanted_ = false;
     uint32_t wanted_attention_ = 0;
     bool attention_posted_ = false;
+    bool watch_wanted_ = false;  // a request came that somebody is to be called for
     Ref<Reason> reason_;
     StreamIds ids_;
     std::vector<StreamEntry> entries_;

@@ -54,6 +54,7 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, ui
     entry.state = StreamState::Waiting;
     FASTCQL_COUNT(requests, 1);
     in_flight_.fetch_add(1, std::memory_order_relaxed);
+    if (operation->calls()) watch_wanted_ = true;
     if (entry.deadline < scan_at_) {
         scan_at_ = entry.deadline;
         ask(kScan);

@@ -1,5 +1,7 @@
 #include "transport/operation.h"
 
+#include "transport/reactor.h"
+
 #include <mutex>
 #include <new>
 #include <utility>
@@ -19,8 +21,10 @@ bool Operation::wants_dispatch() const {
 // Something happened. True: unpark_all() must follow, outside the lock; once for any number of outcomes that come
 // before the waiter looked. Locked.
 bool Operation::signal() {
-    signal_.fetch_add(1, std::memory_order_release);
-    return std::exchange(awaited_, false);
+    signal_.fetch_add(1, std::memory_order_seq_cst);
+    if (leader_ && !leader_->on_role()) leader_->interrupt();
+    if (counted_ > 0) sleepers_->fetch_sub(std::exchange(counted_, 0), std::memory_order_seq_cst);
+    return std::exchange(asleep_, 0) > 0;
 }
 
 // Takes the references from the outcomes that are still there: whoever asks has the host lock and a reference
@@ -134,21 +138,63 @@ bool Operation::ready() {
     return has_first_;
 }
 
-bool Operation::enter_wait(uint32_t* ticket) {
+bool Operation::enter_wait() {
     Guard guard(lock_);
-    if (has_first_ || finished_.load(std::memory_order_relaxed)) return false;
+    if (!pending()) return false;
     ++waiters_;
-    awaited_ = true;
-    *ticket = signal_.load(std::memory_order_relaxed);
     return true;
 }
 
 bool Operation::still_waiting(uint32_t* ticket) {
     Guard guard(lock_);
+    if (ticket) *ticket = signal_.load(std::memory_order_relaxed);
+    return pending();
+}
+
+Operation::Sleep::Sleep(Operation& operation, std::atomic<int>* sleepers) : operation_(operation) {
+    Guard guard(operation.lock_);
+    ticket_ = operation.signal_.load(std::memory_order_relaxed);
+    needed_ = operation.pending();
+    if (!needed_) return;
+    ++operation.asleep_;
+    // Waiters of one operation count in one place, the first one's.
+    counted_ = sleepers && (operation.counted_ == 0 || operation.sleepers_ == sleepers);
+    if (!counted_) return;
+    operation.sleepers_ = sleepers;
+    ++operation.counted_;
+    sleepers->fetch_add(1, std::memory_order_seq_cst);
+}
+
+Operation::Sleep::~Sleep() {
+    if (!needed_) return;
+    Guard guard(operation_.lock_);
+    if (operation_.signalled(ticket_)) return;  // that took it off the counts
+    --operation_.asleep_;
+    if (!counted_) return;
+    --operation_.counted_;
+    operation_.sleepers_->fetch_sub(1, std::memory_order_seq_cst);
+}
+
+Waited Operation::sleep(Nanos deadline) {
+    Sleep sleep(*this, nullptr);
+    if (!sleep.needed()) return Waited::Ready;
+    const Nanos left = deadline == kNever ? kNever : deadline - monotonic_now();
+    const Parked parked = left > 0 ? sleep.sleep(left) : Parked::TimedOut;
+    if (!still_waiting()) return Waited::Ready;
+    return parked == Parked::TimedOut ? Waited::TimedOut : Waited::Interrupted;
+}
+
+bool Operation::begin_lead(Reactor* reactor, uint32_t* ticket) {
+    Guard guard(lock_);
+    if (leader_ || !pending()) return false;
+    leader_ = reactor;
     *ticket = signal_.load(std::memory_order_relaxed);
-    if (has_first_ || finished_.load(std::memory_order_relaxed)) return false;
-    awaited_ = true;
     return true;
+}
+
+void Operation::end_lead() {
+    Guard guard(lock_);
+    leader_ = nullptr;
 }
 
 Next Operation::leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue) {
@@ -185,6 +231,7 @@ int Operation::rearm() {
 Next Operation::set_eager(Ref<LoopQueue>* queue) {
     Guard guard(lock_);
     eager_ = true;
+    calls_.store(true, std::memory_order_relaxed);
     if (dispatching_ == Dispatching::Idle && waiters_ == 0 && wants_dispatch()) return route(queue);
     return Next::Nothing;
 }
@@ -192,6 +239,7 @@ Next Operation::set_eager(Ref<LoopQueue>* queue) {
 Next Operation::attach(Ref<LoopQueue> new_queue, Ref<LoopQueue>* target) {
     Guard guard(lock_);
     queue_ = std::move(new_queue);
+    calls_.store(eager_ || queue_, std::memory_order_relaxed);
     if (dispatching_ == Dispatching::Idle && waiters_ == 0 && wants_dispatch()) return route(target);
     return Next::Nothing;
 }
@@ -229,6 +277,7 @@ void Operation::leave_to_parent() {
     FASTCQL_COUNT(operations, -1);
     self = host_object;
     eager_ = eager;
+    calls_.store(eager, std::memory_order_relaxed);
     finished_.store(done, std::memory_order_relaxed);
 }
 

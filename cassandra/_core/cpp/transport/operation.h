@@ -25,6 +25,7 @@
 namespace fastcql {
 
 class LoopQueue;
+class Reactor;
 
 struct Outcome {
     uint32_t attempt = 0;
@@ -62,6 +63,8 @@ enum class Right : uint8_t {
     Driver,    // the driver's own, without which nothing works: not limited, not counted
 };
 
+enum class Waited : uint8_t { Ready, TimedOut, Interrupted };
+
 class Operation {
 public:
     Operation();
@@ -86,14 +89,42 @@ public:
     void give_back(Batch&& batch);
     bool ready();
 
-    // The waiting side. enter_wait() is false when there is nothing to wait for; else sleep() as often as
-    // needed, then leave_wait(), whatever happened. *references* is the number the caller must drop (he has
-    // another one himself). An abandoned wait hands an outcome that it leaves behind to whoever would have
-    // got it without the waiter; the caller adds a reference for that.
-    bool enter_wait(uint32_t* ticket);
-    Parked sleep(uint32_t ticket, Nanos timeout) { return park(signal_, ticket, timeout); }
-    bool still_waiting(uint32_t* ticket);
+    // The waiting side. enter_wait() is false when there is nothing to wait for; else sleep, or lead the reactor's
+    // turns, as often as still_waiting(), then leave_wait(), whatever happened. *references* is the number the caller
+    // must drop (he has another one himself). An abandoned wait hands an outcome that it leaves behind to whoever
+    // would have got it without the waiter; the caller adds a reference for that.
+    bool enter_wait();
+    bool still_waiting(uint32_t* ticket = nullptr);
+    Waited sleep(Nanos deadline);  // for a waiter without a reactor
     Next leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue);
+
+    // A thread that sleeps until there is something. Until then it counts in *sleepers* (if not null), which must live
+    // as long as this.
+    class Sleep {
+    public:
+        Sleep(Operation& operation, std::atomic<int>* sleepers);
+        ~Sleep();
+        Sleep(const Sleep&) = delete;
+        Sleep& operator=(const Sleep&) = delete;
+
+        bool needed() const { return needed_; }  // false: there is something already
+        Parked sleep(Nanos timeout) { return park(operation_.signal_, ticket_, timeout); }
+
+    private:
+        Operation& operation_;
+        uint32_t ticket_;
+        bool needed_;
+        bool counted_ = false;
+    };
+
+    // The thread that polls for the operation: it is not woken for what it delivers itself, and by *reactor* for
+    // anything else. begin_lead() is false when there is something already, or another thread does that.
+    bool begin_lead(Reactor* reactor, uint32_t* ticket);
+    bool signalled(uint32_t ticket) const { return signal_.load(std::memory_order_seq_cst) != ticket; }
+    void end_lead();
+
+    // Whether somebody other than a waiter is to be called for outcomes.
+    bool calls() const { return calls_.load(std::memory_order_relaxed); }
 
     void finish();
     // Back to pending, when nobody waits. Outcomes that nobody took are forgotten; returns the references to
@@ -125,6 +156,7 @@ private:
     enum class Dispatching : uint8_t { Idle, Scheduled, Running, RunningAgain };
 
     bool wants_dispatch() const;
+    bool pending() const { return !has_first_ && !finished_.load(std::memory_order_relaxed); }
     bool signal();
     int release_references();
     Next route(Ref<LoopQueue>* queue);
@@ -134,9 +166,13 @@ private:
     std::atomic<bool> finished_{false};
     bool eager_ = false;
     bool in_drop_list_ = false;
-    bool awaited_ = false;  // a waiter has the current ticket: it sleeps, or is about to
     Dispatching dispatching_ = Dispatching::Idle;
     uint16_t waiters_ = 0;
+    uint16_t asleep_ = 0;   // waiters that were not signalled yet
+    uint16_t counted_ = 0;  // those of them that count in *sleepers_
+    std::atomic<bool> calls_{false};
+    std::atomic<int>* sleepers_ = nullptr;
+    Reactor* leader_ = nullptr;
     Ref<LoopQueue> queue_;
     // The oldest outcome, and later ones: of speculative attempts, or of an operation with many requests.
     bool has_first_ = false;

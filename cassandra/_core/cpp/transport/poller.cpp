@@ -42,7 +42,7 @@ public:
     }
     void remove(int fd) override { control(EPOLL_CTL_DEL, fd, 0, nullptr); }
 
-    void wait(Nanos deadline, std::vector<ReadyEvent>& events) override {
+    bool wait(Nanos deadline, std::vector<ReadyEvent>& events) override {
         events.clear();
         epoll_event ready[kBatch];
         const int count = epoll_wait(fd_, ready, kBatch, wait_milliseconds(deadline));
@@ -53,6 +53,7 @@ public:
             if (ready[i].events & (EPOLLERR | EPOLLHUP)) flags |= kBroken;
             events.push_back({ready[i].data.ptr, flags});
         }
+        return count >= 0;
     }
 
 private:
@@ -99,9 +100,10 @@ public:
         data_.pop_back();
     }
 
-    void wait(Nanos deadline, std::vector<ReadyEvent>& events) override {
+    bool wait(Nanos deadline, std::vector<ReadyEvent>& events) override {
         events.clear();
-        int left = ::poll(fds_.data(), static_cast<nfds_t>(fds_.size()), wait_milliseconds(deadline));
+        const int count = ::poll(fds_.data(), static_cast<nfds_t>(fds_.size()), wait_milliseconds(deadline));
+        int left = count;
         for (size_t i = 0; left > 0 && i < fds_.size(); ++i) {
             const short got = fds_[i].revents;
             if (got == 0) continue;
@@ -112,6 +114,7 @@ public:
             if (got & (POLLERR | POLLHUP | POLLNVAL)) flags |= kBroken;
             events.push_back({data_[i], flags});
         }
+        return count >= 0;
     }
 
 private:

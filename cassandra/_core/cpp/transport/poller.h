@@ -26,8 +26,8 @@ public:
     virtual bool add(int fd, uint32_t interest, void* data) = 0;
     virtual void modify(int fd, uint32_t interest, void* data) = 0;
     virtual void remove(int fd) = 0;
-    // Waits until *deadline* at most. *events* is replaced.
-    virtual void wait(Nanos deadline, std::vector<ReadyEvent>& events) = 0;
+    // Waits until *deadline* at most. *events* is replaced. False when a signal ended the wait.
+    virtual bool wait(Nanos deadline, std::vector<ReadyEvent>& events) = 0;
 };
 
 // *backend* is "epoll", "poll" or "auto"; null when the system does not have it (errno: EINVAL) or refuses.

@@ -66,9 +66,13 @@ void Reactor::main() {
 #ifdef __linux__
     pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
 #endif
-    while (!stopped_) {
-        run_once(kNever);
+    for (;;) {
+        run_turn();
         if (foreign()) return;  // a callback has forked, and returned in the child
+        if (stopped_) break;
+        if (!role_.wanted() || for_io()) continue;
+        leave_role();
+        role_.rest();
     }
     host_->thread_ending();
     let_go();
@@ -99,9 +103,10 @@ bool Reactor::post(Command&& command) {
 }
 
 // The role holder announces that it sleeps, then looks for commands; we leave a command, then look whether it
-// sleeps.
+// sleeps. The same goes for the one who leaves the role.
 void Reactor::wake_locked() {
-    if (sleeping_.exchange(false, std::memory_order_seq_cst)) bell_.ring();
+    interrupt();
+    role_.claim();
 }
 
 void Reactor::wake() {
@@ -162,6 +167,7 @@ ReactorStats Reactor::stats() {
     std::lock_guard<std::mutex> guard(commands_mutex_);
     stats.channels = channel_count_.load(std::memory_order_relaxed);
     stats.timers = timer_count_.load(std::memory_order_relaxed);
+    stats.leads = role_.leads();
     stats.wakeups = wakeups_.load(std::memory_order_relaxed);
     stats.host_entries = host_entries_.load(std::memory_order_relaxed);
     if (const Arena* arena = intake_.attached()) {

@@ -1,15 +1,16 @@
 // The event loop: a poller, timers, an arena of a memory pool, and the channels that live in it.
 //
-// Whatever one turn of the loop touches belongs to the holder of the reactor's *role*: a mutex that
-// run_once() takes. Today that is always the reactor's own thread; nothing below depends on it, so that a
-// thread which blocks for its own answer may run a turn itself while nobody else does. Other threads leave
-// commands and ring a bell.
+// Whatever one turn of the loop touches belongs to the holder of the reactor's role (role.h): the I/O thread, or a
+// thread that blocks for its own answer. Other threads leave commands and ring a bell.
 //
-// One turn: wait; work natively on what is ready (receive, split, complete, time out); wake the threads and ring
-// the loop queues that got something; send what was coalesced; then, only if there is something for it, take the host lock
-// once and run everything that needs it.
+// One turn: wait; work natively on what is ready (receive, split, complete, time out); wake the threads and ring the
+// loop queues that got something; send what was coalesced; then, only if there is something for it, take the host lock
+// once and run everything that needs it. That last part is the I/O thread's alone (users' callbacks run on no other
+// thread): a caller that finds work for the host hands the role over, and does not lead at all while a channel needs
+// the host for its input (TLS, compressed segments).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -23,12 +24,13 @@
 #include "transport/intake.h"
 #include "transport/poller.h"
 #include "transport/refs.h"
+#include "transport/role.h"
 #include "transport/timers.h"
 
 namespace fastcql {
 
 struct ReactorStats {
-    int64_t channels, timers, wakeups, host_entries, slabs_in_use, bytes_in_use, paused;
+    int64_t channels, timers, wakeups, leads, host_entries, slabs_in_use, bytes_in_use, paused;
 };
 
 class Reactor final : public RefCounted<Reactor> {
@@ -54,6 +56,16 @@ public:
     bool attend(Channel& channel);
     void wake();
 
+    // Waits until *operation* has an outcome or is finished, at most until *deadline*, and polls meanwhile if nobody
+    // else does. The caller is one of the operation's waiters. Interrupted: look for signals and come again.
+    Waited await(Operation& operation, Nanos deadline);
+    // Somebody is to be called for a request that is in flight: the I/O thread sees to it if nobody polls.
+    void watch();
+    // The thread that polls looks around.
+    void interrupt() {
+        if (sleeping_.exchange(false, std::memory_order_seq_cst)) bell_.ring();
+    }
+
     // Closes every channel, runs the last callbacks and waits for the thread (unless this is it). False: not
     // done in *timeout*.
     bool stop(Nanos timeout);
@@ -63,8 +75,6 @@ public:
     DropList drops;
 
     // --- role holder ---
-
-    void run_once(Nanos limit);
 
     Poller& poller() { return *poller_; }
     Intake& intake() { return intake_; }
@@ -114,7 +124,22 @@ private:
     bool post(Command&& command);
     void wake_locked();
     void let_go();
+    void run_turn();
+    bool poll(Nanos limit, const Operation* operation, uint32_t ticket);
+    void run_native();
     Nanos announce_sleep();
+    Nanos next_due() const {
+        return std::min({timers_.next_due(), scans_.next_due(), drop_due_, intake_.next_due()});
+    }
+    bool drops_due() const;
+    bool may_lead() const;
+    // Refused: another thread polls for this operation, or there is something already.
+    enum class Led : uint8_t { On, Done, HandedOver, Refused };
+    Led lead(Operation& operation, Nanos deadline, Waited* waited);
+    Led lead_turn(Operation& operation, Nanos deadline, uint32_t* ticket, Waited* waited);
+    bool for_io();
+    bool watched();
+    void leave_role();
     void run_commands();
     void run_command(Command& command);
     void run_events();
@@ -139,13 +164,15 @@ private:
     Intake intake_;  // its arena is detached with commands_mutex_ held
     Bell bell_;  // rung with commands_mutex_ held, so that it is not closed meanwhile
 
-    std::mutex role_;
+    Role role_;
     std::mutex commands_mutex_;
     std::vector<Command> commands_;
     bool accepting_ = true;  // guarded by commands_mutex_
     std::atomic<bool> has_commands_{false};
     std::atomic<bool> sleeping_{false};
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> watched_{false};    // watch() was called since the last time that nothing was in flight
+    std::atomic<int> host_channels_{0};  // channels that need the host for their input; the role holder changes it
 
     // The role holder's.
     std::vector<Command> running_commands_;

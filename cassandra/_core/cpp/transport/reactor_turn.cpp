@@ -1,6 +1,6 @@
 // One turn of the reactor, see reactor.h.
 #include <algorithm>
-#include <unistd.h>
+#include <utility>
 
 #include "transport/reactor.h"
 
@@ -17,25 +17,37 @@ constexpr int kHostRounds = 16;
 
 }  // namespace
 
-void Reactor::run_once(Nanos limit) {
-    std::lock_guard<std::mutex> role(role_);
-    Reactor* const outer = std::exchange(current_, this);
-    poller_->wait(std::min(limit, announce_sleep()), events_);
-    sleeping_.store(false, std::memory_order_relaxed);
-    wakeups_.fetch_add(1, std::memory_order_relaxed);
-    run_commands();
-    run_events();
-    run_due();
-    if (stopping_.load(std::memory_order_acquire)) begin_stop();
-    notify();
-    flush_dirty();
+// By the I/O thread.
+void Reactor::run_turn() {
+    current_ = this;  // nothing else runs on this thread
+    poll(kNever, nullptr, 0);
+    run_native();
     run_host();
     if (foreign()) return;
     notify();
     flush_dirty();
     if (stopping_.load(std::memory_order_acquire)) finish_stop();
     end_turn();
-    current_ = outer;
+    current_ = nullptr;
+}
+
+// False when a signal interrupted it.
+bool Reactor::poll(Nanos limit, const Operation* operation, uint32_t ticket) {
+    const Nanos deadline = std::min(limit, announce_sleep());
+    const bool signalled = operation && operation->signalled(ticket);
+    const bool calm = poller_->wait(signalled ? 0 : deadline, events_);
+    sleeping_.store(false, std::memory_order_relaxed);
+    wakeups_.fetch_add(1, std::memory_order_relaxed);
+    return calm;
+}
+
+void Reactor::run_native() {
+    run_commands();
+    run_events();
+    run_due();
+    if (stopping_.load(std::memory_order_acquire) && role_.is_io()) begin_stop();
+    notify();
+    flush_dirty();
 }
 
 // From here until the wait ends other threads ring the bell. Returns when the wait must end.
@@ -46,7 +58,7 @@ Nanos Reactor::announce_sleep() {
                       intake_.news();
     if (busy) return 0;
     if (!drops.empty() && drop_due_ == kNever) drop_due_ = monotonic_now() + kDropDelay;
-    return std::min({timers_.next_due(), scans_.next_due(), drop_due_, intake_.next_due()});
+    return next_due();
 }
 
 void Reactor::end_turn() {
@@ -119,10 +131,13 @@ void Reactor::run_due() {
     timer_count_.store(static_cast<int64_t>(timers_.size()), std::memory_order_relaxed);
 }
 
+bool Reactor::drops_due() const {
+    return !drops.empty() &&
+           (drops.size() >= kDropsAtOnce || (drop_due_ != kNever && monotonic_now() >= drop_due_));
+}
+
 void Reactor::run_host() {
-    const bool drop = !drops.empty() &&
-                      (drops.size() >= kDropsAtOnce || (drop_due_ != kNever && monotonic_now() >= drop_due_));
-    if (host_tasks_.empty() && !drop) {
+    if (host_tasks_.empty() && !drops_due()) {
         if (drops.empty()) drop_due_ = kNever;
         return;
     }
@@ -261,6 +276,7 @@ void Reactor::host_event(Channel& channel, Frame&& frame) {
 }
 
 void Reactor::host_input(Channel& channel) {
+    if (!std::exchange(channel.counted_host, true)) host_channels_.fetch_add(1, std::memory_order_seq_cst);
     HostTask& task = host_tasks_.emplace_back();
     task.kind = HostTask::Kind::Input;
     task.channel = Ref<Channel>(&channel);
@@ -290,6 +306,7 @@ void Reactor::arm_scan(Channel& channel, Nanos due) {
 
 void Reactor::forget(Channel& channel) {
     scans_.erase(&channel);
+    if (channel.counted_host) host_channels_.fetch_sub(1, std::memory_order_relaxed);
     const size_t index = channel.registry_index;
     buried_.push_back(std::move(channels_[index]));
     if (index + 1 != channels_.size()) {

@@ -1,0 +1,107 @@
+// Threads that wait for their own answers, and run turns of the reactor meanwhile; see role.h.
+#include "transport/reactor.h"
+
+#include <utility>
+
+namespace fastcql {
+
+// Only where turns may be run without the host.
+bool Reactor::may_lead() const {
+    return host_channels_.load(std::memory_order_seq_cst) == 0 && !on_role() && !foreign();
+}
+
+Waited Reactor::await(Operation& operation, Nanos deadline) {
+    bool refused = false;
+    for (;;) {
+        if (!refused && may_lead() && role_.take()) {
+            Waited waited = Waited::Ready;
+            const Led led = lead(operation, deadline, &waited);
+            if (led == Led::Done) return waited;
+            refused = led == Led::Refused;
+        }
+        Operation::Sleep sleep(operation, &role_.sleepers);
+        if (!sleep.needed()) return Waited::Ready;
+        if (role_.is_free()) {  // who had it left before we were counted
+            if (!refused && may_lead()) continue;
+            role_.claim();
+        }
+        const Nanos now = monotonic_now();
+        if (now >= deadline) return Waited::TimedOut;
+        if (role_.is_io()) role_.ask();
+        const Parked parked = sleep.sleep(deadline == kNever ? kNever : deadline - now);
+        if (!operation.still_waiting()) return Waited::Ready;
+        if (parked == Parked::Interrupted) return Waited::Interrupted;
+    }
+}
+
+// With the role, which it gives up.
+Reactor::Led Reactor::lead(Operation& operation, Nanos deadline, Waited* waited) {
+    uint32_t ticket;
+    Led led = Led::Refused;
+    if (operation.begin_lead(this, &ticket)) {
+        Reactor* const outer = std::exchange(current_, this);
+        do {
+            led = lead_turn(operation, deadline, &ticket, waited);
+        } while (led == Led::On);
+        current_ = outer;
+        operation.end_lead();
+    }
+    leave_role();
+    return led;
+}
+
+Reactor::Led Reactor::lead_turn(Operation& operation, Nanos deadline, uint32_t* ticket, Waited* waited) {
+    if (for_io()) return Led::HandedOver;
+    const bool calm = poll(deadline, &operation, *ticket);
+    run_native();
+    end_turn();
+    if (operation.signalled(*ticket) && !operation.still_waiting(ticket)) {
+        *waited = Waited::Ready;
+    } else if (!calm) {
+        *waited = Waited::Interrupted;
+    } else if (deadline != kNever && monotonic_now() >= deadline) {
+        *waited = Waited::TimedOut;
+    } else {
+        return Led::On;
+    }
+    return Led::Done;
+}
+
+// With the role: there is work that a caller must not do, or somebody else to see to.
+bool Reactor::for_io() {
+    if (drops.empty()) drop_due_ = kNever;
+    return stopping_.load(std::memory_order_seq_cst) || !host_tasks_.empty() ||
+           host_channels_.load(std::memory_order_seq_cst) > 0 || intake_.paused() > 0 || drops_due();
+}
+
+// With the role: somebody is called for requests that are in flight.
+bool Reactor::watched() {
+    if (!watched_.load(std::memory_order_relaxed)) return false;
+    watched_.exchange(false, std::memory_order_seq_cst);
+    for (const Ref<Channel>& channel : channels_) {
+        if (!channel->anybody_called()) continue;
+        watched_.store(true, std::memory_order_relaxed);
+        return true;
+    }
+    return false;
+}
+
+void Reactor::watch() {
+    watched_.exchange(true, std::memory_order_seq_cst);
+    if (role_.is_free()) role_.claim();
+}
+
+// The next caller takes the role, unless there is something that cannot wait for him.
+void Reactor::leave_role() {
+    if (for_io() || role_.sleepers.load(std::memory_order_seq_cst) > 0 || watched()) {
+        role_.hand_over();
+        return;
+    }
+    role_.leave(next_due());
+    if (has_commands_.load(std::memory_order_seq_cst) || stopping_.load(std::memory_order_seq_cst) ||
+        watched_.load(std::memory_order_seq_cst) || intake_.news() ||
+        role_.sleepers.load(std::memory_order_seq_cst) > 0)
+        role_.claim();
+}
+
+}  // namespace fastcql

@@ -1,0 +1,69 @@
+#include "transport/role.h"
+
+#include <algorithm>
+
+namespace fastcql {
+
+bool Role::take() {
+    uint32_t free = kFree;
+    if (!state_.compare_exchange_strong(free, kCaller, std::memory_order_seq_cst)) return false;
+    leads_.store(leads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return true;
+}
+
+bool Role::take_back() {
+    uint32_t free = kFree;
+    return state_.compare_exchange_strong(free, kIo, std::memory_order_seq_cst);
+}
+
+void Role::claim() {
+    if (take_back()) wake();
+}
+
+void Role::hand_over() {
+    state_.store(kIo, std::memory_order_seq_cst);
+    wake();
+}
+
+void Role::leave(Nanos next_due) {
+    next_due_.store(next_due, std::memory_order_relaxed);
+    state_.store(kFree, std::memory_order_seq_cst);
+    if (rest_.load(std::memory_order_seq_cst) == kAsleep) wake();
+}
+
+void Role::wake() {
+    if (rest_.exchange(kAwake, std::memory_order_seq_cst) != kAwake) unpark_one(&rest_);
+}
+
+bool Role::wanted() {
+    const Nanos asked_at = asked_at_.load(std::memory_order_relaxed);
+    if (asked_at == 0 || sleepers.load(std::memory_order_relaxed) > 0) return false;
+    asked_at_.store(0, std::memory_order_relaxed);
+    const Nanos before = served_at_;
+    served_at_ = monotonic_now();
+    return asked_at - before < kGrace;
+}
+
+void Role::rest() {
+    int64_t seen = leads();
+    bool led_long = false;  // by the same caller for a whole nap
+    while (!is_io()) {
+        rest_.store(led_long ? kAsleep : kNapping, std::memory_order_seq_cst);
+        const uint32_t state = state_.load(std::memory_order_seq_cst);
+        Nanos nap = kGrace;
+        if (state == kFree) {
+            nap = std::min(nap, next_due_.load(std::memory_order_relaxed) - monotonic_now());
+        } else if (state == kCaller && led_long) {
+            nap = kNever;
+        }
+        const bool over =
+            state != kIo && (nap <= 0 || park(rest_, led_long ? kAsleep : kNapping, nap) == Parked::TimedOut);
+        rest_.store(kAwake, std::memory_order_seq_cst);
+        const int64_t now = leads();
+        if (over && (now == seen || nap < kGrace) && take_back()) break;
+        led_long = over && now == seen;
+        seen = now;
+    }
+}
+
+}  // namespace fastcql

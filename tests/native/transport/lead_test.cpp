@@ -1,0 +1,453 @@
+// Threads that poll for their own answers: who has the role when, and that nothing is forgotten when it passes on.
+#include <csignal>
+#include <iterator>
+#include <pthread.h>
+
+#include "fixtures.h"
+
+using namespace fixtures;
+
+namespace {
+
+// Answers like echo(), but what begins with "hold" only when "go" comes, and what begins with "lose" never.
+void holding(int fd) {
+    Header header;
+    std::string body;
+    std::vector<std::pair<std::string, int>> held;
+    while (read_frame(fd, &header, &body)) {
+        if (body.compare(0, 4, "lose") == 0) continue;
+        if (body.compare(0, 4, "hold") == 0) {
+            held.emplace_back(body, header.stream);
+            continue;
+        }
+        std::string text;
+        if (body == "go") {
+            for (const auto& [kept, stream] : held) text += answer(kept, stream);
+            held.clear();
+        }
+        if (body == "event") text += frame("", kEvent, 0x84, -1);
+        if (!write_all(fd, text + answer(body, header.stream))) return;
+    }
+}
+
+std::function<void()>* callback(std::function<void()> function) {
+    return new std::function<void()>(std::move(function));
+}
+
+// One request from begin to end; false if it failed.
+bool ask(Channel& channel, const std::string& body) {
+    auto* request = new Request;
+    bool answered = submit(channel, *request, frame(body)).status == SubmitStatus::Accepted;
+    if (answered) {
+        CHECK(request->wait());
+        answered = !request->outcome().failure;
+        if (answered) CHECK(request->body().substr(4) == body);
+    }
+    release(request);
+    return answered;
+}
+
+int64_t leads(Client& client) { return client.reactor->stats().leads; }
+
+// Requests follow each other until the callers poll for themselves.
+void warm_up(Client& client, Channel& channel) {
+    const Nanos end = monotonic_now() + 60 * kSecond;
+    const int64_t before = leads(client);
+    do {
+        CHECK(monotonic_now() < end);
+        CHECK(ask(channel, "warm"));
+    } while (leads(client) == before);
+}
+
+std::thread::id io_thread(Client& client) {
+    std::atomic<bool> done{false};
+    std::thread::id id;
+    CHECK(client.reactor->call_soon(callback([&] {
+        id = std::this_thread::get_id();
+        done = true;
+    })));
+    CHECK(testing::eventually([&] { return done.load(); }));
+    return id;
+}
+
+// A thread that polls for a request, until that has an outcome, it leaves, or it hands the role over.
+class Leader {
+public:
+    // *body* is for holding(). It retries until it is the thread that polls.
+    Leader(Client& client, Channel& channel, const std::string& body, Nanos timeout = kNever) {
+        CHECK(testing::eventually([&] {
+            warm_up(client, channel);
+            request = new Request;
+            left = false;
+            const int64_t before = leads(client);
+            thread_ = std::thread([this, &channel, body, timeout] {
+                submit(channel, *request, frame(body), 1e9);
+                in_time = request->wait(timeout == kNever ? 600 * kSecond : timeout);
+                left = true;
+            });
+            const Nanos end = monotonic_now() + 50 * kMillisecond;
+            while (leads(client) == before && monotonic_now() < end) std::this_thread::yield();
+            if (leads(client) > before) return true;
+            request->core.finish();
+            thread_.join();
+            release(request);
+            return false;
+        }));
+    }
+    ~Leader() {
+        join();
+        release(request);
+    }
+    void join() {
+        if (thread_.joinable()) thread_.join();
+    }
+
+    Request* request = nullptr;
+    std::atomic<bool> left{false};
+    bool in_time = false;
+
+private:
+    std::thread thread_;
+};
+
+}  // namespace
+
+TEST(a_caller_gets_its_own_answer) {
+    Server server(echo);
+    for (const char* backend : kBackends) {
+        Events events;
+        Client client(backend);
+        auto channel = client.connected(server.port(), events);
+        warm_up(client, *channel);
+        const int64_t before = leads(client);
+        CHECK(testing::eventually([&] {
+            for (int i = 0; i < 200; ++i) CHECK(ask(*channel, std::to_string(i)));
+            return leads(client) > before + 200;
+        }));
+    }
+    nothing_is_left();
+}
+
+TEST(the_leader_delivers_to_others) {
+    Server server(holding);
+    Events events;
+    Client client;
+    auto channel = client.connected(server.port(), events);
+    Leader leader(client, *channel, "hold");
+    const int64_t before = leads(client);
+    for (int i = 0; i < 100; ++i) CHECK(ask(*channel, std::to_string(i)));
+    CHECK(leads(client) == before && !leader.left);  // he was there all the time
+    CHECK(ask(*channel, "go"));
+    leader.join();
+    CHECK(leader.in_time && leader.request->body().substr(4) == "hold");
+}
+
+TEST(the_leader_leaves_and_others_are_served) {
+    Server server(holding);
+    for (int round = 0; round < 20; ++round) {
+        Events events;
+        Client client(kBackends[static_cast<size_t>(round) % std::size(kBackends)]);
+        auto channel = client.connected(server.port(), events);
+        Leader leader(client, *channel, "lose", (1 + round % 5) * kMillisecond);
+        std::vector<std::thread> followers;
+        std::atomic<int> served{0};
+        for (int i = 0; i < 3; ++i) {
+            followers.emplace_back([&] {
+                CHECK(ask(*channel, "hold"));
+                ++served;
+            });
+        }
+        leader.join();
+        CHECK(!leader.in_time);
+        CHECK(testing::eventually([&] {
+            CHECK(ask(*channel, "go"));  // they may come late
+            return served == 3;
+        }));
+        for (std::thread& follower : followers) follower.join();
+    }
+    nothing_is_left();
+}
+
+// Nobody waits: the I/O thread is to be called, and is not until somebody polls.
+TEST(callbacks_are_called_after_the_leader_left) {
+    Server server(holding);
+    Events events;
+    Client client;
+    auto channel = client.connected(server.port(), events);
+    const std::thread::id io = io_thread(client);
+    for (int round = 0; round < 20; ++round) {
+        std::atomic<bool> called{false};
+        std::thread::id caller;
+        auto* eager = new Request;
+        eager->on_outcome = [&](Request& self) {
+            caller = std::this_thread::get_id();
+            self.take_all();
+            self.core.finish();
+            called = true;
+        };
+        Ref<LoopQueue> queue;
+        CHECK(eager->core.set_eager(&queue) == Next::Nothing);
+        if (round % 2) {
+            warm_up(client, *channel);
+            submit(*channel, *eager, frame("x"));  // nobody polls, or a moment later nobody
+        } else {
+            Leader leader(client, *channel, "lose", 2 * kMillisecond);
+            submit(*channel, *eager, frame("x"));
+        }
+        CHECK(testing::eventually([&] { return called.load(); }));
+        CHECK(caller == io);
+        release(eager);
+    }
+}
+
+TEST(the_io_thread_comes_back_when_nobody_comes) {
+    Server server(holding);
+    for (const char* backend : kBackends) {
+        Events events;
+        Client client(backend);
+        auto channel = client.connected(server.port(), events);
+        for (int round = 1; round <= 5; ++round) {
+            warm_up(client, *channel);
+            auto* request = new Request;  // hot, and nobody asks for it
+            submit(*channel, *request, frame("event"));
+            CHECK(testing::eventually([&] { return events.events == round; }));
+            CHECK(testing::eventually([&] { return request->core.ready(); }));
+            release(request);
+        }
+    }
+}
+
+TEST(timers_and_calls_run_on_the_io_thread_while_a_caller_leads) {
+    Server server(holding);
+    Events events;
+    Client client;
+    auto channel = client.connected(server.port(), events);
+    const std::thread::id io = io_thread(client);
+    for (int round = 0; round < 10; ++round) {
+        Leader leader(client, *channel, "hold");
+        std::atomic<int> calls{0};
+        const auto count = [&] {
+            CHECK(std::this_thread::get_id() == io && client.reactor->on_role());
+            ++calls;
+        };
+        const Nanos due = monotonic_now() + kMillisecond;
+        if (round % 2) CHECK(client.reactor->call_soon(callback(count)));
+        auto timer = Ref<Timer>::adopt(new Timer(due, callback(count)));
+        CHECK(client.reactor->add_timer(timer));
+        CHECK(testing::eventually([&] { return calls == 1 + round % 2; }));
+        CHECK(monotonic_now() >= due && !leader.left);
+        CHECK(ask(*channel, "go"));
+        leader.join();
+        CHECK(leader.in_time && !leader.request->outcome().failure);
+    }
+}
+
+TEST(a_timer_is_not_forgotten_between_callers) {
+    Server server(echo);
+    Events events;
+    Client client;
+    auto channel = client.connected(server.port(), events);
+    for (int round = 0; round < 10; ++round) {
+        std::atomic<bool> called{false};
+        auto timer = Ref<Timer>::adopt(
+            new Timer(monotonic_now() + 5 * kMillisecond, callback([&] { called = true; })));
+        CHECK(client.reactor->add_timer(timer));
+        CHECK(testing::eventually([&] {
+            CHECK(ask(*channel, "x"));
+            return called.load();
+        }));
+    }
+}
+
+TEST(a_leader_whose_channel_closes) {
+    for (int round = 0; round < 10; ++round) {
+        auto server = std::make_unique<Server>(holding);
+        Events events;
+        Client client(kBackends[static_cast<size_t>(round) % std::size(kBackends)]);
+        auto channel = client.connected(server->port(), events);
+        Leader leader(client, *channel, "lose");
+        if (round % 3 == 0) {
+            channel->close(Ref<Reason>::adopt(new Reason(Reason::Kind::Local, "enough")));
+        } else if (round % 3 == 1) {
+            server = nullptr;
+        } else {
+            client.stop();
+        }
+        leader.join();
+        CHECK(leader.in_time && leader.request->outcome().failure->kind == FailureKind::Closed);
+        CHECK(leader.request->outcome().failure->sent);
+        CHECK(testing::eventually([&] { return events.closed == 1; }));
+    }
+    nothing_is_left();
+}
+
+TEST(a_leader_whose_request_ends_elsewhere) {
+    Server server(holding);
+    Events events;
+    Client client;
+    auto channel = client.connected(server.port(), events);
+    for (int round = 0; round < 10; ++round) {
+        Leader leader(client, *channel, "lose");
+        if (round % 2) {
+            leader.request->core.finish();
+        } else {
+            Outcome outcome;
+            outcome.hot = true;
+            outcome.failure.reset(new Failure{FailureKind::Cancelled, false, "enough", nullptr});
+            {
+                HostLock lock(host_mutex);
+                leader.request->retain();
+            }
+            Ref<LoopQueue> queue;
+            CHECK(leader.request->core.deliver(std::move(outcome), &queue) == Next::Nothing);
+        }
+        leader.join();
+        CHECK(leader.in_time);
+        CHECK(ask(*channel, "still there"));
+    }
+    channel->close(Ref<Reason>::adopt(new Reason(Reason::Kind::Local, "enough")));
+}
+
+TEST(two_waiters_of_one_request) {
+    Server server(holding);
+    Events events;
+    Client client;
+    auto channel = client.connected(server.port(), events);
+    for (int round = 0; round < 20; ++round) {
+        Leader leader(client, *channel, "hold");
+        std::thread other([&] { leader.request->wait(); });
+        CHECK(ask(*channel, "go"));
+        CHECK(testing::eventually([&] { return leader.request->outcomes() == 1; }));
+        leader.request->core.finish();  // who did not get it waits for another
+        other.join();
+        leader.join();
+        CHECK(leader.request->outcomes() == 1);
+    }
+}
+
+TEST(nobody_leads_where_input_needs_the_host) {
+    Server server([](int fd) {
+        const auto flip = [](std::string text) {
+            for (char& byte : text) byte = static_cast<char>(~byte);
+            return text;
+        };
+        char hello[5];
+        if (!read_exact(fd, hello, sizeof hello) || !write_all(fd, "welcome")) return;
+        std::string header(kHeaderSize, '\0'), body;
+        while (read_exact(fd, header.data(), header.size())) {
+            const std::string plain = flip(header);
+            const Header parsed = Header::parse(reinterpret_cast<const uint8_t*>(plain.data()));
+            body.resize(static_cast<size_t>(parsed.length));
+            if (!read_exact(fd, body.data(), body.size())) return;
+            if (!write_all(fd, flip(answer(flip(body), parsed.stream)))) return;
+        }
+    });
+    Server plain(echo);
+    FlipFilter filter;
+    Events events, plain_events;
+    Client client;
+    auto channel = client.connected(server.port(), events, &filter);
+    auto beside = client.connected(plain.port(), plain_events);
+    for (int i = 0; i < 200; ++i) CHECK(ask(i % 2 ? *channel : *beside, std::to_string(i)));
+    CHECK(leads(client) == 0);
+    channel->close(Ref<Reason>::adopt(new Reason(Reason::Kind::Local, "enough")));
+    CHECK(testing::eventually([&] { return events.is_closed(); }));
+    warm_up(client, *beside);
+}
+
+TEST(signals_come_through) {
+    Server server(holding);
+    Events events;
+    Client client;
+    auto channel = client.connected(server.port(), events);
+    struct sigaction action {}, before;
+    action.sa_handler = [](int) {};
+    CHECK(::sigaction(SIGUSR1, &action, &before) == 0);
+    for (const char* body : {"lose", "hold"}) {
+        warm_up(client, *channel);
+        auto* request = new Request;
+        submit(*channel, *request, frame(body), 1e9);
+        std::atomic<bool> interrupted{false};
+        std::thread waiter([&] {
+            CHECK(request->core.enter_wait());
+            while (client.reactor->await(request->core, kNever) != Waited::Interrupted) {
+            }
+            interrupted = true;
+            int references = 0;
+            Ref<LoopQueue> queue;
+            CHECK(request->core.leave_wait(true, &references, &queue) == Next::Nothing && references == 0);
+        });
+        CHECK(testing::eventually([&] {  // it may be on its way to the wait still
+            if (!interrupted) pthread_kill(waiter.native_handle(), SIGUSR1);
+            return interrupted.load();
+        }));
+        waiter.join();
+        release(request);
+    }
+    CHECK(::sigaction(SIGUSR1, &before, nullptr) == 0);
+    CHECK(ask(*channel, "go"));
+}
+
+// Many threads on two connections: sync requests, some given up after a moment, callbacks and pipelines beside them,
+// pauses in between. Every request ends, and by its own answer.
+TEST(leaders_and_followers_at_random) {
+    Server server(holding);
+    for (int round = 0; round < 4; ++round) {
+        Events events[2];
+        Client client(kBackends[static_cast<size_t>(round) % std::size(kBackends)]);
+        const Ref<Channel> channels[2] = {client.connected(server.port(), events[0]),
+                                          client.connected(server.port(), events[1])};
+        const std::thread::id io = io_thread(client);
+        std::atomic<int> called{0}, eager_ones{0};
+        std::vector<std::thread> threads;
+        for (int number = 0; number < 4; ++number) {
+            threads.emplace_back([&, number] {
+                unsigned seed = static_cast<unsigned>(round * 10 + number);
+                for (int turn = 0; turn < 400; ++turn) {
+                    Channel& channel = *channels[rand_r(&seed) % 2];
+                    const std::string text = std::to_string(number) + "." + std::to_string(turn);
+                    const unsigned choice = rand_r(&seed) % 32;
+                    if (choice == 0) {
+                        auto* lost = new Request;
+                        submit(channel, *lost, frame("lose"), turn % 2 ? 60 : 0.001);
+                        static_cast<void>(lost->wait(static_cast<Nanos>(rand_r(&seed) % 3000) * 1000));
+                        release(lost);
+                    } else if (choice == 1) {
+                        auto* eager = new Request;
+                        eager->on_outcome = [&](Request& self) {
+                            CHECK(std::this_thread::get_id() == io);
+                            self.take_all();
+                            self.core.finish();
+                            ++called;
+                        };
+                        Ref<LoopQueue> queue;
+                        eager->core.set_eager(&queue);
+                        ++eager_ones;
+                        submit(channel, *eager, frame(text));
+                        release(eager);
+                    } else if (choice == 2) {
+                        std::vector<Request*> pipeline;
+                        for (int i = 0; i < 20; ++i) {
+                            pipeline.push_back(new Request);
+                            submit(channel, *pipeline.back(), frame(text));
+                        }
+                        for (Request* request : pipeline) {
+                            CHECK(request->wait() && request->body().substr(4) == text);
+                            release(request);
+                        }
+                    } else if (choice == 3) {
+                        std::this_thread::sleep_for(std::chrono::microseconds(rand_r(&seed) % 5000));
+                    } else {
+                        CHECK(ask(channel, text));
+                    }
+                }
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+        CHECK(testing::eventually([&] { return called == eager_ones; }));
+        if (round == 0) warm_up(client, *channels[0]);  // it still works as at the beginning
+    }
+    nothing_is_left();
+}
+
+TEST_MAIN()
