@@ -212,10 +212,13 @@ def test_defunct(net: Net) -> None:
 def test_busy(net: Net) -> None:
     net.script = silent
     connection = net.connect(max_requests=2)
+    frame = QUERY.encode(connection.protocol_version)
     for _ in range(2):
-        connection.request_async(QUERY, Call(), PATIENCE)
+        connection.submit(frame, Operation())
     with pytest.raises(errors.ConnectionBusy):
-        connection.request(QUERY, PATIENCE)
+        connection.submit(frame, Operation())
+    connection.request_async(QUERY, Call(), PATIENCE)  # the driver's own are not limited
+    assert connection.in_flight == 3
     assert connection.orphaned_threshold == 1 and not connection.orphaned_threshold_reached
     assert ConnectionOptions().max_requests * 3 // 4 == 24576
 
