@@ -306,11 +306,12 @@ class ExecuteTemplate:
         with_timestamp: bool = False,
     ) -> None: ...
     def encode(
-        self, values: Iterable[Any] | Mapping[str, Any] | None, timestamp: int | None = None
+        self, values: Iterable[Any] | Mapping[str, Any] | None, timestamp: int | TimestampClock | None = None
     ) -> tuple[bytes, int | None]:
-        """``(envelope, token)`` in one pass; *values*, errors and token as of :meth:`BindPlan.bind`."""
+        """``(envelope, token)`` in one pass; *values*, errors and token as of :meth:`BindPlan.bind`. A clock is asked
+        for its next timestamp."""
 
-    def encode_bound(self, bound: Bound, timestamp: int | None = None) -> bytes:
+    def encode_bound(self, bound: Bound, timestamp: int | TimestampClock | None = None) -> bytes:
         """The envelope of values that were bound before, by the same plan."""
 
     def bound(self, frame: bytes, token: int | None = None) -> Bound:

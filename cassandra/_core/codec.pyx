@@ -26,7 +26,7 @@ include "codec_parts/columns.pxi"
 include "codec_parts/bind.pxi"
 include "codec_parts/result.pxi"
 include "codec_parts/requests.pxi"
-include "codec_parts/template.pxi"
 include "codec_parts/timestamps.pxi"
+include "codec_parts/template.pxi"
 
 import_datetime()

@@ -25,6 +25,7 @@ from .future import ResponseFuture
 from .prepared import BoundStatement, CompiledCache, PreparedStatement
 from .sending import USE
 from .sentinels import Sentinel
+from .timestamps import MonotonicTimestampGenerator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,7 @@ class CompiledExecute:
     __slots__ = (
         "_message",
         "_route",
+        "clock",
         "dialect",
         "keyspace",
         "picking",
@@ -68,7 +70,7 @@ class CompiledExecute:
         consistency = prepared.consistency_level
         serial = prepared.serial_consistency_level
         fetch_size = prepared.fetch_size
-        generator = session.timestamp_generator
+        generator: Any = session.timestamp_generator
         if consistency is None:
             consistency = profile.consistency_level
         if serial is None:
@@ -77,7 +79,9 @@ class CompiledExecute:
             fetch_size = session.default_fetch_size
         skip = plan is not None and metadata_id is not None
         self.result_plan = plan
-        self.timestamps = generator if session.use_client_timestamp else None
+        self.timestamps: Any = generator if session.use_client_timestamp else None
+        plain = self.timestamps is not None and type(generator) is MonotonicTimestampGenerator
+        self.clock = generator._clock if plain else None  # then asked natively
         self.template = ExecuteTemplate(
             prepared._bind_plan,
             version,
@@ -125,7 +129,11 @@ class CompiledExecute:
 
     def request(self, session: Session, query: Any, values: Any, timeout: float | None) -> ResponseFuture:
         """A future that is ready to be sent."""
-        timestamp = None if self.timestamps is None else self.timestamps()
+        timestamp: Any = self.clock
+        if timestamp is None:
+            timestamp = None if self.timestamps is None else self.timestamps()
+        elif timestamp.ahead:
+            self.timestamps._asked_natively()
         if query is self.prepared:
             frame, token = self.template.encode(values, timestamp)
             return self.future(session, frame, token, values, timeout)

@@ -190,7 +190,8 @@ class Session:
         )
         for listener, args, kwargs in self._listeners:
             listener(future, *args, **kwargs)
-        future.send_request()
+        if future._compiled is None or not future._launch():
+            future._send_page(0)
         return future
 
     def _execute_with(

@@ -66,6 +66,11 @@ class MonotonicTimestampGenerator:
             self._warn_if_ahead(timestamp - clock.ahead, timestamp)
         return timestamp
 
+    def _asked_natively(self) -> None:
+        """Somebody took a timestamp of ``_clock`` itself, and found it ahead."""
+        clock = self._clock
+        self._warn_if_ahead(clock.last - clock.ahead, clock.last)
+
     def _warn_if_ahead(self, now: int, last: int) -> None:
         """Log the drift if it is large and was not logged just now."""
         ahead = last - now

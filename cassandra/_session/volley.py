@@ -68,13 +68,16 @@ class Volley(Operation):
         route = compiled.route(session.cluster.metadata.state, session.keyspace)
         if route is None:
             return None
-        encode, timestamps, dialect = compiled.template.encode, compiled.timestamps, compiled.dialect
+        encode, dialect = compiled.template.encode, compiled.dialect
+        clock, timestamps = compiled.clock, compiled.timestamps
+        if clock is not None and clock.ahead:
+            compiled.timestamps._asked_natively()
         pools, timeout = session._pool_set.pools, compiled.profile.request_timeout
         flights, unsent, now = self._flights, self._unsent, monotonic()
 
         def launch(index: int, values: Any) -> bool:
             """False if nothing can take it. Raises what encoding the values raises."""
-            frame, token = encode(values, None if timestamps is None else timestamps())
+            frame, token = encode(values, clock or (None if timestamps is None else timestamps()))
             host = route(token)
             pool = None if host is None else pools.get(host)
             slot = index % NOTHING_ELSE

@@ -55,7 +55,8 @@ cdef class ExecuteTemplate:
         self._stamped = with_timestamp
 
     def encode(self, values, timestamp=None):
-        """``(envelope, token)``: the values as of ``BindPlan.bind``; the token None when there is none."""
+        """``(envelope, token)``: the values as of ``BindPlan.bind``; the token None when there is none. A clock is asked
+        for its next timestamp."""
         cdef ByteBuffer out
         cdef Span[16] few
         cdef Span* spans = few
@@ -91,7 +92,7 @@ cdef class ExecuteTemplate:
         cdef int64_t stamp
         out.put(PyBytes_AS_STRING(self._tail), <size_t>PyBytes_GET_SIZE(self._tail))
         if self._stamped:
-            stamp = timestamp
+            stamp = (<TimestampClock>timestamp).step() if type(timestamp) is TimestampClock else timestamp
             out.put64(<uint64_t>stamp)
         return close_envelope(out)
 

@@ -19,6 +19,9 @@ cdef class TimestampClock:
     cdef readonly int64_t ahead  # of the clock, at the last call
 
     def advance(self):
+        return self.step()
+
+    cdef int64_t step(self) noexcept:
         cdef timespec found
         clock_gettime(CLOCK_REALTIME, &found)
         cdef int64_t now = <int64_t>found.tv_sec * 1000000 + found.tv_nsec // 1000

@@ -4,6 +4,7 @@ goes the ordinary way."""
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from cassandra.policies import (
 )
 from cassandra.protocol import ProtocolHandler
 from cassandra.query import PreparedStatement, dict_factory
+from cassandra.timestamps import MonotonicTimestampGenerator
 from tests.unit.session.harness import (
     Answer,
     Lab,
@@ -276,6 +278,16 @@ def test_timestamps_never_repeat_in_frames() -> None:
     lab.session.timestamp_generator = iter(range(100, 200)).__next__
     frames = [lab.session.execute_async(select, (1,)) for _ in range(3)]
     assert [future.message.timestamp for future in frames] == [100, 101, 102]
+
+
+def test_a_clock_that_went_back_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    lab, select = routed_lab()
+    lab.session.timestamp_generator = generator = MonotonicTimestampGenerator()
+    generator.last = future = generator() + 3_600_000_000
+    with caplog.at_level(logging.WARNING, "cassandra.timestamps"):
+        stamps = [lab.session.execute_async(select, (1,)).message.timestamp for _ in range(2)]
+    assert stamps == [future + 1, future + 2]
+    assert len(caplog.records) == 1 and "ahead of the clock" in caplog.text
 
 
 def test_answers_of_other_kinds_are_unaffected() -> None:

@@ -98,6 +98,16 @@ def test_errors() -> None:
             template.bound(foreign)
 
 
+def test_a_clock_is_asked_for_the_timestamp() -> None:
+    template = ExecuteTemplate(PLANS["simple"], 4, b"query", 1, with_timestamp=True)
+    clock = TimestampClock()
+    frames = [template.encode((1, "x"), clock)[0] for _ in range(3)]
+    stamps = [template.timestamp(frame) for frame in frames]
+    assert stamps == sorted(set(stamps), key=lambda stamp: stamp or 0) and stamps[-1] == clock.last
+    bound = PLANS["simple"].bind((1, "x"), 4)
+    assert template.timestamp(template.encode_bound(bound, clock)) == clock.last
+
+
 def test_timestamps_follow_the_clock_and_never_repeat() -> None:
     clock = TimestampClock()
     made = [clock.advance() for _ in range(10_000)]
