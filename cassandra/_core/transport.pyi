@@ -180,6 +180,9 @@ class Channel:
         the I/O thread."""
     def close(self, error: BaseException | None = None) -> None:
         """Idempotent. Pending operations get CLOSED failures with cause *error*."""
+    def leave_to_parent(self) -> None:
+        """In a forked child, while it has one thread: close this process's copy of the socket. The connection goes on
+        in the parent. Without effect in the process that made it."""
     closed: Final[bool]
     reactor: Final[Reactor]
     in_flight: Final[int]  # requests without an answer, orphaned ones included

@@ -393,6 +393,11 @@ class Connection:
         if self.channel is not None:
             self.channel.close()
 
+    def leave_to_parent(self) -> None:
+        """In a forked child: the connection is the parent's, and ends when the parent's copy of the socket does."""
+        if self.channel is not None:
+            self.channel.leave_to_parent()
+
     def defunct(self, error: BaseException) -> None:
         """Close because of *error*, which becomes ``last_error`` and the cause of every failure in flight."""
         if self.channel is None or self.channel.closed:

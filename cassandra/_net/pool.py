@@ -386,6 +386,12 @@ class HostPool:
 
     # ---- the end
 
+    def leave_to_parent(self) -> None:
+        """In a forked child, where no other thread is: the connections are the parent's. No lock is taken: whoever held
+        it is not here."""
+        for connection in (*self._connections, *self._retired):
+            connection.leave_to_parent()
+
     def close(self, drain: bool = False) -> None:
         """Close all connections, now or, with *drain*, when what is in flight was answered. Idempotent."""
         with self._lock:

@@ -90,6 +90,9 @@ class ControlConnection:
 
     def leave_to_parent(self) -> None:
         """In a forked child: the connection is the parent's."""
+        for connection in (self.connection, self._candidate):
+            if connection is not None:
+                connection.leave_to_parent()
         self._begin()
 
     # ---- connecting (strand)

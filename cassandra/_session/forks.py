@@ -4,7 +4,8 @@ L5. In the child only the thread that forked goes on; everything else of the dri
 steps, all in the child, so that a process which does not fork pays for none of them:
 
 fork      ``_in_child`` (a hook of the interpreter; the child has one thread yet) drops connections, pools, queued work
-          and the locks that other threads may have held. It opens nothing: a child that only execs must not connect.
+          and the locks that other threads may have held, and closes its copies of the sockets, or connections would
+          outlive a parent that is killed. It opens nothing: a child that only execs must not connect.
 awaken    the first use (a request that finds no pool, or anything that needs the reactor) starts a reactor and opens
           the control connection and the pools, as if all of them had been lost: ``Life.awaken``. It never blocks.
 wait      requests that come meanwhile wait in the PoolSet of their session, and are sent once its first pool is open.
@@ -56,6 +57,8 @@ def _leave_to_parent(cluster: Cluster) -> None:
     cluster.life.leave_to_parent()
     for session in cluster.sessions:
         session.is_shutdown = session.is_shutdown or cluster.is_shutdown
+        for pool in session._pool_set.pools.values():
+            pool.leave_to_parent()
         session._pool_set = PoolSet(session, reopening=not session.is_shutdown)
         session._delayed.clear()
         session._on_io_thread = _nowhere

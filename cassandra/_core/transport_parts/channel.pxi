@@ -138,6 +138,10 @@ cdef class Channel:
         else:
             self.core.close(Ref[Reason].adopt(reason_of(error)))
 
+    def leave_to_parent(self):
+        if self.core.reactor().foreign():
+            self.core.close_copy()
+
     @property
     def closed(self):
         return self.core.closed() or self.core.reactor().foreign()

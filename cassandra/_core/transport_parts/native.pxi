@@ -221,6 +221,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         void submit_encoded(int stream, const uint8_t* bytes, size_t size)
         bint orphan(int stream, const COperation* operation, uint32_t attempt)
         void close(Ref[Reason] reason)
+        void close_copy()
         bint closed()
         bint compressed()
         int in_flight()

@@ -29,7 +29,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.nodes import FakeCluster
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, eventually
 
 ROOT = Path(__file__).parents[3]
 
@@ -674,3 +674,32 @@ def _echo(node: Any, connection: Any, request: Any, text: str) -> bool:
     body = b"\0\0\0\2" + b"\0\0\0\1" + b"\0\0\0\1" + spec + b"\0\0\0\1" + b"\0\0\0\4" + number
     connection.answer(request, 0x08, body)
     return True
+
+
+def test_descriptors_of_the_parent(fake: FakeCluster) -> None:
+    """When the parent is killed its connections end, although children live on."""
+    process = start(
+        fake,
+        """
+        cluster, session = connected()
+        reading, writing = os.pipe()
+
+        def work():
+            os.close(writing)
+            session.execute("SELECT 1")
+            eventually(lambda: len(session.get_pools()) == 2 and cluster.control_connection.connection is not None)
+            print("used", flush=True)
+            os.read(reading, 1)  # until the parent is gone
+            sys.stdin.readline()
+
+        start(work)
+        signal.pause()
+        """,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "used\n"
+    assert sum(node.connections for node in fake.nodes) == 6
+    process.kill()
+    eventually(lambda: sum(node.connections for node in fake.nodes) == 3)
+    process.communicate("end\n", timeout=PATIENCE)
+    eventually(lambda: sum(node.connections for node in fake.nodes) == 0)

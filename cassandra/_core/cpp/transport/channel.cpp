@@ -243,9 +243,15 @@ void Channel::finish_close(Ref<Reason> reason) {
 void Channel::close_descriptor() {
     close_fd_wanted_ = writing_;
     if (writing_ || fd_ < 0) return;
-    ::shutdown(fd_, SHUT_RDWR);  // a forked child may have the descriptor too, which would keep it open
-    ::close(fd_);
-    fd_ = -1;
+    const int fd = std::exchange(fd_, -1);  // first: a child that is forked here must not close another's number
+    ::shutdown(fd, SHUT_RDWR);  // a forked child may have the descriptor too, which would keep it open
+    ::close(fd);
+}
+
+// The connection itself, and what the parent's poller knows of it, stay as they are.
+void Channel::close_copy() {
+    const int fd = std::exchange(fd_, -1);
+    if (fd >= 0) ::close(fd);
 }
 
 // Inside the host lock, no other thread ever writes here: the peer learns that this is the end, if the socket

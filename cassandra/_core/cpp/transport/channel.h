@@ -115,6 +115,9 @@ public:
     bool enable_segments(bool compressed);
     bool compressed() const { return compressed_.load(std::memory_order_acquire); }
 
+    // In a forked child, whose only thread this is: gives up its copy of the parent's socket.
+    void close_copy();
+
     // Called by the reactor.
     void start(const ConnectStep& step);
     void on_ready(uint32_t readiness);
