@@ -19,7 +19,7 @@ from typing import NamedTuple
 from benchmarks.chaos.cluster import ChaosCluster
 from benchmarks.chaos.ledger import SHOWN, Ledger
 from benchmarks.chaos.left import Left, left_since, streams_in_use
-from benchmarks.chaos.load import Load
+from benchmarks.chaos.load import Load, prepared
 from benchmarks.chaos.recordings import READ
 from benchmarks.clients.resident import collected
 from cassandra import DriverException
@@ -89,7 +89,7 @@ def soak(seed: int, seconds: float, requests: int, *, factor: float = 1.0, say: 
 
 def recovered(session: Session, nodes: ChaosCluster) -> list[str]:
     """Whether every node answers again, now that all of them behave."""
-    statement, missing = session.prepare(READ), set(nodes.addresses)
+    statement, missing = prepared(session, READ), set(nodes.addresses)
     deadline = time.monotonic() + RECOVERY
     while missing and time.monotonic() < deadline:
         for host in session.hosts:

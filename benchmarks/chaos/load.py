@@ -31,7 +31,7 @@ class Load:
 
     def __init__(self, session: Session, ledger: Ledger, seed: int) -> None:
         self.session, self.ledger, self.seed = session, ledger, seed
-        self.read, self.write = session.prepare(READ), session.prepare(WRITE)
+        self.read, self.write = prepared(session, READ), prepared(session, WRITE)
         self.read.is_idempotent = True
         works = [*[self._sync] * SYNC_THREADS, self._futures, self._callbacks, *[self._loop] * LOOPS]
         works += [self._concurrent, self._concurrent_with_args]
@@ -236,6 +236,18 @@ class Load:
 
     async def _awaited(self, number: int) -> list[Any]:
         return list(await self.session.execute_async(*self._statement(number)))
+
+
+def prepared(session: Session, query: str) -> Any:
+    """*query* prepared, however long that takes: the session's timeout is short, and all nodes may be down."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return session.prepare(query)
+        except EXPECTED:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(REST)
 
 
 def _blocks(numbers: Iterator[int], size: int) -> Iterator[list[int]]:

@@ -153,7 +153,7 @@ def test_its_own_timeout(flow: Flow, limit: str) -> None:
     assert error.elapsed is not None and error.elapsed >= 0.05
     (host,) = session.hosts
     assert error.last_host is host and list(error.errors or ()) == [str(host.endpoint)]
-    assert "2 of " in str(error) and "attempts=0" in str(error) and "elapsed=0." in str(error)
+    assert "2 of " in str(error) and "attempts=0" in str(error) and "elapsed=" in str(error)
     assert in_line(session) == 0
     flow.answer_all()
     assert values(busy) == ["3.0.8"] * 2
@@ -162,7 +162,7 @@ def test_its_own_timeout(flow: Flow, limit: str) -> None:
 def test_the_longest_wait(flow: Flow) -> None:
     session = flow.connect(max_requests_per_host=1, max_request_wait=0.05)
     busy = flow.full(session, 1)
-    with pytest.raises(NoHostAvailable, match=r"within 0\.\d+ s; its time is up \(max_request_wait\)") as caught:
+    with pytest.raises(NoHostAvailable, match=r"within \d+\.\d+ s; its time is up \(max_request_wait\)") as caught:
         session.execute(QUERY)
     (host,) = session.hosts
     assert caught.value.errors is not None and caught.value.attempts == 0

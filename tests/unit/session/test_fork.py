@@ -212,7 +212,14 @@ cluster.shutdown()
 
 
 def test_a_request_in_flight_is_the_parents(fake: FakeCluster) -> None:
-    fake.on_query = lambda node, connection, request, text: text == "SELECT slow" and not node.paused.wait(PATIENCE)
+    held: list[Any] = []
+
+    def hold(node: Any, connection: Any, request: Any, text: str) -> bool:
+        if text == "SELECT never":
+            held.append((connection, request))
+        return text == "SELECT never"
+
+    fake.on_query = hold
     process = start(
         fake,
         """
@@ -240,17 +247,9 @@ def test_a_request_in_flight_is_the_parents(fake: FakeCluster) -> None:
         cluster.shutdown()
         """,
     )
-    held: list[Any] = []
-
-    def hold(node: Any, connection: Any, request: Any, text: str) -> bool:
-        if text == "SELECT never":
-            held.append((connection, request))
-        return text == "SELECT never"
-
-    fake.on_query = hold
     assert process.stdout is not None
     assert process.stdout.readline() == "forked\n"
-    assert len(held) == 6
+    eventually(lambda: len(held) == 6)
     for connection, request in held:
         connection.answer(request, 0x08, b"\0\0\0\1")
     assert finish(process, "go on\n") == ""
@@ -258,6 +257,7 @@ def test_a_request_in_flight_is_the_parents(fake: FakeCluster) -> None:
 
 def test_locks_that_other_threads_held(fake: FakeCluster) -> None:
     """Every lock of the package's objects is held by another thread at the fork; the child uses everything."""
+    fake.on_query = never_answer
     run(
         fake,
         """
@@ -308,7 +308,7 @@ def test_locks_that_other_threads_held(fake: FakeCluster) -> None:
                 cluster.on_up(host)
             cluster.metrics.get_stats()
             cluster.metrics.set_stats_name("child")
-            Cluster(POINTS).connect().cluster.shutdown()
+            connected()[0].shutdown()
             cluster.shutdown()
 
         holder = threading.Thread(target=hold)
@@ -544,6 +544,8 @@ def test_nodes_that_are_down_for_the_child(fake: FakeCluster) -> None:
 
 
 def test_fork_while_another_thread_connects(fake: FakeCluster) -> None:
+    for node in fake.nodes:
+        node.pause()
     process = start(
         fake,
         """
@@ -561,8 +563,6 @@ def test_fork_while_another_thread_connects(fake: FakeCluster) -> None:
         cluster.shutdown()
         """,
     )
-    for node in fake.nodes:
-        node.pause()
     assert process.stdout is not None
     assert process.stdout.readline() == "forked\n"
     for node in fake.nodes:
