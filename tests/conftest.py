@@ -170,10 +170,13 @@ def patient_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def no_leaks(caplog: pytest.LogCaptureFixture, patient_clusters: None) -> Iterator[None]:
+def no_leaks(
+    request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture, patient_clusters: None
+) -> Iterator[None]:
     """The test must give back every thread, descriptor and native object that it took."""
     before = Held.now()
     yield
+    request.node.funcargs.clear()  # pytest keeps them until the next test, and with them what they refer to
     for phase in ("setup", "call"):  # exceptions in log records hold on to whatever raised them
         caplog.get_records(phase).clear()
     deadline = time.monotonic() + PATIENCE

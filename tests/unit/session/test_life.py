@@ -296,9 +296,9 @@ def test_ctrl_c_in_the_middle_of_closing(fake: FakeCluster, monkeypatch: pytest.
         shutdown()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session, "shutdown", interrupted)
     reactors = debug_counters()["reactors"]
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):  # which keeps the session no longer
+        patch.setattr(session, "shutdown", interrupted)
         cluster.shutdown()
     eventually(lambda: control.is_closed and debug_counters()["reactors"] == reactors - 1)
     cluster.shutdown()
