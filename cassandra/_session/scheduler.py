@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from time import monotonic
 from typing import Any, TypeVar
@@ -123,9 +123,15 @@ class Scheduler:
             if self._closed:
                 task.cancel()
                 return task
-            heappush(self._timers, (monotonic() + max(0.0, delay), next(self._sequence), task))
+            entry = (monotonic() + max(0.0, delay), next(self._sequence), task)
+            heappush(self._timers, entry)
             if not self._idle:
-                self._grow()
+                try:
+                    self._grow()
+                except RuntimeError:
+                    self._timers.remove(entry)
+                    heapify(self._timers)
+                    raise
             elif self._timers[0][2] is task:
                 self._wake.notify_all()  # sleepers must work out again how long to sleep
         return task
@@ -141,7 +147,11 @@ class Scheduler:
             if self._closed:
                 return False
             self._ready.append(task)
-            self._call_worker()
+            try:
+                self._call_worker()
+            except RuntimeError:
+                self._ready.remove(task)
+                raise
         return True
 
     # ---- the workers
@@ -154,13 +164,16 @@ class Scheduler:
             self._wake.notify()
 
     def _grow(self) -> None:
-        """Start one more worker if there may be one. Call with ``_wake`` held."""
+        """Start one more worker if there may be one. Call with ``_wake`` held. RuntimeError when there is none and none
+        can be started, as in Python 3.12 once the interpreter ends: work would wait for ever."""
         if len(self._threads) >= self._workers:
             return
         thread = threading.Thread(target=self._work, name=f"{self._name}-worker-{len(self._threads)}", daemon=True)
         try:
             thread.start()
         except RuntimeError as error:  # no more threads, or the interpreter is going down
+            if not self._threads:
+                raise
             log.warning("Could not start a worker thread: %s", error)
         else:
             self._threads.append(thread)

@@ -217,3 +217,25 @@ def test_a_timer_behind_one_that_blocks() -> None:
     finally:
         release.set()
         assert scheduler.shutdown(30)
+
+
+def test_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in Python 3.12 while the interpreter ends: who asks hears of it, and nothing is left in a queue."""
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    scheduler = Scheduler(2)
+    ran: list[int] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        for ask in (
+            lambda: scheduler.submit(ran.append, 1),
+            lambda: scheduler.spawn(ran.append, 2),
+            lambda: scheduler.schedule(0, ran.append, 3),
+        ):
+            with pytest.raises(RuntimeError, match="new thread"):
+                ask()
+    scheduler.submit(ran.append, 4).result(PATIENCE)
+    scheduler.shutdown(PATIENCE)
+    assert ran == [4]
