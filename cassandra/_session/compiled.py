@@ -23,7 +23,7 @@ from cassandra._wire.messages.requests import ExecuteMessage
 
 from .future import ResponseFuture
 from .prepared import BoundStatement, CompiledCache, PreparedStatement
-from .sending import USE
+from .sending import METADATA_IDS, USE
 from .sentinels import Sentinel
 from .timestamps import MonotonicTimestampGenerator
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from .profiles import ResolvedProfile
     from .session import Session
 
-METADATA_IDS = 5  # first protocol version in which every EXECUTE names the metadata it knows
 _new_future = ResponseFuture.__new__
 KEPT = 8  # per statement: more combinations of sessions and profiles than that begin anew
 
@@ -104,13 +103,14 @@ class CompiledExecute:
 
     def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Host | None] | None:
         """How to pick the first host of a request by its token; None if that takes more than the token."""
+        route: Callable[[int | None], Host | None] | None
         of, within, route = self._route
         if of is not state or within != keyspace:
             route, ring = None, state.topology.ring
             if self.picking is not None and (ring is None or ring.murmur3):
                 route = self.picking.route(state, self.keyspace or keyspace, self.prepared)
             self._route = (state, keyspace, route)
-        return route  # type: ignore[no-any-return]
+        return route
 
     def message(self, frame: bytes, token: int | None) -> ExecuteMessage:
         """The message whose envelope *frame* is."""
