@@ -182,9 +182,9 @@ class HostPool:
 
     # ---- requests
 
-    def pick(self, token: int | None = None) -> Connection:
-        """A live connection, later the one of the shard that owns *token*. Raises NoConnectionsAvailable, and then
-        nothing was sent; ConnectionBusy comes from ``submit``."""
+    def pick(self, token: int | None = None, shard: int | None = None) -> Connection:
+        """A live connection: of *shard*, or else of the shard that owns *token*, or else of any. Raises
+        NoConnectionsAvailable, and then nothing was sent; ConnectionBusy comes from ``submit``."""
         for connection in self._connections:
             channel = connection.channel
             if channel is not None and not channel.closed:
