@@ -68,8 +68,9 @@ sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBS
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks
 
-soak: build  ## a million results, ten million requests, ten minutes of faults: all is right, nothing grows
+soak: build  ## a million results, a thousand lives, ten million requests, ten minutes of faults: nothing grows
 	$(PY) -m benchmarks.soak_results
+	$(PY) -m benchmarks.soak_cycles
 	$(PY) -m benchmarks.soak_requests
 	$(PY) -m benchmarks.soak_chaos
 
