@@ -2,8 +2,8 @@
 
 from cassandra.testing._cluster import SimulatedCluster
 from cassandra.testing._node import SimulatedNode
-from cassandra.testing._records import Request
+from cassandra.testing._records import Request, Routing
 from cassandra.testing._topology import TabletInfo
 from cassandra.testing.faults import Rule
 
-__all__ = ["Request", "Rule", "SimulatedCluster", "SimulatedNode", "TabletInfo"]
+__all__ = ["Request", "Routing", "Rule", "SimulatedCluster", "SimulatedNode", "TabletInfo"]

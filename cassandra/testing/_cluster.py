@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import ssl
 import uuid
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from re import Pattern
 from types import TracebackType
@@ -13,17 +13,18 @@ from typing import Any, TypeVar
 
 from cassandra.testing import _ports
 from cassandra.testing import _wire as wire
+from cassandra.testing._arrival import Arrival
 from cassandra.testing._database import Database
 from cassandra.testing._node import SimulatedNode
 from cassandra.testing._plan import Rows, SchemaChange, SetKeyspace
 from cassandra.testing._reactor import Reactor
-from cassandra.testing._records import Request
+from cassandra.testing._records import Request, Routing, Tally
 from cassandra.testing._requests import Run
 from cassandra.testing._responses import event, schema_change
+from cassandra.testing._rules import CONNECT, Condition, Exchange, Reaction, Rule
 from cassandra.testing._system import NodeFacts
 from cassandra.testing._tablets import TabletCommands
 from cassandra.testing._topology import MAX_TOKEN, MIN_TOKEN
-from cassandra.testing.faults import Condition, Exchange, Reaction, Rule
 
 T = TypeVar("T")
 VNODES = 16
@@ -42,7 +43,8 @@ class SimulatedCluster(TabletCommands):
     :param tablets_v2: whether the experimental second version of tablet routing is offered too.
     :param protocol_versions: ScyllaDB speaks 3 and 4; add 5 to test it.
     :param users: names and passwords; None lets everybody in.
-    :param ssl_context: of a server: all ports speak TLS with it.
+    :param ssl_context: of a server, for TLS: all ports speak it, or with ``tls_only=False`` the nodes have ports of
+        their own for it (``tls_port`` and ``shard_aware_tls_port``).
     :param address: one address for all nodes, each with ports of its own; by default every node has an address in
         127.0.0.0/8, which only Linux has without being configured.
     :param without: names of options that SUPPORTED does not list, to test with older servers.
@@ -58,9 +60,10 @@ class SimulatedCluster(TabletCommands):
     """
 
     def __init__(
-        self, nodes: int = 3, shards: int = 2, *, tablets: bool = True, tablets_v2: bool = False,
+        self, nodes: int = 3, shards: int = 4, *, tablets: bool = True, tablets_v2: bool = False,
         racks: Sequence[str] = ("rack1",), dcs: Sequence[str] = ("dc1",), protocol_versions: Iterable[int] = (3, 4),
-        users: Mapping[str, str] | None = None, ssl_context: ssl.SSLContext | None = None, address: str | None = None,
+        users: Mapping[str, str] | None = None, ssl_context: ssl.SSLContext | None = None, tls_only: bool = True,
+        address: str | None = None,
         name: str = "simulated", release_version: str = "3.0.8", without: Collection[str] = (), seed: int = 1,
     ) -> None:  # fmt: skip
         if nodes < 1 or shards < 1:
@@ -74,9 +77,10 @@ class SimulatedCluster(TabletCommands):
         self.without = frozenset(without)
         self._racks, self._dcs = tuple(racks), tuple(dcs)
         self._rng = random.Random(seed)
-        self._ports = _ports.Allocator(address)
+        self._ports = _ports.Allocator(address, ssl_context is not None and not tls_only)
         self._nodes: list[SimulatedNode] = []
         self._wanted = [shards] * nodes
+        self._tally = Tally()
         self._requests: deque[list[Request]] = deque(maxlen=REMEMBERED)  # each in a list of its own: it may change
         self._rules: list[Rule] = []
         self._reactor: Reactor | None = None
@@ -179,8 +183,8 @@ class SimulatedCluster(TabletCommands):
                 "address": _ports.packed(connection.peer[0]), "port": connection.peer[1], "client_type": "cql",
                 "client_options": tuple(sorted(state.options.items())), "username": state.user or "anonymous",
                 "connection_stage": "READY" if state.ready else "ESTABLISHED", "protocol_version": state.version,
-                "driver_name": state.options.get("DRIVER_NAME"), "shard_id": connection.shard, "ssl_enabled": False,
-                "driver_version": state.options.get("DRIVER_VERSION"),
+                "driver_name": state.options.get("DRIVER_NAME"), "shard_id": connection.shard,
+                "ssl_enabled": connection.encrypted, "driver_version": state.options.get("DRIVER_VERSION"),
             }  # fmt: skip
 
     # -- data
@@ -222,21 +226,34 @@ class SimulatedCluster(TabletCommands):
 
     def handle(self, run: Run) -> None:
         """For connections: answer a request, or let a rule do it."""
-        rule = self._rule_for(run)
+        rule = self._rule_for(run, run.record.consistency)
         if rule is None:
             response = run.execute()
             self._requests.append([run.record])  # before the answer: who has it finds its request here
+            self._tally.add(run.record)
             run.send(response)
         else:
             noted = [run.record]
             self._requests.append(noted)
+            run.noted = lambda: self._note(run, noted)
             rule.reaction.react(run)
             noted[0] = run.record
 
-    def _rule_for(self, run: Run) -> Rule | None:
-        record = run.record
+    def _note(self, run: Run, noted: list[Request]) -> None:
+        noted[0] = run.record
+        self._tally.add(run.record)
+
+    def arrived(self, arrival: Arrival) -> None:
+        """For nodes: let a new connection in, or let a rule do it."""
+        if any(rule.condition.opcode == CONNECT for rule in self._rules):
+            rule = self._rule_for(arrival, None)
+            if rule is not None:
+                arrival.connection.keep_waiting()
+                rule.reaction.react(arrival)
+
+    def _rule_for(self, exchange: Exchange, consistency: str | None) -> Rule | None:
         for rule in self._rules:
-            if rule.caught(run, record.node, record.consistency, self._rng):
+            if rule.caught(exchange, consistency, self._rng):
                 return rule
         return None
 
@@ -249,13 +266,15 @@ class SimulatedCluster(TabletCommands):
         """From now on *reaction* answers the requests that fulfil all conditions given; the first such rule counts.
 
         :param query: text that the statement contains (case does not matter), or a compiled pattern.
-        :param opcode: ``"QUERY"``, ``"EXECUTE"``, ``"STARTUP"``, ...
+        :param opcode: ``"QUERY"``, ``"EXECUTE"``, ``"STARTUP"``, ...; ``"CONNECT"`` is a new connection.
         :param node: index of the node.
         :param connection: number of the connection at its node, from 0 in the order they came.
         :param control: whether the client has registered for events on that connection.
         :param when: a function of the :class:`~cassandra.testing.faults.Exchange`.
         :param times: how often; None is always.
         :param after: how many fitting requests pass before.
+
+        Raises ValueError for an opcode that does not exist and for a reaction that is none to a new connection.
         """
         condition = Condition(query, opcode, node, shard, connection, control, consistency, probability, when)
         rule = Rule(condition, reaction, times, after, self._call)
@@ -278,20 +297,33 @@ class SimulatedCluster(TabletCommands):
         return self._call(lambda: [noted[0] for noted in self._requests])
 
     def clear_requests(self) -> None:
-        self._call(self._requests.clear)
+        """Forget the requests that came until now, and their counts."""
+
+        def clear() -> None:
+            self._requests.clear()
+            self._tally.clear()
+
+        self._call(clear)
 
     def statements(self, table: str | None = None) -> list[Request]:
         """The requests that ran a statement on a table (``keyspace.table``; None: any that is not the system's)."""
-        found = [
-            item for item in self.requests if item.table is not None and item.opcode in ("QUERY", "EXECUTE", "BATCH")
-        ]
+        found = [item for item in self.requests if item.is_statement]
         if table is None:
             return [item for item in found if not str(item.keyspace).startswith("system")]
         return [item for item in found if f"{item.keyspace}.{item.table}" == table]
 
     def shard_hits(self, table: str | None = None) -> dict[tuple[int, int], int]:
-        """How many of :meth:`statements` came to each (node, shard)."""
-        return dict(Counter((item.node, item.shard) for item in self.statements(table)))
+        """How many statements on a table came to each (node, shard) since the start or :meth:`clear_requests`, however
+        many they are (*table* as for :meth:`statements`)."""
+        return self._call(lambda: self._tally.hits(table))
+
+    def routing(self, table: str | None = None) -> Routing:
+        """How many of the statements that were about one partition came to a shard that owns it; counted and chosen as
+        for :meth:`shard_hits`::
+
+            assert simulated.routing("shop.orders").share == 1.0
+        """
+        return self._call(lambda: self._tally.routing(table))
 
     # -- events
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
@@ -17,6 +18,7 @@ from cassandra.testing.errors import CqlError, ProtocolError
 CHUNK = 1 << 16
 BLOCKED = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 EVENT_STREAM = -1
+RESET = struct.pack("ii", 1, 0)  # on, 0 seconds: close() sends RST
 
 
 @dataclass
@@ -50,6 +52,8 @@ class Host(Protocol):
 
     @property
     def reactor(self) -> Reactor: ...
+    @property
+    def shards(self) -> int: ...
 
     def received(self, connection: Connection, frame: Frame) -> None: ...
     def closed(self, connection: Connection) -> None: ...
@@ -74,13 +78,14 @@ class ClientState:
 class Connection:
     """Belongs to its reactor's thread."""
 
-    def __init__(self, sock: socket.socket, node: Host, shard: int, number: int) -> None:
+    def __init__(self, sock: socket.socket, node: Host, shard: int, number: int, by_port: bool = False) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setblocking(False)
         self.sock = sock
         self.node = node
         self.shard = shard
         self.number = number
+        self.by_port = by_port  # whether it came to a shard-aware port
         self.peer: tuple[str, int] = sock.getpeername()[:2]
         self.state = ClientState()
         self.open = True
@@ -89,7 +94,17 @@ class Connection:
         self._segments = False
         self._compression: str | None = None
         self._paused = False
+        self._kept = False
         self._watch()
+
+    @property
+    def encrypted(self) -> bool:
+        return isinstance(self.sock, ssl.SSLSocket)
+
+    def translate(self, port: int) -> None:
+        """Belong to the shard that *port* of the client means, on a shard-aware port."""
+        if self.by_port:
+            self.shard = port % self.node.shards
 
     @property
     def control(self) -> bool:
@@ -102,6 +117,16 @@ class Connection:
         """While it is paused nothing is read or written."""
         self._paused = paused
         self._watch()
+        if not paused:
+            self.process()
+            if self.encrypted:
+                self._receive()  # what TLS has decoded already makes no socket readable
+
+    def keep_waiting(self, waits: bool = True) -> None:
+        """While it is kept waiting no request is looked at."""
+        self._kept = waits
+        if not waits:
+            self.process()
 
     def _watch(self) -> None:
         if self.open:
@@ -115,7 +140,7 @@ class Connection:
             self._receive()
 
     def _receive(self) -> None:
-        while self.open:
+        while self.open and not self._paused:
             try:
                 data = self.sock.recv(CHUNK)
             except BLOCKED:
@@ -128,12 +153,12 @@ class Connection:
             self._in.feed(data)
             self.process()
             if not isinstance(self.sock, ssl.SSLSocket) or not self.sock.pending():
-                return  # what TLS has decoded already makes no socket readable
+                return
 
     def process(self) -> None:
         """Handle every whole frame that is there."""
         try:
-            while self.open and (frame := self._in.next()) is not None:
+            while self.open and not self._paused and not self._kept and (frame := self._in.next()) is not None:
                 self.state.version = frame.version
                 self.node.received(self, frame)
         except BadVersion as error:
@@ -188,9 +213,11 @@ class Connection:
             return
         self._watch()
 
-    def close(self) -> None:
+    def close(self, reset: bool = False) -> None:
         if self.open:
             self.open = False
             self.node.reactor.watch(self.sock, 0, self._on_events)
+            if reset:
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             self.sock.close()
             self.node.closed(self)

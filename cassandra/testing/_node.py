@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import ssl
 import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from cassandra.testing import _compression
+from cassandra.testing._arrival import Arrival
 from cassandra.testing._connection import EVENT_STREAM, Connection, Response
 from cassandra.testing._engine import Prepared
+from cassandra.testing._ports import Ports
 from cassandra.testing._reactor import READ, Reactor
 from cassandra.testing._requests import LWT, METADATA_ID, RATE_LIMIT, V1, V2, Run
 from cassandra.testing._responses import LWT_MASK
@@ -42,13 +45,13 @@ class SimulatedNode:
     """A node of a :class:`~cassandra.testing.SimulatedCluster`, which makes it. Methods are for any thread."""
 
     def __init__(
-        self, cluster: SimulatedCluster, index: int, address: str, ports: tuple[int, int], *, datacenter: str,
+        self, cluster: SimulatedCluster, index: int, address: str, ports: Ports, *, datacenter: str,
         rack: str, shards: int, tokens: Sequence[int], host_id: UUID,
     ) -> None:  # fmt: skip
         self.cluster = cluster
         self.index = index
         self.address = address
-        self.port, self.shard_aware_port = ports
+        self.port, self.shard_aware_port, self.tls_port, self.shard_aware_tls_port = ports
         self.datacenter = datacenter
         self.rack = rack
         self.shards = shards
@@ -70,7 +73,7 @@ class SimulatedNode:
         self._connections: list[Connection] = []
         self._accepted = 0
         self._listeners: list[socket.socket] = []
-        self._held = [hold_port(address, port) for port in ports]
+        self._held = [hold_port(address, port) for port in set(ports)]
 
     def __repr__(self) -> str:
         state = "paused" if self._paused else "up" if self._running else "down"
@@ -148,9 +151,7 @@ class SimulatedNode:
         self._call(self._kill)
 
     def _kill(self) -> None:
-        for connection in self._connections:
-            linger = b"\1\0\0\0\0\0\0\0"  # on, 0 seconds: close() sends a reset
-            connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self._drop(reset=True)
         self._stop()
 
     def restart(self) -> None:
@@ -205,9 +206,9 @@ class SimulatedNode:
         """Close all connections; new ones are welcome."""
         self._call(self._drop)
 
-    def _drop(self) -> None:
+    def _drop(self, reset: bool = False) -> None:
         for connection in list(self._connections):
-            connection.close()
+            connection.close(reset)
 
     def forget_prepared(self) -> None:
         """Prepared statements are unknown from now on: clients get UNPREPARED."""
@@ -234,12 +235,19 @@ class SimulatedNode:
     def _listen(self) -> None:
         if not self._running or self._refusing or self._paused:
             return
-        for port, by_port in ((self.port, False), (self.shard_aware_port, True)):
-            listener = hold_port(self.address, port)
-            listener.listen(BACKLOG)
-            listener.setblocking(False)
-            self._listeners.append(listener)
-            self.reactor.watch(listener, READ, self._acceptor(listener, by_port))
+        for port in (self.port, self.shard_aware_port):
+            self._listen_at(port, self.tls if port in (self.tls_port, self.shard_aware_tls_port) else None)
+        if self.tls is not None and self.tls_port != self.port:
+            for port in (self.tls_port, self.shard_aware_tls_port):
+                self._listen_at(port, self.tls)
+
+    def _listen_at(self, port: int, tls: ssl.SSLContext | None) -> None:
+        listener = hold_port(self.address, port)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+        self._listeners.append(listener)
+        by_port = port in (self.shard_aware_port, self.shard_aware_tls_port)
+        self.reactor.watch(listener, READ, self._acceptor(listener, by_port, tls))
 
     def _deafen(self) -> None:
         for listener in self._listeners:
@@ -247,7 +255,11 @@ class SimulatedNode:
             listener.close()
         self._listeners = []
 
-    def _acceptor(self, listener: socket.socket, by_port: bool) -> Callable[[int], None]:
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        return self.cluster.ssl_context
+
+    def _acceptor(self, listener: socket.socket, by_port: bool, tls: ssl.SSLContext | None) -> Callable[[int], None]:
         def accept(events: int) -> None:
             try:
                 sock, peer = listener.accept()
@@ -256,9 +268,11 @@ class SimulatedNode:
             number = self._accepted
             self._accepted += 1
             shard = (peer[1] + self.port_shift if by_port else number) % self.shards
-            if self.cluster.ssl_context is not None:
-                sock = self.cluster.ssl_context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-            self._connections.append(Connection(sock, self, shard, number))
+            if tls is not None:
+                sock = tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+            connection = Connection(sock, self, shard, number, by_port)
+            self._connections.append(connection)
+            self.cluster.arrived(Arrival(self, connection))
 
         return accept
 
@@ -298,8 +312,10 @@ class SimulatedNode:
             METADATA_ID: [""],
         }
         if self.advertise_shard_aware_port:
-            name = "SCYLLA_SHARD_AWARE_PORT" if self.cluster.ssl_context is None else "SCYLLA_SHARD_AWARE_PORT_SSL"
-            options[name] = [str(self.shard_aware_port)]
+            if self.tls is None or self.tls_port != self.port:
+                options["SCYLLA_SHARD_AWARE_PORT"] = [str(self.shard_aware_port)]
+            if self.tls is not None:
+                options["SCYLLA_SHARD_AWARE_PORT_SSL"] = [str(self.shard_aware_tls_port)]
         if self.cluster.tablets_enabled:
             options[V1] = [""]
             if self.cluster.tablets_v2:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Request:
     """The statement; of a prepared one its text, of a batch that of its first statement."""
     keyspace: str | None = None
     table: str | None = None
+    """Of a batch the table of its first statement, and so are the token and its owners."""
     consistency: str | None = None
     serial_consistency: str | None = None
     page_size: int = 0
@@ -35,3 +38,66 @@ class Request:
     """Whether the node and the shard own that partition."""
     error: str | None = None
     """The class of the error that it got, None when it got none."""
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it ran a statement on a table."""
+        return self.table is not None and self.opcode in ("QUERY", "EXECUTE", "BATCH")
+
+
+@dataclass(frozen=True)
+class Routing:
+    """How well clients have found the owners of partitions: of the statements that were about one partition each."""
+
+    requests: int = 0
+    """All of them."""
+    on_replica: int = 0
+    """Those that came to a replica of the partition."""
+    on_owner: int = 0
+    """Those that came to the very shard of a replica that owns the partition."""
+    shards: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """How many came to each (node, shard)."""
+    owners: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """How many of those at each (node, shard) were about partitions that it owns."""
+
+    @property
+    def share(self) -> float:
+        """The part of the requests that came to an owning shard: 1.0 is all, and 0.0 is also when none came."""
+        return self.on_owner / self.requests if self.requests else 0.0
+
+
+class Tally:
+    """Counts statements by table, node and shard, however many come."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, int, int, bool | None, bool | None]] = Counter()
+
+    def add(self, request: Request) -> None:
+        if request.is_statement:
+            table = f"{request.keyspace}.{request.table}"
+            self._counts[table, request.node, request.shard, request.on_replica, request.on_owner] += 1
+
+    def clear(self) -> None:
+        self._counts.clear()
+
+    def hits(self, table: str | None) -> dict[tuple[int, int], int]:
+        """How many statements came to each (node, shard)."""
+        found: Counter[tuple[int, int]] = Counter()
+        for (name, node, shard, _, _), count in self._counts.items():
+            if _wanted(name, table):
+                found[node, shard] += count
+        return dict(found)
+
+    def routing(self, table: str | None) -> Routing:
+        """Of the statements that were about one partition."""
+        on_replica, shards, owners = 0, Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+        for (name, node, shard, replica, owner), count in self._counts.items():
+            if owner is not None and _wanted(name, table):
+                shards[node, shard] += count
+                owners[node, shard] += count if owner else 0
+                on_replica += count if replica else 0
+        return Routing(shards.total(), on_replica, owners.total(), dict(shards), dict(owners))
+
+
+def _wanted(name: str, table: str | None) -> bool:
+    return name == table if table is not None else not name.startswith("system")

@@ -6,8 +6,7 @@ import logging
 import struct
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from cassandra.testing import _wire as wire
 from cassandra.testing._connection import Connection, Response
@@ -17,6 +16,7 @@ from cassandra.testing._messages import EMPTY_STATE, Message, Parameters, read_m
 from cassandra.testing._plan import Env, Plan, Result, Route, Rows, SchemaChange, SetKeyspace
 from cassandra.testing._records import Request
 from cassandra.testing._responses import prepared_body, result_body
+from cassandra.testing._schema import Table
 from cassandra.testing._topology import TabletInfo
 from cassandra.testing._tracing import Tracer
 from cassandra.testing._wire import Frame
@@ -29,6 +29,9 @@ from cassandra.testing.errors import (
     Unprepared,
 )
 
+if TYPE_CHECKING:
+    from cassandra.testing._node import SimulatedNode
+
 log = logging.getLogger("cassandra.testing")
 ERROR, READY, AUTHENTICATE, SUPPORTED, RESULT = (
     wire.NUMBERS[name] for name in ("ERROR", "READY", "AUTHENTICATE", "SUPPORTED", "RESULT")
@@ -38,28 +41,10 @@ V1, V2 = "TABLETS_ROUTING_V1", "TABLETS_ROUTING_V2_EXPERIMENTAL"
 RATE_LIMIT, LWT, METADATA_ID = "SCYLLA_RATE_LIMIT_ERROR", "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_USE_METADATA_ID"
 
 
-class Server(Protocol):
-    """What requests need of their node."""
-
-    @property
-    def cluster(self) -> Any: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def host_id(self) -> UUID: ...
-    @property
-    def datacenter(self) -> str: ...
-    @property
-    def packed_address(self) -> bytes: ...
-    @property
-    def prepared(self) -> dict[bytes, Prepared]: ...
-    def supported(self, connection: Connection) -> dict[str, list[str]]: ...
-
-
 class Run:
     """One request at a node: an :class:`~cassandra.testing.faults.Exchange`."""
 
-    def __init__(self, node: Server, connection: Connection, frame: Frame) -> None:
+    def __init__(self, node: SimulatedNode, connection: Connection, frame: Frame) -> None:
         self.node = node
         self.connection = connection
         self.frame = frame
@@ -68,6 +53,7 @@ class Run:
         self.problem: CqlError | None = None
         self.route: Route | None = None
         self.after: Callable[[], None] | None = None  # what happens once the answer is sent
+        self.noted: Callable[[], None] | None = None  # called when the request has run
         self.record = Request(
             node.index, connection.shard, connection.number, connection.control, wire.OPCODES.get(frame.opcode, "?")
         )
@@ -79,8 +65,21 @@ class Run:
     # -- what rules may ask and do
 
     @property
+    def opcode(self) -> str:
+        return self.record.opcode
+
+    @property
     def query(self) -> str:
         return self.record.query
+
+    @property
+    def page_size(self) -> int:
+        return 0 if self.message is None else self.message.parameters.page_size
+
+    def limit_page(self, rows: int) -> None:
+        if self.message is not None:
+            parameters = self.message.parameters
+            parameters.page_size = min(parameters.page_size, rows) or rows
 
     def execute(self) -> Response:
         try:
@@ -88,12 +87,14 @@ class Run:
                 raise self.problem
             response = self._respond()
         except CqlError as error:
-            response = self._failed(error)
+            response = self.failed(error)
         except RecursionError:
-            response = self._failed(ServerError("the statement is nested too deeply for the simulation"))
+            response = self.failed(ServerError("the statement is nested too deeply for the simulation"))
         except Exception as error:
             log.exception("The simulation failed at %s", self.query)
-            response = self._failed(ServerError(f"the simulation failed: {error!r}"))
+            response = self.failed(ServerError(f"the simulation failed: {error!r}"))
+        if self.noted is not None:
+            self.noted()
         return response
 
     def send(self, response: Response) -> None:
@@ -131,7 +132,8 @@ class Run:
 
     # -- answering
 
-    def _failed(self, error: CqlError) -> Response:
+    def failed(self, error: CqlError) -> Response:
+        """*error* as an answer to this client."""
         self.record = replace(self.record, error=type(error).__name__)
         if error.CODE == 0x4321 and not self.connection.state.has(RATE_LIMIT):
             error = CqlError(error.message, 0x2300)
@@ -249,15 +251,8 @@ class Run:
         """Refuse what cannot be served; note where the request should have gone."""
         level = parameters.consistency
         route = self.route = plan.route(env)
-        if plan.table is not None:
-            self.record = replace(self.record, keyspace=plan.table.keyspace, table=plan.table.name)
-        if route is not None and not route.table.virtual:
-            replicas = self.database.owner(route).replicas
-            here = self.node.host_id
-            self.record = replace(
-                self.record, token=route.token, on_replica=any(host == here for host, _ in replicas),
-                on_owner=(here, self.connection.shard) in replicas,
-            )  # fmt: skip
+        if plan.table is not None and self.record.table is None:  # a batch is noted with its first statement
+            self._note(plan.table, route)
         if not plan.reads and plan.table is not None and level in ("SERIAL", "LOCAL_SERIAL"):
             raise InvalidRequest("You must use conditional updates for serializable writes")
         if plan.reads and level in ("ANY", "EACH_QUORUM"):
@@ -266,6 +261,15 @@ class Run:
         if plan.conditional:
             serial = parameters.serial_consistency or "SERIAL"
             self.database.check_alive(plan, route, serial, self.node.datacenter)
+
+    def _note(self, table: Table, route: Route | None) -> None:
+        self.record = replace(self.record, keyspace=table.keyspace, table=table.name)
+        if route is not None and not table.virtual:
+            replicas, here = self.database.owner(route).replicas, self.node.host_id
+            self.record = replace(
+                self.record, token=route.token, on_replica=any(host == here for host, _ in replicas),
+                on_owner=(here, self.connection.shard) in replicas,
+            )  # fmt: skip
 
     def _batch(self, message: Message) -> Result:
         engine, parameters = self.database.engine, message.parameters

@@ -12,62 +12,41 @@
         assert rule.hits == 2
 
 A rule sees the requests of clients before they run. A reaction with ``executed=False`` keeps the statement from
-running; otherwise it runs, and the reaction is about the answer.
+running; otherwise it runs, and the reaction is about the answer. A rule with ``opcode="CONNECT"`` sees new connections
+instead: its reaction is one of :class:`Drop`, :class:`Close`, :class:`Delay`, :class:`Hold`, :class:`Garbage`,
+:class:`Nat`, :class:`Pause` and :class:`Refuse`.
 """
 
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from cassandra.testing import _wire as wire
-from cassandra.testing._connection import Connection, Response
 from cassandra.testing._messages import EMPTY_STATE, paging_state_of
-from cassandra.testing._wire import Frame
+from cassandra.testing._pages import empty_page, is_rows
+from cassandra.testing._rules import CONNECT, Exchange, Reaction, Rule
 from cassandra.testing.errors import CqlError
 
+if TYPE_CHECKING:
+    from cassandra.testing._node import SimulatedNode
+
 __all__ = [
-    "Close", "Cut", "Delay", "Drop", "EmptyPage", "Exchange", "Fail", "Garbage", "Hold", "Reaction", "Rewrite", "Rule",
-    "Warn", "WrongStream",
+    "Close", "Cut", "Delay", "Drop", "EmptyPage", "Exchange", "Fail", "Garbage", "Hold", "Nat", "Pages", "Pause",
+    "Reaction", "Refuse", "Rewrite", "Rule", "Warn", "WrongStream",
 ]  # fmt: skip
 
 
-class Exchange(Protocol):
-    """A request that a rule caught."""
-
-    @property
-    def connection(self) -> Connection: ...
-    @property
-    def frame(self) -> Frame: ...
-    @property
-    def query(self) -> str:
-        """The text of the statement (of the first of a batch); empty when there is none."""
-
-    def execute(self) -> Response:
-        """Run the request."""
-
-    def send(self, response: Response) -> None:
-        """Answer it."""
-
-    def later(self, seconds: float, action: Callable[[], object]) -> None: ...
-
-
-class Reaction:
-    """What happens to a request; subclass it for a reaction of your own. It runs on the thread of the cluster."""
-
-    def react(self, exchange: Exchange) -> None:
-        raise NotImplementedError
+# -- no answer, or a late one -----------------------------------------------------------------------------------------
 
 
 @dataclass
 class Drop(Reaction):
-    """No answer, ever."""
+    """No answer, ever. A new connection is accepted, and nothing is read from it."""
 
     executed: bool = False
+    connects = True
 
     def react(self, exchange: Exchange) -> None:
         if self.executed:
@@ -76,44 +55,98 @@ class Drop(Reaction):
 
 @dataclass
 class Close(Reaction):
-    """The connection is closed instead of an answer."""
+    """The connection is closed instead of an answer; with *reset* as by a machine that has restarted (RST)."""
 
     executed: bool = False
+    reset: bool = False
+    connects = True
 
     def react(self, exchange: Exchange) -> None:
         if self.executed:
             exchange.execute()
-        exchange.connection.close()
+        exchange.connection.close(reset=self.reset)
 
 
 @dataclass
 class Delay(Reaction):
-    """The answer comes *seconds* later; the statement runs at once unless ``executed=False``: then it runs late."""
+    """The answer comes *seconds* later; the statement runs at once unless ``executed=False``: then it runs late. A new
+    connection is served so much later."""
 
     seconds: float
     executed: bool = True
+    connects = True
 
     def react(self, exchange: Exchange) -> None:
-        if self.executed:
-            response = exchange.execute()
-            exchange.later(self.seconds, lambda: exchange.send(response))
-        else:
-            exchange.later(self.seconds, lambda: exchange.send(exchange.execute()))
+        exchange.later(self.seconds, _answer(exchange, self.executed))
 
 
 @dataclass
 class Hold(Reaction):
-    """The answers wait for :meth:`Rule.release`."""
+    """The answers wait for :meth:`Rule.release`; so do new connections."""
 
     executed: bool = True
     held: list[Callable[[], None]] = field(default_factory=list)
+    connects = True
 
     def react(self, exchange: Exchange) -> None:
-        if self.executed:
-            response = exchange.execute()
-            self.held.append(lambda: exchange.send(response))
+        self.held.append(_answer(exchange, self.executed))
+
+    def release(self) -> None:
+        while self.held:
+            self.held.pop(0)()
+
+
+@dataclass
+class Pause(Reaction):
+    """The whole node stops, as by SIGSTOP, until :meth:`Rule.release` or the end of the rule; then it goes on with this
+    request and all that came meanwhile."""
+
+    executed: bool = False
+    held: list[tuple[SimulatedNode, Callable[[], None]]] = field(default_factory=list)
+    connects = True
+
+    def react(self, exchange: Exchange) -> None:
+        self.held.append((exchange.node, _answer(exchange, self.executed)))
+        exchange.node.pause()
+
+    def release(self) -> None:
+        held, self.held = self.held, []
+        for _, answer in held:  # before the nodes go on: it came first
+            answer()
+        for node, _ in held:
+            node.resume()
+
+
+@dataclass
+class Refuse(Reaction):
+    """From this request on its node refuses connections, until :meth:`Rule.release` or the end of the rule. The request
+    itself is answered; a new connection is reset."""
+
+    nodes: list[SimulatedNode] = field(default_factory=list)
+    connects = True
+
+    def react(self, exchange: Exchange) -> None:
+        self.nodes.append(exchange.node)
+        exchange.node.refuse_connections()
+        if exchange.opcode == CONNECT:
+            exchange.connection.close(reset=True)
         else:
-            self.held.append(lambda: exchange.send(exchange.execute()))
+            exchange.send(exchange.execute())
+
+    def release(self) -> None:
+        while self.nodes:
+            self.nodes.pop().refuse_connections(False)
+
+
+def _answer(exchange: Exchange, executed: bool) -> Callable[[], None]:
+    """What gives the answer: to a statement that runs now (*executed*), or only then."""
+    if not executed:
+        return lambda: exchange.send(exchange.execute())
+    response = exchange.execute()
+    return lambda: exchange.send(response)
+
+
+# -- another answer ---------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -126,8 +159,7 @@ class Fail(Reaction):
     def react(self, exchange: Exchange) -> None:
         if self.executed:
             exchange.execute()
-        body = self.error.body(exchange.frame.version)
-        exchange.send(Response(wire.NUMBERS["ERROR"], body))
+        exchange.send(exchange.failed(self.error))
 
 
 @dataclass
@@ -144,9 +176,11 @@ class Cut(Reaction):
 
 @dataclass
 class Garbage(Reaction):
-    """These bytes come instead of the answer."""
+    """These bytes come instead of the answer; the connection stays open. A new connection gets them unasked, and
+    nothing else."""
 
     data: bytes = b"HTTP/1.1 400 Bad Request\r\n\r\n"
+    connects = True
 
     def react(self, exchange: Exchange) -> None:
         exchange.connection.send_raw(self.data)
@@ -189,6 +223,34 @@ class EmptyPage(Reaction):
 
 
 @dataclass
+class Pages(Reaction):
+    """Pages have these numbers of rows, in turn and from the beginning again: never more than the client asked for, and
+    0 is a page without rows. Clients that ask for no pages get all rows, as always."""
+
+    sizes: Sequence[int] = (1,)
+    turn: int = 0
+
+    def __post_init__(self) -> None:
+        if not any(size > 0 for size in self.sizes) or any(size < 0 for size in self.sizes):
+            raise ValueError("sizes of pages are not negative, and one at least is positive: else no result ever ends")
+
+    def react(self, exchange: Exchange) -> None:
+        if not exchange.page_size:
+            exchange.send(exchange.execute())
+            return
+        size = self.sizes[self.turn % len(self.sizes)]
+        if size:
+            exchange.limit_page(size)
+        response = exchange.execute()
+        if is_rows(response):
+            self.turn += 1
+            if not size:
+                state = (paging_state_of(exchange.frame) or b"").removeprefix(EMPTY_STATE)
+                response.body = empty_page(response.body, state)
+        exchange.send(response)
+
+
+@dataclass
 class Warn(Reaction):
     """The answer carries these warnings (protocol 4 and later)."""
 
@@ -200,140 +262,26 @@ class Warn(Reaction):
         exchange.send(response)
 
 
-def empty_page(body: bytes, state: bytes) -> bytes:
-    """A ROWS body without its rows, which says that there are more, from *state* on."""
-    reader = wire.Reader(body)
-    if reader.int32() != 2:
-        return body
-    flags, columns = reader.int32(), reader.int32()
-    if flags & 0x02:
-        reader.bytes_()
-    changed = reader.take(2 + int.from_bytes(reader.data[reader.at : reader.at + 2], "big")) if flags & 0x08 else b""
-    start = reader.at
-    if flags & 0x04 == 0:
-        _skip_specs(reader, flags, columns)
-    specs = body[start : reader.at]
-    head = wire.int32(2) + wire.int32(flags | 0x02) + wire.int32(columns) + wire.bytes_(EMPTY_STATE + state)
-    return head + changed + specs + wire.int32(0)
-
-
-def _skip_specs(reader: wire.Reader, flags: int, columns: int) -> None:
-    if flags & 0x01:
-        reader.string(), reader.string()
-    for _ in range(columns):
-        if not flags & 0x01:
-            reader.string(), reader.string()
-        reader.string()
-        _skip_option(reader)
-
-
-def _skip_option(reader: wire.Reader) -> None:
-    number = reader.short()
-    if number == 0x00:
-        reader.string()
-    elif number in (0x20, 0x22):
-        _skip_option(reader)
-    elif number == 0x21:
-        _skip_option(reader)
-        _skip_option(reader)
-    elif number == 0x30:
-        reader.string(), reader.string()
-        for _ in range(reader.short()):
-            reader.string()
-            _skip_option(reader)
-    elif number == 0x31:
-        for _ in range(reader.short()):
-            _skip_option(reader)
-
-
-# -- rules ------------------------------------------------------------------------------------------------------------
+# -- the network ------------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class Condition:
-    """Which requests a rule is about; what is None does not matter."""
+class Nat(Reaction):
+    """An address translation has replaced the port of the client, for rules with ``opcode="CONNECT"``: on a shard-aware
+    port the connection comes to the shard of the port that the node sees.
 
-    query: str | re.Pattern[str] | None = None
-    opcode: str | None = None
-    node: int | None = None
-    shard: int | None = None
-    connection: int | None = None  # number of the connection at its node, from 0
-    control: bool | None = None
-    consistency: str | None = None
-    probability: float | None = None
-    when: Callable[[Exchange], bool] | None = None
+    :param shift: what is added to the port; None makes a random one of it, always the same ones for the same *seed*.
+    """
 
-    def matches(self, exchange: Exchange, node: int, consistency: str | None, rng: random.Random) -> bool:
-        connection = exchange.connection
-        if self.opcode is not None and wire.OPCODES.get(exchange.frame.opcode) != self.opcode.upper():
-            return False
-        if self.node not in (None, node) or self.shard not in (None, connection.shard):
-            return False
-        if self.connection not in (None, connection.number) or self.control not in (None, connection.control):
-            return False
-        if self.consistency is not None and self.consistency.upper() != consistency:
-            return False
-        if self.query is not None and not self._text(exchange.query):
-            return False
-        if self.when is not None and not self.when(exchange):
-            return False
-        return self.probability is None or rng.random() < self.probability
+    shift: int | None = 1
+    seed: int = 1
+    connects = True
 
-    def _text(self, text: str) -> bool:
-        if isinstance(self.query, str):
-            return bool(text) and self.query.lower() in text.lower()
-        assert self.query is not None
-        return self.query.search(text) is not None
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
 
-
-class Rule:
-    """A reaction to requests under a condition; made by :meth:`SimulatedCluster.inject`. Also a context manager that
-    removes it. Its methods may be called from any thread."""
-
-    def __init__(
-        self, condition: Condition, reaction: Reaction, times: int | None, after: int, call: Callable[..., object]
-    ) -> None:
-        self.condition = condition
-        self.reaction = reaction
-        self.hits = 0
-        """How many requests it has caught."""
-        self._times = times
-        self._after = after
-        self._call = call
-        self.active = True
-
-    def caught(self, exchange: Exchange, node: int, consistency: str | None, rng: random.Random) -> bool:
-        """Whether this request is one of its own; counts it."""
-        if not self.active or not self.condition.matches(exchange, node, consistency, rng):
-            return False
-        if self._after > 0:
-            self._after -= 1
-            return False
-        self.hits += 1
-        if self._times is not None and self.hits >= self._times:
-            self.active = False
-        return True
-
-    def remove(self) -> None:
-        """It catches nothing more, and lets go of what it holds."""
-        self.active = False
-        self.release()
-
-    def release(self) -> None:
-        """Send the answers that :class:`Hold` keeps back."""
-        if isinstance(self.reaction, Hold):
-            held = self.reaction.held
-            self._call(lambda: _send(held))
-
-    def __enter__(self) -> Rule:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.remove()
-
-
-def _send(held: list[Callable[[], None]]) -> None:
-    while held:
-        held.pop(0)()
+    def react(self, exchange: Exchange) -> None:
+        port = exchange.connection.peer[1]
+        seen = self._random.randint(1024, 65535) if self.shift is None else port + self.shift
+        exchange.connection.translate(seen)
+        exchange.send(exchange.execute())

@@ -39,7 +39,7 @@ def connect() -> Iterator[Connect]:
 
         def connected(simulated: SimulatedCluster, keyspace: str | None = None, **options: Any) -> Session:
             windows = {"topology_event_refresh_window": 0, "status_event_refresh_window": 0}  # no waiting for more
-            cluster = Cluster(simulated.contact_points, port=simulated.port, **{**windows, **options})
+            cluster = Cluster(simulated.contact_points, **{"port": simulated.port, **windows, **options})
             stack.callback(cluster.shutdown)
             return cluster.connect(keyspace, wait_for_all_pools=True)  # faults send requests to the others
 

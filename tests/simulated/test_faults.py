@@ -24,6 +24,7 @@ from cassandra.testing.faults import (
     Fail,
     Garbage,
     Hold,
+    Pages,
     Reaction,
     Rewrite,
     Warn,
@@ -149,6 +150,42 @@ def test_empty_pages(one: Session, prepared: bool) -> None:
     with one.simulated.inject(EmptyPage(), query="SELECT id") as rule:
         assert sorted(row.id for row in one.execute(statement)) == list(range(10))
     assert rule.hits == 6
+
+
+@pytest.mark.parametrize("query", ["SELECT id FROM t", "SELECT id FROM t LIMIT 7", "SELECT DISTINCT id FROM t"])
+@pytest.mark.parametrize("sizes", [(1,), (0, 0, 3), (100,), (2, 0, 1)], ids=lambda sizes: "-".join(map(str, sizes)))
+def test_pages_of_any_size(one: Session, query: str, sizes: tuple[int, ...]) -> None:
+    """However the answer is cut, each row comes once; pages are never longer than the client asked for."""
+    for n in range(10):
+        one.execute(f"INSERT INTO t (id) VALUES ({n})")
+    statement = SimpleStatement(query, fetch_size=4)
+    whole = [row.id for row in one.execute(statement)]
+    with one.simulated.inject(Pages(sizes), query="id FROM t") as rule:
+        result = one.execute(statement)
+        lengths = [len(result.current_rows)]
+        rows = list(result.current_rows)
+        while result.has_more_pages:
+            result.fetch_next_page()
+            lengths.append(len(result.current_rows))
+            rows += result.current_rows
+    assert rows == [(n,) for n in whole]
+    expected = [min(4, sizes[n % len(sizes)]) for n in range(len(lengths))]
+    assert all(length == wanted for length, wanted in zip(lengths[:-1], expected[:-1], strict=True))
+    assert rule.hits == len(lengths)
+
+
+def test_pages_that_never_end_are_not_possible() -> None:
+    for sizes in ((), (0,), (0, 0), (1, -1)):
+        with pytest.raises(ValueError, match="sizes"):
+            Pages(sizes)
+
+
+def test_who_asks_for_no_pages_gets_none(one: Session) -> None:
+    for n in range(10):
+        one.execute(f"INSERT INTO t (id) VALUES ({n})")
+    with one.simulated.inject(Pages((1,)), query="SELECT id"):
+        result = one.execute(SimpleStatement("SELECT id FROM t", fetch_size=None))
+        assert len(result.current_rows) == 10
 
 
 def test_conditions(simulated: SimulatedCluster, session: Session) -> None:

@@ -11,6 +11,7 @@ from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster
 from tests.simulated.conftest import DEADLINE, eventually
+from tests.simulated.raw import RawClient, text
 
 
 def up(session: Session) -> set[str]:
@@ -37,22 +38,13 @@ def test_a_node_stops_and_starts(simulated: SimulatedCluster, session: Session) 
 
 def test_a_paused_node_answers_when_it_is_resumed(simulated: SimulatedCluster) -> None:
     node = simulated.nodes[0]
-    options = b"\x04\0\0\0\x05\0\0\0\0"
-    with socket.create_connection((node.address, node.port), DEADLINE) as client:
-        client.sendall(options)
-        stream = client.makefile("rb")
-        header = stream.read(9)
-        assert header[4] == 6  # SUPPORTED
-        stream.read(int.from_bytes(header[5:], "big"))
+    with RawClient(node) as client:
+        assert client.supported()["SCYLLA_SHARD"]
         node.pause()
-        client.sendall(options)
-        client.settimeout(0.1)
-        with pytest.raises(TimeoutError):
-            client.recv(1)
-        client.settimeout(DEADLINE)
+        client.send("OPTIONS")
+        assert client.is_silent()
         node.resume()
-        assert client.recv(1) == header[:1]
-        stream.close()
+        assert client.receive().name == "SUPPORTED"
 
 
 def test_refused_connections(simulated: SimulatedCluster) -> None:
@@ -80,18 +72,18 @@ def test_the_shard_follows_from_the_port(simulated: SimulatedCluster) -> None:
 def test_an_address_translation_shifts_the_shards(simulated: SimulatedCluster) -> None:
     node = simulated.nodes[0]
     node.port_shift = 1
-    with socket.create_connection((node.address, node.shard_aware_port), DEADLINE) as client:
-        expected = (client.getsockname()[1] + 1) % 4
-        assert supported(client)["SCYLLA_SHARD"] == [str(expected)]
+    with RawClient(node, node.shard_aware_port) as client:
+        assert client.supported()["SCYLLA_SHARD"] == [str((client.port + 1) % 4)]
 
 
 def test_what_a_node_says_of_itself(simulated: SimulatedCluster) -> None:
     node = simulated.nodes[2]
-    with socket.create_connection((node.address, node.port), DEADLINE) as client:
-        options = supported(client)
+    with RawClient(node) as client:
+        options = client.supported()
     assert options["SCYLLA_HOST_ID"] == [str(node.host_id)]
     assert options["SCYLLA_NR_SHARDS"] == ["4"]
     assert options["SCYLLA_SHARD_AWARE_PORT"] == [str(node.shard_aware_port)]
+    assert "SCYLLA_SHARD_AWARE_PORT_SSL" not in options
     assert options["SCYLLA_SHARDING_ALGORITHM"] == ["biased-token-round-robin"]
     assert options["TABLETS_ROUTING_V1"] == [""]
     assert "TABLETS_ROUTING_V2_EXPERIMENTAL" not in options
@@ -99,16 +91,15 @@ def test_what_a_node_says_of_itself(simulated: SimulatedCluster) -> None:
 
 def test_client_routes(simulated: SimulatedCluster) -> None:
     """A client that registered for them hears that they changed; the table has them."""
-    node = simulated.nodes[0]
-    with socket.create_connection((node.address, node.port), DEADLINE) as client:
-        exchange(client, 0x01, b"\0\1" + text("CQL_VERSION") + text("3.0.0"))
-        exchange(client, 0x0B, b"\0\1" + text("CLIENT_ROUTES_CHANGE"))
+    with RawClient(simulated.nodes[0]) as client:
+        client.start()
+        client.register("CLIENT_ROUTES_CHANGE")
         simulated.set_client_routes("link-1", {1: ("10.0.0.9", 9999)})
-        opcode, body = receive(client)
+        event = client.receive()
     host = str(simulated.nodes[1].host_id)
-    assert opcode == 0x0C
+    assert event.name == "EVENT"
     expected = text("CLIENT_ROUTES_CHANGE") + text("UPDATE_NODES") + b"\0\1" + text("link-1") + b"\0\1" + text(host)
-    assert body == expected
+    assert event.body == expected
     (row,) = simulated.execute("SELECT connection_id, host_id, address, port FROM system.client_routes")
     assert list(row.values()) == ["link-1", simulated.nodes[1].host_id, "10.0.0.9", 9999]
 
@@ -122,49 +113,14 @@ def test_hostile_bytes_end_only_their_own_connection(simulated: SimulatedCluster
         b"GET / HTTP/1.1\r\n\r\n",
     ]
     for data in hostile:
-        with socket.create_connection((node.address, node.port), DEADLINE) as client:
-            client.sendall(data)
-            opcode, _ = receive(client)
-            assert opcode == 0x00
-            assert client.recv(1) == b""
-    with socket.create_connection((node.address, node.port), DEADLINE) as client:
-        opcode, body = exchange(client, 0x01, b"\0\5abc")  # a map that ends too early
-        assert (opcode, body[:4]) == (0x00, b"\0\0\0\x0a")
-        assert supported(client)["CQL_VERSION"] == ["3.3.1"]
-
-
-def text(value: str) -> bytes:
-    return len(value).to_bytes(2, "big") + value.encode()
-
-
-def receive(client: socket.socket) -> tuple[int, bytes]:
-    """(opcode, body) of the next frame."""
-    head = client.recv(9, socket.MSG_WAITALL)
-    length = int.from_bytes(head[5:], "big")
-    return head[4], client.recv(length, socket.MSG_WAITALL) if length else b""
-
-
-def exchange(client: socket.socket, opcode: int, body: bytes = b"") -> tuple[int, bytes]:
-    client.sendall(b"\x04\0\0\0" + bytes([opcode]) + len(body).to_bytes(4, "big") + body)
-    return receive(client)
-
-
-def supported(client: socket.socket) -> dict[str, list[str]]:
-    _, body = exchange(client, 0x05)
-    at = 0
-
-    def number() -> int:
-        nonlocal at
-        at += 2
-        return int.from_bytes(body[at - 2 : at], "big")
-
-    def string() -> str:
-        nonlocal at
-        length = number()
-        at += length
-        return body[at - length : at].decode()
-
-    return {string(): [string() for _ in range(number())] for _ in range(number())}
+        with RawClient(node) as client:
+            client.socket.sendall(data)
+            assert client.receive().name == "ERROR"
+            assert client.is_closed()
+    with RawClient(node) as client:
+        answer = client.exchange("STARTUP", b"\0\5abc")  # a map that ends too early
+        assert (answer.name, answer.body[:4]) == ("ERROR", b"\0\0\0\x0a")
+        assert client.supported()["CQL_VERSION"] == ["3.3.1"]
 
 
 def test_nodes_join_and_leave(simulated: SimulatedCluster, session: Session) -> None:

@@ -1,0 +1,168 @@
+"""Rules: which requests, and what then happens to them."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from cassandra.testing._connection import Connection, Response
+from cassandra.testing._wire import NUMBERS, Frame
+from cassandra.testing.errors import CqlError
+
+if TYPE_CHECKING:
+    from cassandra.testing._node import SimulatedNode
+
+CONNECT = "CONNECT"
+OPCODES = frozenset(NUMBERS) | {CONNECT}
+
+
+class Exchange(Protocol):
+    """A request that a rule caught, or a new connection; for the thread of the cluster only."""
+
+    @property
+    def node(self) -> SimulatedNode: ...
+    @property
+    def connection(self) -> Connection: ...
+    @property
+    def opcode(self) -> str:
+        """``"QUERY"``, ``"EXECUTE"``, ...; ``"CONNECT"`` of a new connection."""
+
+    @property
+    def frame(self) -> Frame:
+        """The request; that of a new connection is empty."""
+
+    @property
+    def query(self) -> str:
+        """The text of the statement (of the first of a batch); empty when there is none."""
+
+    @property
+    def page_size(self) -> int:
+        """How many rows a page of the answer has; 0 when the client wants no pages. :meth:`limit_page` changes it."""
+
+    def limit_page(self, rows: int) -> None:
+        """Let the answer have at most *rows* rows; more come on further pages."""
+
+    def execute(self) -> Response:
+        """Run the request, once. What the node would answer; an error is an answer too."""
+
+    def failed(self, error: CqlError) -> Response:
+        """*error* as an answer to this client."""
+
+    def send(self, response: Response) -> None:
+        """Answer it."""
+
+    def later(self, seconds: float, action: Callable[[], object]) -> None:
+        """Call *action* after *seconds*."""
+
+
+class Reaction:
+    """What happens to a request; subclass it for a reaction of your own. It runs on the thread of the cluster."""
+
+    connects: ClassVar[bool] = False
+    """Whether it can react to new connections, too: rules with ``opcode="CONNECT"``."""
+
+    def react(self, exchange: Exchange) -> None:
+        """Answer *exchange*, now or later, or never. Raising is no answer."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of what it holds back; called when its rule is released or removed."""
+
+
+@dataclass
+class Condition:
+    """Which requests a rule is about; what is None does not matter."""
+
+    query: str | re.Pattern[str] | None = None
+    opcode: str | None = None
+    node: int | None = None
+    shard: int | None = None
+    connection: int | None = None  # number of the connection at its node, from 0
+    control: bool | None = None
+    consistency: str | None = None
+    probability: float | None = None
+    when: Callable[[Exchange], bool] | None = None
+
+    def __post_init__(self) -> None:
+        if self.opcode is not None:
+            self.opcode = self.opcode.upper()
+            if self.opcode not in OPCODES:
+                raise ValueError(f"{self.opcode} is no opcode of the protocol; these are: {', '.join(sorted(OPCODES))}")
+        if self.probability is not None and not 0 <= self.probability <= 1:
+            raise ValueError(f"a probability is between 0 and 1, not {self.probability}")
+
+    def matches(self, exchange: Exchange, consistency: str | None, rng: random.Random) -> bool:
+        connection = exchange.connection
+        if exchange.opcode != self.opcode and (self.opcode is not None or exchange.opcode == CONNECT):
+            return False
+        if self.node not in (None, exchange.node.index) or self.shard not in (None, connection.shard):
+            return False
+        if self.connection not in (None, connection.number) or self.control not in (None, connection.control):
+            return False
+        if self.consistency is not None and self.consistency.upper() != consistency:
+            return False
+        if self.query is not None and not self._text(exchange.query):
+            return False
+        if self.when is not None and not self.when(exchange):
+            return False
+        return self.probability is None or rng.random() < self.probability
+
+    def _text(self, text: str) -> bool:
+        if isinstance(self.query, str):
+            return bool(text) and self.query.lower() in text.lower()
+        assert self.query is not None
+        return self.query.search(text) is not None
+
+
+class Rule:
+    """A reaction to requests under a condition; made by :meth:`SimulatedCluster.inject`. Also a context manager that
+    removes it. Its methods may be called from any thread."""
+
+    def __init__(
+        self, condition: Condition, reaction: Reaction, times: int | None, after: int, call: Callable[..., object]
+    ) -> None:
+        if condition.opcode == CONNECT and not reaction.connects:
+            raise ValueError(f"{type(reaction).__name__} is about an answer, and a new connection gets none")
+        self.condition = condition
+        self.reaction = reaction
+        self.hits = 0
+        """How many requests it has caught."""
+        self._times = times
+        self._after = after
+        self._call = call
+        self.active = True
+        """Whether it may catch another one."""
+
+    def caught(self, exchange: Exchange, consistency: str | None, rng: random.Random) -> bool:
+        """For the cluster: whether this request is one of its own; counts it."""
+        if not self.active or not self.condition.matches(exchange, consistency, rng):
+            return False
+        if self._after > 0:
+            self._after -= 1
+            return False
+        self.hits += 1
+        if self._times is not None and self.hits >= self._times:
+            self.active = False
+        return True
+
+    def remove(self) -> None:
+        """It catches nothing more, and lets go of what it holds."""
+        self.active = False
+        self.release()
+
+    def release(self) -> None:
+        """Send the answers that :class:`Hold` keeps back, end what :class:`Pause` and :class:`Refuse` began; the rule
+        stays."""
+        self._call(self.reaction.release)
+
+    def __enter__(self) -> Rule:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
