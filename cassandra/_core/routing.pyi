@@ -1,6 +1,6 @@
-"""Typed contract of the routing extension: tokens, the vnode ring, tablets. (Route plans join it later.)"""
+"""Typed contract of the routing extension: tokens, the vnode ring, tablets, route plans."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -119,3 +119,76 @@ class TabletTable:
     def find(self, token: int) -> Tablet | None:
         """The tablet that covers *token*; None if that is not known."""
     def __bool__(self) -> bool: ...
+
+class HostState:
+    """What routing reads of a host on every request. Base of ``Host``."""
+
+    is_up: bool | None
+    _hash: int
+
+class Count:
+    """Counts from 0, for many threads: the turn of a round-robin, the changes of something."""
+
+    @property
+    def value(self) -> int: ...
+    def advance(self) -> int:
+        """Goes on by one; gives what it was before."""
+
+class Place:
+    """Where a request goes. Plans give the same object for the same host and shard; equal ones compare equal."""
+
+    host: Final[Any]
+    shard: Final[int | None]  # None: whichever owns the token
+    def __init__(self, host: Any, shard: int | None = None) -> None: ...
+
+class RouteHosts:
+    """Hosts with their distances, as long as *epoch* has the value *made_in*. They become known as they are seen.
+
+    *distance* is asked once for each host, in far less than a request; *by_id* finds the hosts of tablets, whose map is
+    *tablets*. *tiers* are the hosts to use in *turn* for want of replicas, near to far. *predicates* are asked for
+    every host, every time.
+    """
+
+    def __init__(
+        self,
+        epoch: Count,
+        made_in: int,
+        turn: Count,
+        distance: Callable[[Any], int],
+        by_id: Mapping[Any, Any],
+        tiers: Iterable[Iterable[Any]],
+        predicates: Iterable[Callable[[Any], bool]],
+        tablets: TabletMap | None,
+        seed: int,
+    ) -> None: ...
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing has changed since it was made."""
+
+class RouteRing:
+    """Replicas of the ranges of *ring*, worked out when first asked for. *replicas* gives them by position."""
+
+    hosts: Final[RouteHosts]
+    def __init__(self, hosts: RouteHosts, ring: TokenRing | None = None, replicas: Any = None) -> None: ...
+
+class RoutePlan:
+    """Picks the first host and shard of requests by their tokens: one of the nearest live replicas, by chance; else the
+    next host in turn.
+
+    :param make: gives the hosts and the ring to go by; called now, and when those are not current any more.
+    :param table: the tablets that are asked before the ring.
+    :param ordered: keep the order of the replicas instead of leaving it to chance.
+    :param leader_first: ask the leader of a tablet, however far it is, while it is live and not ignored.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], RouteRing],
+        table: TabletTable | None = None,
+        ordered: bool = False,
+        leader_first: bool = False,
+    ) -> None: ...
+    def pick(self, token: int | None) -> Place | None:
+        """Where a request with this token goes first; None if there are no hosts at all."""
+    def locate(self, token: int | None) -> tuple[Place | None, Tablet | None]:
+        """:meth:`pick`, with the tablet it went by."""

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""Routing extension (L1): tokens of partition keys, the vnode ring, tablets. Contract: ``routing.pyi``."""
+"""Routing extension (L1): tokens of partition keys, the vnode ring, tablets, route plans. Contract: ``routing.pyi``."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -18,3 +18,5 @@ include "routing_parts/ring.pxi"
 include "routing_parts/tablets_native.pxi"
 include "routing_parts/tablets.pxi"
 include "routing_parts/tablets_map.pxi"
+include "routing_parts/host.pxi"
+include "routing_parts/route.pxi"

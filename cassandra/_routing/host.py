@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.public import public
+from cassandra._core.routing import HostState
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
 
 if TYPE_CHECKING:
@@ -15,19 +16,18 @@ if TYPE_CHECKING:
 
 
 @public("cassandra.pool")
-class Host:
+class Host(HostState):
     """A node: where it is, what it is, and whether the driver believes it is up.
 
     Hosts compare, order and hash by :attr:`endpoint`. Attributes that describe the node are written by the control
-    connection only; ``is_up`` and the reconnection handler change under :attr:`lock`.
+    connection only; ``is_up`` (True up, False down, None not yet known) and the reconnection handler change under
+    :attr:`lock`.
 
     :raises ValueError: no endpoint or no conviction policy factory.
     """
 
     #: Unique id of the node, None until the control connection has read it.
     host_id: UUID | None = None
-    #: True up, False down, None not yet known.
-    is_up: bool | None = None
     #: Decides whether a connection failure means that the node is down.
     conviction_policy: ConvictionPolicy = None  # type: ignore[assignment]
     #: Server version as the node reports it, such as ``"5.0.6"``.
@@ -141,8 +141,7 @@ class Host:
     def __ge__(self, other: Host) -> bool:
         return self == other or self > other
 
-    def __hash__(self) -> int:
-        return self._hash
+    __hash__ = HostState.__hash__  # native
 
     def __str__(self) -> str:
         return str(self.endpoint)

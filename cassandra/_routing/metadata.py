@@ -53,11 +53,11 @@ class Metadata:
     dbaas = False
 
     def __init__(self) -> None:
-        self._state = EMPTY
-        self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
-        self._lock = threading.RLock()
         #: Which hosts and shards hold a token of a table; servers tell with their responses.
         self._tablets = Tablets({})
+        self._state = ClusterState(Topology(), {}, self._tablets)
+        self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
+        self._lock = threading.RLock()
 
     @property
     def state(self) -> ClusterState:
@@ -230,6 +230,7 @@ class Metadata:
         self._state = ClusterState(
             current.topology if topology is None else topology,
             current.keyspaces if keyspaces is None else keyspaces,
+            self._tablets,
         )
 
 

@@ -31,10 +31,8 @@ class Ring:
         numbers = {host: number for number, host in enumerate(self.nodes)}
         self.owner_numbers = [numbers[host] for host in self.owners]  # positions in nodes: walks compare numbers
         self.murmur3 = token_class is Murmur3Token
-        if self.murmur3:
-            self.index: Callable[[Any], int] = TokenRing(self.values, self.owners).index
-        else:
-            self.index = self._bisect
+        self.tokens_native = TokenRing(self.values, self.owners) if self.murmur3 else None
+        self.index: Callable[[Any], int] = self._bisect if self.tokens_native is None else self.tokens_native.index
 
     def __len__(self) -> int:
         return len(self.owners)

@@ -16,16 +16,21 @@ if TYPE_CHECKING:
     from .host import Host
     from .ring import ReplicaMap
     from .schema.keyspace import KeyspaceMetadata
+    from .tablets import Tablet, Tablets
 
 
 class ClusterState:
-    """A snapshot. Only lazily filled caches change after construction."""
+    """A snapshot. Only lazily filled caches change after construction, and *tablets*: servers tell of them with every
+    answer, and each table has a snapshot of its own."""
 
-    __slots__ = ("_replica_maps", "keyspaces", "topology")
+    __slots__ = ("_replica_maps", "keyspaces", "tablets", "topology")
 
-    def __init__(self, topology: Topology, keyspaces: Mapping[str, KeyspaceMetadata]) -> None:
+    def __init__(
+        self, topology: Topology, keyspaces: Mapping[str, KeyspaceMetadata], tablets: Tablets | None = None
+    ) -> None:
         self.topology = topology
         self.keyspaces = keyspaces
+        self.tablets = tablets
         self._replica_maps: dict[str, ReplicaMap | None] = {}
 
     @property
@@ -48,6 +53,17 @@ class ClusterState:
         """Hosts that hold the partition with *token* (a value of this cluster's partitioner), in ring order."""
         found = self.replica_map(keyspace)
         return found.replicas(token) if found is not None else ()
+
+    def tablet(self, keyspace: str | None, table: str | None, token: Any) -> Tablet | None:
+        """The tablet of *table* that covers *token* (Murmur3); None if that is not known."""
+        if token is None or self.tablets is None or self.topology.ring is None or not self.topology.ring.murmur3:
+            return None
+        return self.tablets.get_tablet_for_key(keyspace, table, token)
+
+    def has_leaders(self, keyspace: str | None) -> bool:
+        """Whether tablets of *keyspace* have leaders: whether it is strongly consistent."""
+        known = None if keyspace is None else self.keyspaces.get(keyspace)
+        return known is not None and known._has_leaders
 
     def token_of(self, key: bytes) -> Any:
         """The token value of a serialised partition key; None while there is no ring."""

@@ -30,7 +30,7 @@ from .timestamps import MonotonicTimestampGenerator
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cassandra._routing.host import Host
+    from cassandra._core.routing import Place
     from cassandra._routing.snapshot import ClusterState
 
     from .profiles import ResolvedProfile
@@ -101,14 +101,16 @@ class CompiledExecute:
         self.picking = self.router if type(self.router) is PickingRouter else None
         self._route: tuple[Any, Any, Any] = (None, None, None)
 
-    def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Host | None] | None:
-        """How to pick the first host of a request by its token; None if that takes more than the token."""
-        route: Callable[[int | None], Host | None] | None
+    def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Place | None] | None:
+        """How to pick the first place of a request by its token; None if that takes more than the token."""
+        route: Callable[[int | None], Place | None] | None
         of, within, route = self._route
         if of is not state or within != keyspace:
             route, ring = None, state.topology.ring
             if self.picking is not None and (ring is None or ring.murmur3):
-                route = self.picking.route(state, self.keyspace or keyspace, self.prepared)
+                specs = self.prepared._bind_plan.specs
+                table = specs[0][1] if specs else None
+                route = self.picking.route(state, self.keyspace or keyspace, table, self.prepared)
             self._route = (state, keyspace, route)
         return route
 

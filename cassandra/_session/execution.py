@@ -22,6 +22,7 @@ from cassandra._base.errors import (
     ProtocolError,
 )
 from cassandra._core.codec import is_plain_rows
+from cassandra._core.routing import Place
 from cassandra._core.transport import Failure, Frame
 from cassandra._wire.messages.results import ResultMessage
 from cassandra._wire.rows import apply_factory, decode_page
@@ -237,7 +238,7 @@ class Execution(Sending):
         same_host = decision.action == RETRY
 
         def send(page: int) -> None:
-            if not (same_host and self._send_to(attempt.host, page)):
+            if not (same_host and self._send_to(Place(attempt.host, attempt.connection.shard), page)):
                 self._send_page(page)
 
         if decision.delay > 0:

@@ -17,6 +17,7 @@ from .prepared import BoundStatement
 
 if TYPE_CHECKING:
     from cassandra._core.codec import ResultPlan
+    from cassandra._core.routing import Place
     from cassandra._routing.host import Host
     from cassandra._routing.policies import RetryPolicy
     from cassandra._routing.policies.router import Router
@@ -89,7 +90,7 @@ class Launching(Conclusion):
         self.coordinator_host: Host | None = None
         self._result_plan = result_plan
         self._token = token
-        self._picked: Host | None = None
+        self._picked: Place | None = None
         self._handler = None
         self._compiled: CompiledExecute | None = None
         self._frame: bytes | None = None
@@ -114,17 +115,20 @@ class Launching(Conclusion):
         route = compiled.route(session.cluster.metadata.state, session.keyspace)
         if route is None:
             return False
-        host = route(token)
-        pool = None if host is None else session._pool_set.pools.get(host)
-        if host is None or pool is None:
+        place = route(token)
+        if place is None:
+            return False
+        host = place.host
+        pool = session._pool_set.pools.get(host)
+        if pool is None:
             return False
         try:
-            connection = pool.pick(token)
+            connection = pool.pick(token, place.shard)
             if connection.dialect is not compiled.dialect:
                 return False
             attempt = self._attempts[0] = Attempt(host, pool, connection, 0, None, 0, self._result_plan)
             self.attempted_hosts.append(host)
-            self._picked = host
+            self._picked = place
             later = bool(aio.bridges) and aio.may_wait(connection)
             attempt.stream = connection.submit(self._frame, self, 0, self.timeout, later)
         except NOT_SENT:

@@ -34,6 +34,7 @@ from .launching import Launching
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
+    from cassandra._core.routing import Place
     from cassandra._net.connection import Connection
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy, RetryPolicy, SpeculativeExecutionPlan
@@ -63,7 +64,7 @@ class Sending(Launching):
     _retries: int = 0
     _plan_lock: threading.Lock | None = None
     _reprepares: Counter[tuple[Host, bytes]] | None = None
-    _rest: Iterator[Host] | None = None
+    _rest: Iterator[Place] | None = None
     _traces: tuple[QueryTrace, ...] = ()
     _unsure: bool = False  # an attempt failed in a way that leaves open whether the server executed it
 
@@ -113,22 +114,22 @@ class Sending(Launching):
                     numbers = self._numbers = itertools.count(len(self.attempted_hosts))
         return next(numbers)
 
-    def _next_host(self) -> Host | None:
-        """The next host to try. Speculative attempts and retries may ask from two threads at a time."""
+    def _next_place(self) -> Place | None:
+        """Where to try next. Speculative attempts and retries may ask from two threads at a time."""
         if self._plan_lock is None:
             return self._advance_plan()
         with self._plan_lock:
             return self._advance_plan()
 
-    def _advance_plan(self) -> Host | None:
+    def _advance_plan(self) -> Place | None:
         """The policy's pick first; the rest of the plan is made only when that one fails."""
         if self._rest is not None:
             return next(self._rest, None)
-        if self._host is not None:
-            self._rest = iter(())
-            return self._host
         state = self.session.cluster.metadata.state
         keyspace = self._routing_keyspace()
+        if self._host is not None:
+            self._rest = iter(())
+            return self._router.at(state, keyspace, self._token, self.query, self._host)
         if self._picked is None:
             self._picked, self._rest = self._router.start(state, keyspace, self._token, self.query)
             return self._picked
@@ -142,8 +143,8 @@ class Sending(Launching):
     @property
     def query_plan(self) -> Iterator[Host]:
         """The hosts that will be tried next, best first; consuming it takes them out of the plan."""
-        while (host := self._next_host()) is not None:
-            yield host
+        while (place := self._next_place()) is not None:
+            yield place.host
 
     def send_request(self, error_no_hosts: bool = True) -> bool:
         """Send to the next host of the plan that takes it. False when none does (then, with *error_no_hosts* and
@@ -154,8 +155,8 @@ class Sending(Launching):
 
     def _send_page(self, page: int, error_no_hosts: bool = True) -> bool:
         closed = self.session.is_shutdown
-        while not closed and (host := self._next_host()) is not None:
-            if self._is_over(page) or self._send_to(host, page):
+        while not closed and (place := self._next_place()) is not None:
+            if self._is_over(page) or self._send_to(place, page):
                 return True
         if error_no_hosts and not self._attempts:
             if not closed and (wait_for_room(self, page) or sent_elsewhere(self, page)):
@@ -171,14 +172,15 @@ class Sending(Launching):
             self._fail(page, error)
         return False
 
-    def _send_to(self, host: Host, page: int) -> bool:
-        """One attempt at *host*. False if nothing was sent."""
+    def _send_to(self, place: Place, page: int) -> bool:
+        """One attempt at *place*. False if nothing was sent."""
+        host = place.host
         pool = self.session._pools.get(host)
         if pool is None:
             self._errors[host] = ConnectionException("Host has been marked down or removed", host.endpoint)
             return False
         try:
-            connection = pool.pick(self._token)
+            connection = pool.pick(self._token, place.shard)
         except NOT_SENT as error:
             self._errors[host] = error
             return False

@@ -17,6 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException, ProtocolError
+from cassandra._core.routing import Place
 from cassandra._core.transport import CLOSED, Failure, Frame, Operation
 
 from . import aio
@@ -78,13 +79,16 @@ class Volley(Operation):
         def launch(index: int, values: Any) -> bool:
             """False if nothing can take it. Raises what encoding the values raises."""
             frame, token = encode(values, clock or (None if timestamps is None else timestamps()))
-            host = route(token)
-            pool = None if host is None else pools.get(host)
+            place = route(token)
+            if place is None:
+                return False
+            host = place.host
+            pool = pools.get(host)
             slot = index % NOTHING_ELSE
-            if host is None or pool is None or slot in flights:
+            if pool is None or slot in flights:
                 return False
             try:
-                connection = pool.pick(token)
+                connection = pool.pick(token, place.shard)
                 if connection.dialect is not dialect:
                     return False
                 stream = connection.submit(frame, self, slot, timeout, True)
@@ -184,5 +188,6 @@ def future_of(flight: Flight) -> ResponseFuture:
     future = compiled.future(session, frame, token, values, compiled.profile.request_timeout)
     future._start_time = started
     future.attempted_hosts.append(host)
-    future._picked = future.coordinator_host = host
+    future._picked = Place(host)
+    future.coordinator_host = host
     return future

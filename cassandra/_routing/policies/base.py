@@ -1,8 +1,8 @@
 """What every load balancing policy is, and the two ways the driver asks one (L4).
 
-A policy of the user is asked for ``make_query_plan(keyspace, statement)``: an iterator of hosts, best first. A
-chain of built-in policies is asked to ``pick`` just the first host, with nothing allocated; ``fallback`` yields
-the others when that host fails. ``router.py`` chooses between the two ways, once per profile.
+A policy of the user is asked for ``make_query_plan(keyspace, statement)``: an iterator of hosts, best first. From a
+chain of built-in policies a native plan is made that gives just the first host, with nothing allocated; ``fallback``
+yields the others when that host fails. ``router.py`` chooses between the two ways, once per profile.
 
 Policies are called from many threads. What one knows of the cluster is a single immutable value (its *view*)
 which event handlers replace under a lock; a plan reads it once.
@@ -10,12 +10,14 @@ which event handlers replace under a lock; a plan reads it once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._base.public import public
+from cassandra._core.routing import Place
 
 if TYPE_CHECKING:
+    from cassandra._core.routing import Count, Tablet
     from cassandra._routing.host import Host
     from cassandra._routing.snapshot import ClusterState
 
@@ -82,24 +84,58 @@ class LoadBalancingPolicy(HostStateListener):
         """Raise if the policy cannot work in this cluster. Called after :meth:`populate`."""
 
 
-class Picker(Protocol):
-    """What built-in policies offer besides :class:`LoadBalancingPolicy`.
+class Wanted(NamedTuple):
+    """What a request is routed by."""
 
-    *keyspace* is the statement's, or else the session's; *token* the Murmur3 token of the partition if the caller knows
-    it; *state* the snapshot to route by. A pick and a fallback of the same request need not agree on rotation.
-    """
+    state: ClusterState
+    #: The statement's, or else the session's.
+    keyspace: str | None
+    #: The token of the partition, as this cluster's partitioner makes it; None if it is not known.
+    token: Any
+    #: The tablet that covers the token; None if that is not known.
+    tablet: Tablet | None
+    statement: Any
 
-    @property
-    def epoch(self) -> object:
-        """Changes identity whenever a ``distance`` may have changed; None: distances must be asked for every time."""
+    @classmethod
+    def of(cls, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Wanted:
+        """*token*: the Murmur3 token of the partition if the caller knows it."""
+        value = state.routing_token(token, statement)
+        return cls(state, keyspace, value, state.tablet(keyspace, getattr(statement, "table", None), value), statement)
+
+    def replicas(self) -> Sequence[Host]:
+        """The hosts that hold the partition, in the order of the tablet or the ring; empty if they are not known."""
+        if self.tablet is not None:
+            by_id = self.state.topology.by_id
+            return [by_id[host_id] for host_id, _ in self.tablet.replicas or () if host_id in by_id]
+        if self.token is None or self.keyspace is None:
+            return ()
+        return self.state.replicas(self.keyspace, self.token)
+
+    def place(self, host: Host) -> Place:
+        """*host*, with the shard of the tablet there."""
+        shard = None if self.tablet is None else self.tablet.get_replica_shard_id(host.host_id)  # type: ignore[arg-type]
+        return Place(host, shard)
+
+
+class BuiltIn(Protocol):
+    """What built-in policies offer besides :class:`LoadBalancingPolicy`."""
 
     def distance(self, host: Host) -> int: ...
 
-    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
-        """The first host of a plan; None when there is none."""
-
-    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
+    def fallback(self, wanted: Wanted) -> Iterator[Host]:
         """The whole plan, lazily; callers skip what they have tried."""
+
+
+class Leaf(BuiltIn, Protocol):
+    """One that has no child: native plans go by the hosts that it knows."""
+
+    #: Goes on after whatever plans depend on has changed.
+    _changes: Count
+    #: Whose turn it is.
+    _turn: Count
+
+    def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
+        """The hosts to use, those at the same distance together."""
 
 
 def with_host(hosts: tuple[Host, ...], host: Host) -> tuple[Host, ...]:

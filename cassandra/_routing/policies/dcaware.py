@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Iterator
-from itertools import chain, count
-from random import randrange
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.public import public
+from cassandra._core.routing import Count
 
 from .base import HostDistance, LoadBalancingPolicy, rotated, with_host, without_host
 from .router import builtin
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
-    from cassandra._routing.snapshot import ClusterState
+
+    from .base import Wanted
 
 log = logging.getLogger("cassandra.policies")
 
@@ -29,28 +30,7 @@ class _View(NamedTuple):
     remote: frozenset[Host] = frozenset()
 
 
-class _Position:
-    """The turn of a round-robin, shared by threads."""
-
-    __slots__ = ("_next",)
-
-    def __init__(self) -> None:
-        self._next = count(randrange(1 << 16)).__next__
-
-    def advance(self) -> int:
-        return self._next()
-
-
-def _pick(view: _View, position: _Position) -> Host | None:
-    turn = position.advance()
-    for tier in view.tiers:
-        if tier:
-            return tier[turn % len(tier)]
-    return None
-
-
-def _plan(view: _View, position: _Position) -> Iterator[Host]:
-    turn = position.advance()
+def _plan(view: _View, turn: int) -> Iterator[Host]:
     return chain.from_iterable(rotated(tier, turn) for tier in view.tiers)
 
 
@@ -85,7 +65,8 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
         self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
         self._contact_points: frozenset[Any] = frozenset()
         self._view = _View()
-        self._position = _Position()
+        self._turn = Count()
+        self._changes = Count()
         self._lock = threading.Lock()
 
     @property
@@ -115,7 +96,7 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """Local hosts beginning with the next in turn, then the used remote ones."""
-        return _plan(self._view, self._position)
+        return _plan(self._view, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
         self._include(host)
@@ -129,15 +110,11 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
     def on_remove(self, host: Host) -> None:
         self._exclude(host)
 
-    @property
-    def epoch(self) -> object:
-        return self._view
+    def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        return _plan(self._view, self._turn.advance())
 
-    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
-        return _pick(self._view, self._position)
-
-    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
-        return _plan(self._view, self._position)
+    def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
+        return self._view.tiers
 
     def _include(self, host: Host) -> None:
         with self._lock:
@@ -154,6 +131,7 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
         local = tuple(host for host in hosts if not host.datacenter or host.datacenter == local_dc)
         tiers, remote = _remote_tiers(hosts, local_dc, self.used_hosts_per_remote_dc)
         self._view = _View(hosts, (local, *tiers), remote)
+        self._changes.advance()  # last: who makes a plan reads it first
 
     def _infer_local_dc(self, hosts: tuple[Host, ...]) -> None:
         for host in hosts:
@@ -192,7 +170,8 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
         self.local_rack = local_rack
         self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
         self._view = _View()
-        self._position = _Position()
+        self._turn = Count()
+        self._changes = Count()
         self._lock = threading.Lock()
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
@@ -207,7 +186,7 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """Hosts of the local rack, of the local data centre, then the used remote ones; each group rotated."""
-        return _plan(self._view, self._position)
+        return _plan(self._view, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
         self._include(host)
@@ -221,15 +200,11 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
     def on_remove(self, host: Host) -> None:
         self._exclude(host)
 
-    @property
-    def epoch(self) -> object:
-        return self._view
+    def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        return _plan(self._view, self._turn.advance())
 
-    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
-        return _pick(self._view, self._position)
-
-    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
-        return _plan(self._view, self._position)
+    def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
+        return self._view.tiers
 
     def _include(self, host: Host) -> None:
         with self._lock:
@@ -245,6 +220,7 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
         rack = tuple(host for host in local if self._in_local_rack(host))
         rest = tuple(host for host in local if not self._in_local_rack(host))
         self._view = _View(hosts, (rack, rest, *tiers), remote)
+        self._changes.advance()  # last: who makes a plan reads it first
 
     def _in_local_dc(self, host: Host) -> bool:
         return not host.datacenter or host.datacenter == self.local_dc

@@ -5,18 +5,18 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterable, Iterator
-from itertools import count
-from random import randrange
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
+from cassandra._core.routing import Count
 
 from .base import HostDistance, LoadBalancingPolicy, rotated, with_host, without_host
 from .router import builtin
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
-    from cassandra._routing.snapshot import ClusterState
+
+    from .base import Wanted
 
 
 @builtin
@@ -26,11 +26,12 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 
     def __init__(self) -> None:
         self._hosts: tuple[Host, ...] = ()
-        self._position = count(randrange(1 << 16))
+        self._turn = Count()
+        self._changes = Count()
         self._lock = threading.Lock()
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
-        self._hosts = tuple(hosts)
+        self._replace(tuple(hosts))
 
     def distance(self, host: Host) -> int:
         """LOCAL for every host."""
@@ -38,34 +39,33 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """Every live host once, beginning with the next in turn."""
-        return rotated(self._hosts, next(self._position))
+        return rotated(self._hosts, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
         with self._lock:
-            self._hosts = with_host(self._hosts, host)
+            self._replace(with_host(self._hosts, host))
 
     def on_down(self, host: Host) -> None:
         with self._lock:
-            self._hosts = without_host(self._hosts, host)
+            self._replace(without_host(self._hosts, host))
 
     def on_add(self, host: Host) -> None:
         with self._lock:
-            self._hosts = with_host(self._hosts, host)
+            self._replace(with_host(self._hosts, host))
 
     def on_remove(self, host: Host) -> None:
         with self._lock:
-            self._hosts = without_host(self._hosts, host)
+            self._replace(without_host(self._hosts, host))
 
-    @property
-    def epoch(self) -> object:
-        return self  # the distance never changes
+    def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        return rotated(self._hosts, self._turn.advance())
 
-    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
-        hosts = self._hosts
-        return hosts[next(self._position) % len(hosts)] if hosts else None
+    def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
+        return (self._hosts,)
 
-    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
-        return rotated(self._hosts, next(self._position))
+    def _replace(self, hosts: tuple[Host, ...]) -> None:
+        self._hosts = hosts
+        self._changes.advance()  # last: who makes a plan reads it first
 
 
 @builtin
@@ -83,7 +83,7 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
         super().__init__()
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
-        self._hosts = tuple(host for host in hosts if self._allows(host))
+        self._replace(tuple(host for host in hosts if self._allows(host)))
 
     def distance(self, host: Host) -> int:
         """LOCAL for the hosts of the list, IGNORED for every other."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
 
-from .base import HostDistance, LoadBalancingPolicy, routing_keyspace
+from .base import HostDistance, LoadBalancingPolicy, Wanted, routing_keyspace
 from .router import builtin, fallback_of
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
     """A child's plan, with the host that a statement targets (its ``target_host``, an address) in front."""
 
     _cluster_metadata: Any = None
+    _targets_hosts = True
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
         self._cluster_metadata = cluster.metadata
@@ -61,22 +62,13 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         keyspace = routing_keyspace(working_keyspace, query)
         if self._cluster_metadata is None:
             return iter(self._child_policy.make_query_plan(keyspace, query))
-        return self.fallback(self._cluster_metadata.state, keyspace, None, query)
+        return self.fallback(Wanted.of(self._cluster_metadata.state, keyspace, None, query))
 
-    @property
-    def epoch(self) -> object:
-        return self._child_policy.epoch
-
-    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
-        target = _target(state, statement)
-        host: Host | None = target or self._child_policy.pick(state, keyspace, token, statement)
-        return host
-
-    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
-        target = _target(state, statement)
+    def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        target = _target(wanted.state, wanted.statement)
         if target is not None:
             yield target
-        for host in fallback_of(self._child_policy, state, keyspace, token, statement):
+        for host in fallback_of(self._child_policy, wanted):
             if host != target:
                 yield host
 
@@ -140,17 +132,5 @@ class HostFilterPolicy(LoadBalancingPolicy):
     def on_remove(self, host: Host, *args: Any, **kwargs: Any) -> None:
         self._child_policy.on_remove(host, *args, **kwargs)
 
-    @property
-    def epoch(self) -> object:
-        return None  # the predicate may change its mind at any time
-
-    def pick(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Host | None:
-        host = self._child_policy.pick(state, keyspace, token, statement)
-        if host is None or self._predicate(host):
-            picked: Host | None = host
-            return picked
-        return next(self.fallback(state, keyspace, token, statement), None)
-
-    def fallback(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Iterator[Host]:
-        plan = fallback_of(self._child_policy, state, keyspace, token, statement)
-        return (host for host in plan if self._predicate(host))
+    def fallback(self, wanted: Wanted) -> Iterator[Host]:
+        return (host for host in fallback_of(self._child_policy, wanted) if self._predicate(host))

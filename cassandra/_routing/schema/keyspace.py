@@ -59,6 +59,8 @@ class KeyspaceMetadata:
     virtual = False
     #: Always None: DSE is not supported.
     graph_engine: str | None = None
+    #: Whether it is strongly consistent: the first replica of a tablet leads the others, and requests go to it.
+    _has_leaders = False
 
     def __init__(
         self,

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cassandra._core.routing import Place
 from cassandra._net.endpoint import UnixSocketEndPoint
 from cassandra._routing.host import Host
-from cassandra._routing.policies import router_for
+from cassandra._routing.policies import Router, router_for
 from cassandra._routing.policies.router import PickingRouter
 from cassandra.metadata import Metadata
 from cassandra.policies import (
@@ -52,7 +53,16 @@ def routed(policy: LoadBalancingPolicy, state: Any, keyspace: str | None = None,
     first, rest = router.start(state, keyspace, None, query)
     if rest is None:
         rest = router.fallback(state, keyspace, None, query, first)
-    return ([first] if first is not None else []) + list(rest)
+    return [place.host for place in ([first] if first is not None else []) + list(rest)]
+
+
+def first_of(router: Router, state: Any, keyspace: str | None, token: int | None, query: Any) -> Host | None:
+    place, _ = router.start(state, keyspace, token, query)
+    return None if place is None else place.host
+
+
+def picks(route: Callable[[int | None], Place | None], *tokens: int | None) -> list[Host | None]:
+    return [None if (place := route(token)) is None else place.host for token in tokens]
 
 
 # --------------------------------------------------------------------------------------------- round robin
@@ -252,7 +262,7 @@ def test_load_is_spread_over_replicas() -> None:
     hosts, metadata = ring_of_four()
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata)
     query = Statement(KEY, "ks")
-    picked = Counter(router_for(policy).start(metadata.state, "ks", None, query)[0] for _ in range(400))
+    picked = Counter(first_of(router_for(policy), metadata.state, "ks", None, query) for _ in range(400))
     planned = Counter(plan(policy, None, query)[0] for _ in range(400))
     for counts in (picked, planned):
         assert set(counts) == set(hosts[:2])
@@ -329,10 +339,10 @@ def test_routes_follow_the_ring() -> None:
     hosts, metadata = ring_of_four()
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata)
     router, query = router_for(policy), Statement(KEY, "ks")
-    assert router.start(metadata.state, "ks", None, query)[0] in hosts[:2]
+    assert first_of(router, metadata.state, "ks", None, query) in hosts[:2]
     metadata.rebuild_token_map(str(metadata.partitioner), {hosts[2]: ["0"], hosts[3]: ["1"]})
     for _ in range(10):
-        assert router.start(metadata.state, "ks", None, query)[0] in hosts[2:]
+        assert first_of(router, metadata.state, "ks", None, query) in hosts[2:]
 
 
 def test_the_token_a_request_carries_is_used() -> None:
@@ -340,9 +350,9 @@ def test_the_token_a_request_carries_is_used() -> None:
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, metadata)
     router = router_for(policy)
     for _ in range(10):
-        assert router.start(metadata.state, "ks", 1 << 60, Statement(KEY, "ks"))[0] in hosts[2:]
-        rest = router.fallback(metadata.state, "ks", 1 << 60, None, hosts[3])
-        assert next(rest) is hosts[2]
+        assert first_of(router, metadata.state, "ks", 1 << 60, Statement(KEY, "ks")) in hosts[2:]
+        rest = router.fallback(metadata.state, "ks", 1 << 60, None, Place(hosts[3]))
+        assert next(rest).host is hosts[2]
 
 
 def test_another_partitioner_does_not_take_murmur3_tokens() -> None:
@@ -352,7 +362,7 @@ def test_another_partitioner_does_not_take_murmur3_tokens() -> None:
         {host: [bytes([65 + number]).hex()] for number, host in enumerate(hosts)},
     )
     policy = populated(TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False), hosts, metadata)
-    assert router_for(policy).start(metadata.state, "ks", 5, Statement(b"B", "ks"))[0] is hosts[1]
+    assert first_of(router_for(policy), metadata.state, "ks", 5, Statement(b"B", "ks")) is hosts[1]
 
 
 def test_before_it_knows_a_cluster() -> None:
@@ -521,9 +531,8 @@ def test_a_users_policy_has_its_generator_followed() -> None:
     policy = populated(Fixed(), hosts)
     router, query = router_for(policy), Statement()
     first, rest = router.start(Metadata().state, "ks", 5, query)
-    assert first is hosts[2]
-    assert rest is not None
-    assert list(rest) == [hosts[1], hosts[0]]
+    assert first is not None and rest is not None
+    assert [place.host for place in (first, *rest)] == hosts[::-1]
     assert policy.asked == [("ks", query)]
 
 
@@ -545,7 +554,7 @@ def test_only_unmodified_built_in_chains_are_picked_from() -> None:
     assert isinstance(router_for(TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"))), PickingRouter)
     for policy in (Mine(), TokenAwarePolicy(Mine()), Fixed(), patched, DefaultLoadBalancingPolicy(patched)):
         assert not isinstance(router_for(policy), PickingRouter)
-    assert router_for(patched).start(Metadata().state, None, None, None)[0] is None
+    assert first_of(router_for(patched), Metadata().state, None, None, None) is None
 
 
 def test_the_distances_of_a_users_policy_are_asked_for_every_time() -> None:
@@ -618,7 +627,11 @@ def test_plans_while_hosts_change(make: Callable[[], Any]) -> None:
     def read() -> None:
         while not stop.is_set():
             one = plan(policy, "ks", query)
-            if stays not in one or len(set(one)) != len(one) or router.start(metadata.state, "ks", 5, query)[0] is None:
+            if (
+                stays not in one
+                or len(set(one)) != len(one)
+                or first_of(router, metadata.state, "ks", 5, query) is None
+            ):
                 wrong.append(one)
 
     def change(mine: list[Host], seed: int) -> None:
@@ -648,24 +661,32 @@ class TestRoutes:
 
     TOKENS = (-(2**63), -100, 0, 5, 100, 2**63 - 1)
 
+    @staticmethod
+    def route(policy: Any, state: Any, keyspace: str | None, statement: Any = None) -> Callable[[Any], Place | None]:
+        router = router_for(policy)
+        assert isinstance(router, PickingRouter)
+        return router.route(state, keyspace, None, statement)
+
     def test_is_the_same_as_picking_one_by_one(self) -> None:
         hosts, metadata = ring_of_four()
         policy = populated(TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False), hosts, metadata)
-        route = router_for(policy).route(metadata.state, "ks", Statement())  # type: ignore[attr-defined]
+        route = self.route(policy, metadata.state, "ks", Statement())
         for token in self.TOKENS:
-            assert route(token) is policy.pick(metadata.state, "ks", token, Statement())
+            place, _ = router_for(policy).start(metadata.state, "ks", token, Statement())
+            assert route(token) == place
+            assert place is not None and place.shard is None
 
     def test_single_replicas(self) -> None:
         tokens = {make_host(number): [number * 100] for number in (1, 2, 3)}
         metadata = make_metadata(tokens, ks={"class": "SimpleStrategy", "replication_factor": "1"})
         policy = populated(TokenAwarePolicy(RoundRobinPolicy()), list(tokens), metadata)
-        route = router_for(policy).route(metadata.state, "ks", None)  # type: ignore[attr-defined]
+        route = self.route(policy, metadata.state, "ks")
         first, second, third = tokens
         for _ in range(2):  # looked up, then remembered
-            assert [route(token) for token in (100, 101, 300, 301)] == [first, second, third, first]
+            assert picks(route, 100, 101, 300, 301) == [first, second, third, first]
         second.set_down()
         policy.on_down(second)
-        assert route(101) in (first, third)
+        assert picks(route, 101)[0] in (first, third)
 
     def test_without_tokens_keyspace_or_ring(self) -> None:
         hosts, metadata = ring_of_four()
@@ -675,8 +696,7 @@ class TestRoutes:
             (metadata.state, None, 5),
             (Metadata().state, "ks", 5),
         ):
-            route = router_for(policy).route(state, keyspace, None)  # type: ignore[attr-defined]
-            assert {route(token) for _ in range(8)} == set(hosts)
+            assert set(picks(self.route(policy, state, keyspace), *[token] * 8)) == set(hosts)
 
     def test_distances_that_changed(self) -> None:
         near, far = make_host(1, "dc1"), make_host(2, "dc2")
@@ -685,13 +705,14 @@ class TestRoutes:
         )
         child = DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1)
         policy = populated(TokenAwarePolicy(child), [near, far], metadata)
-        route = router_for(policy).route(metadata.state, "ks", None)  # type: ignore[attr-defined]
-        assert [route(5) for _ in range(3)] == [near] * 3
+        route = self.route(policy, metadata.state, "ks")
+        assert picks(route, 5, 5, 5) == [near] * 3
         child.local_dc = "dc2"
-        assert [route(5) for _ in range(3)] == [far] * 3
+        assert picks(route, 5, 5, 5) == [far] * 3
 
     def test_policies_that_pick_without_tokens(self) -> None:
         hosts = [make_host(number) for number in (1, 2, 3)]
         policy = populated(RoundRobinPolicy(), hosts)
-        route = router_for(policy).route(Metadata().state, "ks", None)  # type: ignore[attr-defined]
-        assert {route(5) for _ in range(6)} == set(hosts)
+        assert Counter(picks(self.route(policy, Metadata().state, "ks"), *[5] * 6)) == dict.fromkeys(hosts, 2)
+        policy.on_down(hosts[0])
+        assert Counter(picks(self.route(policy, Metadata().state, "ks"), *[5] * 6)) == dict.fromkeys(hosts[1:], 3)

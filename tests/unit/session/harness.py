@@ -18,6 +18,8 @@ from typing import Any
 from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._core.transport import CLOSED, TIMED_OUT, Failure, Frame, Operation
 from cassandra._net.features import ProtocolFeatures, dialect_of
+from cassandra._routing.snapshot import EMPTY, ClusterState
+from cassandra._routing.topology import Topology
 from cassandra._wire.messages.decode import decode_response
 from cassandra._wire.messages.results import ResultMessage
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, Session
@@ -227,7 +229,7 @@ class ScriptedPool:
     def end_line(self) -> None:
         self.lines_ended += 1
 
-    def pick(self, token: int | None = None) -> ScriptedConnection:
+    def pick(self, token: int | None = None, shard: int | None = None) -> ScriptedConnection:
         self.picked_tokens.append(token)
         if self.gone:
             raise NoConnectionsAvailable(f"nothing open to {self.host}")
@@ -324,7 +326,7 @@ class FakeCluster:
     max_request_wait: float | None = 0  # where nothing is said about it, a full host is one more that refuses
     max_waiting_requests: int = 32768
     type_context: TypeContext = field(default_factory=TypeContext)
-    metadata: Any = field(default_factory=lambda: SimpleNamespace(state=None, keyspaces={}, all_hosts=list))
+    metadata: Any = field(default_factory=lambda: SimpleNamespace(state=EMPTY, keyspaces={}, all_hosts=list))
 
     allow_control_connection_query_fallback: Any = None
     control_connection: Any = field(default_factory=lambda: SimpleNamespace(connection=None))
@@ -387,7 +389,7 @@ def routed_lab(version: int = 4, hosts: int = 1, **profile: Any) -> tuple[Lab, P
     """A session with a built-in policy, and a statement prepared in it; what was sent for that is forgotten."""
     lab = Lab(hosts, version, **{"load_balancing_policy": RoundRobinPolicy(), **profile})
     lab.profile.load_balancing_policy.populate(lab.cluster, lab.hosts)
-    lab.cluster.metadata.state = SimpleNamespace(topology=SimpleNamespace(ring=None))
+    lab.cluster.metadata.state = ClusterState(Topology(), {})
     answer = prepared(metadata_id=b"m" if version >= 5 else None)
     for index in range(hosts):
         lab[index].script = [answer]

@@ -1,0 +1,246 @@
+cdef extern from "routing/route.h" namespace "fastcql" nogil:
+    cdef cppclass RangeLists:
+        RangeLists() except +
+        RangeLists(size_t ranges) except +
+        const uint16_t* find(size_t range) const
+        void fill(size_t range, const uint16_t* list, size_t count) except +
+
+    cdef cppclass Dice:
+        Dice()
+        Dice(uint64_t seed)
+        size_t below(size_t count)
+
+
+cdef enum:
+    NOT_ASKED = -2
+    NOWHERE = -1
+    IGNORED = -1
+    NO_SHARD = -1
+    MANY = 255  # replicas that are looked at
+    SHARDS = 1024  # what places are kept of
+
+
+# The hosts of a route as positions in lists that only grow. All of it is used with the GIL held.
+@cython.final
+cdef class RouteHosts:
+    cdef Count epoch
+    cdef uint64_t made_in
+    cdef Count turn
+    cdef object distance
+    cdef object by_id
+    cdef tuple predicates
+    cdef _TabletHosts numbers
+    cdef list hosts
+    cdef list places  # of each host: without a shard, then by shard
+    cdef dict positions  # by id() of the host
+    cdef vector[signed char] far
+    cdef vector[int] numbered  # positions by the numbers of the tablet map
+    cdef vector[vector[uint16_t]] tiers
+    cdef Dice dice
+
+    def __cinit__(self, Count epoch, uint64_t made_in, Count turn, distance, by_id, tiers, predicates, tablets, seed):
+        cdef vector[uint16_t] tier
+        self.epoch = epoch
+        self.made_in = made_in
+        self.turn = turn
+        self.distance = distance
+        self.by_id = by_id
+        self.predicates = tuple(predicates)
+        self.numbers = None if tablets is None else (<TabletMap?> tablets).hosts
+        self.hosts = []
+        self.places = []
+        self.positions = {}
+        self.dice = Dice(<uint64_t> seed)
+        for hosts in tiers:
+            tier.clear()
+            for host in hosts:
+                tier.push_back(<uint16_t> self.position(host))
+            self.tiers.push_back(tier)
+
+    @property
+    def is_current(self):
+        return self.epoch.value == self.made_in
+
+    # Where *host* is in the lists.
+    cdef int position(self, host) except -1:
+        cdef object known = self.positions.get(id(host))
+        cdef int at
+        if known is not None:
+            return known
+        if not isinstance(host, HostState):
+            raise TypeError(f"{host!r} is not a Host")
+        far = self.distance(host)
+        at = len(self.hosts)
+        if at > 65535:
+            raise OverflowError("a route has more than 65536 hosts")
+        self.hosts.append(host)  # kept, so that its id() stays its own
+        self.places.append([Place(host)])
+        self.far.push_back(<signed char> far)
+        self.positions[id(host)] = at
+        return at
+
+    # The position of the host with this number of the tablet map; NOWHERE if it is no member.
+    cdef int position_of(self, uint16_t number) except -3:
+        cdef int found
+        while self.numbered.size() <= number:
+            self.numbered.push_back(NOT_ASKED)
+        found = self.numbered[number]
+        if found == NOT_ASKED:
+            host = self.by_id.get(self.numbers.name(number))
+            found = NOWHERE if host is None else self.position(host)
+            self.numbered[number] = found
+        return found
+
+    cdef Place place(self, size_t position, int shard):
+        cdef list known = <list> self.places[position]
+        cdef Place place
+        if shard >= SHARDS:  # servers may tell anything
+            return Place(self.hosts[position], shard)
+        while shard >= len(known) - 1:
+            place = Place.__new__(Place)
+            place.host = self.hosts[position]
+            place.shard = len(known) - 1
+            known.append(place)
+        return <Place> known[shard + 1]
+
+    cdef bint is_live(self, size_t position) noexcept:
+        return (<HostState> self.hosts[position]).up == 2
+
+    cdef bint allows(self, size_t position) except -1:
+        for predicate in self.predicates:
+            if not predicate(self.hosts[position]):
+                return False
+        return True
+
+    # The index in *positions* of the replica to ask: a live one of the nearest, by chance or, if *ordered*, the first
+    # one. NOWHERE if none is live.
+    cdef int choose(self, const int* positions, size_t count, bint ordered) except -2:
+        cdef uint8_t nearest[MANY]
+        cdef size_t found = 0, i
+        cdef int best = 127, far
+        for i in range(count):
+            if positions[i] < 0:
+                continue
+            far = self.far[positions[i]]
+            if far == IGNORED or far > best or not self.is_live(positions[i]):
+                continue
+            if self.predicates and not self.allows(positions[i]):
+                continue
+            if far < best:
+                best = far
+                found = 0
+            nearest[found] = <uint8_t> i
+            found += 1
+        if found == 0:
+            return NOWHERE
+        return nearest[0] if ordered or found == 1 else nearest[self.dice.below(found)]
+
+    # The next in turn of the nearest hosts; None if there are none.
+    cdef Place next_in_turn(self):
+        cdef uint64_t turn = self.turn.value
+        cdef size_t i, j, count
+        cdef uint16_t position
+        self.turn.value = turn + 1
+        for i in range(self.tiers.size()):
+            count = self.tiers[i].size()
+            for j in range(count):
+                position = self.tiers[i][(turn + j) % count]
+                if not self.predicates or self.allows(position):
+                    return self.place(position, NO_SHARD)
+        return None
+
+
+# The replicas of the ranges of a ring among some hosts. Without a ring nothing is known of any token.
+@cython.final
+cdef class RouteRing:
+    cdef readonly RouteHosts hosts
+    cdef TokenRing ring
+    cdef object replicas
+    cdef RangeLists lists
+
+    def __cinit__(self, RouteHosts hosts not None, TokenRing ring=None, replicas=None):
+        self.hosts = hosts
+        self.ring = ring
+        self.replicas = replicas
+        self.lists = RangeLists(0 if ring is None else ring.ring.size())
+
+    # The positions of the replicas of *token*; how many.
+    cdef int find(self, int64_t token, int* positions) except -1:
+        cdef uint16_t made[MANY]
+        cdef const uint16_t* known
+        cdef size_t at, count = 0, i
+        if self.ring is None or self.ring.ring.size() == 0:
+            return 0
+        at = self.ring.ring.index(token)
+        known = self.lists.find(at)
+        if known == NULL:
+            for host in self.replicas[at]:
+                if count < MANY:
+                    made[count] = <uint16_t> self.hosts.position(host)
+                    count += 1
+            self.lists.fill(at, made, count)
+            known = self.lists.find(at)
+        for i in range(known[0]):
+            positions[i] = known[i + 1]
+        return known[0]
+
+
+@cython.final
+cdef class RoutePlan:
+    cdef RouteRing routes
+    cdef TabletTable table
+    cdef object make
+    cdef bint ordered, leader_first
+
+    def __cinit__(self, make, TabletTable table=None, bint ordered=False, bint leader_first=False):
+        self.make = make
+        self.table = table
+        self.ordered = ordered
+        self.leader_first = leader_first
+        self.routes = <RouteRing?> make()
+
+    cdef RouteRing current(self):
+        cdef RouteRing routes = self.routes
+        if routes.hosts.epoch.value != routes.hosts.made_in:
+            routes = self.routes = <RouteRing?> self.make()
+        return routes
+
+    # The replica of *token* to ask, and its tablet if that is known. None if no replica is known or live.
+    cdef Place replica(self, RouteRing routes, int64_t token, FoundTablet* found, bint* has_tablet):
+        cdef RouteHosts hosts = routes.hosts
+        cdef int positions[MANY]
+        cdef int count, at, i
+        has_tablet[0] = self.table is not None and self.table.native.find(token, found[0])
+        if has_tablet[0]:
+            count = found.count
+            for i in range(count):
+                positions[i] = hosts.position_of(replica_host(found.replicas[i]))
+            at = NOWHERE
+            if self.leader_first and count:
+                at = hosts.choose(positions, 1, True)
+            if at == NOWHERE:
+                at = hosts.choose(positions, count, self.ordered)
+            return None if at == NOWHERE else hosts.place(positions[at], replica_shard(found.replicas[at]))
+        count = routes.find(token, positions)
+        at = hosts.choose(positions, count, self.ordered)
+        return None if at == NOWHERE else hosts.place(positions[at], NO_SHARD)
+
+    def pick(self, token):
+        cdef RouteRing routes = self.current()
+        cdef FoundTablet found
+        cdef bint has_tablet = False
+        cdef Place place = None
+        if token is not None:
+            place = self.replica(routes, <int64_t> token, &found, &has_tablet)
+        return routes.hosts.next_in_turn() if place is None else place
+
+    def locate(self, token):
+        cdef RouteRing routes = self.current()
+        cdef FoundTablet found
+        cdef bint has_tablet = False
+        cdef Place place = None
+        if token is not None:
+            place = self.replica(routes, <int64_t> token, &found, &has_tablet)
+        if place is None:
+            place = routes.hosts.next_in_turn()
+        return place, found_tablet(routes.hosts.numbers, found) if has_tablet else None
