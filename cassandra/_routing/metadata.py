@@ -19,6 +19,7 @@ from .schema.parser import SchemaRows
 from .schema.target import EVERYTHING, SchemaTarget
 from .schema.update import updated
 from .snapshot import EMPTY, ClusterState
+from .tablet_upkeep import TabletUpkeep
 from .tablets import Tablets
 from .tokenmap import TokenMap
 from .tokens import token_class_of
@@ -58,6 +59,7 @@ class Metadata:
         self._state = ClusterState(Topology(), {}, self._tablets)
         self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
         self._lock = threading.RLock()
+        self._upkeep = TabletUpkeep()
 
     @property
     def state(self) -> ClusterState:
@@ -193,9 +195,18 @@ class Metadata:
 
     def apply_schema(self, target: SchemaTarget, rows: SchemaRows) -> None:
         """Publish *target* as it was read: *rows* by query name (see ``schema_queries``). A dropped target has
-        no rows."""
+        no rows. Forgets the tablets of what changed."""
         with self._lock:
-            self._publish(keyspaces=updated(self._state.keyspaces, target, rows))
+            before = self._state.keyspaces
+            after = updated(before, target, rows)
+            self._publish(keyspaces=after)
+            self._upkeep.schema_read(self._tablets, target, rows, before, after)
+
+    def schema_not_read(self, target: SchemaTarget) -> None:
+        """*target* was altered or dropped (everything: may have been), but the schema is not followed: forget the
+        tablets that may be wrong."""
+        with self._lock:
+            self._upkeep.not_read(self._tablets, target)
 
     # ------------------------------------------------------------------ publishing
 
@@ -232,6 +243,8 @@ class Metadata:
             current.keyspaces if keyspaces is None else keyspaces,
             self._tablets,
         )
+        if topology is not None:
+            self._upkeep.hosts_changed(self._tablets, current.topology, topology)
 
 
 def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:

@@ -132,6 +132,8 @@ class ControlConnection:
             connection.host_id = listing.nodes[0].host_id
             if self._cluster.schema_metadata_enabled:
                 self.refresher.schema(connection, [SchemaTarget.everything()])
+            elif self.was_connected:
+                self._cluster.metadata.schema_not_read(SchemaTarget.everything())  # events were missed
         except BaseException:
             self._candidate = None
             connection.close()

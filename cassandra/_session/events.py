@@ -13,7 +13,7 @@ import threading
 from random import random
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.constants import SchemaTargetType
+from cassandra._base.constants import SchemaChangeType, SchemaTargetType
 from cassandra._routing.schema import SchemaTarget
 from cassandra._routing.schema.target import EVERYTHING, KEYSPACE_CONTENTS
 
@@ -97,8 +97,11 @@ class EventRouter:
     # ---- schema
 
     def _on_schema_change(self, args: dict[str, Any]) -> None:
+        metadata = self._cluster.metadata
         if self._cluster.schema_event_refresh_window >= 0 and self._cluster.schema_metadata_enabled:
-            self.note_schema([self._cluster.metadata.schema_target(args)])
+            self.note_schema([metadata.schema_target(args)])
+        elif args.get("change_type") != SchemaChangeType.CREATED:
+            metadata.schema_not_read(SchemaTarget.from_event(args))
 
     def note_schema(self, targets: list[SchemaTarget]) -> None:
         """Read *targets* within the window."""
