@@ -304,7 +304,11 @@ class ExecuteTemplate:
         page_size: int | None = None,
         serial_consistency: int | None = None,
         with_timestamp: bool = False,
-    ) -> None: ...
+        version_block: Callable[[int | None], int] | None = None,
+    ) -> None:
+        """*version_block* gives the byte of tablets-routing-v2 for the token of a request, where that was
+        negotiated."""
+
     def encode(
         self, values: Iterable[Any] | Mapping[str, Any] | None, timestamp: int | TimestampClock | None = None
     ) -> tuple[bytes, int | None]:

@@ -26,7 +26,15 @@ class TabletUpkeep:
     """What is remembered of tables from one reading of the schema to the next. Guarded by the metadata's lock."""
 
     def __init__(self) -> None:
-        self._ids: dict[TableKey, Any] = {}
+        self._known: dict[TableKey, Any] = {}
+        self._rows: SchemaRows | None = None  # to know the ids from; most applications never need them
+
+    @property
+    def _ids(self) -> dict[TableKey, Any]:
+        """Ids of all tables and views, as they were last read."""
+        if self._rows is not None:
+            self._known, self._rows = _ids_of(self._rows), None
+        return self._known
 
     def schema_read(
         self, tablets: Tablets, target: SchemaTarget, rows: SchemaRows, before: Keyspaces, after: Keyspaces
@@ -35,18 +43,21 @@ class TabletUpkeep:
         for keyspace in before if target.kind == EVERYTHING else [target.keyspace or ""]:
             if keyspace in before and _is_other(before[keyspace], after.get(keyspace)):
                 tablets.drop_tablets(keyspace)
-        if target.kind == SchemaTargetType.TABLE:
+        if target.kind == EVERYTHING and not tablets.changes:  # nothing was ever learned
+            self._rows = {part: rows.get(part, ()) for part in ("tables", "views")}
+        elif target.kind == SchemaTargetType.TABLE:
             self._table_read(tablets, target, rows, before, after)
         elif target.kind in (EVERYTHING, KEYSPACE_CONTENTS) or target.keyspace not in after:
             self._tables_read(tablets, None if target.kind == EVERYTHING else target.keyspace, _ids_of(rows))
 
     def _tables_read(self, tablets: Tablets, keyspace: str | None, ids: dict[TableKey, Any]) -> None:
         """All tables of *keyspace*, or of all keyspaces."""
-        for key, known in list(self._ids.items()):
+        remembered = self._ids
+        for key, known in list(remembered.items()):
             if keyspace in (None, key[0]) and ids.get(key) != known:
                 tablets.drop_tablets(*key)
-                del self._ids[key]
-        self._ids.update(ids)
+                del remembered[key]
+        remembered.update(ids)
 
     def _table_read(
         self, tablets: Tablets, target: SchemaTarget, rows: SchemaRows, before: Keyspaces, after: Keyspaces

@@ -36,6 +36,7 @@ class ClusterRefresh(ClusterOptions):
     schema_changes: SchemaChanges
     life: Life
     is_shutdown: bool
+    version_blocks: bool = False  # whether the control connection's node wants them; the others most probably do, too
 
     _schema_metadata_page_size: int
 

@@ -25,6 +25,7 @@ from .future import ResponseFuture
 from .prepared import BoundStatement, CompiledCache, PreparedStatement
 from .sending import METADATA_IDS, USE
 from .sentinels import Sentinel
+from .tablets import version_block_of
 from .timestamps import MonotonicTimestampGenerator
 
 if TYPE_CHECKING:
@@ -81,6 +82,9 @@ class CompiledExecute:
         self.timestamps: Any = generator if session.use_client_timestamp else None
         plain = self.timestamps is not None and type(generator) is MonotonicTimestampGenerator
         self.clock = generator._clock if plain else None  # then asked natively
+        specs = prepared._bind_plan.specs
+        self.keyspace = specs[0][0] if specs else prepared.keyspace
+        blocks = session._version_blocks
         self.template = ExecuteTemplate(
             prepared._bind_plan,
             version,
@@ -91,11 +95,14 @@ class CompiledExecute:
             page_size=fetch_size or None,
             serial_consistency=serial,
             with_timestamp=self.timestamps is not None,
+            version_block=version_block_of(
+                session.cluster.metadata._tablets, self.keyspace, specs[0][1] if specs else None
+            )
+            if blocks
+            else None,
         )
-        self.dialect = dialect_of(version, metadata_id is not None, False)
+        self.dialect = dialect_of(version, metadata_id is not None, blocks)
         self._message = (consistency, serial, fetch_size, skip, metadata_id)
-        specs = prepared._bind_plan.specs
-        self.keyspace = specs[0][0] if specs else prepared.keyspace
         self.retry_policy = prepared.retry_policy or profile.retry_policy
         self.router = session._router_of(profile.load_balancing_policy or session.cluster.load_balancing_policy)
         self.picking = self.router if type(self.router) is PickingRouter else None

@@ -33,6 +33,7 @@ from . import nodes
 from .agreement import block, cluster_round
 from .events import EVENT_TYPES, EventRouter, covers, merged
 from .refresh import Refresher
+from .tablets import use_version_blocks
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
@@ -127,6 +128,7 @@ class ControlConnection:
         connection = self._candidate = self._open(endpoint)
         try:
             self._cluster.negotiated(connection.protocol_version)
+            use_version_blocks(self._cluster, connection.features.tablets_routing_v2)
             self.events.forget()
             listing = self.refresher.nodes(connection)
             connection.host_id = listing.nodes[0].host_id

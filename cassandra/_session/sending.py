@@ -24,13 +24,14 @@ from cassandra._base.errors import (
     annotate,
 )
 from cassandra._core.codec import ResultPlan
-from cassandra._wire.messages.requests import PrepareMessage
+from cassandra._wire.messages.requests import ExecuteMessage, PrepareMessage
 
 from . import aio
 from .admission import wait_for_room
 from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT, Attempt, what_cannot_be_sent
 from .fallback import sent_elsewhere
 from .launching import Launching
+from .tablets import with_version_block
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
@@ -245,6 +246,8 @@ class Sending(Launching):
                 message, attempt.plan = self.message, self._result_plan
         if attempt.plan is not None and version < METADATA_IDS and message.skip_meta:
             message = _described(message, connection)
+        if connection.features.tablets_routing_v2 and isinstance(message, ExecuteMessage):
+            message = with_version_block(self.session, message, self.query, self._token)
         if self._handler is None:
             frame = message.encode(version, features=connection.features)
         else:

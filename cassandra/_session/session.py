@@ -48,7 +48,13 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 #: Settings that requests of prepared statements are compiled with, see compiled.py.
 COMPILED_IN = frozenset(
-    ("default_fetch_size", "use_client_timestamp", "timestamp_generator", "client_protocol_handler")
+    (
+        "_version_blocks",
+        "client_protocol_handler",
+        "default_fetch_size",
+        "timestamp_generator",
+        "use_client_timestamp",
+    )
 )
 
 
@@ -93,6 +99,7 @@ class Session:
 
     _default_protocol_handler: Any = ProtocolHandler
     _scope: object
+    _version_blocks: bool  # compiled requests are for connections that send them
 
     default_timeout = _profile_option(
         "default_timeout",
@@ -120,6 +127,7 @@ class Session:
         self.cluster = cluster
         self.hosts = hosts
         self.keyspace = keyspace
+        self._version_blocks = cluster.version_blocks
         self.session_id = uuid4()
         self.encoder = Encoder()
         self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator

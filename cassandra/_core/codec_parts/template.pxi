@@ -10,6 +10,7 @@ cdef class ExecuteTemplate:
     cdef bytes _head  # from the header to the flags
     cdef bytes _tail  # what follows the values, up to the timestamp
     cdef bint _stamped
+    cdef object _version_block  # what gives the last byte, by the token; None: there is no such byte
 
     def __init__(
         self,
@@ -23,6 +24,7 @@ cdef class ExecuteTemplate:
         page_size=None,
         serial_consistency=None,
         bint with_timestamp=False,
+        version_block=None,
     ):
         cdef ByteBuffer head, tail
         cdef int flags = 0
@@ -53,6 +55,7 @@ cdef class ExecuteTemplate:
         self._head = buffer_bytes(&head)
         self._tail = buffer_bytes(&tail)
         self._stamped = with_timestamp
+        self._version_block = version_block
 
     def encode(self, values, timestamp=None):
         """``(envelope, token)``: the values as of ``BindPlan.bind``; the token None when there is none. A clock is asked
@@ -74,7 +77,7 @@ cdef class ExecuteTemplate:
                 plan._encode(positions, self._version, &out, spans)
                 if plan._pk_count > 0 and not out.failed():
                     routed = plan._hash(out.data(), spans, &token)
-            frame = self._close(&out, timestamp)
+            frame = self._close(&out, timestamp, routed, token)
         finally:
             if spans != few:
                 free(spans)
@@ -86,20 +89,27 @@ cdef class ExecuteTemplate:
         out.put(PyBytes_AS_STRING(self._head), <size_t>PyBytes_GET_SIZE(self._head))
         if self._plan._count > 0:
             out.put(PyBytes_AS_STRING(bound.data), <size_t>PyBytes_GET_SIZE(bound.data))
-        return self._close(&out, timestamp)
+        return self._close(&out, timestamp, bound._has_token, bound._token)
 
-    cdef bytes _close(self, ByteBuffer* out, timestamp):
+    cdef bytes _close(self, ByteBuffer* out, timestamp, bint routed, int64_t token):
         cdef int64_t stamp
+        cdef uint8_t block
         out.put(PyBytes_AS_STRING(self._tail), <size_t>PyBytes_GET_SIZE(self._tail))
         if self._stamped:
             stamp = (<TimestampClock>timestamp).step() if type(timestamp) is TimestampClock else timestamp
             out.put64(<uint64_t>stamp)
+        if self._version_block is not None:
+            block = self._version_block(token if routed else None)
+            out.put8(block)
         return close_envelope(out)
+
+    cdef Py_ssize_t _after_tail(self):
+        return (8 if self._stamped else 0) + (0 if self._version_block is None else 1)
 
     def bound(self, bytes frame not None, token=None):
         """The values of an envelope that this template made, and their token."""
         cdef Py_ssize_t start = PyBytes_GET_SIZE(self._head)
-        cdef Py_ssize_t end = PyBytes_GET_SIZE(frame) - PyBytes_GET_SIZE(self._tail) - (8 if self._stamped else 0)
+        cdef Py_ssize_t end = PyBytes_GET_SIZE(frame) - PyBytes_GET_SIZE(self._tail) - self._after_tail()
         if not start <= end or frame[HEADER_SIZE:start] != self._head[HEADER_SIZE:]:
             raise ValueError("not an envelope of this template")
         cdef Bound bound = Bound.__new__(Bound)
@@ -115,4 +125,5 @@ cdef class ExecuteTemplate:
         """The timestamp in an envelope that this template made, or None."""
         if not self._stamped:
             return None
-        return int.from_bytes(frame[-8:], "big", signed=True)
+        cdef Py_ssize_t start = PyBytes_GET_SIZE(frame) - self._after_tail()
+        return int.from_bytes(frame[start : start + 8], "big", signed=True)

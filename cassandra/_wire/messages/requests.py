@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from random import getrandbits
 from typing import Any, Final
 
 from cassandra._base.constants import Opcode
@@ -217,7 +218,8 @@ class ExecuteMessage(_QueryMessage):
             **self._options(),
         )
         if getattr(features, "tablets_routing_v2", False):
-            envelope = extended(envelope, bytes([self.tablet_version_block or 0]))
+            block = self.tablet_version_block
+            envelope = extended(envelope, bytes([getrandbits(8) if block is None else block]))  # nothing known: any
         return envelope
 
 

@@ -311,6 +311,7 @@ class FakeCluster:
 
     profile_manager: ProfileManager
     protocol_version: int = 4
+    version_blocks: bool = False
     reactor: ManualReactor = field(default_factory=ManualReactor)
     metrics: Any = None
     timestamp_generator: Any = None
