@@ -18,15 +18,20 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
-.PHONY: build demo test lint test-native test-unit test-versions test-integration docs bench soak sanitize clean help \
+.PHONY: build demo demo-scylla test lint test-native test-unit test-versions test-integration docs bench soak sanitize clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
 	$(call begin,build)
 	$(PY) setup.py --quiet build_ext --inplace --parallel 2
 
-demo: build server-tools  ## the driver at work on a real Cassandra
+demo: build  ## the driver at work on a real Cassandra; on the simulated cluster where there is no Java
+	$(call begin,server-tools)
+	@.ci/tools server || echo "Without Java the demo runs on the simulated cluster."
 	@$(PY) -m benchmarks.demo
+
+demo-scylla: build  ## tablets and shards: each request at the CPU core that owns its row, on the simulated cluster
+	@$(PY) -m benchmarks.demo_scylla
 
 test: fresh-results build lint test-native test-unit sanitize test-versions test-integration docs  ## everything CI runs
 	@$(PY) -m tests.summary $(RESULTS)

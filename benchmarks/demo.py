@@ -2,6 +2,9 @@
 
 Starts a server on loopback (or uses the one at ``DEMO_CONTACT=host:port``), writes 100,000 rows, reads every one back
 by key and once more by pages, checks all values, and leaves nothing behind. ``DEMO_ROWS`` changes the number.
+
+Where there is no Java, or with ``DEMO_SERVER=simulated``, the server is the simulated cluster of ``cassandra.testing``
+in a process of its own, and there are 10,000 rows.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import contextlib
 import os
 import platform
 import secrets
+import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -26,8 +30,9 @@ from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import SimpleStatement
 from tests.servers import Options, ServerCluster, ServerError
+from tests.servers.config import find_java
 
-ROWS = int(os.environ.get("DEMO_ROWS", "100000"))
+ROWS, ROWS_SIMULATED = 100_000, 10_000
 CONCURRENCY = 256
 PAGE = 5000
 START = datetime(2026, 1, 1)
@@ -53,28 +58,63 @@ def reading(number: int) -> tuple[int, str, datetime, float, set[str]]:
 
 def main() -> int:
     console.print(f"\n[bold]fastcql {cassandra.__version__}[/] on Python {platform.python_version()}\n")
+    contact = os.environ.get("DEMO_CONTACT")
+    simulated = not contact and (os.environ.get("DEMO_SERVER") == "simulated" or not can_start_cassandra())
+    rows = int(os.environ.get("DEMO_ROWS", ROWS_SIMULATED if simulated else ROWS))
     try:
-        with server() as (host, port):
-            steps = work(host, port)
+        with simulation() if simulated else existing(contact) if contact else cassandra_server() as (host, port):
+            steps = work(host, port, rows)
     except ServerError as error:
         console.print(f"[red]The server did not start.[/]\n{error}", markup=True)
         return 1
     except KeyboardInterrupt:
         console.print("\n[yellow]Interrupted[/]; server stopped, nothing left running.")
         return 130
-    report(steps)
+    report(steps, rows, simulated)
     return 0
 
 
+def can_start_cassandra() -> bool:
+    """Whether there is a Java to run it; says so when there is none."""
+    try:
+        find_java()
+    except RuntimeError as error:
+        console.print(f"[yellow]No real server:[/] {error}.")
+        return False
+    return True
+
+
 @contextlib.contextmanager
-def server() -> Iterator[tuple[str, int]]:
-    """The server to use: an existing one, or a new one for as long as this lasts."""
-    contact = os.environ.get("DEMO_CONTACT")
-    if contact:
-        host, _, port = contact.rpartition(":") if ":" in contact else (contact, "", "9042")
-        done(f"Using the server at {host}:{port}")
-        yield host, int(port)
-        return
+def simulation() -> Iterator[tuple[str, int]]:
+    """A simulated cluster for as long as this lasts, in another process: what the driver uses is measured alone."""
+    console.print("[yellow]This runs on a simulated cluster[/] (cassandra.testing), not on Apache Cassandra.")
+    begun = time.perf_counter()
+    command = [sys.executable, "-m", "cassandra.testing", "--nodes", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            if not line:
+                raise ServerError(f"the simulated cluster ended with {process.wait()}")
+            host, _, port = line.split()[0].rpartition(":")
+            done(f"Simulated ScyllaDB started on {host}:{port}", begun)
+            yield host, int(port)
+        finally:
+            process.terminate()
+    done("Simulated cluster stopped")
+
+
+@contextlib.contextmanager
+def existing(contact: str) -> Iterator[tuple[str, int]]:
+    """The server at *contact*, which stays as it is."""
+    host, _, port = contact.rpartition(":") if ":" in contact else (contact, "", "9042")
+    done(f"Using the server at {host}:{port}")
+    yield host, int(port)
+
+
+@contextlib.contextmanager
+def cassandra_server() -> Iterator[tuple[str, int]]:
+    """A new server for as long as this lasts."""
     options = Options()
     with contextlib.ExitStack() as stack:
         begun = time.perf_counter()
@@ -86,7 +126,7 @@ def server() -> Iterator[tuple[str, int]]:
     done("Server stopped, its files removed")
 
 
-def work(host: str, port: int) -> list[Step]:
+def work(host: str, port: int, rows: int) -> list[Step]:
     begun = time.perf_counter()
     keyspace = f"fastcql_demo_{secrets.token_hex(4)}"
     with Cluster([host], port=port) as cluster:
@@ -105,31 +145,31 @@ def work(host: str, port: int) -> list[Step]:
             done(f"Keyspace {keyspace} and table readings created", begun)
             with progress() as bars:
                 table = f"{keyspace}.readings"
-                return [write(session, table, bars), read(session, table, bars), scan(session, table, bars)]
+                return [step(session, table, rows, bars) for step in (write, read, scan)]
         finally:
             session.execute(f"DROP KEYSPACE {keyspace}")
             done(f"Keyspace {keyspace} dropped")
 
 
-def write(session: Session, table: str, bars: Progress) -> Step:
+def write(session: Session, table: str, rows: int, bars: Progress) -> Step:
     insert = session.prepare(f"INSERT INTO {table} (id, sensor, at, celsius, tags) VALUES (?, ?, ?, ?, ?)")
     results = execute_concurrent_with_args(
-        session, insert, map(reading, range(ROWS)), concurrency=CONCURRENCY, results_generator=True
+        session, insert, map(reading, range(rows)), concurrency=CONCURRENCY, results_generator=True
     )
-    return measure("Write, row by row", results, bars)
+    return measure("Write, row by row", results, rows, bars)
 
 
-def read(session: Session, table: str, bars: Progress) -> Step:
+def read(session: Session, table: str, rows: int, bars: Progress) -> Step:
     select = session.prepare(f"SELECT id, sensor, at, celsius, tags FROM {table} WHERE id = ?")
     results = execute_concurrent_with_args(
-        session, select, ((number,) for number in range(ROWS)), concurrency=CONCURRENCY, results_generator=True
+        session, select, ((number,) for number in range(rows)), concurrency=CONCURRENCY, results_generator=True
     )
-    return measure("Read by key", (check(result.one()) for _, result in results), bars)
+    return measure("Read by key", (check(result.one()) for _, result in results), rows, bars)
 
 
-def scan(session: Session, table: str, bars: Progress) -> Step:
+def scan(session: Session, table: str, rows: int, bars: Progress) -> Step:
     statement = SimpleStatement(f"SELECT id, sensor, at, celsius, tags FROM {table}", fetch_size=PAGE)
-    return measure(f"Read by pages of {PAGE:,}", map(check, session.execute(statement)), bars)
+    return measure(f"Read by pages of {PAGE:,}", map(check, session.execute(statement)), rows, bars)
 
 
 def check(row: Any) -> Any:
@@ -140,9 +180,9 @@ def check(row: Any) -> Any:
     return row
 
 
-def measure(name: str, results: Iterable[object], bars: Progress) -> Step:
+def measure(name: str, results: Iterable[object], expected: int, bars: Progress) -> Step:
     """Consume *results* under a progress bar; each counts as a row."""
-    task = bars.add_task(name, total=ROWS)
+    task = bars.add_task(name, total=expected)
     begun, cpu = time.perf_counter(), time.process_time()
     rows = 0
     for rows, _ in enumerate(results, 1):
@@ -150,13 +190,13 @@ def measure(name: str, results: Iterable[object], bars: Progress) -> Step:
             bars.update(task, completed=rows)
     step = Step(name, rows, time.perf_counter() - begun, time.process_time() - cpu)
     bars.update(task, completed=rows)
-    if rows != ROWS:
-        raise AssertionError(f"{name}: {rows:,} rows, but {ROWS:,} expected")
+    if rows != expected:
+        raise AssertionError(f"{name}: {rows:,} rows, but {expected:,} expected")
     return step
 
 
-def report(steps: list[Step]) -> None:
-    table = Table(title=f"\n{ROWS:,} rows there and back, every value compared", title_justify="left")
+def report(steps: list[Step], rows: int, simulated: bool) -> None:
+    table = Table(title=f"\n{rows:,} rows there and back, every value compared", title_justify="left")
     table.add_column("What")
     for column in ("Rows", "Seconds", "Rows/s", "Client CPU/row"):
         table.add_column(column, justify="right")
@@ -164,8 +204,9 @@ def report(steps: list[Step]) -> None:
         rate, cost = step.rows / step.seconds, step.cpu / step.rows * 1e6
         table.add_row(step.name, f"{step.rows:,}", f"{step.seconds:.2f}", f"{rate:,.0f}", f"{cost:.1f} µs")
     console.print(table)
+    server = "the speed of the simulation, which is Python" if simulated else "the server's speed"
     console.print(
-        "[dim]Client and server share this machine, so rows/s is mostly the server's speed.\n"
+        f"[dim]Client and server share this machine, so rows/s is mostly {server}.\n"
         "Client CPU is this process alone, with the demo's own checks and bars in it.[/]\n"
     )
 
