@@ -1,5 +1,7 @@
 """How a ScyllaDB node maps tokens to shards (as ``cassandra.shard_info``)."""
 
-from cassandra._net.features import ShardingInfo
+from cassandra._net.sharding import ShardingInfo
 
-__all__ = ["ShardingInfo"]
+HAVE_INT128 = True  #: Products of 64-bit numbers are exact.
+
+__all__ = ["HAVE_INT128", "ShardingInfo"]

@@ -15,10 +15,11 @@ from cassandra._net.endpoint import (
     DefaultEndPoint, DefaultEndPointFactory, EndPoint, EndPointFactory, SniEndPoint, SniEndPointFactory,
     UnixSocketEndPoint,
 )
-from cassandra._net.features import ProtocolFeatures, ShardingInfo
+from cassandra._net.features import ProtocolFeatures
 from cassandra._net.handshake import DRIVER_NAME, DRIVER_VERSION, VersionRefused
 from cassandra._net.heartbeat import Heartbeat as ConnectionHeartbeat
 from cassandra._net.options import DEFAULT_CQL_VERSION
+from cassandra._net.sharding import DefaultShardAwarePortGenerator, ShardAwarePortGenerator, ShardingInfo
 from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.auth import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
@@ -41,9 +42,10 @@ __all__ = [
     "AuthResponseMessage", "AuthSuccessMessage", "AuthenticateMessage", "AuthenticationFailed", "Connection",
     "ConnectionBusy", "ConnectionException", "ConnectionHeartbeat", "ConnectionShutdown", "ConsistencyLevel",
     "CrcException", "CrcMismatchException", "CredentialsMessage", "DefaultEndPoint", "DefaultEndPointFactory",
-    "EndPoint", "EndPointFactory", "ErrorMessage", "InvalidRequestException", "OperationTimedOut", "OptionsMessage",
-    "ProtocolError", "ProtocolException", "ProtocolFeatures", "ProtocolHandler", "ProtocolVersion",
-    "ProtocolVersionUnsupported", "QueryMessage", "ReadyMessage", "RegisterMessage", "ResultMessage",
-    "ReviseRequestMessage", "ShardingInfo", "SniEndPoint", "SniEndPointFactory", "StartupMessage", "SupportedMessage",
-    "UnixSocketEndPoint", "VersionRefused", "locally_supported_compressions", "lz4_compress", "lz4_decompress",
+    "DefaultShardAwarePortGenerator", "EndPoint", "EndPointFactory", "ErrorMessage", "InvalidRequestException",
+    "OperationTimedOut", "OptionsMessage", "ProtocolError", "ProtocolException", "ProtocolFeatures",
+    "ProtocolHandler", "ProtocolVersion", "ProtocolVersionUnsupported", "QueryMessage", "ReadyMessage",
+    "RegisterMessage", "ResultMessage", "ReviseRequestMessage", "ShardAwarePortGenerator", "ShardingInfo",
+    "SniEndPoint", "SniEndPointFactory", "StartupMessage", "SupportedMessage", "UnixSocketEndPoint",
+    "VersionRefused", "locally_supported_compressions", "lz4_compress", "lz4_decompress",
 ]

@@ -192,3 +192,41 @@ class RoutePlan:
         """Where a request with this token goes first; None if there are no hosts at all."""
     def locate(self, token: int | None) -> tuple[Place | None, Tablet | None]:
         """:meth:`pick`, with the tablet it went by."""
+
+class ShardingInfo:
+    """How a ScyllaDB node maps tokens to its shards, as it says in SUPPORTED. Immutable; compares by value."""
+
+    shards_count: Final[int]
+    partitioner: Final[str]
+    sharding_algorithm: Final[str]
+    sharding_ignore_msb: Final[int]
+    """How many of a token's highest bits do not count."""
+    shard_aware_port: Final[int | None]
+    """Where clients choose the shard of a connection by their own port; None: the node does not say."""
+    shard_aware_port_ssl: Final[int | None]
+    """The same for TLS."""
+    def __init__(
+        self,
+        shard_id: int,
+        shards_count: int,
+        partitioner: str,
+        sharding_algorithm: str,
+        sharding_ignore_msb: int,
+        shard_aware_port: int | None = None,
+        shard_aware_port_ssl: int | None = None,
+    ) -> None:
+        """*shard_id*, of the connection that told, is not kept. ValueError without shards or for more ignored bits than
+        a token has."""
+    def shard_id_from_token(self, token_input: int) -> int:
+        """The shard that owns a Murmur3 token."""
+
+class ShardPicker:
+    """Picks among *places*, one per shard, None where there is nothing. It does not change but for whose turn it is;
+    any thread, no lock."""
+
+    places: Final[tuple[Any, ...]]
+    def __init__(self, sharding: ShardingInfo, places: Iterable[Any]) -> None:
+        """ValueError unless there are as many places as shards."""
+    def pick(self, token: int | None = None, shard: int | None = None) -> Any:
+        """The place of *shard*; if it is None or not one of the node, that of the shard that owns *token*; if that is
+        None or no token, the next one with something in it."""

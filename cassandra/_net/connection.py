@@ -451,6 +451,11 @@ class Connection:
         return 0 if self.channel is None else self.channel.in_flight
 
     @property
+    def is_full(self) -> bool:
+        """Whether it takes no more requests just now. (The limits above it may not let it, either.)"""
+        return self.channel is not None and self.channel.in_flight >= self.channel.max_requests
+
+    @property
     def orphaned(self) -> int:
         """Streams that were given up and wait for a late answer."""
         return 0 if self.channel is None else self.channel.orphaned

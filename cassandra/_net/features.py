@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cassandra._base.public import public
-
-log = logging.getLogger("cassandra.protocol_features")
+from cassandra._net.sharding import ShardingInfo, number_of, parse_sharding
 
 Supported = Mapping[str, list[str]]
 
@@ -18,27 +16,6 @@ TABLETS_ROUTING_V2: Final = "TABLETS_ROUTING_V2_EXPERIMENTAL"
 LWT_ADD_METADATA_MARK: Final = "SCYLLA_LWT_ADD_METADATA_MARK"
 LWT_OPTIMIZATION_META_BIT_MASK: Final = "LWT_OPTIMIZATION_META_BIT_MASK"
 USE_METADATA_ID: Final = "SCYLLA_USE_METADATA_ID"
-
-BIASED_TOKEN_ROUND_ROBIN: Final = "biased-token-round-robin"
-MURMUR3_PARTITIONER: Final = "Murmur3Partitioner"  # the package before it differs between versions
-
-
-@public("cassandra.shard_info")
-class ShardingInfo(NamedTuple):
-    """How a ScyllaDB node maps tokens to its shards."""
-
-    shards_count: int
-    partitioner: str
-    sharding_algorithm: str
-    sharding_ignore_msb: int
-    shard_aware_port: int | None = None
-    shard_aware_port_ssl: int | None = None
-
-    def shard_id_from_token(self, token_input: int) -> int:
-        """The shard that owns a Murmur3 token (protocol extensions, "Intranode sharding")."""
-        biased = (token_input + (1 << 63)) & 0xFFFF_FFFF_FFFF_FFFF
-        biased = (biased << self.sharding_ignore_msb) & 0xFFFF_FFFF_FFFF_FFFF
-        return (biased * self.shards_count) >> 64
 
 
 @public("cassandra.lwt_info")
@@ -121,32 +98,12 @@ class ProtocolFeatures:
         if values is None:
             return None
         code = ProtocolFeatures.get_cql_extension_field(values, "ERROR_CODE")
-        return _number(code, RATE_LIMIT_ERROR_EXTENSION)
+        return number_of(code, RATE_LIMIT_ERROR_EXTENSION)
 
     @staticmethod
     def parse_sharding_info(options: Supported) -> tuple[int, ShardingInfo | None]:
         """(shard of this connection, sharding of the node); (0, None) for a node without shards."""
-
-        def first(name: str) -> str | None:
-            return next(iter(options.get(name) or ()), None)
-
-        shard_id = _number(first("SCYLLA_SHARD"), "SCYLLA_SHARD") or 0
-        count = _number(first("SCYLLA_NR_SHARDS"), "SCYLLA_NR_SHARDS")
-        algorithm = first("SCYLLA_SHARDING_ALGORITHM")
-        partitioner = first("SCYLLA_PARTITIONER")
-        ignore_msb = _number(first("SCYLLA_SHARDING_IGNORE_MSB"), "SCYLLA_SHARDING_IGNORE_MSB")
-        if not count or algorithm != BIASED_TOKEN_ROUND_ROBIN or partitioner is None:
-            return 0, None
-        if not partitioner.endswith(MURMUR3_PARTITIONER):
-            return 0, None
-        return shard_id, ShardingInfo(
-            count,
-            partitioner,
-            algorithm,
-            ignore_msb or 0,
-            _number(first("SCYLLA_SHARD_AWARE_PORT"), "SCYLLA_SHARD_AWARE_PORT"),
-            _number(first("SCYLLA_SHARD_AWARE_PORT_SSL"), "SCYLLA_SHARD_AWARE_PORT_SSL"),
-        )
+        return parse_sharding(options)
 
     @staticmethod
     def parse_lwt_info(options: Supported) -> LwtInfo | None:
@@ -154,7 +111,7 @@ class ProtocolFeatures:
         if values is None:
             return None
         mask = ProtocolFeatures.get_cql_extension_field(values, LWT_OPTIMIZATION_META_BIT_MASK)
-        number = _number(mask, LWT_ADD_METADATA_MARK)
+        number = number_of(mask, LWT_ADD_METADATA_MARK)
         return LwtInfo(number) if number else None
 
     @staticmethod
@@ -185,17 +142,6 @@ def supported_versions(supported: Supported) -> dict[int, bool] | None:
         if number.isdecimal() and name.removesuffix("-beta").isdecimal():
             listed[int(number)] = name.endswith("-beta")
     return listed
-
-
-def _number(text: Any, option: str) -> int | None:
-    """A decimal number of an option; what is not one is logged and ignored."""
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        log.warning("The server sent %s=%r in SUPPORTED, which is not a number; ignored", option, text)
-        return None
 
 
 Dialect = tuple[int, bool, bool]

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from time import monotonic
@@ -40,12 +41,16 @@ from cassandra._net.handshake import (
     next_version,
 )
 from cassandra._net.options import ConnectionOptions
+from cassandra._net.sharding import PORT_IS_TAKEN
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
     from cassandra._net.tls import TlsFilter
 
 log = logging.getLogger("cassandra.connection")
+
+#: A local port that another socket uses, too, for another address.
+REUSE = (socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
 #: No other address of the same node would say otherwise.
 _FINAL = (AuthenticationFailed, ProtocolVersionUnsupported, RequestValidationException, ValueError)
@@ -106,6 +111,8 @@ class Opening:
         self._addresses: list[SocketAddress] = []
         self._tried: list[SocketAddress] = []
         self._errors: list[BaseException] = []
+        self._local_ports: Iterator[int] = iter(())
+        self._local_port = 0
         self._version = options.protocol_version or ProtocolVersion.MAX_SUPPORTED
         self._connection: Connection | None = None  # the current try
         self._steps: Any = None
@@ -161,7 +168,8 @@ class Opening:
         if error is not None:
             self._finish(error)
         elif addresses is not None:
-            self._addresses = addresses
+            aim = self._options.aim
+            self._addresses = addresses if aim is None else [_at_port(address, aim.port) for address in addresses]
             self._next_address()
 
     def _next_address(self) -> None:
@@ -169,6 +177,10 @@ class Opening:
             self._finish(self._summary())
             return
         self._tried.append(self._addresses.pop(0))
+        aim = self._options.aim
+        if aim is not None:
+            self._local_ports = aim.local_ports()
+            self._local_port = next(self._local_ports, 0)
         self._connect()
 
     # ---- one try
@@ -189,12 +201,28 @@ class Opening:
                 address,
                 connection,
                 timeout=self._share_of_time(),
-                sockopts=self._options.sockopts,
-                local_address=self._options.local_address,
+                sockopts=self._options.sockopts if self._options.aim is None else (*self._options.sockopts, REUSE),
+                local_address=self._local_address(family),
                 byte_filter=self._byte_filter(),
             )
         except Exception as error:
             self._failed(connection, error)
+
+    def _local_address(self, family: int) -> tuple[str, int] | None:
+        """Where to connect from. To the shard-aware port, the local one says to which shard."""
+        given = self._options.local_address
+        if self._options.aim is None:
+            return given
+        return ("::" if family == socket.AF_INET6 else "0.0.0.0") if given is None else given[0], self._local_port
+
+    def _next_local_port(self, error: BaseException) -> bool:
+        """Try the next one, if *error* is that the local port was taken."""
+        if self._options.aim is None or not isinstance(error, OSError) or error.errno not in PORT_IS_TAKEN:
+            return False
+        self._local_port = next(self._local_ports, 0)
+        if self._local_port:
+            self._on_reactor(self._connect)
+        return self._local_port != 0
 
     def _byte_filter(self) -> TlsFilter | None:
         """What encrypts this connection; None for plaintext, which needs no ssl module."""
@@ -283,6 +311,8 @@ class Opening:
         connection._closed_callback = None
         if connection.channel is not None:
             connection.channel.close(error)
+        if not was_connected and self._next_local_port(error):
+            return
         lower = self._lower_version(error, was_connected)
         if lower is not None:
             log.debug("%s refused protocol version %d, trying %d", self._endpoint, self._version, lower)
@@ -355,3 +385,8 @@ class Opening:
         if connection is not None and connection.channel is not None and isinstance(result, BaseException):
             connection.channel.close(result)
         guarded(on_done, result)
+
+
+def _at_port(address: SocketAddress, port: int) -> SocketAddress:
+    family, (host, _) = address
+    return family, (host, port)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cassandra._net.application import ApplicationInfoBase
     from cassandra._net.auth import AuthProvider
     from cassandra._net.endpoint import EndPoint
+    from cassandra._net.sharding import Aim
     from cassandra._net.tls_sessions import SSLSessionCache
 
 DEFAULT_CQL_VERSION = "3.0.0"
@@ -42,6 +43,7 @@ class ConnectionOptions:
     max_frame: int = MAX_FRAME
     max_requests: int = MAX_REQUESTS
     local_address: tuple[str, int] | None = None
+    aim: Aim | None = None  # the shard it is to lead to, through the shard-aware port
 
     def __init__(self, **given: Any) -> None:
         for name, value in given.items():

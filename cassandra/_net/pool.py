@@ -1,12 +1,13 @@
 """The connections of one session to one host (L3; public path ``cassandra.pool.HostConnection``).
 
-One connection per host for now; ``_connections`` is indexed by shard, and ``pick`` is where shards will be chosen.
+Who does what: ``slots.py`` knows which connection is for which shard, ``filling.py`` when to open another one, and this
+class opens, picks and closes them. A host without shards (Apache Cassandra) has one connection.
 
-States: made, then ``open`` once, then open until ``close``; while it is open and has no connection it is *filling*:
-connecting, or waiting for the time of the next attempt. Nobody else is needed to end that, so a pool that is not closed
-always comes back. Whether its host is up is not its business: the owner of the pools closes those of hosts that went
-down. ``_connections`` is a tuple that is replaced, never changed; ``pick`` reads it without a lock. Everything else is
-guarded by ``_lock``, except ``_delays``, which is the I/O thread's; nothing foreign is called with the lock held.
+States: made, then ``open`` once, then open until ``close``; while it is open, whatever it lacks is being opened, or
+waits for the time of the next attempt. Nobody else is needed to end that, so a pool that is not closed always comes
+back. Whether its host is up is not its business: the owner of the pools closes those of hosts that went down.
+``_connections``, ``_sole`` and ``_picker`` are replaced, never changed, and may be one behind the other for a moment;
+``pick`` reads them without a lock. Everything else is guarded by ``_lock``; nothing foreign is called with it held.
 
 A lost connection is opened again, at once and then by the reconnection schedule. A connection that has lost too many
 streams to requests that were given up is replaced: new requests go to the new one, the old one closes when what it has
@@ -27,13 +28,17 @@ from typing import Any
 from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
 from cassandra._base.public import public
 from cassandra._core.codec import TypeContext
+from cassandra._core.routing import ShardPicker
 from cassandra._core.transport import Limit, Reactor, Timer
 from cassandra._net.connection import Connection
-from cassandra._net.delays import Delays
 from cassandra._net.exchange import guarded
+from cassandra._net.filling import Arrival, Filling
 from cassandra._net.limits import Waiter
 from cassandra._net.opening import Opening
 from cassandra._net.options import ConnectionOptions
+from cassandra._net.pool_names import PoolNames
+from cassandra._net.sharding import Aim, ShardChoice
+from cassandra._net.slots import Change, Joined, Slots
 
 log = logging.getLogger("cassandra.pool")
 
@@ -42,7 +47,7 @@ DRAIN_LIMIT = 300.0  # a retired connection is closed after this, answered or no
 
 
 @public("cassandra.pool")
-class HostPool:
+class HostPool(PoolNames):
     """Opens, picks and replaces connections. Methods may be called from any thread and never block; callbacks run on
     the I/O thread."""
 
@@ -61,12 +66,14 @@ class HostPool:
         max_requests: int | None = None,
         limit: Limit | None = None,
         on_room: Callable[[Any], object] | None = None,
+        shards: ShardChoice | None = None,
     ) -> None:
         """*host* has ``endpoint`` and ``host_id``. *options* is asked before every connection attempt;
         *delays* gives a fresh reconnection schedule; *on_defunct* (host, error) hears of every connection that was lost
         or could not be opened again, and may close the pool. At most *max_requests* are in flight on all connections
         together, within the *limit* that the pool shares with others. *on_room* (host) hears that requests that were
-        refused may fare otherwise now: there may be room, or nothing to wait for any more."""
+        refused may fare otherwise now: there may be room, or nothing to wait for any more. *shards* says how to reach
+        the shards of the host, if it has any."""
         self.host = host
         self.host_distance = host_distance
         self.keyspace = keyspace
@@ -74,38 +81,40 @@ class HostPool:
         self._reactor = reactor
         self._options = options
         self._context = context
-        self._delays = Delays(delays)
         self._on_defunct = on_defunct
         self._on_room = on_room
         self._waiter = Waiter(self._changed)
         self.limit = limit if max_requests is None else Limit(max_requests, self._waiter, limit)
         self._shares_limit = max_requests is None
         self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the pool anywhere
-        self._connections: tuple[Connection, ...] = ()
-        self._retired: set[Connection] = set()
+        self._slots = Slots(shard_aware=shards is None or not shards.disable)
+        self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
+        self._connections: tuple[Connection, ...] = ()  # that take requests
+        self._sole: Connection | None = None  # where there are no shards
+        self._picker: ShardPicker | None = None  # where there are
         self._openings: set[Opening] = set()
         self._timers: set[Timer] = set()
-        self._filling = False
-        self._failing = False  # an attempt failed, and none has worked since
-        self._replacing = False
+        self._turn = 0
+        self._failing = False  # there is no connection, and an attempt to get one has failed
         self._last_error: BaseException | None = None
 
     # ---- opening
 
     def open(self, on_done: Callable[[BaseException | None], None]) -> None:
-        """Connect; *on_done* gets None or the error, exactly once, on the I/O thread. After an error the pool is
-        closed."""
+        """Connect; *on_done* gets None or the error of the first connection, exactly once, on the I/O thread. After an
+        error the pool is closed. The other shards follow."""
 
-        def opened(error: BaseException | None) -> None:
-            if error is not None:
+        def opened(arrival: Arrival) -> None:
+            if arrival.error is not None:
                 self.close()
-            on_done(error)
+            on_done(arrival.error)
+            self._filling.look()
 
-        self._connect(self._place, opened)
+        self._connect(opened)
 
-    def _connect(self, place: Callable[[Connection], bool], on_done: Callable[[BaseException | None], None]) -> None:
-        """One attempt. *place* takes the connection in, with the lock held, or refuses it (False: it is closed).
-        *on_done* gets None or the error, exactly once, on the I/O thread."""
+    def _connect(self, on_done: Callable[[Arrival], None], aim: Aim | None = None) -> None:
+        """One attempt. *on_done* is called exactly once, on the I/O thread, when the connection has joined or was
+        refused and is being closed, or there is none."""
         slot: list[Opening] = []
 
         def connected(result: Connection | BaseException) -> None:
@@ -113,37 +122,45 @@ class HostPool:
                 self._openings.difference_update(slot)
             if isinstance(result, BaseException):
                 self._last_error = result
-                on_done(result)
+                on_done(Arrival(error=result))
                 return
             if self.limit is not None:
                 result.set_limit(self.limit)
             settled(result, None)
 
         def settled(connection: Connection, error: BaseException | None) -> None:
+            change: Change | None = None
             with self._lock:
                 keyspace = self.keyspace
                 shut = self.is_shutdown
                 behind = error is None and not shut and keyspace is not None and connection.keyspace != keyspace
-                placed = error is None and not shut and not behind and place(connection)
+                if error is None and not shut and not behind:
+                    change = self._join(connection)
                 self._last_error = error or self._last_error
             if behind:  # there was a USE meanwhile
                 connection.set_keyspace_async(keyspace, settled)
                 return
-            if not placed:
+            joined = None if change is None else change.joined
+            if joined in (None, Joined.REFUSED, Joined.CROWDED):
                 connection.close()
-            on_done(error or (self._closed_error() if shut else None))
+            for one in () if change is None else change.spare:
+                one.close()
+            for one in () if change is None else change.retired:
+                self._drain(one, monotonic() + DRAIN_LIMIT)
+            self._tell_sharding()
+            on_done(Arrival(connection, joined, error or (self._closed_error() if shut else None)))
             self._changed()
-            if placed and connection.is_closed:  # while it was being placed
+            if change is not None and connection.is_closed:  # while it was joining
                 self._on_closed(connection, connection.last_error)
 
         if self.is_shutdown:
-            self._soon(lambda: on_done(self._closed_error()))
+            self._soon(lambda: on_done(Arrival(error=self._closed_error())))
             return
         try:
-            options = self._options().replace(keyspace=self.keyspace)
+            options = self._options().replace(keyspace=self.keyspace, aim=aim)
         except Exception as error:
             failure = error
-            self._soon(lambda: on_done(failure))
+            self._soon(lambda: on_done(Arrival(error=failure)))
             return
         opening = Connection.open(
             self._reactor,
@@ -162,14 +179,24 @@ class HostPool:
         if closed_meanwhile:
             opening.cancel()
 
-    def _place(self, connection: Connection) -> bool:
-        """Locked. One connection is enough."""
-        if self._connections:
-            return False
-        self._connections = (connection,)
-        self._failing = False
-        self._last_error = None
-        return True
+    def _join(self, connection: Connection) -> Change:
+        """Locked."""
+        change = self._slots.join(connection)
+        if change.joined in (Joined.TAKEN, Joined.RESHARDED):
+            self._publish()
+            self._failing = False
+            self._last_error = None
+        return change
+
+    def _publish(self) -> None:
+        """Locked. ``pick`` sees what changed."""
+        slots = self._slots
+        self._connections, self._sole, self._picker = slots.taking, slots.sole, slots.picker
+
+    def _tell_sharding(self) -> None:
+        sharding = self._slots.sharding
+        if sharding is not None and self.host.sharding_info != sharding:
+            self.host.sharding_info = sharding
 
     def _soon(self, action: Callable[[], None]) -> None:
         try:
@@ -183,14 +210,42 @@ class HostPool:
     # ---- requests
 
     def pick(self, token: int | None = None, shard: int | None = None) -> Connection:
-        """A live connection: of *shard*, or else of the shard that owns *token*, or else of any. Raises
-        NoConnectionsAvailable, and then nothing was sent; ConnectionBusy comes from ``submit``."""
-        for connection in self._connections:
+        """A live connection: of *shard*, or else of the shard that owns *token*, or else of any, in turn; another one
+        if that one is missing or full. Raises NoConnectionsAvailable, and then nothing was sent; ConnectionBusy comes
+        from ``submit``, when all are full."""
+        connection = self._sole
+        if connection is not None:
             channel = connection.channel
-            if channel is not None and not channel.closed:
-                if channel.orphaned >= connection.orphaned_threshold:
-                    self._replace(connection)
+            if channel is not None and not channel.closed and channel.orphaned < connection.orphaned_threshold:
                 return connection
+        else:
+            picker = self._picker
+            picked: Connection | None = None if picker is None else picker.pick(token, shard)
+            connection = picked
+            if picked is not None:
+                channel = picked.channel
+                if (
+                    channel is not None
+                    and not channel.closed
+                    and channel.in_flight < channel.max_requests
+                    and channel.orphaned < picked.orphaned_threshold
+                ):
+                    return picked
+        return self._other_than(connection)
+
+    def _other_than(self, wanted: Connection | None) -> Connection:
+        """*wanted* is worn, full, closed or missing. Whatever is missing is being opened already."""
+        if wanted is not None and not wanted.is_closed:
+            if wanted.orphaned_threshold_reached:
+                self._replace(wanted)
+            if not wanted.is_full:
+                return wanted
+        connections = self._connections
+        self._turn += 1
+        at = self._turn % max(1, len(connections))
+        live = [one for one in (*connections[at:], *connections[:at]) if not one.is_closed]
+        if live:
+            return min(live, key=_in_flight)
         error = NoConnectionsAvailable(
             f"No connection to {self.host} is open "
             f"(pool {'closed' if self.is_shutdown else 'reconnecting'}, in flight: {self.in_flight}, "
@@ -202,11 +257,15 @@ class HostPool:
     # ---- waiting for room
 
     def wait_for_room(self) -> bool:
-        """Have *on_room* called, once, when what is full now may have room. False: nothing is full, ask again."""
+        """Have *on_room* called, once, when what is full now may have room. False: not all are full, ask again."""
         waits = False
         for connection in self._connections:
             channel = connection.channel
-            waits |= channel is not None and channel.wait_for_room(self._waiter)
+            if channel is None or channel.closed:
+                continue
+            if not channel.wait_for_room(self._waiter):
+                return False
+            waits = True
         return waits
 
     def send_queued(self) -> None:
@@ -235,8 +294,9 @@ class HostPool:
     def load(self) -> str:
         """What is in flight and what the limits are, for error texts."""
         texts = [connection.load() for connection in self._connections] or ["no connection is open"]
-        if self._retired:
-            texts.append(f"{sum(one.in_flight for one in self._retired)} on connections that are being replaced")
+        retired = tuple(self._slots.retired)
+        if retired:
+            texts.append(f"{sum(one.in_flight for one in retired)} on connections that are being replaced")
         if self.limit is not None and not self._shares_limit:
             texts.append(f"{self.limit.in_flight} of {self.limit.maximum} to the host")
         return ", ".join(texts)
@@ -245,76 +305,36 @@ class HostPool:
 
     def _on_closed(self, connection: Connection, error: BaseException | None) -> None:
         with self._lock:
-            self._retired.discard(connection)
-            lost = connection in self._connections
+            lost = self._slots.lose(connection)
             if lost:
-                self._connections = tuple(c for c in self._connections if c is not connection)
+                self._publish()
                 self._last_error = error
         if not lost or self.is_shutdown:
             return
         log.info("Connection to %s was lost: %s", self.host, error)
         self._report(error or ConnectionShutdown(f"Connection to {self.host} was closed", connection.endpoint))
-        self._fill()
+        self._filling.look()
+        self._changed()
+
+    def _attempt_failed(self, error: BaseException, delay: float) -> None:
+        """Told by ``filling.py``."""
+        log.info("%s could not be connected to again (%s); next try in %.1f s", self.host, error, delay)
+        with self._lock:
+            self._failing = not self._connections
+        self._report(error)
         self._changed()
 
     def _report(self, error: BaseException) -> None:
         if self._on_defunct is not None and not self.is_shutdown:
             guarded(self._on_defunct, self.host, error)
 
-    def _fill(self) -> None:
-        """Get a connection into an empty pool, now and then by the schedule until it worked, unless that is under
-        way."""
-        with self._lock:
-            if self._filling or self._connections or self.is_shutdown:
-                return
-            self._filling = True
-        self._connect(self._place, self._filled)
-
-    def _filled(self, error: BaseException | None) -> None:
-        if self.is_shutdown:
-            return
-        if error is None:
-            self._delays.reset()
-            with self._lock:
-                self._filling = False
-            self._fill()  # what was there may be lost again
-            return
-        self._failing = True
-        delay = self._delays.next_or_last()  # the pool does not give up
-        log.info("%s could not be connected to again (%s); next try in %.1f s", self.host, error, delay)
-        self._report(error)
-        self._later(delay, lambda: self._connect(self._place, self._filled))
-
     def _replace(self, worn: Connection) -> None:
         """Open a successor for a connection with too many orphaned streams."""
         with self._lock:
-            if self._replacing or self.is_shutdown or worn not in self._connections:
-                return
-            self._replacing = True
-
-        def place(fresh: Connection) -> bool:
-            if worn not in self._connections:  # it was lost meanwhile
-                return self._place(fresh)
-            self._connections = tuple(fresh if one is worn else one for one in self._connections)
-            self._retired.add(worn)
-            return True
-
-        log.info("Replacing a connection to %s: %d of its requests were given up", self.host, worn.orphaned)
-        self._connect(place, lambda error: self._replaced(worn, error))
-
-    def _replaced(self, worn: Connection, error: BaseException | None) -> None:
-        if error is not None and not self.is_shutdown:
-            log.info("A connection to %s could not be replaced: %s", self.host, error)
-            self._later(self._delays.next_or_last(), self._end_replacing)
-            return
-        self._end_replacing()
-        if worn in self._retired:
-            self._drain(worn, monotonic() + DRAIN_LIMIT)
-
-    def _end_replacing(self) -> None:
-        with self._lock:
-            self._replacing = False
-        self._changed()
+            known = self.is_shutdown or not self._slots.wear(worn)
+        if not known:
+            log.info("Replacing a connection to %s: %d of its requests were given up", self.host, worn.orphaned)
+            self._filling.look()
 
     def _drain(self, connection: Connection, deadline: float) -> None:
         """Close *connection* once everything that somebody waits for was answered."""
@@ -389,7 +409,7 @@ class HostPool:
     def leave_to_parent(self) -> None:
         """In a forked child, where no other thread is: the connections are the parent's. No lock is taken: whoever held
         it is not here."""
-        for connection in (*self._connections, *self._retired):
+        for connection in self._slots.all:
             connection.leave_to_parent()
 
     def close(self, drain: bool = False) -> None:
@@ -397,8 +417,8 @@ class HostPool:
         with self._lock:
             first = not self.is_shutdown
             self.is_shutdown = True
-            connections = (*self._connections, *self._retired)
-            self._connections = ()
+            connections = self._slots.clear()
+            self._publish()
             openings, self._openings = self._openings, set()
             timers, self._timers = self._timers, set()
         if not first:
@@ -430,8 +450,9 @@ class HostPool:
 
     @property
     def shard(self) -> int | None:
-        """The shard that requests go to; None where there are none."""
-        return next((connection.shard for connection in self._connections), None)
+        """The shard that all requests go to; None where there are several or none."""
+        shards = {connection.shard for connection in self._connections}
+        return shards.pop() if len(shards) == 1 else None
 
     @property
     def orphaned(self) -> int:
@@ -440,29 +461,38 @@ class HostPool:
 
     @property
     def in_flight(self) -> int:
-        return sum(connection.in_flight for connection in (*self._connections, *self._retired))
+        return sum(connection.in_flight for connection in self._slots.all)
 
     def get_connections(self) -> list[Connection]:
         """The connections that take requests."""
         return list(self._connections)
 
     def state(self) -> dict[str, Any]:
-        """What is open and in flight, for people and metrics."""
-        connections = self._connections
-        return {
+        """What is open and in flight, for people and metrics. Lists have an entry per connection; of a host with shards
+        also which shard each leads to, and how many there are."""
+        connections, sharding = self._connections, self._slots.sharding
+        state = {
             "shutdown": self.is_shutdown,
             "open_count": self.open_count,
             "in_flights": [connection.in_flight for connection in connections],
             "orphaned_requests": [connection.orphaned for connection in connections],
-            "retired_count": len(self._retired),
+            "retired_count": len(self._slots.retired),
             "keyspace": self.keyspace,
             "last_error": self._last_error,
         }
+        if sharding is not None:
+            state["shards_count"] = sharding.shards_count
+            state["shards"] = [connection.shard for connection in connections]
+        return state
 
     get_state = state
 
     def __repr__(self) -> str:
         return f"<HostConnection {self.host}: {self.open_count} open, {self.in_flight} in flight>"
+
+
+def _in_flight(connection: Connection) -> int:
+    return connection.in_flight
 
 
 HostPool.__name__ = HostPool.__qualname__ = "HostConnection"

@@ -85,6 +85,7 @@ class PoolSet:
             max_requests=self._cluster.max_requests_per_host,
             limit=self.line.limit,
             on_room=self.line.look,
+            shards=self._cluster.shard_aware_options,
         )
 
     def _connection_options(self) -> Any:

@@ -1,4 +1,4 @@
-"""The C++ tests of the ring, of murmur3 and of the tablet map, which know nothing of Python, under sanitizers."""
+"""The C++ tests of the ring, murmur3, shards and the tablet map, which know nothing of Python, under sanitizers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from tests.native.building import CORE, TESTS, compile_objects, run_program
 
 def test_ring() -> None:
     run_program(TESTS / "routing" / "ring_test.cpp", "asan")
+
+
+def test_shards() -> None:
+    run_program(TESTS / "routing" / "shard_test.cpp", "asan")
 
 
 @pytest.mark.parametrize(

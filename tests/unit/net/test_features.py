@@ -35,7 +35,7 @@ def test_scylla() -> None:
     features = ProtocolFeatures.parse_from_supported(SCYLLA)
     assert features.shard_id == 3
     assert features.sharding_info == ShardingInfo(
-        12, "org.apache.cassandra.dht.Murmur3Partitioner", "biased-token-round-robin", 12, 19042, 19142
+        3, 12, "org.apache.cassandra.dht.Murmur3Partitioner", "biased-token-round-robin", 12, 19042, 19142
     )
     assert features.lwt_info is not None
     assert features.lwt_info.get_lwt_flag(0x80000001) and not features.lwt_info.get_lwt_flag(1)
@@ -66,7 +66,7 @@ def test_shard_of_a_token(token: int, ignore_msb: int) -> None:
     """The steps of the protocol text, in the infinite precision it assumes."""
     biased = token - (-(2**63))
     biased = (biased << ignore_msb) % 2**64
-    info = ShardingInfo(12, "p", "a", ignore_msb)
+    info = ShardingInfo(0, 12, "p", "a", ignore_msb)
     assert info.shard_id_from_token(token) == (biased * 12) // 2**64
 
 

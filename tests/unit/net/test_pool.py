@@ -32,6 +32,7 @@ class Host:
 
     host_id = "h-1"
     is_up: bool | None = True
+    sharding_info: Any = None
 
     def __init__(self, endpoint: DefaultEndPoint) -> None:
         self.endpoint = endpoint
@@ -228,7 +229,7 @@ def test_one_at_a_time(net: Net) -> None:
     net.stop_server()
     eventually(lambda: len(net.lost) > 1)
     for _ in range(3):
-        pool._fill()
+        pool._filling.look()
     net.start_server()
     eventually(lambda: pool.open_count == 1)
     eventually(lambda: not pool.is_opening and not pool._timers)
@@ -460,11 +461,11 @@ def test_set_keyspace_from_many_threads(net: Net) -> None:
 def test_set_keyspace_while_one_with_the_old_one_joins(net: Net) -> None:
     """USE has been answered, the connection has not joined: it must not join with the keyspace of before."""
     pool = net.make(keyspace="old")
-    place = pool._place
+    join = pool._slots.join
     outcome: list[Any] = []
 
     joined: list[str | None] = []
-    pool._place = lambda connection: joined.append(connection.keyspace) or place(connection)  # type: ignore[method-assign]
+    pool._slots.join = lambda connection: joined.append(connection.keyspace) or join(connection)  # type: ignore[method-assign]
     net.script = lambda connection, request: (
         request.opcode == wire.QUERY and b"old" in request.body and pool.set_keyspace("new", outcome.append)
     )

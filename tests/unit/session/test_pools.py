@@ -55,6 +55,7 @@ class ManualPool:
 
 class FakeCluster:
     max_requests_per_host = max_requests_per_session = None
+    shard_aware_options = None
 
     def __init__(self, hosts: list[Host]) -> None:
         self.hosts = hosts

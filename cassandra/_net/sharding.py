@@ -1,0 +1,113 @@
+"""Shards of a ScyllaDB node: what it says of them, and how to reach a given one (L3).
+
+A node tells the shard of a connection and how tokens map to shards in SUPPORTED. A connection to its shard-aware port
+goes to the shard that the client's own port gives: ``port % shards``. An :class:`Aim` is such a wish; ``opening.py``
+carries it out. Nothing here has a state.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, NamedTuple, Protocol
+
+from cassandra._base.public import public
+from cassandra._core.routing import ShardingInfo, ShardPicker
+
+__all__ = ["Aim", "ShardAwarePortGenerator", "ShardChoice", "ShardPicker", "ShardingInfo", "number_of"]
+
+log = logging.getLogger("cassandra.protocol_features")
+
+BIASED_TOKEN_ROUND_ROBIN: Final = "biased-token-round-robin"
+MURMUR3_PARTITIONER: Final = "Murmur3Partitioner"  # the package before it differs between versions
+MAX_SHARDS = 4096  # more is a mistake: there would be as many connections
+LOCAL_PORTS = 100  # tried for one connection
+
+#: Errors of a local port that is taken: by another socket, or by one that was connected to the same address just now.
+PORT_IS_TAKEN: Final = frozenset({errno.EADDRINUSE, errno.EADDRNOTAVAIL})
+
+
+def number_of(text: str | None, option: str) -> int | None:
+    """A decimal number of an option of SUPPORTED; what is not one is logged and ignored."""
+    if text is None:
+        return None
+    if re.fullmatch("-?[0-9]{1,10}", text) is None:
+        log.warning("The server sent %s=%.40r in SUPPORTED, which is not a number; ignored", option, text)
+        return None
+    return int(text)
+
+
+def parse_sharding(supported: Mapping[str, Sequence[str]]) -> tuple[int, ShardingInfo | None]:
+    """(shard of this connection, sharding of the node); (0, None) for a node without shards, and for one whose shards
+    are mapped in a way we do not know or make no sense."""
+
+    def first(name: str) -> str | None:
+        return next(iter(supported.get(name) or ()), None)
+
+    def number(name: str, lowest: int, highest: int) -> int | None:
+        found = number_of(first(name), name)
+        if found is None or lowest <= found <= highest:
+            return found
+        log.warning("The server sent %s=%d in SUPPORTED, which is not in %d..%d; ignored", name, found, lowest, highest)
+        return None
+
+    algorithm, partitioner = first("SCYLLA_SHARDING_ALGORITHM"), first("SCYLLA_PARTITIONER")
+    if algorithm != BIASED_TOKEN_ROUND_ROBIN or partitioner is None or not partitioner.endswith(MURMUR3_PARTITIONER):
+        return 0, None
+    count = number("SCYLLA_NR_SHARDS", 1, MAX_SHARDS)
+    shard = None if count is None else number("SCYLLA_SHARD", 0, count - 1)
+    ignore_msb = 0 if first("SCYLLA_SHARDING_IGNORE_MSB") is None else number("SCYLLA_SHARDING_IGNORE_MSB", 0, 63)
+    if count is None or shard is None or ignore_msb is None:
+        return 0, None
+    ports = [number(name, 1, 65535) for name in ("SCYLLA_SHARD_AWARE_PORT", "SCYLLA_SHARD_AWARE_PORT_SSL")]
+    return shard, ShardingInfo(shard, count, partitioner, algorithm, ignore_msb, *ports)
+
+
+@public("cassandra.connection")
+class ShardAwarePortGenerator:
+    """Local ports that lead to a shard, between *start_port* and *end_port*, both included.
+
+    ::
+
+        for port in ShardAwarePortGenerator(49152, 65535).generate(shard_id=3, total_shards=8): ...
+    """
+
+    def __init__(self, start_port: int, end_port: int) -> None:
+        self.start_port = start_port
+        self.end_port = end_port
+
+    def generate(self, shard_id: int, total_shards: int) -> Iterator[int]:
+        """Each port once, upwards from a random one: clients on one machine would try the same ones otherwise."""
+        first = self.start_port + (shard_id - self.start_port) % total_shards
+        ports = range(first, self.end_port + 1, total_shards)
+        if ports:
+            at = random.randrange(len(ports))
+            yield from ports[at:]
+            yield from ports[:at]
+
+
+#: The ports that IANA leaves to clients. Systems give part of them to other sockets, too.
+DefaultShardAwarePortGenerator = ShardAwarePortGenerator(49152, 65535)
+
+
+class ShardChoice(Protocol):
+    """How to reach shards, as ``cassandra.cluster.ShardAwareOptions`` says it."""
+
+    disable: bool | None
+    disable_shardaware_port: bool | None
+
+
+class Aim(NamedTuple):
+    """A connection to *shard*, through the shard-aware *port* of a node with *shards_count* shards."""
+
+    shard: int
+    shards_count: int
+    port: int
+
+    def local_ports(self) -> Iterator[int]:
+        """Ports to connect from, one after the other until one is free."""
+        return islice(DefaultShardAwarePortGenerator.generate(self.shard, self.shards_count), LOCAL_PORTS)
