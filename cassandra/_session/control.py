@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._base.errors import (
     ConnectionException,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .cluster import Cluster
     from .scheduler import Task
 
+T = TypeVar("T")
 log = logging.getLogger("cassandra.cluster")
 
 
@@ -327,23 +328,28 @@ class ControlConnection:
         """CQL for the schema versions of the peers."""
         return nodes.VERSIONS_V2 if self.refresher.peers_v2 else nodes.VERSIONS
 
-    def _call(self, fn: Callable[..., object], *args: Any) -> None:
+    def settled(self) -> Connection:
+        """As :meth:`current`, once a search that is under way has ended. Blocks."""
+        return self._call(self.current)
+
+    def _call(self, fn: Callable[..., T], *args: Any) -> T:
         self._cluster.life.awaken()
         if self._cluster.membership.strand.held():
             raise RuntimeError("Metadata cannot be refreshed from within a load balancing or conviction policy")
         try:
-            self.strand.call(fn, *args)
+            return self.strand.call(fn, *args)
         except CancelledError:
             raise DriverException("The cluster was shut down") from None
 
-    def _current(self) -> Connection:
+    def current(self) -> Connection:
+        """The connection; NoHostAvailable while there is none."""
         connection = self.connection
         if connection is None:
             raise NoHostAvailable("There is no control connection at the moment", {})
         return connection
 
     def _refresh_nodes(self, force_token_rebuild: bool = False) -> None:
-        self.refresher.nodes(self._current(), force_token_rebuild)
+        self.refresher.nodes(self.current(), force_token_rebuild)
 
     def _refresh_nodes_quietly(self) -> None:
         self._nodes_queued = False
@@ -352,7 +358,7 @@ class ControlConnection:
         self._quietly(self._refresh_nodes)
 
     def _refresh_schema(self, targets: list[SchemaTarget]) -> None:
-        connection = self._current()
+        connection = self.current()
         self.events.take_schema(targets)
         self.refresher.schema(connection, targets)
 

@@ -23,6 +23,7 @@ from cassandra._routing.policies.router import Router, router_for
 from cassandra._wire.encoder import Encoder
 from cassandra._wire.handlers import ProtocolHandler
 
+from . import prefetch
 from .agreement import SchemaAgreementScope
 from .future import ResponseFuture
 from .pools import PoolSet
@@ -253,6 +254,29 @@ class Session:
     def prepare_on_all_hosts(self, query: str, excluded_host: Host | None, keyspace: str | None = None) -> None:
         """Prepare *query* on every other host with a pool; hosts that fail are logged and will be asked when needed."""
         self._preparer.prepare_on_all_hosts(query, excluded_host, keyspace)
+
+    # ---- tablets
+
+    def prefetch_tablets(self, keyspace: str, table: str) -> int:
+        """Read where all tablets of *table* (or of a view) are, so that the first request for each goes to the right
+        node and shard already; returns how many there are.
+
+        Takes the place of what was known of the table, at once. 0 where there are none: the keyspace has no tablets, or
+        the server is not ScyllaDB. What moves afterwards is learned from answers as ever. Names are spelled as in
+        ``cluster.metadata``, without quotes. Blocks; each page of a few thousand tablets may take
+        ``control_connection_timeout`` seconds. DriverException if there is no such table, NoHostAvailable while there
+        is no control connection, or what the server answered (``Unauthorized``)::
+
+            for table in ("orders", "customers"):
+                session.prefetch_tablets("shop", table)
+        """
+        self._check_open()
+        return prefetch.tablets_of(self.cluster, keyspace, table)
+
+    async def prefetch_tablets_async(self, keyspace: str, table: str) -> int:
+        """As :meth:`prefetch_tablets`, without blocking the running loop."""
+        self._check_open()
+        return await prefetch.tablets_of_async(self.cluster, keyspace, table)
 
     # ---- profiles
 

@@ -4,18 +4,22 @@ they are of something else."""
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from cassandra import ConsistencyLevel
+import cassandra.cluster
+from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args, execute_concurrent_with_args_async
 from cassandra.policies import ConstantReconnectionPolicy, ConstantSpeculativeExecutionPolicy, WhiteListRoundRobinPolicy
 from cassandra.query import PreparedStatement, SimpleStatement
 from cassandra.testing import SimulatedCluster
-from cassandra.testing.faults import Close
+from cassandra.testing.errors import InvalidRequest, Unauthorized
+from cassandra.testing.faults import Close, Exchange, Fail, Reaction
 from tests.simulated.conftest import Connect, eventually
 
 KEYS = range(64)  # enough to have some in each of 8 tablets
@@ -308,3 +312,99 @@ def test_the_levels_of_consistency_do_not_matter(simulated: SimulatedCluster, co
     for key in KEYS:
         session.execute(select, (key,))
     assert known(session)
+
+
+async def awaited(session: Session, table: str) -> int:
+    return await session.prefetch_tablets_async("ks", table)
+
+
+PREFETCH: list[Callable[[Session, str], int]] = [
+    lambda session, table: session.prefetch_tablets("ks", table),
+    lambda session, table: asyncio.run(awaited(session, table)),
+]
+
+
+@pytest.mark.parametrize("prefetch", PREFETCH, ids=["sync", "async"])
+def test_prefetched(
+    simulated: SimulatedCluster, connect: Connect, prefetch: Callable[[Session, str], int], monkeypatch: Any
+) -> None:
+    """All of them, in place of what was known; page by page."""
+    session = connect(simulated, "ks")
+    assert prefetch(session, "t") == 8
+    assert known(session) == true(simulated)
+    for tablet in simulated.tablets("ks.t")[::2]:
+        source = [node.host_id for node in simulated.nodes].index(tablet.replicas[0][0])
+        simulated.migrate_tablet("ks.t", tablet.last_token, source, (source + 1) % 3, 2)
+    simulated.split_tablets("ks.t")
+    monkeypatch.setattr("cassandra._session.prefetch.PAGE", 3)
+    simulated.clear_requests()
+    assert prefetch(session, "t") == 16
+    assert known(session) == true(simulated)
+    pages = [request for request in simulated.requests if "FROM system.tablets" in request.query and request.page_size]
+    assert len(pages) == 6 and all(request.control for request in pages)
+
+
+@pytest.mark.parametrize("prefetch", PREFETCH, ids=["sync", "async"])
+def test_nothing_to_prefetch(
+    simulated: SimulatedCluster, connect: Connect, prefetch: Callable[[Session, str], int]
+) -> None:
+    session = connect(simulated, "ks")
+    with pytest.raises(DriverException, match=r"no table or view ks\.missing"):
+        prefetch(session, "missing")
+    simulated.execute(
+        "CREATE KEYSPACE vnodes WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 1} "
+        "AND tablets = {'enabled': false}"
+    )
+    simulated.execute("CREATE TABLE vnodes.t (id int PRIMARY KEY)")
+    assert session.prefetch_tablets("vnodes", "t") == 0
+    refusal = simulated.inject(Fail(Unauthorized("not for you")), query="FROM system.tablets")
+    with refusal, pytest.raises(cassandra.Unauthorized, match="not for you"):
+        prefetch(session, "t")
+    with simulated.inject(Fail(InvalidRequest("unconfigured table tablets")), query="FROM system.tablets"):
+        assert prefetch(session, "t") == 0
+    session.shutdown()
+    with pytest.raises(cassandra.cluster.NoHostAvailable, match="shut down"):
+        prefetch(session, "t")
+
+
+class BaseTable(Reaction):
+    """What a server answers about a table that shares the tablets of another one."""
+
+    def __init__(self, base: UUID) -> None:
+        self.base = base
+
+    def react(self, exchange: Exchange) -> None:
+        answer = exchange.execute()
+        names = b"".join(struct.pack(">H", len(name)) + name for name in (b"system", b"tablets", b"base_table"))
+        answer.opcode = 8
+        answer.body = struct.pack(">iii", 2, 1, 1) + names + struct.pack(">Hii", 0x0C, 1, 16) + self.base.bytes
+        exchange.send(answer)
+
+
+def test_prefetched_of_a_table_that_shares_them(simulated: SimulatedCluster, connect: Connect) -> None:
+    session = connect(simulated, "ks")
+    simulated.execute("CREATE TABLE ks.base (id int PRIMARY KEY)")
+    base, t = (simulated_id(simulated, name) for name in ("base", "t"))
+    query = f"SELECT base_table FROM system.tablets WHERE table_id = {t}"
+    with simulated.inject(BaseTable(base), query=query) as rule:
+        assert session.prefetch_tablets("ks", "t") == len(simulated.tablets("ks.base"))
+    assert rule.hits == 1
+    assert known(session) == true(simulated, "base")
+
+
+def simulated_id(simulated: SimulatedCluster, table: str) -> UUID:
+    found = simulated.execute("SELECT table_name, id FROM system_schema.tables WHERE keyspace_name = 'ks'")
+    return next(row["id"] for row in found if row["table_name"] == table)
+
+
+@pytest.mark.parametrize("prefetch", PREFETCH, ids=["sync", "async"])
+def test_prefetched_while_a_control_connection_is_looked_for(
+    simulated: SimulatedCluster, connect: Connect, prefetch: Callable[[Session, str], int]
+) -> None:
+    session = connect(simulated, "ks")
+    control = session.cluster.control_connection
+    before, control.connection = control.connection, None  # as it is while it was lost
+    assert before is not None
+    before.close()
+    control.reconnect()
+    assert prefetch(session, "t") == 8
