@@ -23,6 +23,7 @@ from cassandra._routing.policies import (
     IdentityTranslator, NeverRetryPolicy, NoSpeculativeExecutionPlan, NoSpeculativeExecutionPolicy, RetryPolicy,
     SimpleConvictionPolicy, TokenAwarePolicy,
 )
+from cassandra._routing.tablets import Tablet, choose_tablet_version_block, random_tablet_version_block
 from cassandra._session.agreement import SchemaAgreementScope
 from cassandra._session.batch import BatchStatement
 from cassandra._session.cluster import Cluster
@@ -51,8 +52,8 @@ __all__ = [
     "PreparedStatement", "ProfileManager", "ProtocolException", "ProtocolVersion", "ProtocolVersionUnsupported",
     "QueryExhausted", "QueryTrace", "ReadTimeoutErrorMessage", "ResponseFuture", "ResultSet", "RetryPolicy",
     "SchemaAgreementScope", "SchemaTargetType", "ServerError", "Session", "ShardAwareOptions", "SimpleConvictionPolicy",
-    "SimpleStatement", "SniEndPointFactory", "TokenAwarePolicy", "TraceUnavailable", "TruncateError",
+    "SimpleStatement", "SniEndPointFactory", "Tablet", "TokenAwarePolicy", "TraceUnavailable", "TruncateError",
     "UnavailableErrorMessage", "UnixSocketEndPoint", "UnresolvableContactPoints", "UnsupportedOperation",
-    "UserTypeDoesNotExist", "WriteTimeoutErrorMessage", "default_lbp_factory", "dict_factory", "named_tuple_factory",
-    "tuple_factory",
+    "UserTypeDoesNotExist", "WriteTimeoutErrorMessage", "choose_tablet_version_block", "default_lbp_factory",
+    "dict_factory", "named_tuple_factory", "random_tablet_version_block", "tuple_factory",
 ]

@@ -25,6 +25,7 @@ from cassandra._routing.schema import (
     Aggregate, ColumnMetadata, Function, IndexMetadata, KeyspaceMetadata, MaterializedViewMetadata,
     RegisteredTableExtension, TableExtensionInterface, TableMetadata, TableMetadataV3, TriggerMetadata, UserType,
 )
+from cassandra._routing.tablets import Tablets
 from cassandra._routing.tokenmap import TokenMap
 from cassandra._routing.tokens import MAX_LONG, MIN_LONG, BytesToken, HashToken, MD5Token, Murmur3Token, Token
 from cassandra._wire.encoder import Encoder
@@ -38,7 +39,7 @@ __all__ = [
     "MAX_LONG", "MD5Token", "MIN_LONG", "MaterializedViewMetadata", "Metadata", "Murmur3Token", "NO_VALID_REPLICA",
     "NetworkTopologyStrategy", "NoMurmur3", "REPLICATION_STRATEGY_CLASS_PREFIX", "RegisteredTableExtension",
     "ReplicationFactor", "ReplicationStrategy", "ReplicationStrategyTypeType", "SignatureDescriptor", "SimpleStrategy",
-    "TableExtensionInterface", "TableMetadata", "TableMetadataV3", "Token", "TokenMap", "TriggerMetadata",
+    "TableExtensionInterface", "TableMetadata", "TableMetadataV3", "Tablets", "Token", "TokenMap", "TriggerMetadata",
     "Unauthorized", "UserType", "Version", "cql_keywords", "cql_keywords_reserved", "cql_keywords_unreserved",
     "dict_factory", "escape_name", "group_keys_by_replica", "is_valid_name", "maybe_escape_name", "murmur3",
     "protect_name", "protect_names", "protect_value", "trim_if_startswith",

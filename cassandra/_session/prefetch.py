@@ -53,7 +53,9 @@ async def tablets_of_async(cluster: Cluster, keyspace: str, table: str) -> int:
     """Body of :meth:`Session.prefetch_tablets_async`."""
     cluster._check_connected()
     control = cluster.control_connection
-    connection = control.connection or await result_of(cluster.scheduler.submit(control.settled))
+    connection = control.connection
+    if connection is None:
+        connection = await result_of(cluster.scheduler.submit(control.settled))
     steps = _reading(keyspace, table)
     messages = next(steps)
     while True:

@@ -12,12 +12,13 @@ PLACES = {
     "cassandra.cluster": """
         AuthenticationFailed BatchStatement BoundStatement ConsistencyLevel DCAwareRoundRobinPolicy DriverException
         ExponentialReconnectionPolicy Host HostDistance InvalidRequest Metadata NoConnectionsAvailable OperationTimedOut
-        PlainTextAuthProvider PreparedStatement ProtocolVersion QueryTrace RetryPolicy SimpleStatement TokenAwarePolicy
-        UnsupportedOperation dict_factory named_tuple_factory tuple_factory
+        PlainTextAuthProvider PreparedStatement ProtocolVersion QueryTrace RetryPolicy SimpleStatement Tablet
+        TokenAwarePolicy UnsupportedOperation choose_tablet_version_block dict_factory named_tuple_factory
+        random_tablet_version_block tuple_factory
     """,
     "cassandra.query": "ConsistencyLevel Encoder OperationTimedOut",
     "cassandra.concurrent": "ResultSet",
-    "cassandra.metadata": "ConsistencyLevel Encoder EndPoint HostDistance InvalidRequest Unauthorized Version",
+    "cassandra.metadata": "ConsistencyLevel Encoder EndPoint HostDistance InvalidRequest Tablets Unauthorized Version",
     "cassandra.protocol": "AlreadyExists InvalidRequest ReadFailure ReadTimeout Unauthorized Unavailable WriteTimeout",
     "cassandra.policies": "ConsistencyLevel OperationTimedOut WriteType",
     "cassandra.pool": "AuthenticationFailed ConnectionException EndPoint HostDistance",
