@@ -13,7 +13,7 @@ warnings.simplefilter("ignore")  # of a driver about its own options; errors are
 
 from cassandra import ConsistencyLevel  # noqa: E402
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile  # noqa: E402
-from cassandra.policies import RoundRobinPolicy, TokenAwarePolicy  # noqa: E402
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, TokenAwarePolicy  # noqa: E402
 from cassandra.query import BatchStatement, SimpleStatement, dict_factory  # noqa: E402
 
 DEADLINE = 30
@@ -29,7 +29,8 @@ class Client:
         options = {} if version is None else {"protocol_version": version}
         self.cluster = Cluster(
             contact_points, port=port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, compression=compression,
-            **options,
+            reconnection_policy=ConstantReconnectionPolicy(0.2, None), topology_event_refresh_window=0,
+            status_event_refresh_window=0, **options,
         )  # fmt: skip
         self.session = self.cluster.connect(keyspace, wait_for_all_pools=True)  # faults send requests to the others
         self.prepared = {}
@@ -49,8 +50,9 @@ class Client:
             return [event.description for event in result.get_query_trace(DEADLINE).events]
         return rows
 
-    def prepare(self, query):
+    def prepare(self, query, idempotent=False):
         statement = self.prepared[query] = self.session.prepare(query)
+        statement.is_idempotent = idempotent
         return {"lwt": bool(statement.is_lwt()), "routing": statement.routing_key_indexes}
 
     def run(self, query, values):

@@ -6,9 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,6 @@ from cassandra.testing import SimulatedCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = Path(__file__).with_name("client.py")
-
-
-def eventually(check: Callable[[], bool]) -> None:
-    """Drivers open connections in the background and learn tablets as they go."""
-    deadline, pause = time.monotonic() + 30, threading.Event()
-    while not check():
-        assert time.monotonic() < deadline, "30 s were not enough"
-        pause.wait(0.02)
 
 
 class ClientError(Exception):
@@ -112,13 +103,20 @@ def _closing(client: Client) -> Iterator[Client]:
         client("close")
 
 
-@pytest.fixture
-def simulated() -> Iterator[SimulatedCluster]:
+@contextmanager
+def made(**options: Any) -> Iterator[SimulatedCluster]:
     """Three nodes of four shards, a keyspace ``ks`` of two replicas and 8 tablets, a table ``t`` in it."""
-    with SimulatedCluster(3, 4, protocol_versions=(3, 4, 5)) as cluster:
+    with SimulatedCluster(3, 4, protocol_versions=(3, 4, 5), **options) as cluster:
         cluster.execute(
             "CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 2} "
             "AND tablets = {'initial': 8}"
         )
         cluster.execute("CREATE TABLE ks.t (id int PRIMARY KEY, v text)")
+        yield cluster
+
+
+@pytest.fixture
+def simulated() -> Iterator[SimulatedCluster]:
+    """What :func:`made` makes."""
+    with made() as cluster:
         yield cluster

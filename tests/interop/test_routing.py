@@ -1,69 +1,139 @@
-"""An independent driver takes the simulation for ScyllaDB: shards, tablets, migrations."""
+"""Drivers take the simulation for ScyllaDB: a connection per shard, and each request at a shard that owns its row.
+
+The nodes count, so that both drivers are judged alike: the one that never saw our code says that the simulation behaves
+as servers do, and the other passes the same scenarios.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from cassandra.testing import SimulatedCluster
-from tests.interop.conftest import Client, eventually
+from cassandra.testing.faults import Nat
+from tests.interop.conftest import Client, made
+from tests.patience import eventually
 
 INSERT = "INSERT INTO ks.t (id, v) VALUES (?, ?)"
 LWT = "INSERT INTO ks.t (id, v) VALUES (?, ?) IF NOT EXISTS"
 KEYS = [[n, f"value {n}"] for n in range(200)]
 
 
+@pytest.fixture(params=["v1", "v2"])
+def tablets(request: pytest.FixtureRequest) -> Iterator[SimulatedCluster]:
+    """A cluster with each version of tablet routing."""
+    with made(tablets_v2=request.param == "v2") as simulated:
+        yield simulated
+
+
 def connected_to_all_shards(simulated: SimulatedCluster) -> bool:
-    return all(all(node.connections_by_shard().values()) for node in simulated.nodes)
+    members = [node for node in simulated.nodes if node.member]
+    return all(all(node.connections_by_shard().values()) for node in members)
 
 
 def all_at_owners(simulated: SimulatedCluster, client: Client, query: str = INSERT, table: str = "ks.t") -> bool:
     """Whether each of a round of inserts came to a shard that owns its partition."""
     simulated.clear_requests()
     client("run", query=query, values=KEYS)
-    requests = simulated.statements(table)
-    assert len(requests) == len(KEYS)
-    return all(request.on_owner for request in requests)
+    counted = simulated.routing(table)
+    assert counted.requests == len(KEYS)
+    return counted.share == 1.0
 
 
-def test_a_connection_per_shard(simulated: SimulatedCluster, scylla_driver: Client) -> None:
-    scylla_driver.connect(simulated)
+def settle(simulated: SimulatedCluster, client: Client) -> None:
+    """Insert until all tablets are known and each shard has a connection: some are opened when they are missed."""
+    eventually(lambda: all_at_owners(simulated, client) and connected_to_all_shards(simulated))
+
+
+def ready(simulated: SimulatedCluster, client: Client) -> None:
+    client.connect(simulated)
+    client("prepare", query=INSERT, idempotent=True)  # nodes that restart take requests with them
+    settle(simulated, client)
+
+
+def test_a_connection_per_shard(simulated: SimulatedCluster, client: Client) -> None:
+    client.connect(simulated)
     eventually(lambda: connected_to_all_shards(simulated))
 
 
-def test_tablets_are_learned(simulated: SimulatedCluster, scylla_driver: Client) -> None:
-    scylla_driver.connect(simulated)
-    scylla_driver("prepare", query=INSERT)
-    assert not all_at_owners(simulated, scylla_driver)
-    eventually(lambda: all_at_owners(simulated, scylla_driver))
-    assert all_at_owners(simulated, scylla_driver)
+def test_without_a_shard_aware_port(client: Client) -> None:
+    """Nodes give connections to shards in turn: the driver opens them until each shard has one."""
+    with made(without=["SCYLLA_SHARD_AWARE_PORT"]) as simulated:
+        ready(simulated, client)
+        assert all_at_owners(simulated, client)
 
 
-def test_migrations_and_splits_are_followed(simulated: SimulatedCluster, scylla_driver: Client) -> None:
-    scylla_driver.connect(simulated)
-    scylla_driver("prepare", query=INSERT)
-    eventually(lambda: all_at_owners(simulated, scylla_driver))
-    ids = [node.host_id for node in simulated.nodes]
-    for tablet in simulated.tablets("ks.t"):
+def test_a_translation_of_ports(client: Client) -> None:
+    """On the way to the shard-aware port ports change: no shard follows from them, and all are reached anyhow."""
+    with made() as simulated:
+        simulated.inject(Nat(shift=None), opcode="CONNECT")
+        ready(simulated, client)
+        assert all_at_owners(simulated, client)
+
+
+def test_tablets_are_learned(tablets: SimulatedCluster, client: Client) -> None:
+    client.connect(tablets)
+    client("prepare", query=INSERT, idempotent=True)
+    assert not all_at_owners(tablets, client)
+    eventually(lambda: all_at_owners(tablets, client))
+    assert all_at_owners(tablets, client)
+
+
+def test_migrations_and_splits_are_followed(tablets: SimulatedCluster, client: Client) -> None:
+    ready(tablets, client)
+    ids = [node.host_id for node in tablets.nodes]
+    for tablet in tablets.tablets("ks.t"):
         held = [ids.index(host) for host, _ in tablet.replicas]
         free = next(n for n in range(3) if n not in held)
-        simulated.migrate_tablet("ks.t", tablet.last_token, held[0], free, 3)
-        simulated.migrate_tablet("ks.t", tablet.last_token, held[1], held[1], 0)
-    assert not all_at_owners(simulated, scylla_driver)
-    eventually(lambda: all_at_owners(simulated, scylla_driver))
-    assert simulated.split_tablets("ks.t") == 16
-    assert all_at_owners(simulated, scylla_driver)
+        tablets.migrate_tablet("ks.t", tablet.last_token, held[0], free, 3)
+        tablets.migrate_tablet("ks.t", tablet.last_token, held[1], held[1], 0)
+    assert not all_at_owners(tablets, client)
+    eventually(lambda: all_at_owners(tablets, client))
+    assert tablets.split_tablets("ks.t") == 16
+    assert all_at_owners(tablets, client)  # the halves are where the whole was
+    for tablet in tablets.tablets("ks.t")[::2]:  # only one half of each moves
+        held = [ids.index(host) for host, _ in tablet.replicas]
+        free = next(n for n in range(3) if n not in held)
+        tablets.migrate_tablet("ks.t", tablet.last_token, held[0], free, 1)
+    eventually(lambda: all_at_owners(tablets, client))
+    assert all_at_owners(tablets, client)
 
 
-def test_keyspaces_without_tablets(simulated: SimulatedCluster, scylla_driver: Client) -> None:
+def test_another_number_of_shards(simulated: SimulatedCluster, client: Client) -> None:
+    """A node restarts with fewer shards and another with more."""
+    ready(simulated, client)
+    simulated.nodes[0].reshard(2)
+    simulated.nodes[1].reshard(5)
+    settle(simulated, client)
+    tablet = next(item for item in simulated.tablets("ks.t") if simulated.nodes[1].host_id in dict(item.replicas))
+    simulated.migrate_tablet("ks.t", tablet.last_token, 1, 1, 4)  # onto the new shard
+    eventually(lambda: all_at_owners(simulated, client) and (1, 4) in simulated.routing("ks.t").owners)
+
+
+def test_nodes_that_join_and_leave(simulated: SimulatedCluster, client: Client) -> None:
+    ready(simulated, client)
+    new = simulated.add_node(shards=3)
+    simulated.rebalance()
+    settle(simulated, client)
+    assert any(node == new.index for node, _ in simulated.routing("ks.t").owners)
+    simulated.remove_node(simulated.nodes[0])
+    settle(simulated, client)
+    assert all_at_owners(simulated, client)
+
+
+def test_keyspaces_without_tablets(simulated: SimulatedCluster, client: Client) -> None:
     """The owner of a token by the ring, and its shard by the token's bits, as both sides compute them."""
     simulated.execute(
         "CREATE KEYSPACE ring WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 2} "
         "AND tablets = {'enabled': 'false'}"
     )
     simulated.execute("CREATE TABLE ring.t (id int PRIMARY KEY, v text)")
-    scylla_driver.connect(simulated)
+    client.connect(simulated)
     query = "INSERT INTO ring.t (id, v) VALUES (?, ?)"
-    scylla_driver("prepare", query=query)
-    eventually(lambda: all_at_owners(simulated, scylla_driver, query, "ring.t"))
-    assert all_at_owners(simulated, scylla_driver, query, "ring.t")
+    client("prepare", query=query)
+    eventually(lambda: all_at_owners(simulated, client, query, "ring.t"))
+    assert all_at_owners(simulated, client, query, "ring.t")
 
 
 def test_the_mark_of_conditional_statements(simulated: SimulatedCluster, client: Client) -> None:

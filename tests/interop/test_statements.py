@@ -6,7 +6,8 @@ import pytest
 
 from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing.faults import Close, Fail
-from tests.interop.conftest import Client, ClientError, eventually
+from tests.interop.conftest import Client, ClientError
+from tests.patience import eventually
 
 COLUMNS = {
     "a": ("ascii", "'abc'"),

@@ -27,6 +27,16 @@ def test_the_demo_without_java(
     assert "600 rows there and back" in shown
 
 
+def test_tablets_and_shards(
+    no_leaks: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo_scylla, "ROWS", 300)
+    assert demo_scylla.main() == 0, capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "300 rows when all are known: 100.0% at an owning shard" in shown
+    assert "all 600 requests came to a shard that owns their row" in shown.replace("\n", "")
+
+
 @pytest.mark.parametrize(
     ("connected", "on_owner", "code"), [(12, 100, 0), (12, 99, 1), (11, 100, 1)], ids=["all", "one missed", "no shard"]
 )
