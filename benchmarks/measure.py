@@ -63,6 +63,10 @@ class Samples:
         driver, name = key
         return statistics.median(sample[name] for sample in self._found[driver])
 
+    def each(self, driver: str) -> list[dict[str, float]]:
+        """What each process of *driver* reported."""
+        return self._found[driver]
+
     def best(self, driver: str, name: str) -> float:
         """The least: for wall time, which whatever else runs only makes longer."""
         return min(sample[name] for sample in self._found[driver])

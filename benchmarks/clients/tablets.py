@@ -1,7 +1,8 @@
 """The tablet map by the API that fastcql and scylla-driver share, and what else the same job needs in each.
 
 45 hosts, 3 replicas per tablet, tokens at random. Loops over many tokens are timed as a whole; ``empty loop`` is what
-the looping costs.
+the looping costs. Arguments: ``memory`` and a count, or the path of the module ``floor`` (native/floor.cpp) to compare
+with.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import struct
 import time
 import tracemalloc
 from collections.abc import Iterator
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -58,7 +61,17 @@ def payload(first: int, last: int) -> bytes:
     return struct.pack(">iqiqi", 8, first, 8, last, len(listed)) + listed
 
 
-def looking_up() -> dict[str, Work]:
+def floor_of(path: str) -> Any:
+    """``Floor`` of the extension module at *path*."""
+    loader = ExtensionFileLoader("floor", path)
+    spec = spec_from_loader("floor", loader)
+    assert spec is not None
+    module: Any = module_from_spec(spec)
+    loader.exec_module(module)
+    return module.Floor
+
+
+def looking_up(floor: Any) -> dict[str, Work]:
     works = {"empty loop": Work("for t in tokens: pass", {"tokens": range(LOOPS)})}
     loop = "for t in tokens: get('keyspace', 'table', t)"
     for size in SIZES:
@@ -71,6 +84,10 @@ def looking_up() -> dict[str, Work]:
         assert not any(gaps.get_tablet_for_key(*KEY, token) for token in missed)
         works[f"hit {size}"] = Work(loop, {"tokens": tokens, "get": whole.get_tablet_for_key})
         works[f"miss {size}"] = Work(loop, {"tokens": missed, "get": gaps.get_tablet_for_key})
+        if floor is not None:
+            for name, tablets, asked in ((f"hit {size}", rows(size), tokens), (f"miss {size}", halves(size), missed)):
+                ranges = [tablet.first_token for tablet in tablets], [tablet.last_token for tablet in tablets]
+                works[f"floor of {name}"] = Work(loop, {"tokens": asked, "get": floor(*ranges, tuple(tablets)).get})
         if size == 1_000:
             unknown = loop.replace("'table'", "'unknown'")
             works["unknown table"] = Work(unknown, {"tokens": tokens, "get": whole.get_tablet_for_key})
@@ -144,10 +161,11 @@ def memory(size: int) -> float:
 
 @contextlib.contextmanager
 def make(arguments: list[str]) -> Iterator[Client]:
-    if arguments:
-        yield Client({}, {"bytes": memory(int(arguments[0]))})
+    if arguments[:1] == ["memory"]:
+        yield Client({}, {"bytes": memory(int(arguments[1]))})
     else:
-        yield Client({**looking_up(), **changing(), **asking()}, dropping())
+        floor = floor_of(arguments[0]) if arguments else None
+        yield Client({**looking_up(floor), **changing(), **asking()}, dropping())
 
 
 if __name__ == "__main__":

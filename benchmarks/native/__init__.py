@@ -1,8 +1,10 @@
-"""C++ programs that measure a native part alone, compiled by their benchmark."""
+"""C++ programs that measure a native part alone, and what calls from Python cost at least; compiled by their
+benchmark."""
 
 from __future__ import annotations
 
 import subprocess
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,3 +20,13 @@ def build(name: str, parts: Sequence[str]) -> Path:
     sources = [Path(__file__).parent / f"{name}.cpp", *(path for part in parts for path in (CORE / part).glob("*.cpp"))]
     subprocess.run([*COMPILE, *map(str, sources), "-o", str(binary)], check=True)
     return binary
+
+
+def build_extension(name: str) -> Path:
+    """The Python module of ``<name>.cpp``, made anew each time."""
+    module = ROOT / "build" / "bench" / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    module.parent.mkdir(parents=True, exist_ok=True)
+    include = sysconfig.get_path("include")
+    flags = ["-shared", "-fPIC", "-Wno-missing-field-initializers", f"-I{include}"]
+    subprocess.run([*COMPILE, *flags, str(Path(__file__).parent / f"{name}.cpp"), "-o", str(module)], check=True)
+    return module

@@ -16,7 +16,8 @@ def test_shards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "variant"), [("tablets_test", "asan"), ("tablets_test", "tsan"), ("tablets_payload_test", "asan")]
+    ("program", "variant"),
+    [("tablets_test", "asan"), ("tablets_test", "tsan"), ("tablets_payload_test", "asan"), ("route_test", "asan")],
 )
 def test_tablets(program: str, variant: str) -> None:
     objects = compile_objects(sorted((CORE / "routing").glob("tablets_*.cpp")), variant)

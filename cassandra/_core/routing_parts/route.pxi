@@ -210,7 +210,7 @@ cdef class RoutePlan:
         cdef RouteHosts hosts = routes.hosts
         cdef int positions[MANY]
         cdef int count, at, i
-        has_tablet[0] = self.table is not None and self.table.native.find(token, found[0])
+        has_tablet[0] = self.table is not None and self.table.native.find_undisturbed(token, found[0])
         if has_tablet[0]:
             count = found.count
             for i in range(count):
@@ -225,6 +225,7 @@ cdef class RoutePlan:
         at = hosts.choose(positions, count, self.ordered)
         return None if at == NOWHERE else hosts.place(positions[at], NO_SHARD)
 
+    @cython.binding(False)
     def pick(self, token):
         cdef RouteRing routes = self.current()
         cdef FoundTablet found

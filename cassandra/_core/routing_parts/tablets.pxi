@@ -76,7 +76,7 @@ cdef class _TabletHosts:
 
 
 cdef enum:
-    INLINE = 6
+    INLINE = 6  # kFewReplicas
 
 
 @cython.no_gc
@@ -87,8 +87,7 @@ cdef class Tablet:
     cdef int64_t version
     cdef _TabletHosts hosts  # None: made by a user, who gave made_replicas
     cdef uint8_t count, flags
-    cdef Replica few[INLINE]
-    cdef Replica* many  # instead of few, when they do not fit
+    cdef Replica few[INLINE]  # of a tablet found in a map that has no more; else there are made_replicas from the start
     cdef tuple made_replicas
     cdef dict made_dict
 
@@ -100,9 +99,6 @@ cdef class Tablet:
         self.made_dict = None
         self.flags = 0
         self.give(None if replicas is None else tuple(replicas), tablet_version)
-
-    def __dealloc__(self):
-        free(self.many)
 
     cdef int give(self, tuple replicas, tablet_version) except -1:
         if tablet_version is not None:
@@ -128,18 +124,13 @@ cdef class Tablet:
         tablet.give(given, tablet_version)
         return tablet
 
-    cdef const Replica* native_replicas(self) noexcept:
-        return &self.few[0] if self.many == NULL else self.many
+    cdef bint is_native(self) noexcept:
+        return self.hosts is not None and self.count <= INLINE
 
     @property
     def replicas(self):
-        cdef const Replica* native
-        cdef uint8_t i
         if self.made_replicas is None and not self.flags & kNoReplicas:
-            native = self.native_replicas()
-            self.made_replicas = tuple(
-                [(self.hosts.name(replica_host(native[i])), replica_shard(native[i])) for i in range(self.count)]
-            )
+            self.made_replicas = named_replicas(self.hosts, self.few, self.count)
         return self.made_replicas
 
     @property
@@ -161,16 +152,14 @@ cdef class Tablet:
         return self.get_replica_shard_id(uuid) is not None
 
     def get_replica_shard_id(self, host_id):
-        cdef const Replica* native
         cdef int number
         cdef uint8_t i
-        if self.hosts is None:
+        if not self.is_native():
             return self._replica_dict.get(host_id)
         number = self.hosts.look_up(host_id)
-        native = self.native_replicas()
         for i in range(self.count):
-            if replica_host(native[i]) == number:
-                return replica_shard(native[i])
+            if replica_host(self.few[i]) == number:
+                return replica_shard(self.few[i])
         return None
 
     def _key(self):
@@ -195,19 +184,20 @@ cdef class Tablet:
 (<PyTypeObject*> Tablet).tp_name = "cassandra.tablets.Tablet"  # where users find it
 
 
+cdef tuple named_replicas(_TabletHosts hosts, const Replica* replicas, size_t count):
+    cdef size_t i
+    return tuple([(hosts.name(replica_host(replicas[i])), replica_shard(replicas[i])) for i in range(count)])
+
+
 cdef Tablet found_tablet(_TabletHosts hosts, const FoundTablet& found):
     cdef Tablet tablet = Tablet.__new__(Tablet)
-    cdef Replica* replicas = tablet.few
-    if found.count > INLINE:
-        tablet.many = <Replica*> malloc(found.count * sizeof(Replica))
-        if tablet.many == NULL:
-            raise MemoryError()
-        replicas = tablet.many
-    memcpy(replicas, found.replicas, found.count * sizeof(Replica))
     tablet.first_token = found.first
     tablet.last_token = found.last
     tablet.version = found.version
     tablet.count = found.count
     tablet.flags = found.flags
     tablet.hosts = hosts
+    memcpy(tablet.few, found.replicas, sizeof(tablet.few))
+    if found.count > INLINE:
+        tablet.made_replicas = named_replicas(hosts, found.replicas, found.count)
     return tablet

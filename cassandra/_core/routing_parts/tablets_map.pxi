@@ -28,32 +28,87 @@ cdef object malformed(const char* wrong):
     return DriverException(f"Malformed tablet in the payload of a response: {wrong.decode()}")
 
 
+cdef enum:
+    NAMED = 8  # a power of two
+    SELDOM = 16
+
+
+# A table with the very objects that it was asked for by, which are kept, as the table is held.
+cdef struct NamedTable:
+    PyObject* keyspace
+    PyObject* table
+    NativeTable* native
+
+
+cdef inline bint is_named(NamedTable* known, object keyspace, object table) noexcept:
+    return known.keyspace == <PyObject*> keyspace and known.table == <PyObject*> table
+
+
 cdef class TabletMap:
     cdef NativeMap* native
     cdef _TabletHosts hosts
+    cdef NamedTable named[NAMED]  # names are mostly the same objects: then they need not be hashed and compared
+    cdef unsigned int asked
 
     def __cinit__(self, *args, **kwargs):
         self.hosts = _TabletHosts()
         self.native = new NativeMap(self.hosts.native)
 
     def __dealloc__(self):
+        cdef size_t i
+        for i in range(<size_t> NAMED):
+            Py_XDECREF(self.named[i].keyspace)
+            Py_XDECREF(self.named[i].table)
         del self.native
 
+    # Writers hold the GIL, which is held here: nothing is pinned. Only the value of *t* may be foreign code.
+    @cython.binding(False)
+    @cython.embedsignature(False)
     def get_tablet_for_key(self, keyspace, table, t):
-        cdef TableName name
+        """get_tablet_for_key($self, keyspace, table, t)\n--\n\n"""
         cdef FoundTablet found
+        cdef NamedTable* known
         cdef int64_t token
         cdef int beyond = 0
-        if self.native.tables() == 0 or not set_name(&name, keyspace, table):
+        known = &self.named[(<size_t> <PyObject*> keyspace >> 4 ^ <size_t> <PyObject*> table >> 6) & (NAMED - 1)]
+        if not is_named(known, keyspace, table) and not self.table_has_tablets(keyspace, table):
             return None
         token = PyLong_AsLongLongAndOverflow(t if type(t) is int else t.value, &beyond)
-        if beyond or not self.native.find(name, token, found):
+        if beyond:
+            return None
+        if is_named(known, keyspace, table):
+            if not known.native.find_undisturbed(token, found):
+                return None
+        elif not self.find_named(keyspace, table, token, found, known):
             return None
         return found_tablet(self.hosts, found)
 
-    def table_has_tablets(self, keyspace, table):
+    # By the names themselves; now and then the table takes the place of another one as *known*.
+    cdef bint find_named(
+        self, object keyspace, object table, int64_t token, FoundTablet& found, NamedTable* known
+    ) except -1:
         cdef TableName name
-        return bool(set_name(&name, keyspace, table) and self.native.has_tablets(name))
+        if not set_name(&name, keyspace, table):
+            return False
+        self.asked += 1
+        if known.native == NULL or self.asked % SELDOM == 0:
+            self.remember(known, NamedTable(<PyObject*> keyspace, <PyObject*> table, self.native.hold(name)))
+        return self.native.find(name, token, found)
+
+    cdef int remember(self, NamedTable* known, NamedTable table) except -1:
+        cdef NamedTable before = known[0]
+        Py_INCREF(<object> table.keyspace)
+        Py_INCREF(<object> table.table)
+        known[0] = table
+        if before.native != NULL:
+            self.native.release(before.native)
+            Py_XDECREF(before.keyspace)
+            Py_XDECREF(before.table)
+        return 0
+
+    cpdef bint table_has_tablets(self, keyspace, table) except -1:
+        cdef TableName name
+        return self.native.tables() != 0 and set_name(&name, keyspace, table) and self.native.has_tablets(name)
 
     def learn(self, keyspace, table, payload):
         cdef TableName name
@@ -97,14 +152,12 @@ cdef class TabletMap:
         self.native.replace(name, rows)
 
     cdef int fill(self, Tablet tablet, TabletRow* row, Replica* replicas) except -1:
-        cdef const Replica* native
         cdef size_t count = 0
         if tablet is None:
             raise TypeError("None is not a Tablet")
-        if tablet.hosts is self.hosts:
-            native = tablet.native_replicas()
+        if tablet.hosts is self.hosts and tablet.is_native():
             count = tablet.count
-            memcpy(replicas, native, count * sizeof(Replica))
+            memcpy(replicas, tablet.few, count * sizeof(Replica))
         else:
             for host, shard in tablet.replicas or ():
                 if count == kMaxReplicas:
@@ -195,7 +248,7 @@ cdef class TabletTable:
 
     def find(self, int64_t token):
         cdef FoundTablet found
-        return found_tablet(self.owner.hosts, found) if self.find_native(token, found) else None
+        return found_tablet(self.owner.hosts, found) if self.native.find_undisturbed(token, found) else None
 
     def __bool__(self):
         return self.native.has_tablets()

@@ -4,6 +4,7 @@ cdef extern from "routing/tablets_map.h" namespace "fastcql" nogil:
     uint16_t replica_host(Replica replica)
     uint16_t replica_shard(Replica replica)
     const size_t kMaxReplicas
+    const size_t kFewReplicas
     const uint8_t kHasVersion
     const uint8_t kNoReplicas
 
@@ -34,6 +35,7 @@ cdef extern from "routing/tablets_map.h" namespace "fastcql" nogil:
 
     cppclass NativeTable "fastcql::TabletTable":
         cbool find(int64_t token, FoundTablet& found) except +
+        cbool find_undisturbed(int64_t token, FoundTablet& found)
         cbool has_tablets()
 
     cppclass CopiedTable "fastcql::TabletMap::Copy":

@@ -32,9 +32,9 @@ public:
     size_t index(int64_t token) const {
         const int64_t* base = tokens_.data();
         size_t length = tokens_.size();
-        while (length > 1) {  // no unpredictable branch: the compiler makes it a conditional move
+        while (length > 1) {
             const size_t half = length / 2;
-            base += (base[half - 1] < token) ? half : 0;
+            base += half & -static_cast<size_t>(base[half - 1] < token);  // a branch would be guessed wrong half the time
             length -= half;
         }
         const size_t found = static_cast<size_t>(base - tokens_.data()) + (*base < token);

@@ -17,6 +17,7 @@ inline uint16_t replica_host(Replica replica) { return static_cast<uint16_t>(rep
 inline uint16_t replica_shard(Replica replica) { return static_cast<uint16_t>(replica); }
 
 constexpr size_t kMaxReplicas = 255;
+constexpr size_t kFewReplicas = 6;  // nearly all tablets have no more: as many may always be copied, there or not
 
 enum TabletFlags : uint8_t {
     kHasVersion = 1,
@@ -39,9 +40,9 @@ struct TabletRow {
 inline size_t lower_bound(const int64_t* values, size_t size, int64_t key) {
     if (size == 0) return 0;
     const int64_t* base = values;
-    while (size > 1) {  // no unpredictable branch: the compiler makes it a conditional move
+    while (size > 1) {
         const size_t half = size / 2;
-        base += (base[half - 1] < key) ? half : 0;
+        base += half & -static_cast<size_t>(base[half - 1] < key);  // a branch would be guessed wrong half the time
         size -= half;
     }
     return static_cast<size_t>(base - values) + (*base < key);
@@ -79,7 +80,8 @@ private:
     Chunk(size_t size, size_t stride, bool versioned)
         : size_(static_cast<uint32_t>(size)), stride_(static_cast<uint16_t>(stride)), versioned_(versioned) {}
     static size_t bytes(size_t size, size_t stride, bool versioned) {
-        return sizeof(Chunk) + size * (8 * (versioned ? 3 : 2) + sizeof(Replica) * stride + 2);
+        const size_t behind_the_last = kFewReplicas * sizeof(Replica);
+        return sizeof(Chunk) + size * (8 * (versioned ? 3 : 2) + sizeof(Replica) * stride + 2) + behind_the_last;
     }
 
     uint32_t size_;

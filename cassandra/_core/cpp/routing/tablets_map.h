@@ -40,6 +40,11 @@ public:
         const Snapshot* snapshot = current_.load();
         return snapshot && snapshot->find(token, found);
     }
+    // For a caller who holds what every writer of the map holds: then nothing is freed meanwhile.
+    bool find_undisturbed(int64_t token, FoundTablet& found) const {
+        const Snapshot* snapshot = current_.load(std::memory_order_acquire);
+        return snapshot && snapshot->find(token, found);
+    }
     bool has_tablets() const { return current_.load() != nullptr; }
 
 private:

@@ -29,6 +29,17 @@ struct FoundTablet {
         flags = row.flags;
         if (row.count) std::memcpy(replicas, row.replicas, row.count * sizeof(Replica));  // without any it may be null
     }
+    // Tablet *i* of *chunk*. A copy of fixed size is quicker than one of the right size.
+    void copy(const Chunk& chunk, size_t i) {
+        first = chunk.firsts()[i];
+        last = chunk.lasts()[i];
+        version = chunk.versioned() ? chunk.versions()[i] : 0;
+        count = chunk.counts()[i];
+        flags = chunk.flags()[i];
+        const Replica* from = chunk.replicas() + i * chunk.stride();
+        std::memcpy(replicas, from, kFewReplicas * sizeof(Replica));
+        if (count > kFewReplicas) std::memcpy(replicas, from, count * sizeof(Replica));
+    }
 };
 
 class Snapshot {
@@ -52,7 +63,7 @@ public:
         }
         const int64_t first = chunk(at)->firsts()[i], last = chunk(at)->lasts()[i];
         if (first >= token && (first < last || token > last)) return false;
-        found.copy(chunk(at)->row(i));
+        found.copy(*chunk(at), i);
         return true;
     }
 
