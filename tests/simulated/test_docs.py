@@ -1,4 +1,4 @@
-"""The examples of docs/testing.rst run, and so does the command of the module."""
+"""The examples of docs/testing.rst run, the tests in them too, and so does the command of the module."""
 
 from __future__ import annotations
 
@@ -16,19 +16,42 @@ from cassandra.cluster import Cluster
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "testing.rst"
 BLOCK = re.compile(r"^\.\. code-block:: python\n\n((?:    .*\n|\n)+)", re.M)
-BLOCKS = BLOCK.findall(PAGE.read_text())
+BLOCKS = [textwrap.dedent(block) for block in BLOCK.findall(PAGE.read_text())]
+FIXTURES = "@pytest.fixture"
+RUN = [block for block in BLOCKS if FIXTURES not in block]
+WITH_FIXTURES = [block for block in BLOCKS if FIXTURES in block]
 
 
 def test_there_are_examples() -> None:
-    assert len(BLOCKS) == 4
+    assert (len(RUN), len(WITH_FIXTURES)) == (8, 1)
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(len(RUN)))
 def test_an_example(no_leaks: None, number: int) -> None:
-    names: dict[str, object] = {"Cluster": Cluster}
-    if number:
-        exec("from cassandra.testing import SimulatedCluster", names)
-    exec(compile(textwrap.dedent(BLOCKS[number]), f"{PAGE}, example {number}", "exec"), names)
+    """Each goes on with what those before it have imported."""
+    names: dict[str, object] = {}
+    for block in RUN[:number]:
+        exec("\n".join(line for line in block.splitlines() if line.startswith(("from ", "import "))), names)
+    exec(compile(RUN[number], f"{PAGE}, example {number}", "exec"), names)
+
+
+def test_the_example_for_pytest(tmp_path: Path) -> None:
+    (tmp_path / "test_shop.py").write_text(WITH_FIXTURES[0])
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+    ]
+    done = subprocess.run([*command, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
 
 
 def test_the_command() -> None:
