@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import forks
 from .compiled import compiled_for
 from .prepared import PreparedStatement
 from .profiles import EXEC_PROFILE_DEFAULT
@@ -87,6 +88,7 @@ class _Run:
         self._concurrency = concurrency
         self._fail_fast = fail_fast
         self._profile = execution_profile
+        self._process = forks.process
         self._volley = Volley(session)
         self._sent = 0
         self._in_flight = 0
@@ -124,6 +126,7 @@ class _Run:
 
     def _fill(self, limit: int | None) -> None:
         """Start requests until *concurrency* are in flight, the statements are used up, or *limit* have been sent."""
+        forks.stay(self._process)
         room = self._concurrency - self._in_flight
         if limit is not None:
             room = min(room, limit - self._sent)
@@ -144,6 +147,7 @@ class _Run:
                 if statement is not last and type(statement) is PreparedStatement:
                     last, launch = statement, volley.launcher(compiled_for(self._session, statement, profile))
                 if statement is not last or launch is None or not launch(index, parameters):
+                    forks.stay(self._process)  # it may have been the source of the statements that forked
                     future = self._session.execute_async(statement, parameters, execution_profile=self._profile)
                     volley.watch(future, index)
             except Exception as error:
@@ -160,6 +164,7 @@ class _Run:
                 raise value
             results[index] = _new(ExecutionResult, (success, value))
 
+        forks.stay(self._process)
         before = len(results)
         self._volley.collect(done)
         self._in_flight -= len(results) - before

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
 
-from . import aio
+from . import aio, forks
 from .compiled import compiled_for
 from .concurrent import WINDOW, ExecutionResult
 from .prepared import PreparedStatement
@@ -170,6 +170,7 @@ class _Run:
         self, session: Session, statements: Pairs, concurrency: int, fail_fast: bool, execution_profile: Any
     ) -> None:
         self.loop = aio.running_loop()
+        self._process = forks.process
         self.in_flight: dict[int, _Slot] = {}
         self._session = session
         self._concurrency = concurrency
@@ -263,6 +264,7 @@ class _Run:
             self.wake()
 
     def _send(self, statement: Any, parameters: Any) -> None:
+        forks.stay(self._process)  # it may have been the source of the statements that forked
         index = self._sent
         self._sent += 1
         try:
@@ -311,6 +313,7 @@ class _Run:
 
     async def _change(self) -> None:
         """Wait for something new; the loop has its turn in any case."""
+        forks.stay(self._process)
         waiter: asyncio.Future[None] = self.loop.create_future()
         if self._at_once:
             self._at_once = 0
@@ -352,6 +355,7 @@ class _Run:
 
     def _goes_on(self) -> bool:
         """Send what may be sent; whether there is something to wait for. Raises what ends it all."""
+        forks.stay(self._process)
         self._fill()
         if self._error is not None:
             raise self._error

@@ -11,7 +11,8 @@ awaken    the first use (a request that finds no pool, or anything that needs th
 wait      requests that come meanwhile wait in the PoolSet of their session, and are sent once its first pool is open.
 
 What the child keeps: hosts, tokens, schema, profiles and policies, prepared statements, the keyspace, listeners.
-Requests that were in flight are the parent's; in the child they fail (``Operation._on_forked``).
+Requests that were in flight are the parent's; in the child they fail (``Operation._on_forked``), and so do calls that
+last, like execute_concurrent (:func:`stay`).
 
 Locks are renewed in place, because requests refer to those of their session. They were ours, held for moments, and the
 threads that held them are not in the child.
@@ -25,6 +26,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from cassandra._base.errors import ConnectionShutdown
+
 from . import aio, fallback
 from .pools import PoolSet
 
@@ -33,6 +36,15 @@ if TYPE_CHECKING:
 
 _clusters: WeakSet[Cluster] = WeakSet()
 
+#: What calls that last began in: another one in each process.
+process = object()
+
+
+def stay(began_in: object) -> None:
+    """Raise ConnectionShutdown where a call that the parent has begun would go on in a forked child."""
+    if began_in is not process:
+        raise ConnectionShutdown("The call was made by the parent of this process, which goes on with it")
+
 
 def watch(cluster: Cluster) -> None:
     """Take care of *cluster* in children that are forked from now on."""
@@ -40,6 +52,8 @@ def watch(cluster: Cluster) -> None:
 
 
 def _in_child() -> None:
+    global process
+    process = object()
     aio.leave_to_parent()
     _renew(fallback._lock)
     fallback._tenants.clear()

@@ -17,66 +17,15 @@ Each script runs in an interpreter of its own, forks there, and talks to scripte
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fakes.nodes import FakeCluster
 from tests.patience import PATIENCE, eventually
-
-ROOT = Path(__file__).parents[3]
-
-PREAMBLE = """
-import asyncio, os, signal, sys, threading, traceback, warnings
-warnings.simplefilter("ignore")  # of later Pythons: threads and fork, which is the point here
-from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT, NoHostAvailable
-from cassandra.connection import ConnectionShutdown
-from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, TokenAwarePolicy, DCAwareRoundRobinPolicy
-from tests.patience import PATIENCE, eventually
-
-def connected(policy=None, keyspace=None, **options):
-    profile = ExecutionProfile(policy or RoundRobinPolicy(), request_timeout=PATIENCE)
-    cluster = Cluster(POINTS, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, **options)
-    cluster.connect_timeout = cluster.control_connection_timeout = PATIENCE
-    return cluster, cluster.connect(keyspace, wait_for_all_pools=True)
-
-def start(work):
-    '''Fork a child that does *work*; its process id.'''
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush(), sys.stderr.flush()
-            os._exit(code)
-    return pid
-
-def ended(pid):
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert code == 0, f"the child ended with {code}"
-
-def in_child(work):
-    ended(start(work))
-
-def fails(kind, action, *words):
-    try:
-        action()
-    except kind as error:
-        assert all(word in str(error) for word in words), error
-    else:
-        raise AssertionError("nothing was raised")
-"""
+from tests.unit.session.forking import finish, run, start
 
 
 def never_answer(node: Any, connection: Any, request: Any, text: str) -> bool:
@@ -87,28 +36,6 @@ def never_answer(node: Any, connection: Any, request: Any, text: str) -> bool:
 def fake() -> Iterator[FakeCluster]:
     with FakeCluster(2) as made:
         yield made
-
-
-def start(fake: FakeCluster, script: str) -> subprocess.Popen[str]:
-    code = PREAMBLE + f"POINTS = {fake.contact_points!r}\n" + textwrap.dedent(script)
-    command = [sys.executable, "-c", code]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen(command, cwd=ROOT, text=True, start_new_session=True, **pipes)  # a group, to end together
-
-
-def finish(process: subprocess.Popen[str], typed: str = "") -> str:
-    try:
-        out, errors = process.communicate(typed, timeout=4 * PATIENCE)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        out, errors = process.communicate()
-        raise AssertionError(f"it hangs: {out}\n{errors}") from None
-    assert (process.returncode, errors) == (0, ""), errors
-    return out
-
-
-def run(fake: FakeCluster, script: str) -> str:
-    return finish(start(fake, script))
 
 
 def test_child_and_parent_both_go_on(fake: FakeCluster) -> None:

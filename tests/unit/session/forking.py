@@ -1,0 +1,115 @@
+"""Scripts that fork, each in an interpreter of its own; the servers they talk to live here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from tests.patience import PATIENCE
+
+ROOT = Path(__file__).parents[3]
+
+PREAMBLE = """
+import asyncio, os, signal, sys, threading, traceback, warnings
+warnings.simplefilter("ignore")  # of later Pythons: threads and fork, which is the point here
+from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT, NoHostAvailable
+from cassandra.connection import ConnectionShutdown
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, TokenAwarePolicy, DCAwareRoundRobinPolicy
+from tests.patience import PATIENCE, eventually
+
+def connected(policy=None, keyspace=None, **options):
+    profile = ExecutionProfile(policy or RoundRobinPolicy(), request_timeout=PATIENCE)
+    cluster = Cluster(POINTS, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, **options)
+    cluster.connect_timeout = cluster.control_connection_timeout = PATIENCE
+    return cluster, cluster.connect(keyspace, wait_for_all_pools=True)
+
+def start(work):
+    '''Fork a child that does *work*; its process id.'''
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush(), sys.stderr.flush()
+            os._exit(code)
+    return pid
+
+def ended(pid):
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert code == 0, f"the child ended with {code}"
+
+def in_child(work):
+    ended(start(work))
+
+def fails(kind, action, *words):
+    try:
+        action()
+    except kind as error:
+        assert all(word in str(error) for word in words), error
+    else:
+        raise AssertionError("nothing was raised")
+"""
+
+
+class Servers(Protocol):
+    """Where a script connects to."""
+
+    @property
+    def contact_points(self) -> Sequence[tuple[str, int]]: ...
+
+
+def start(servers: Servers, script: str) -> subprocess.Popen[str]:
+    """Run :data:`PREAMBLE` and *script*."""
+    code = PREAMBLE + f"POINTS = {servers.contact_points!r}\n" + textwrap.dedent(script)
+    command = [sys.executable, "-c", code]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(command, cwd=ROOT, text=True, start_new_session=True, **pipes)  # a group, to end together
+
+
+def says(process: subprocess.Popen[str], line: str) -> None:
+    """Wait until it has printed *line*, the first one."""
+    assert process.stdout is not None
+    readable, _, _ = select.select([process.stdout], [], [], 4 * PATIENCE)
+    said = process.stdout.readline() if readable else None
+    if said != f"{line}\n":
+        _fail(process, f"it says {said!r}" if readable else "it hangs")
+
+
+def finish(process: subprocess.Popen[str], typed: str = "") -> str:
+    """What it printed, after it was *typed* something. Fails if it failed, hangs, or printed an error."""
+    try:
+        out, errors = process.communicate(typed, timeout=4 * PATIENCE)
+    except subprocess.TimeoutExpired:
+        _fail(process, "it hangs")
+    assert (process.returncode, errors) == (0, ""), errors
+    return out
+
+
+def _fail(process: subprocess.Popen[str], what: str) -> NoReturn:
+    out, errors = kill(process)
+    raise AssertionError(f"{what}: {out}\n{errors}")
+
+
+def run(servers: Servers, script: str) -> str:
+    return finish(start(servers, script))
+
+
+def kill(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """It, and its children; what it printed until then."""
+    if process.stdout is None or process.stdout.closed:  # it has ended, and so did whoever had its output
+        return "", ""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate()
