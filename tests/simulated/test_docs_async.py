@@ -1,4 +1,4 @@
-"""The examples of docs/asyncio.rst and docs/concurrency.rst run, each page from top to bottom."""
+"""The examples of docs/asyncio.rst, docs/concurrency.rst and docs/routing.rst run, each page from top to bottom."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def libuv() -> None:
     uvloop.new_event_loop().close()
 
 
-@pytest.mark.parametrize(("page", "examples"), [("asyncio", 7), ("concurrency", 8)])
+@pytest.mark.parametrize(("page", "examples"), [("asyncio", 7), ("concurrency", 8), ("routing", 8)])
 def test_the_page(page: str, examples: int, libuv: None, no_leaks: None) -> None:
     path = DOCS / f"{page}.rst"
     text = path.read_text()
