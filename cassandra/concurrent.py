@@ -1,12 +1,13 @@
 """Executing many statements at a time."""
 
-from cassandra._session.concurrent import ExecutionResult, execute_concurrent, execute_concurrent_with_args
+from cassandra._session.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra._session.concurrent_async import (
     ConcurrentResults,
     execute_concurrent_async,
     execute_concurrent_with_args_async,
 )
 from cassandra._session.result import ResultSet
+from cassandra._session.volley import ExecutionResult
 
 __all__ = [
     "ConcurrentResults",

@@ -5,8 +5,10 @@ Threads. A :class:`Reactor` owns one I/O thread. It takes the GIL only to run Py
 that nobody called for. Every method here may be called from any thread unless it says otherwise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
+
+from typing_extensions import Self
 
 from cassandra._core.memory import MemoryPool
 
@@ -96,6 +98,173 @@ class Operation:
         parent will get. Raises ConnectionShutdown unless overridden."""
     def _on_outcome(self) -> None:
         """Override. Takes and processes outcomes; must not block and must not raise."""
+
+class Attempt:
+    """One send of a request: where it went, on which stream, so that it can be given up, and how its answer is
+    read."""
+
+    host: Final[Any]
+    pool: Final[Any]
+    connection: Final[Any]
+    page: Final[int]  # of its request
+    reprepares: Final[Any]  # the PreparedStatement this attempt prepares again, instead of the request itself
+    plan: Any  # of the rows the server was told not to describe, as it was then
+    number: int  # among the attempts of its request
+    stream: int
+    answered: bool  # and the answer was looked at; not kept for plain rows
+    def __init__(
+        self,
+        host: Any,
+        pool: Any,
+        connection: Any,
+        page: int,
+        reprepares: Any = None,
+        number: int = -1,
+        plan: Any = None,
+    ) -> None: ...
+    def abandon(self, request: Operation) -> None:
+        """*request* does not wait for its answer any more."""
+
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+class Request(Operation):
+    """The state of a request over all its attempts and pages, and the steps that nearly all requests take.
+
+    ``_outcome``, ``_page``, ``_attempts``, ``_timer``, callbacks and waiters change only under ``_lock``.
+    """
+
+    session: Any  # read-only
+    timeout: Any
+    _start_time: float  # seconds, time.monotonic()
+    _lock: Final[Any]  # the session's RLock
+    _metrics: Any
+    _page: int
+    _outcome: Any
+    _attempts: dict[int, Attempt]
+    _timer: Any
+    _callbacks: tuple[Call, ...]
+    _errbacks: tuple[Call, ...]
+    _waiters: tuple[Any, ...]
+    _blocked: bool  # somebody waited, or waits, for it in a thread
+    _attached: bool  # somebody waited, or waits, for it on a loop
+    _compiled: Any  # how it was made, if it is a compiled one
+    _frame: bytes | None  # its envelope then
+    _token: int | None
+    _values: Any
+    _result_plan: Any
+    _handler: Any  # a user's protocol handler
+    row_factory: Callable[..., Any] | None
+    attempted_hosts: list[Any]
+    coordinator_host: Any
+    _picked: Any
+    def _begin(
+        self, session: Any, timeout: Any, start_time: float, row_factory: Any, result_plan: Any, token: int | None
+    ) -> None:
+        """Pending, with nothing sent yet."""
+    def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None:
+        """What _on_outcome does, for an attempt that somebody else sent and waited for."""
+    def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
+        """Override. The answer of *attempt*, unless it is plain rows or nothing to a compiled request: that is read
+        and concluded natively. What it raises is what its page fails with."""
+    def _conclude(self, page: int, result: Any, error: BaseException | None = None, came: Any = ...) -> bool:
+        """Decide what *page* came to, and tell whoever waits. False when that was decided before, or another page has
+        begun since."""
+    def _call(self, call: Call, value: Any) -> None:
+        """Override. Call a callback; must not raise."""
+    def _give_up(self, attempt: Attempt) -> None:
+        """Nobody waits for the answer of *attempt* any more."""
+
+def resolve(waiter: Any, value: object) -> None:
+    """Complete *waiter*, an asyncio future or what behaves like one, from any thread; a loop that was closed in the
+    meantime has nobody left to tell."""
+
+class Lane:
+    """How the requests of one compiled statement get to their connections: encoded, routed and submitted in one step,
+    for as long as :meth:`holds` says so. Any thread."""
+
+    compiled: Final[Any]
+    direct: Final[bool]  # nothing has to happen between making a request and sending it
+    def __init__(
+        self,
+        session: Any,
+        compiled: Any,
+        state: Any,
+        route: Callable[[int | None], Any],
+        direct: bool,
+        kind: type[Request],
+        not_sent: tuple[type[BaseException], ...],
+        may_wait: Callable[[Any], bool],
+        bridges: dict[int, Any],
+    ) -> None:
+        """*kind*: the class of the requests. *not_sent*: what picking and submitting raise when nothing was sent.
+        *may_wait* (connection): whether a request may be queued, asked while there are *bridges*."""
+    def holds(self, session: Any) -> bool:
+        """Whether nothing of what it was made of has changed, and it was made for *session*."""
+    def send(self, session: Any, values: Any) -> Any:
+        """A new request with *values*, on its way. Raises what encoding the values raises."""
+    def try_launch(self, request: Request) -> bool:
+        """The first attempt of a compiled request. False if something is in the way: then nothing was sent."""
+
+NOTHING_ELSE: Final[int]
+"""The attempt number of an outcome of Flights that only says that something has ended elsewhere."""
+
+class Flight:
+    """A request of :class:`Flights`: all that is needed to go on with it by a request of its own."""
+
+    index: Final[int]
+    session: Final[Any]
+    compiled: Final[Any]
+    frame: Final[bytes]
+    token: Final[int | None]
+    values: Final[Any]
+    host: Final[Any]
+    pool: Final[Any]
+    connection: Final[Any]
+    stream: Final[int]
+    started: Final[float]
+
+class Flights(Operation):
+    """Many requests under one operation. One thread launches and harvests."""
+
+    session: Final[Any]
+    in_flight: Final[int]
+    def _begin(self, session: Any, result_type: type[Answer], entry_type: type[tuple[Any, ...]]) -> None: ...
+    def launch(self, lane: Lane, index: int, values: Any) -> bool:
+        """Queue request *index*. False if nothing can take it. Raises what encoding the values raises."""
+    def launch_from(
+        self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, statement: Any, lane: Lane | None
+    ) -> tuple[int, tuple[()] | tuple[Any, Any, Exception | None] | None]:
+        """Queue requests with the values of *pairs*, numbered from *index*, until there are *count*, as long as the
+        pairs are of *statement* and nothing is in the way. Returns how many; and None, or () if *pairs* has ended, or
+        the statement and values that came next and were not queued, with what encoding them raised. What *pairs* raises
+        comes out of here."""
+    def send(self) -> None:
+        """Send what was queued."""
+    def _harvest(
+        self,
+        results: dict[int, Any],
+        failed: Callable[[int, BaseException], None],
+        go_on: Callable[[Flight, Frame | Failure], None],
+    ) -> None:
+        """Take all outcomes that are there: ``(True, result)`` as *entry_type* for plain ones, *failed* for those whose
+        rows could not be made, and *go_on* for all others. Never waits."""
+    def _forget(self) -> None: ...
+
+class Answer:
+    """What a page came to. ResultSet derives from it."""
+
+    _flight: Flight | None
+    _current_rows: Any
+    _plan: Any
+    _paging_state: bytes | None
+    _beside: Any
+    response_future: Any
+    """Made by :meth:`_future_of` when a request that had none is asked for it."""
+    @classmethod
+    def _of(cls, future: Any, outcome: tuple[Any, ...]) -> Self:
+        """The page that *future* has come to."""
+    def _future_of(self, flight: Flight) -> Any:
+        """Override. The future of a request that had none."""
 
 class Limit:
     """At most *maximum* requests in flight over all channels that have it, and within the limits of *parent*. Requests

@@ -6,10 +6,11 @@ parts included here give it Python objects to talk to. Called by L3 (connections
 Operation).
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetObject, PyErr_WriteUnraisable
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -24,6 +25,10 @@ include "transport_parts/native.pxi"
 include "transport_parts/errors.pxi"
 include "transport_parts/frame.pxi"
 include "transport_parts/operation.pxi"
+include "transport_parts/request.pxi"
+include "transport_parts/answer.pxi"
+include "transport_parts/volley.pxi"
+include "transport_parts/lane.pxi"
 include "transport_parts/loop.pxi"
 include "transport_parts/limits.pxi"
 include "transport_parts/channel.pxi"

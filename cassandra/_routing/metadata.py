@@ -56,32 +56,28 @@ class Metadata:
     def __init__(self) -> None:
         #: Which hosts and shards hold a token of a table; servers tell with their responses.
         self._tablets = Tablets({})
-        self._state = ClusterState(Topology(), {}, self._tablets)
+        #: The current snapshot: one attribute, which requests compare with the one that they were compiled in.
+        self.state = ClusterState(Topology(), {}, self._tablets)
         self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
         self._lock = threading.RLock()
         self._upkeep = TabletUpkeep()
-
-    @property
-    def state(self) -> ClusterState:
-        """The current snapshot."""
-        return self._state
 
     # ------------------------------------------------------------------ reading
 
     @property
     def keyspaces(self) -> Mapping[str, KeyspaceMetadata]:
         """Keyspaces by name."""
-        return self._state.keyspaces
+        return self.state.keyspaces
 
     @property
     def partitioner(self) -> str | None:
         """Class name of the cluster's partitioner, None until known."""
-        return self._state.topology.partitioner
+        return self.state.topology.partitioner
 
     @property
     def token_map(self) -> TokenMap | None:
         """The ring; None until it is known, or if the partitioner is not."""
-        state = self._state
+        state = self.state
         made_for, token_map = self._token_map
         if made_for is not state:
             token_map = TokenMap._of(state)
@@ -90,24 +86,24 @@ class Metadata:
 
     def all_hosts(self) -> list[Host]:
         """All hosts known."""
-        return list(self._state.topology.hosts)
+        return list(self.state.topology.hosts)
 
     def all_hosts_items(self) -> list[tuple[UUID | None, Host]]:
         """All hosts known, each with its id."""
-        return [(host.host_id, host) for host in self._state.topology.hosts]
+        return [(host.host_id, host) for host in self.state.topology.hosts]
 
     def get_host(self, endpoint_or_address: Any, port: int | None = None) -> Host | None:
         """The host with this endpoint, or with this address (and port) for clients; None if there is none."""
-        return self._state.host_at(endpoint_or_address, port)
+        return self.state.host_at(endpoint_or_address, port)
 
     def get_host_by_host_id(self, host_id: UUID) -> Host | None:
         """The host with this id; None if there is none."""
-        return self._state.topology.by_id.get(host_id)
+        return self.state.topology.by_id.get(host_id)
 
     def get_replicas(self, keyspace: str, key: bytes) -> list[Host]:
         """The hosts that hold the partition with the serialised key *key*, in ring order; empty if that is not
         known."""
-        state = self._state
+        state = self.state
         token = state.token_of(key)
         return list(state.replicas(keyspace, token)) if token is not None else []
 
@@ -127,7 +123,7 @@ class Metadata:
         Returns the host that is known now, and whether it is new.
         """
         with self._lock:
-            topology = self._state.topology
+            topology = self.state.topology
             known = self._known(topology, host)
             if known is not None:
                 return known, False
@@ -139,18 +135,18 @@ class Metadata:
         with self._lock:
             known, added = self.add_or_return_host(host)
             if not added:
-                self._publish_hosts(self._state.topology.hosts)
+                self._publish_hosts(self.state.topology.hosts)
             return known
 
     def remove_host(self, host: Host) -> bool:
         """Forget *host* and its tokens; False if it was not known."""
         with self._lock:
-            return self._remove(self._known(self._state.topology, host))
+            return self._remove(self._known(self.state.topology, host))
 
     def remove_host_by_host_id(self, host_id: UUID, endpoint: Any = None) -> bool:
         """Forget the host with this id (and, if given, this endpoint); False if it was not known."""
         with self._lock:
-            known = self._state.topology.by_id.get(host_id)
+            known = self.state.topology.by_id.get(host_id)
             if known is not None and endpoint is not None and known.endpoint != endpoint:
                 known = None
             return self._remove(known)
@@ -162,7 +158,7 @@ class Metadata:
         """
         ring = _make_ring(partitioner, token_map)
         with self._lock:
-            self._publish(topology=Topology(self._state.topology.hosts, ring, partitioner))
+            self._publish(topology=Topology(self.state.topology.hosts, ring, partitioner))
 
     def replace_topology(
         self, hosts: Iterable[Host], partitioner: str | None = None, token_map: TokensByHost | None = None
@@ -173,7 +169,7 @@ class Metadata:
         """
         ring = _make_ring(partitioner, token_map) if token_map is not None else None
         with self._lock:
-            before = self._state.topology
+            before = self.state.topology
             after = Topology(hosts, ring, partitioner)
             self._publish(topology=after)
         kept = {id(host) for host in after.hosts} & {id(host) for host in before.hosts}
@@ -197,7 +193,7 @@ class Metadata:
         """Publish *target* as it was read: *rows* by query name (see ``schema_queries``). A dropped target has
         no rows. Forgets the tablets of what changed."""
         with self._lock:
-            before = self._state.keyspaces
+            before = self.state.keyspaces
             after = updated(before, target, rows)
             self._publish(keyspaces=after)
             self._upkeep.schema_read(self._tablets, target, rows, before, after)
@@ -224,21 +220,21 @@ class Metadata:
     def _remove(self, host: Host | None) -> bool:
         if host is None:
             return False
-        topology = self._state.topology
+        topology = self.state.topology
         hosts = tuple(other for other in topology.hosts if other is not host)
         ring = topology.ring.without(host) if topology.ring is not None else None
         self._publish(topology=Topology(hosts, ring, topology.partitioner))
         return True
 
     def _publish_hosts(self, hosts: Iterable[Host]) -> None:
-        self._publish(topology=self._state.topology.with_hosts(hosts))
+        self._publish(topology=self.state.topology.with_hosts(hosts))
 
     def _publish(
         self, *, topology: Topology | None = None, keyspaces: Mapping[str, KeyspaceMetadata] | None = None
     ) -> None:
         """The one place where a state becomes the current one; with the lock held."""
-        current = self._state
-        self._state = ClusterState(
+        current = self.state
+        self.state = ClusterState(
             current.topology if topology is None else topology,
             current.keyspaces if keyspaces is None else keyspaces,
             self._tablets,

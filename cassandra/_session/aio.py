@@ -15,12 +15,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from weakref import ref
 
-from cassandra._core.transport import LoopQueue
+from cassandra._core.transport import LoopQueue, resolve
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop as Loop
 
     from cassandra._core.transport import Operation
+
+__all__ = ["Bridge", "Sender", "Waiter", "bridges", "deliver_to", "resolve"]
 
 _T = TypeVar("_T", contravariant=True)
 
@@ -66,7 +68,7 @@ class Bridge(NamedTuple):
     unsent: set[Sender]  # connections with requests that go out at the end of this turn of the loop
 
 
-bridges: dict[int, Bridge] = {}  # by the loop's id, which is nobody else's while the entry exists
+bridges: dict[int, Bridge] = {}  # always this dict; by the loop's id, which is nobody else's while the entry exists
 _of_parent: list[object] = []  # in a forked child
 
 
@@ -144,25 +146,5 @@ def _close_the_closed() -> None:
 def leave_to_parent() -> None:
     """In a forked child: the loops are the parent's, and so are their descriptors. Their queues are not even freed,
     which might have to wait for a thread of the parent."""
-    global bridges
-    _of_parent.append(bridges)
-    bridges = {}
-
-
-def resolve(waiter: Waiter[_T], value: _T) -> None:
-    """Complete *waiter* from any thread; a loop that was closed in the meantime has nobody left to tell."""
-    loop = waiter.get_loop()
-    if loop is loop_or_none():
-        if not waiter.done():
-            waiter.set_result(value)
-    elif not loop.is_closed():
-        try:
-            loop.call_soon_threadsafe(_set, waiter, value)
-        except RuntimeError:  # closed between the test and the call
-            if not loop.is_closed():
-                raise
-
-
-def _set(waiter: Waiter[_T], value: _T) -> None:
-    if not waiter.done():
-        waiter.set_result(value)
+    _of_parent.append(list(bridges.values()))
+    bridges.clear()

@@ -24,12 +24,9 @@ from cassandra._base.errors import (
     WriteTimeoutErrorMessage,
     annotate,
 )
-from cassandra._core.transport import TIMED_OUT, Failure, Operation
+from cassandra._core.transport import TIMED_OUT, Failure
 
 if TYPE_CHECKING:
-    from cassandra._core.codec import ResultPlan
-    from cassandra._net.connection import Connection
-    from cassandra._net.pool import HostPool
     from cassandra._routing.host import Host
     from cassandra._routing.policies import RetryPolicy
 
@@ -54,38 +51,6 @@ MAYBE_EXECUTED = (
     WriteFailureMessage,
     WriteTimeoutErrorMessage,
 )
-
-
-class Attempt:
-    """One send of a request: where it went, on which stream, so that it can be given up, and how its answer is
-    read."""
-
-    __slots__ = ("answered", "connection", "host", "number", "page", "plan", "pool", "reprepares", "stream")
-
-    def __init__(
-        self,
-        host: Host,
-        pool: HostPool | None,
-        connection: Connection,
-        page: int,
-        reprepares: Any = None,
-        number: int = -1,
-        plan: ResultPlan | None = None,
-    ) -> None:
-        self.host = host
-        self.pool = pool
-        self.connection = connection
-        self.page = page  # of its request
-        self.answered = False  # and the answer was looked at; not kept for plain rows
-        self.number = number  # among the attempts of its request
-        self.stream = -1
-        self.plan = plan  # of the rows the server was told not to describe, as it was then
-        self.reprepares = reprepares  # the PreparedStatement this attempt prepares again, instead of the request itself
-
-    def abandon(self, request: Operation) -> None:
-        """*request* does not wait for its answer any more."""
-        if self.stream >= 0:
-            self.connection.orphan(self.stream, request, self.number)
 
 
 class Decision(NamedTuple):

@@ -16,11 +16,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._core.codec import ExecuteTemplate
+from cassandra._core.transport import Lane
 from cassandra._net.features import dialect_of
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._routing.policies.router import PickingRouter
 from cassandra._wire.messages.requests import ExecuteMessage
 
+from . import aio
+from .attempts import NOT_SENT
 from .future import ResponseFuture
 from .prepared import BoundStatement, CompiledCache, PreparedStatement
 from .sending import METADATA_IDS, USE
@@ -45,6 +48,7 @@ class CompiledExecute:
     """Everything about executing *prepared* that does not depend on the values."""
 
     __slots__ = (
+        "_lane",
         "_message",
         "_route",
         "clock",
@@ -107,6 +111,7 @@ class CompiledExecute:
         self.router = session._router_of(profile.load_balancing_policy or session.cluster.load_balancing_policy)
         self.picking = self.router if type(self.router) is PickingRouter else None
         self._route: tuple[Any, Any, Any] = (None, None, None)
+        self._lane: Lane | None = None
 
     def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Place | None] | None:
         """How to pick the first place of a request by its token; None if that takes more than the token."""
@@ -120,6 +125,17 @@ class CompiledExecute:
                 route = self.picking.route(state, self.keyspace or keyspace, table, self.prepared)
             self._route = (state, keyspace, route)
         return route
+
+    def lane(self, session: Session) -> Lane | None:
+        """The way of requests to their connections, as things are now; None if they need a plan each."""
+        lane = self._lane
+        if lane is None or not lane.holds(session):
+            state = session.cluster.metadata.state
+            route, direct = self.route(state, session.keyspace), not (session._listeners or session.is_shutdown)
+            if route is not None:
+                lane = Lane(session, self, state, route, direct, ResponseFuture, NOT_SENT, aio.may_wait, aio.bridges)
+            self._lane = lane = None if route is None else lane
+        return lane
 
     def message(self, frame: bytes, token: int | None) -> ExecuteMessage:
         """The message whose envelope *frame* is."""
@@ -156,8 +172,7 @@ class CompiledExecute:
     ) -> ResponseFuture:
         """What it does not get here it finds in ``_compiled`` when somebody asks."""
         future = _new_future(ResponseFuture)
-        future._begin(session, timeout, monotonic())
-        future._begin_sending(self.profile.row_factory, self.result_plan, token)
+        future._begin(session, timeout, monotonic(), self.profile.row_factory, self.result_plan, token)
         future._compiled = self
         future._frame = frame
         future._values = values

@@ -14,22 +14,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Mapping
-from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._base.errors import ConnectionShutdown, DriverException
 from cassandra._core.codec import ResultPlan
-from cassandra._core.transport import Operation
+from cassandra._core.transport import Request
 
 from . import aio
 
 if TYPE_CHECKING:
     import asyncio
-    import threading
 
-    from .attempts import Attempt
     from .session import Session
-
 log = logging.getLogger("cassandra.cluster")
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -57,76 +53,16 @@ class Waiter(aio.Waiter[Outcome], Protocol):
     """Hears of an outcome: an asyncio future, or what behaves like one."""
 
 
-class Conclusion(Operation):
-    """The state of a request that more than one thread may change."""
+class Conclusion(Request):
+    """The state of a request that more than one thread may change. It is concluded natively."""
 
-    # What every request uses is in slots: an instance of an extension class has no other fast attributes.
-    __slots__ = (
-        "_attached",
-        "_attempts",
-        "_blocked",
-        "_callbacks",
-        "_errbacks",
-        "_lock",
-        "_metrics",
-        "_outcome",
-        "_page",
-        "_start_time",
-        "_timer",
-        "_waiters",
-        "session",
-        "timeout",
-    )
+    __slots__ = ()
 
+    session: Session
     message: Any
-
-    def _begin(self, session: Session, timeout: float | None, start_time: float) -> None:
-        self.session = session
-        self.timeout = timeout
-        self._start_time = start_time
-        self._lock: threading.RLock = session._request_lock
-        self._attempts: dict[int, Attempt] = {}
-        self._outcome: Outcome | None = None
-        self._page = 0
-        self._metrics: Any = session.cluster.metrics
-        self._timer: Any = None
-        self._callbacks: tuple[Call, ...] = ()
-        self._errbacks: tuple[Call, ...] = ()
-        self._waiters: tuple[Waiter, ...] = ()
-        self._blocked = False  # somebody waited, or waits, for it in a thread
-        self._attached = False  # somebody waited, or waits, for it on a loop
+    _outcome: Outcome | None
 
     # ---- the end of a page
-
-    def _conclude(self, page: int, result: Any, error: BaseException | None = None, came: Came = NOTHING) -> bool:
-        """Decide what *page* came to. False when that was decided before, or another page has begun since."""
-        with self._lock:
-            if self._outcome is not None or self._page != page:
-                return False
-            outcome = self._outcome = (result, error, came, page)
-            calls = self._callbacks if error is None else self._errbacks
-            waiters = self._waiters
-            if waiters:
-                self._waiters = ()
-            losers = self._attempts
-            if losers:
-                self._attempts = {}
-            timer = self._timer
-            if timer is not None:
-                self._timer = None
-            self._finish()
-        if timer is not None:
-            timer.cancel()
-        if losers:
-            for attempt in list(losers.values()):
-                self._give_up(attempt)
-        if self._metrics is not None:
-            self._metrics.request_timer.addValue(monotonic() - self._start_time)
-        for waiter in waiters:
-            aio.resolve(waiter, outcome)
-        for call in calls:
-            self._call(call, result if error is None else error)
-        return True
 
     def _fail(self, page: int, error: BaseException) -> bool:
         return self._conclude(page, None, error)
@@ -139,10 +75,6 @@ class Conclusion(Operation):
     def _is_over(self, page: int) -> bool:
         """Whether nobody waits for *page* any more."""
         return self._outcome is not None or self._page != page
-
-    def _give_up(self, attempt: Attempt) -> None:
-        """Nobody waits for the answer of *attempt* any more."""
-        attempt.abandon(self)
 
     def cancel(self) -> bool:
         """Give the request up: whoever waits gets CancelledError, a late answer is dropped. False if it was over."""

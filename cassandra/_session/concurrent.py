@@ -10,28 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from . import forks
-from .compiled import compiled_for
-from .prepared import PreparedStatement
 from .profiles import EXEC_PROFILE_DEFAULT
-from .volley import Volley
+from .volley import ExecutionResult, Results, Volley
 
 if TYPE_CHECKING:
     from .session import Session
 
 WINDOW = 2  # how many times the concurrency may be sent ahead of the oldest result not yet yielded
-
-
-class ExecutionResult(NamedTuple):
-    """One statement's outcome: a :class:`ResultSet`, or the exception when *success* is False."""
-
-    success: bool
-    result_or_exc: Any
-
-
-ExecutionResult.__module__ = "cassandra.concurrent"
 
 
 def execute_concurrent(
@@ -95,7 +83,7 @@ class _Run:
         self._exhausted = False
 
     def all(self) -> list[ExecutionResult]:
-        results: dict[int, ExecutionResult] = {}
+        results: Results = {}
         try:
             self._fill(None)
             while self._in_flight:
@@ -111,7 +99,7 @@ class _Run:
         return self._in_order(window)
 
     def _in_order(self, window: int) -> Iterator[ExecutionResult]:
-        waiting: dict[int, ExecutionResult] = {}
+        waiting: Results = {}
         position = 0
         try:
             while self._in_flight or waiting:
@@ -132,42 +120,35 @@ class _Run:
             room = min(room, limit - self._sent)
         if room <= 0 or self._exhausted:
             return
-        volley, profile = self._volley, self._session._resolve_profile(self._profile)
-        last, launch = None, None
-        for _ in range(room):
-            try:
-                statement, parameters = next(self._statements)
-            except StopIteration:
-                self._exhausted = True
-                return
-            index = self._sent
-            self._sent += 1
-            self._in_flight += 1
-            try:
-                if statement is not last and type(statement) is PreparedStatement:
-                    last, launch = statement, volley.launcher(compiled_for(self._session, statement, profile))
-                if statement is not last or launch is None or not launch(index, parameters):
-                    forks.stay(self._process)  # it may have been the source of the statements that forked
-                    future = self._session.execute_async(statement, parameters, execution_profile=self._profile)
-                    volley.watch(future, index)
-            except Exception as error:
-                volley.ended.append((index, False, error))
-                self._exhausted |= self._fail_fast
-                if self._fail_fast:
-                    return
+        profile = self._session._resolve_profile(self._profile)
+        before = self._sent
+        self._sent, ended = self._volley.fill(self._statements, room, before, profile, self._start)
+        self._in_flight += self._sent - before
+        self._exhausted |= ended
 
-    def _collect(self, results: dict[int, ExecutionResult]) -> None:
+    def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
+        """A request that goes by a ResponseFuture, or cannot go at all. False: no more are sent."""
+        forks.stay(self._process)  # it may have been the source of the statements that forked
+        if error is None:
+            try:
+                future = self._session.execute_async(statement, values, execution_profile=self._profile)
+                self._volley.watch(future, index)
+                return True
+            except Exception as raised:
+                error = raised
+        self._volley.ended.append((index, False, error))
+        self._exhausted |= self._fail_fast
+        return not self._fail_fast
+
+    def _collect(self, results: Results) -> None:
         """Wait until something ended, and add all that did."""
 
-        def done(index: int, success: bool, value: Any) -> None:
-            if not success and self._fail_fast:
-                raise value
-            results[index] = _new(ExecutionResult, (success, value))
+        def failed(index: int, error: BaseException) -> None:
+            if self._fail_fast:
+                raise error
+            results[index] = ExecutionResult(False, error)
 
         forks.stay(self._process)
         before = len(results)
-        self._volley.collect(done)
+        self._volley.collect(results, failed)
         self._in_flight -= len(results) - before
-
-
-_new = tuple.__new__

@@ -16,21 +16,20 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.public import public
 
 from . import aio, forks
-from .compiled import compiled_for
-from .concurrent import WINDOW, ExecutionResult
-from .prepared import PreparedStatement
+from .concurrent import WINDOW
 from .profiles import EXEC_PROFILE_DEFAULT
 from .result import ResultSet
-from .volley import Volley
+from .volley import ExecutionResult, Results, Volley
 
 if TYPE_CHECKING:
     import asyncio
+
+    from cassandra._core.transport import Lane
 
     from .conclusion import Outcome
     from .future import ResponseFuture
     from .profiles import ResolvedProfile
     from .session import Session
-    from .volley import Launch
 
 Pairs = Iterable[tuple[Any, Any]] | AsyncIterable[tuple[Any, Any]]
 
@@ -151,13 +150,19 @@ class _Flock(Volley):
     def __init__(self, session: Session, run: _Run) -> None:
         super().__init__(session)
         self._run = run
+        self._flies = aio.watches_descriptors(run.loop)
+        if self._flies:
+            aio.deliver_to(run.loop, self)
 
     def _on_outcome(self) -> None:
         if self._finished:  # abandoned: what was queued for the loop by then
             self._take_all()
             return
-        self.harvest(self._run.add)
+        self.harvest(self._run.results, self._run.failed)
         self._run.wake()
+
+    def _lane(self, statement: Any, profile: ResolvedProfile) -> Lane | None:
+        return super()._lane(statement, profile) if self._flies else None
 
     def watch(self, future: ResponseFuture, index: int) -> None:
         self._run.watch(future, index)
@@ -176,7 +181,7 @@ class _Run:
         self._concurrency = concurrency
         self._fail_fast = fail_fast
         self._profile = execution_profile
-        self._results: dict[int, ExecutionResult] = {}
+        self.results: Results = {}
         self._error: BaseException | None = None
         self._sent = 0
         self._limit: int | None = None  # of what may be sent by now
@@ -205,45 +210,12 @@ class _Run:
         room = self._room()
         if self._exhausted or self._feeder is not None or room <= 0:
             return
-        last, launch, profile = None, None, self._session._resolve_profile(self._profile)
-        for _ in range(room):
-            try:
-                statement, parameters = next(self._statements)
-            except StopIteration:
-                self._exhausted = True
-                break
-            if statement is not last:
-                last, launch = statement, self._launcher(statement, profile)
-            if launch is None:
-                self._send(statement, parameters)
-            else:
-                self._launch(launch, statement, parameters)
-            if self._error is not None:
-                break
-        if self._flock is not None:
-            self._flock.send()
-
-    def _launcher(self, statement: Any, profile: ResolvedProfile) -> Launch | None:
-        """How *statement* goes as one of the flock; None if it cannot."""
-        if type(statement) is not PreparedStatement or not aio.watches_descriptors(self.loop):
-            return None
-        flock = self._flock
-        if flock is None:
-            flock = self._flock = _Flock(self._session, self)
-            aio.deliver_to(self.loop, flock)
-        return flock.launcher(compiled_for(self._session, statement, profile))
-
-    def _launch(self, launch: Launch, statement: Any, parameters: Any) -> None:
-        try:
-            launched = launch(self._sent, parameters)
-        except Exception as error:
-            self.add(self._sent, False, error)
-            self._at_once += 1
-        else:
-            if not launched:
-                self._send(statement, parameters)
-                return
-        self._sent += 1
+        if self._flock is None:
+            self._flock = _Flock(self._session, self)
+        profile = self._session._resolve_profile(self._profile)
+        self._sent, ended = self._flock.fill(self._statements, room, self._sent, profile, self._start)
+        self._exhausted |= ended
+        self._flock.send()
 
     async def _feed(self, source: AsyncIterable[tuple[Any, Any]]) -> None:
         """The same, from an asynchronous source, as a task."""
@@ -252,7 +224,9 @@ class _Run:
             while not self._exhausted:
                 while self._room() <= 0:
                     await self._change()
-                self._send(*await anext(pairs))
+                statement, values = await anext(pairs)
+                self._sent += 1
+                self._start(self._sent - 1, statement, values, None)
         except StopAsyncIteration:
             pass
         except BaseException as error:
@@ -263,17 +237,20 @@ class _Run:
             self._exhausted = True
             self.wake()
 
-    def _send(self, statement: Any, parameters: Any) -> None:
+    def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
+        """A request that goes by a ResponseFuture, or cannot go at all. False: no more are sent."""
         forks.stay(self._process)  # it may have been the source of the statements that forked
-        index = self._sent
-        self._sent += 1
-        try:
-            future = self._session.execute_async(statement, parameters, execution_profile=self._profile)
-        except Exception as error:
-            self.add(index, False, error)
+        if error is None:
+            try:
+                future = self._session.execute_async(statement, values, execution_profile=self._profile)
+            except Exception as raised:
+                error = raised
+            else:
+                self._at_once += self.watch(future, index)
+        if error is not None:
+            self.failed(index, error)
             self._at_once += 1
-        else:
-            self._at_once += self.watch(future, index)
+        return self._error is None
 
     def watch(self, future: ResponseFuture, index: int) -> bool:
         """Hear of *future*, which is request *index*. True if its outcome is here at once."""
@@ -290,18 +267,18 @@ class _Run:
     def record(self, index: int, future: ResponseFuture, outcome: Outcome) -> None:
         """What came of request *index*."""
         if outcome[1] is None:
-            self.add(index, True, ResultSet._of(future, outcome))
+            self.results[index] = ExecutionResult(True, ResultSet._of(future, outcome))
         else:
-            self.add(index, False, outcome[1])
+            self.failed(index, outcome[1])
 
-    def add(self, index: int, success: bool, value: Any) -> None:
-        """The result, or exception, of request *index*."""
-        if success or not self._fail_fast:
-            self._results[index] = _new(ExecutionResult, (success, value))
+    def failed(self, index: int, error: BaseException) -> None:
+        """Request *index* failed."""
+        if not self._fail_fast:
+            self.results[index] = ExecutionResult(False, error)
             return
         self._exhausted = True
         if self._error is None:
-            self._error = value
+            self._error = error
 
     def wake(self) -> None:
         """There is something new for those who wait."""
@@ -328,7 +305,7 @@ class _Run:
         try:
             while self._goes_on():
                 await self._change()
-            return [self._results[index] for index in range(self._sent)]
+            return [self.results[index] for index in range(self._sent)]
         finally:
             await self._stop()
 
@@ -342,8 +319,8 @@ class _Run:
                 going = self._goes_on()
                 if self._at_once >= self._concurrency:
                     await self._change()
-                elif position in self._results:
-                    yield self._results.pop(position)
+                elif position in self.results:
+                    yield self.results.pop(position)
                     position += 1
                     self.wake()  # whoever feeds may wait for room
                 elif going:
@@ -374,9 +351,6 @@ class _Run:
         if feeder is not None and not feeder.done():
             feeder.cancel()
             await _ended(feeder)
-
-
-_new = tuple.__new__
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

@@ -19,11 +19,10 @@ from cassandra._base.errors import (
     DriverException,
     ErrorMessage,
     PreparedQueryNotFound,
-    ProtocolError,
 )
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Place
-from cassandra._core.transport import Failure, Frame
+from cassandra._core.transport import Attempt, Failure, Frame
 from cassandra._wire.messages.results import ResultMessage
 from cassandra._wire.rows import apply_factory, decode_page
 
@@ -32,7 +31,6 @@ from .attempts import (
     MAYBE_EXECUTED,
     RETRY,
     RETRY_NEXT_HOST,
-    Attempt,
     Decision,
     ask_policy,
     connection_error,
@@ -58,38 +56,8 @@ class Execution(Sending):
 
     # ---- outcomes
 
-    def _on_outcome(self) -> None:
-        for number, answer in self._take_all():
-            attempt = self._attempts.pop(number, None)
-            if attempt is not None:
-                try:
-                    self._process(attempt, answer)
-                except Exception as error:  # a policy, a row factory or a malformed body: this request's error only
-                    self._fail(attempt.page, error)
-                except BaseException as error:  # Ctrl-C: the answer is lost with it, nobody must wait for another
-                    self._fail(attempt.page, error)
-                    raise
-
-    def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None:
-        """What :meth:`_on_outcome` does, for an attempt that somebody else sent and waited for."""
-        try:
-            self._process(attempt, answer)
-        except Exception as error:
-            self._fail(attempt.page, error)
-
     def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
-        self.coordinator_host = attempt.host
         connection = attempt.connection
-        if self._compiled is not None and attempt.reprepares is None and type(answer) is Frame:  # nearly all end here
-            plan = attempt.plan
-            try:
-                plain = connection.results.plain(answer, plan, self.row_factory)
-            except ProtocolError:
-                plain = None  # to be read again, and reported
-            if plain is not None:
-                rows, paging_state = plain
-                self._conclude(attempt.page, rows, None, NOTHING if rows is None else (plan, paging_state, None))
-                return
         if isinstance(answer, Failure):
             self._unanswered(attempt, answer)
             return

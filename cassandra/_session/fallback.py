@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from cassandra._base.errors import ConnectionException, NoHostAvailable
+from cassandra._core.transport import Attempt
 from cassandra._wire.messages.requests import ExecuteMessage
 
-from .attempts import KEYSPACE_PER_REQUEST, Attempt
+from .attempts import KEYSPACE_PER_REQUEST
 from .config import ControlConnectionQueryFallback
 
 if TYPE_CHECKING:

@@ -41,13 +41,14 @@ class ResponseFuture(Execution):
 
     def result(self) -> ResultSet:
         """Wait and return a :class:`ResultSet`, or raise what the request failed with. Ctrl-C interrupts the wait."""
-        return ResultSet._of(self, _result_of(self._settle()))
+        outcome = self._settle()
+        return ResultSet._of(self, outcome if outcome[1] is None else _result_of(outcome))
 
     def __await__(self) -> Generator[Any, None, ResultSet]:
         outcome = self._outcome
         if outcome is None:
             outcome = yield from self._settle_async()
-        return ResultSet._of(self, _awaited(outcome))
+        return ResultSet._of(self, outcome if outcome[1] is None else _awaited(outcome))
 
     @coroutine
     def _wait_async(self) -> Generator[Any, None, Any]:

@@ -10,19 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import aio
-from .attempts import NOT_SENT, Attempt
 from .conclusion import Conclusion
 from .prepared import BoundStatement
 
 if TYPE_CHECKING:
-    from cassandra._core.codec import ResultPlan
     from cassandra._core.routing import Place
-    from cassandra._routing.host import Host
+    from cassandra._core.transport import Lane
     from cassandra._routing.policies import RetryPolicy
     from cassandra._routing.policies.router import Router
 
-    from .compiled import CompiledExecute
     from .prepared import PreparedStatement
 
 
@@ -58,43 +54,15 @@ def _message_of(request: Launching) -> Any:
 class Launching(Conclusion):
     """What a request is made of, and how a compiled one is sent."""
 
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_compiled",
-        "_frame",
-        "_handler",
-        "_picked",
-        "_result_plan",
-        "_token",
-        "_values",
-        "attempted_hosts",
-        "coordinator_host",
-        "row_factory",
-    )
+    __slots__ = ("__dict__", "__weakref__")
 
+    _picked: Place | None
     prepared_statement: PreparedStatement | None = _from_compiled("prepared")
     _retry_policy: RetryPolicy | None = _from_compiled("retry_policy")
     _router: Router = _from_compiled("router")
     _errors: dict[Any, Any] = _on_demand(lambda request: {})
     message: Any = _on_demand(_message_of)
     query: Any = _on_demand(lambda request: request._bound_query())
-
-    _handler: Any  # a user's protocol handler
-
-    def _begin_sending(
-        self, row_factory: Callable[..., Any] | None, result_plan: ResultPlan | None, token: int | None
-    ) -> None:
-        self.row_factory = row_factory
-        self.attempted_hosts: list[Host] = []
-        self.coordinator_host: Host | None = None
-        self._result_plan = result_plan
-        self._token = token
-        self._picked: Place | None = None
-        self._handler = None
-        self._compiled: CompiledExecute | None = None
-        self._frame: bytes | None = None
-        self._values: Any = None
 
     def _bound_query(self) -> Any:
         """The statement of a compiled request."""
@@ -107,35 +75,10 @@ class Launching(Conclusion):
     def _launch(self) -> bool:
         """The first attempt of a compiled request, where nothing is in the way. False if something is: then nothing was
         sent, and :meth:`_send_page` begins again."""
-        compiled, session, token = self._compiled, self.session, self._token
+        compiled, session = self._compiled, self.session
         if compiled is None or session.is_shutdown:
             return False
         if session._listeners and (self._outcome is not None or "message" in self.__dict__):
             return False  # one of them concluded it, or may have changed the message
-        route = compiled.route(session.cluster.metadata.state, session.keyspace)
-        if route is None:
-            return False
-        place = route(token)
-        if place is None:
-            return False
-        host = place.host
-        pool = session._pool_set.pools.get(host)
-        if pool is None:
-            return False
-        try:
-            connection = pool.pick(token, place.shard)
-            if connection.dialect is not compiled.dialect:
-                return False
-            attempt = self._attempts[0] = Attempt(host, pool, connection, 0, None, 0, self._result_plan)
-            self.attempted_hosts.append(host)
-            self._picked = place
-            later = bool(aio.bridges) and aio.may_wait(connection)
-            attempt.stream = connection.submit(self._frame, self, 0, self.timeout, later)
-        except NOT_SENT:
-            self._attempts.clear()
-            self.attempted_hosts.clear()
-            self._picked = None
-            return False
-        if self._outcome is not None:  # it was given up meanwhile
-            self._give_up(attempt)
-        return True
+        lane: Lane | None = compiled.lane(session)
+        return lane is not None and lane.try_launch(self)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.public import public
+from cassandra._core.transport import Answer
 from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory
 
 from .batch import BatchStatement
@@ -20,31 +21,18 @@ from .conclusion import NOTHING
 from .statements import SimpleStatement
 
 if TYPE_CHECKING:
-    from .conclusion import Came, Outcome
+    from cassandra._core.codec import ResultPlan
+    from cassandra._core.transport import Flight
+
+    from .conclusion import Beside, Came, Outcome
     from .future import ResponseFuture
     from .trace import QueryTrace
-    from .volley import Flight
 
 log = logging.getLogger("cassandra.cluster")
 
 
-class _FutureOnDemand:
-    """``response_future`` of a result whose request had none."""
-
-    def __get__(self, result: ResultSet | None, owner: type) -> Any:
-        if result is None:
-            return self
-        from .volley import future_of  # which makes results of its flights
-
-        future = future_of(result._flight)
-        future._outcome = (result._current_rows, None, (result._plan, result._paging_state, result._beside), 0)
-        future._finish()
-        result.response_future = future
-        return future
-
-
 @public("cassandra.cluster")
-class ResultSet:
+class ResultSet(Answer):
     """Rows of the current page, and the way to the next ones.
 
     Iterating yields the rows of all pages, fetching the next page when it is needed; ``async for`` does the same
@@ -58,14 +46,12 @@ class ResultSet:
             print(row.name)
     """
 
-    if TYPE_CHECKING:
-        response_future: ResponseFuture
-    else:
-        response_future = _FutureOnDemand()
+    response_future: ResponseFuture
+    _plan: ResultPlan | None
+    _beside: Beside | None
 
     batch_regex = re.compile(r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH", re.IGNORECASE | re.ASCII)
 
-    _flight: Flight
     _page_iter: Iterator[Any] | None = None
     _list_mode: bool = False
     _fetching: int | None = None  # the page that is on its way
@@ -76,27 +62,14 @@ class ResultSet:
         self._came_with(NOTHING if outcome is None else outcome[2])
         self._set_current_rows(initial_response)
 
-    @classmethod
-    def _of(cls, response_future: ResponseFuture, outcome: Outcome) -> ResultSet:
-        made = cls.__new__(cls)
-        made.response_future = response_future
-        rows, _, (made._plan, made._paging_state, made._beside), _ = outcome
-        if type(rows) is list:
-            made._current_rows = rows
-        else:
-            made._set_current_rows(rows)
-        return made
+    def _future_of(self, flight: Flight) -> ResponseFuture:
+        """Of a result whose request had none."""
+        from .volley import future_of  # which makes results of its flights
 
-    @classmethod
-    def _of_flight(cls, flight: Flight, rows: list[Any] | None, paging_state: bytes | None) -> ResultSet:
-        """Of a request that had no future; it gets one when somebody asks."""
-        made = cls.__new__(cls)
-        made._flight = flight
-        made._plan = None if rows is None else flight[2].result_plan
-        made._paging_state = paging_state
-        made._beside = None
-        made._current_rows = [] if rows is None else rows
-        return made
+        future = future_of(flight)
+        future._outcome = (self._current_rows, None, (self._plan, self._paging_state, self._beside), 0)
+        future._finish()
+        return future
 
     def _came_with(self, came: Came) -> None:
         """What belongs to the current page is kept here: the future may be further on."""

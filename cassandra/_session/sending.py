@@ -24,11 +24,12 @@ from cassandra._base.errors import (
     annotate,
 )
 from cassandra._core.codec import ResultPlan
+from cassandra._core.transport import Attempt
 from cassandra._wire.messages.requests import ExecuteMessage, PrepareMessage
 
 from . import aio
 from .admission import wait_for_room
-from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT, Attempt, what_cannot_be_sent
+from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT, what_cannot_be_sent
 from .fallback import sent_elsewhere
 from .launching import Launching
 from .tablets import with_version_block
@@ -87,8 +88,8 @@ class Sending(Launching):
         bound_result_metadata: ResultPlan | None = None,
         routing_token: int | None = None,
     ) -> None:
-        self._begin(session, timeout, monotonic() if start_time is None else start_time)
-        self._begin_sending(row_factory, bound_result_metadata, routing_token)
+        started = monotonic() if start_time is None else start_time
+        self._begin(session, timeout, started, row_factory, bound_result_metadata, routing_token)
         self.message = message
         self.query = query
         self.prepared_statement = prepared_statement

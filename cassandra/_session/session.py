@@ -27,6 +27,7 @@ from . import prefetch
 from .agreement import SchemaAgreementScope
 from .future import ResponseFuture
 from .pools import PoolSet
+from .prepared import PreparedStatement
 from .preparing import Preparer
 from .profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
 from .requests import RequestBuilder
@@ -37,6 +38,7 @@ from .statements import Statement
 from .usertypes import register_encoder
 
 if TYPE_CHECKING:
+    from cassandra._core.transport import Lane
     from cassandra._net.pool import HostPool
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy
@@ -50,9 +52,12 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 #: Settings that requests of prepared statements are compiled with, see compiled.py.
 COMPILED_IN = frozenset(
     (
+        "_listeners",
         "_version_blocks",
         "client_protocol_handler",
         "default_fetch_size",
+        "is_shutdown",
+        "keyspace",
         "timestamp_generator",
         "use_client_timestamp",
     )
@@ -192,6 +197,25 @@ class Session:
 
         Parameters as of :meth:`execute`. Errors of the arguments are raised here, all others by the future.
         """
+        if (
+            type(query) is PreparedStatement
+            and timeout is NOT_SET
+            and not trace
+            and custom_payload is None
+            and paging_state is None
+            and host is None
+            and not execute_as
+        ):  # nearly all
+            compiled = query._compiled.last
+            if (
+                compiled is not None
+                and compiled.profile is self._resolve_profile(execution_profile)
+                and compiled.prepared is query
+            ):
+                lane: Lane | None = compiled._lane
+                if lane is not None and lane.direct and lane.holds(self):
+                    request: ResponseFuture = lane.send(self, parameters)
+                    return request
         if execute_as:
             custom_payload = {**(custom_payload or {}), "ProxyExecute": execute_as.encode()}
         future = self._builder.build(

@@ -1,10 +1,10 @@
 """Many compiled requests under one native operation.
 
 L5. A :class:`Volley` belongs to the thread that made it, which sends its requests, waits for whatever comes first and
-makes the results; the I/O thread only delivers outcomes. A request of it is a *flight*: a tuple, not a ResponseFuture.
-Nearly all flights end with plain rows or nothing. One that ends otherwise (an error, a timeout, an answer with warnings
-…) becomes a ResponseFuture, which goes on as if it had been one from the beginning: retries, re-preparing and the next
-page are that one's business.
+makes the results; the I/O thread only delivers outcomes. A request of it is a *flight*, not a ResponseFuture. Nearly
+all flights end with plain rows or nothing, which is done natively. One that ends otherwise (an error, a timeout, an
+answer with warnings …) becomes a ResponseFuture, which goes on as if it had been one from the beginning: retries,
+re-preparing and the next page are that one's business.
 
 ``ended`` is the only thing that other threads touch: they append to it, and then end the wait by :meth:`Volley.nudge`.
 """
@@ -12,142 +12,114 @@ page are that one's business.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._base.errors import DriverException, ProtocolError
+from cassandra._base.errors import DriverException
 from cassandra._core.routing import Place
-from cassandra._core.transport import CLOSED, Failure, Frame, Operation
+from cassandra._core.transport import CLOSED, NOTHING_ELSE, Attempt, Failure, Flights, Frame
 
 from . import aio
-from .attempts import NOT_SENT, Attempt
+from .compiled import compiled_for
 from .future import ResponseFuture
+from .prepared import PreparedStatement
 from .result import ResultSet
 
 if TYPE_CHECKING:
-    from cassandra._net.connection import Connection
-    from cassandra._net.pool import HostPool
-    from cassandra._routing.host import Host
+    from cassandra._core.transport import Flight, Lane
 
     from .compiled import CompiledExecute
+    from .profiles import ResolvedProfile
     from .session import Session
 
-NOTHING_ELSE = (1 << 32) - 1  # the attempt number of an outcome that only says that something has ended elsewhere
 _NUDGE = Failure(CLOSED, "something else has ended", False, 0.0)
 
-#: One request on its way: its index, session, how it is executed; frame, token and values; host, pool, connection and
-#: stream; when it was started. All that is needed to go on with it by a ResponseFuture.
-Flight = tuple[
-    int, "Session", "CompiledExecute", bytes, "int | None", Any, "Host", "HostPool", "Connection", int, float
-]
 #: Index of a request, whether it succeeded, and its result or exception.
 Ended = tuple[int, bool, Any]
-#: ``launch(index, values)``
-Launch = Callable[[int, Any], bool]
+Results = dict[int, "ExecutionResult"]
+#: ``start(index, statement, values, error)``
+Start = Callable[[int, Any, Any, "Exception | None"], bool]
 
 
-class Volley(Operation):
+class ExecutionResult(NamedTuple):
+    """One statement's outcome: a :class:`ResultSet`, or the exception when *success* is False."""
+
+    success: bool
+    result_or_exc: Any
+
+
+ExecutionResult.__module__ = "cassandra.concurrent"
+
+
+class Volley(Flights):
     """Sends compiled requests and collects what they come to. :attr:`ended` is what ended elsewhere."""
 
     def __init__(self, session: Session) -> None:
         self.ended: deque[Ended] = deque()
-        self._session = session
-        self._flights: dict[int, Flight] = {}
-        self._unsent: set[Connection] = set()
+        self._begin(session, ResultSet, ExecutionResult)
 
     # ---- sending
 
-    def launcher(self, compiled: CompiledExecute | None) -> Launch | None:
-        """A function that queues requests of *compiled*, for the next few of them; :meth:`collect` sends what was
-        queued. None if just now they need a ResponseFuture each."""
-        session = self._session
-        if (
-            compiled is None or session._listeners or session.cluster.metrics is not None or session.is_shutdown
-        ):  # fmt: skip
+    def fill(
+        self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, profile: ResolvedProfile, start: Start
+    ) -> tuple[int, bool]:
+        """Queue requests of *pairs* (statement, values), numbered from *index*; at most *count*. Those that just now
+        need a ResponseFuture each, and those whose values do not fit, are left to *start*, which says whether to go on.
+        Returns the number of the next one, and whether *pairs* has ended. What it raises comes out of here.
+        :meth:`collect` or :meth:`send` sends what was queued."""
+        statement: Any = None
+        lane: Lane | None = None
+        end = index + count
+        while index < end:
+            launched, rest = self.launch_from(pairs, end - index, index, statement, lane)
+            index += launched
+            if not rest:
+                return index, rest is not None
+            given, values, error = rest
+            if given is not statement:
+                statement, lane = given, self._lane(given, profile)
+                try:
+                    if lane is not None and self.launch(lane, index, values):
+                        index += 1
+                        continue
+                except Exception as raised:
+                    error = raised
+            index += 1
+            if not start(index - 1, given, values, error):
+                break
+        return index, False
+
+    def _lane(self, statement: Any, profile: ResolvedProfile) -> Lane | None:
+        """How requests of *statement* go as flights; None if just now they cannot."""
+        if type(statement) is not PreparedStatement or self.session.cluster.metrics is not None:
             return None
-        route = compiled.route(session.cluster.metadata.state, session.keyspace)
-        if route is None:
-            return None
-        encode, dialect = compiled.template.encode, compiled.dialect
-        clock, timestamps = compiled.clock, compiled.timestamps
-        if clock is not None and clock.ahead:
-            compiled.timestamps._asked_natively()
-        pools, timeout = session._pool_set.pools, compiled.profile.request_timeout
-        flights, unsent, now = self._flights, self._unsent, monotonic()
-
-        def launch(index: int, values: Any) -> bool:
-            """False if nothing can take it. Raises what encoding the values raises."""
-            frame, token = encode(values, clock or (None if timestamps is None else timestamps()))
-            place = route(token)
-            if place is None:
-                return False
-            host = place.host
-            pool = pools.get(host)
-            slot = index % NOTHING_ELSE
-            if pool is None or slot in flights:
-                return False
-            try:
-                connection = pool.pick(token, place.shard)
-                if connection.dialect is not dialect:
-                    return False
-                stream = connection.submit(frame, self, slot, timeout, True)
-            except NOT_SENT:
-                return False
-            unsent.add(connection)
-            flights[slot] = (
-                index, session, compiled, frame, token, values, host, pool, connection, stream, now
-            )  # fmt: skip
-            return True
-
-        return launch
-
-    def send(self) -> None:
-        """Send what was queued."""
-        for connection in self._unsent:
-            connection.send_queued()
-        self._unsent.clear()
+        compiled = compiled_for(self.session, statement, profile)
+        lane = None if compiled is None else compiled.lane(self.session)
+        return lane if lane is not None and lane.direct else None
 
     # ---- outcomes
 
-    @property
-    def in_flight(self) -> int:
-        """How many requests are on their way as flights."""
-        return len(self._flights)
-
-    def collect(self, done: Callable[[int, bool, Any], None]) -> None:
+    def collect(self, results: Results, failed: Callable[[int, BaseException], None]) -> None:
         """Send what was queued, wait until something ended, and :meth:`harvest`. Ctrl-C interrupts the wait."""
         self.send()
         aio.send_waiting()
         if not self.ended:
-            if self._session._on_io_thread():
+            if self.session._on_io_thread():
                 raise DriverException("requests cannot be waited for on the driver's I/O thread (in a callback)")
             self._wait(None)
-        self.harvest(done)
+        self.harvest(results, failed)
 
-    def harvest(self, done: Callable[[int, bool, Any], None]) -> None:
-        """Call *done* for all that ended, with index, success and result or exception. Never waits."""
+    def harvest(self, results: Results, failed: Callable[[int, BaseException], None]) -> None:
+        """Take what ended: the results of those that succeeded, and *failed* called for the others, by the requests'
+        indexes. Never waits."""
         ended = self.ended
-        pop, made = self._flights.pop, ResultSet._of_flight
-        for slot, outcome in self._take_all():
-            if slot == NOTHING_ELSE:
-                continue
-            flight = pop(slot)
-            if type(outcome) is Frame:
-                compiled, connection = flight[2], flight[8]
-                try:
-                    plain = connection.results.plain(outcome, compiled.result_plan, compiled.profile.row_factory)
-                except ProtocolError:
-                    plain = None  # to be read again, and reported
-                except Exception as error:  # a row factory, a malformed body: of this request only
-                    done(flight[0], False, error)
-                    continue
-                if plain is not None:
-                    done(flight[0], True, made(flight, plain[0], plain[1]))
-                    continue
-            self._go_on(flight, outcome)
+        self._harvest(results, failed, self._go_on)
         while ended:
-            done(*ended.popleft())
+            index, success, value = ended.popleft()
+            if success:
+                results[index] = ExecutionResult(True, value)
+            else:
+                failed(index, value)
 
     def nudge(self) -> None:
         """Any thread: end a :meth:`collect` that waits."""
@@ -167,27 +139,28 @@ class Volley(Operation):
         self.nudge()
 
     def _go_on(self, flight: Flight, outcome: Frame | Failure) -> None:
-        index, _, compiled, _, _, _, host, pool, connection, stream, _ = flight
         future = future_of(flight)
-        attempt = Attempt(host, pool, connection, 0, None, 0, compiled.result_plan)
-        attempt.stream = stream
-        self.watch(future, index)
+        plan = flight.compiled.result_plan
+        attempt = Attempt(flight.host, flight.pool, flight.connection, 0, None, 0, plan)
+        attempt.stream = flight.stream
+        self.watch(future, flight.index)
         future._handle(attempt, outcome)
 
     # ---- the end
 
     def abandon(self) -> None:
         """Nobody waits any more: outcomes that are still to come are dropped."""
-        self._flights.clear()
+        self._forget()
         self._finish()
 
 
 def future_of(flight: Flight) -> ResponseFuture:
     """A ResponseFuture that sent its first attempt as *flight* did."""
-    _, session, compiled, frame, token, values, host, _, _, _, started = flight
-    future = compiled.future(session, frame, token, values, compiled.profile.request_timeout)
-    future._start_time = started
-    future.attempted_hosts.append(host)
-    future._picked = Place(host)
-    future.coordinator_host = host
+    compiled: CompiledExecute = flight.compiled
+    timeout = compiled.profile.request_timeout
+    future = compiled.future(flight.session, flight.frame, flight.token, flight.values, timeout)
+    future._start_time = flight.started
+    future.attempted_hosts.append(flight.host)
+    future._picked = Place(flight.host)
+    future.coordinator_host = flight.host
     return future

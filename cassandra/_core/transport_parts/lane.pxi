@@ -1,0 +1,143 @@
+# Lane: how the requests of one compiled statement get to their connections. It is kept with the statement, and does not
+# keep a session alive.
+
+
+@cython.final
+cdef class Lane:
+    """Encodes requests of one compiled statement, picks host and connection, and submits."""
+
+    cdef readonly object compiled
+    cdef readonly bint direct
+    cdef object scope
+    cdef object metadata
+    cdef object state
+    cdef object lock
+    cdef object metrics
+    cdef object kind
+    cdef object encode
+    cdef object clock
+    cdef object timestamps
+    cdef object route
+    cdef object dialect
+    cdef object timeout
+    cdef object row_factory
+    cdef object result_plan
+    cdef object not_sent
+    cdef object may_wait
+    cdef dict bridges
+
+    def __init__(
+        self, session, compiled, state, route, bint direct, type kind not None, not_sent, may_wait, dict bridges not None
+    ):
+        self.compiled = compiled
+        self.direct = direct
+        self.scope = compiled.scope
+        self.metadata = session.cluster.metadata
+        self.state = state
+        self.lock = session._request_lock
+        self.metrics = session.cluster.metrics
+        self.kind = kind
+        self.encode = compiled.template.encode
+        self.clock = compiled.clock
+        self.timestamps = compiled.timestamps
+        self.route = route
+        self.dialect = compiled.dialect
+        self.timeout = compiled.profile.request_timeout
+        self.row_factory = compiled.profile.row_factory
+        self.result_plan = compiled.result_plan
+        self.not_sent = not_sent
+        self.may_wait = may_wait
+        self.bridges = bridges
+
+    def holds(self, session):
+        return session._scope is self.scope and self.metadata.state is self.state
+
+    cdef object timestamp(self):
+        if self.clock is None:
+            return None if self.timestamps is None else self.timestamps()
+        if self.clock.ahead:
+            self.timestamps._asked_natively()
+        return self.clock
+
+    # ---- requests with a future each
+
+    def send(self, session, values):
+        frame, token = self.encode(values, self.timestamp())
+        cdef Request request = new_object(self.kind)
+        request.begin(session, self.lock, self.metrics, self.timeout, seconds_now())
+        request.row_factory = self.row_factory
+        request._result_plan = self.result_plan
+        request._token = token
+        request._compiled = self.compiled
+        request._frame = frame
+        request._values = values
+        if not self.launch(request):
+            request._send_page(0)
+        return request
+
+    def try_launch(self, Request request not None):
+        return self.launch(request)
+
+    cdef bint launch(self, Request request) except -1:
+        cdef Attempt attempt
+        place = self.route(request._token)
+        if place is None:
+            return False
+        host = place.host
+        pool = request.session._pool_set.pools.get(host)
+        if pool is None:
+            return False
+        try:
+            connection = pool.pick(request._token, place.shard)
+            if connection.dialect is not self.dialect:
+                return False
+            attempt = first_attempt(host, pool, connection, request._result_plan)
+            request._attempts[0] = attempt
+            request.attempted_hosts.append(host)
+            request._picked = place
+            later = bool(self.bridges) and self.may_wait(connection)
+            attempt.stream = connection.submit(request._frame, request, 0, request.timeout, later)
+        except self.not_sent:
+            request._attempts.clear()
+            request.attempted_hosts.clear()
+            request._picked = None
+            return False
+        if request._outcome is not None:  # it was given up meanwhile
+            request._give_up(attempt)
+        return True
+
+    # ---- requests of a volley
+
+    cdef bint fly(self, Flights volley, int64_t index, values, double now) except -1:
+        cdef Flight flight
+        cdef int64_t slot = index % LAST_SLOT
+        frame, token = self.encode(values, self.timestamp())
+        place = self.route(token)
+        if place is None:
+            return False
+        host = place.host
+        pool = volley.session._pool_set.pools.get(host)
+        if pool is None or slot in volley.flying:
+            return False
+        try:
+            connection = pool.pick(token, place.shard)
+            if connection.dialect is not self.dialect:
+                return False
+            stream = connection.submit(frame, volley, slot, self.timeout, True)
+        except self.not_sent:
+            return False
+        flight = Flight.__new__(Flight)
+        flight.index = index
+        flight.session = volley.session
+        flight.lane = self
+        flight.frame = frame
+        flight.token = token
+        flight.values = values
+        flight.host = host
+        flight.pool = pool
+        flight.connection = connection
+        flight.stream = stream
+        flight.started = now
+        volley.flying[slot] = flight
+        volley.unsent.add(connection)
+        return True

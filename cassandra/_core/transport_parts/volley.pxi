@@ -1,0 +1,118 @@
+# Flights: many compiled requests under one operation; the head of _session/volley.py says who owns what.
+
+NOTHING_ELSE = (1 << 32) - 1
+cdef int64_t LAST_SLOT = NOTHING_ELSE
+
+
+@cython.final
+@cython.freelist(256)
+cdef class Flight:
+    """A request of a volley: all that is needed to go on with it by a future of its own."""
+
+    cdef readonly object session
+    cdef Lane lane
+    cdef readonly int64_t index
+    cdef readonly object frame
+    cdef readonly object token
+    cdef readonly object values
+    cdef readonly object host
+    cdef readonly object pool
+    cdef readonly object connection
+    cdef readonly int64_t stream
+    cdef readonly double started
+
+    @property
+    def compiled(self):
+        return self.lane.compiled
+
+
+cdef class Flights(Operation):
+    """Requests in flight, and the results of those that came to plain rows or nothing."""
+
+    cdef readonly object session
+    cdef dict flying
+    cdef set unsent
+    cdef object result_type
+    cdef object entry_type
+
+    def __cinit__(self, *args, **kwargs):
+        self.flying = {}
+        self.unsent = set()
+
+    def _begin(self, session, type result_type not None, type entry_type not None):
+        self.session = session
+        self.result_type = result_type
+        self.entry_type = entry_type
+
+    @property
+    def in_flight(self):
+        return len(self.flying)
+
+    def launch(self, Lane lane not None, int64_t index, values):
+        return lane.fly(self, index, values, seconds_now())
+
+    def launch_from(self, pairs, int64_t count, int64_t index, statement, Lane lane):
+        cdef int64_t launched = 0
+        cdef double now = seconds_now()
+        while launched < count:
+            try:
+                given, values = next(pairs)
+            except StopIteration:
+                return launched, ()
+            if lane is None or given is not statement:
+                return launched, (given, values, None)
+            try:
+                if not lane.fly(self, index + launched, values, now):
+                    return launched, (given, values, None)
+            except Exception as error:
+                return launched, (given, values, error)
+            launched += 1
+        return launched, None
+
+    def send(self):
+        if self.unsent:
+            for connection in self.unsent:
+                connection.send_queued()
+            self.unsent.clear()
+
+    def _harvest(self, dict results not None, failed, go_on):
+        cdef Batch batch
+        cdef size_t index
+        cdef int64_t slot
+        cdef Flight flight
+        cdef Answer answer
+        if not self.core.take_all(&batch):
+            return
+        drop_references(self, batch.references)
+        for index in range(batch.size()):
+            slot = batch.at(index).attempt
+            if slot == LAST_SLOT:
+                continue
+            flight = <Flight?> self.flying.pop(slot)
+            outcome = wrap_outcome(batch.at(index))
+            if type(outcome) is Frame:
+                lane = flight.lane
+                try:
+                    plain = flight.connection.results.plain(outcome, flight.lane.result_plan, flight.lane.row_factory)
+                except Exception as error:
+                    if not isinstance(error, error_class("ProtocolError")):  # a row factory: of this request only
+                        failed(flight.index, error)
+                        continue
+                    plain = None  # to be read again, and reported
+                if plain is not None:
+                    answer = new_object(self.result_type)
+                    rows = (<tuple> plain)[0]
+                    answer._flight = flight
+                    answer.rows = [] if rows is None else rows
+                    answer._plan = None if rows is None else flight.lane.result_plan
+                    answer._paging_state = (<tuple> plain)[1]
+                    if holds_only_values(flight.values):
+                        PyObject_GC_UnTrack(flight)
+                        answer.keep_unseen()
+                    results[flight.index] = tuple.__new__(self.entry_type, (True, answer))
+                    continue
+            go_on(flight, outcome)
+        self.core.give_back(move(batch))
+
+    def _forget(self):
+        self.flying.clear()
