@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import logging
 import random
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cassandra._net.delays import Delays
@@ -89,7 +89,7 @@ class Filling:
 
     def block(self, seconds: float = BLOCKED) -> None:
         """Leave the shard-aware port alone for *seconds*."""
-        self.blocked_until = max(self.blocked_until, time.time() + seconds)
+        self.blocked_until = max(self.blocked_until, time() + seconds)
 
     # ---- an attempt
 
@@ -107,7 +107,7 @@ class Filling:
 
     def _aim(self, shard: int, sharding: ShardingInfo, known: Connection) -> Aim | None:
         """None: to the plain port. What is right for *known* is so for another one."""
-        if not self._use_port or time.time() < self.blocked_until:
+        if not self._use_port or time() < self.blocked_until:
             return None
         endpoint = known.endpoint
         if not isinstance(endpoint, DefaultEndPoint):  # a proxy has no such ports

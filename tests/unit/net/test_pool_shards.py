@@ -1,0 +1,643 @@
+"""The pool of a host with shards: a connection for each, by whatever way; losing, replacing, resharding, closing."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra._base import errors
+from cassandra._core.routing import ShardingInfo
+from cassandra._core.transport import ORDINARY, Reactor
+from cassandra._net import filling, pool_names, sharding
+from cassandra._net.connection import Connection
+from cassandra._net.endpoint import DefaultEndPoint, UnixSocketEndPoint
+from cassandra._net.exchange import Exchange
+from cassandra._net.options import ConnectionOptions
+from cassandra._net.pool import HostPool
+from cassandra._wire.messages.requests import QueryMessage
+from tests.fakes import wire
+from tests.fakes.scripted import ScriptedConnection
+from tests.fakes.sharded import ShardedServer
+from tests.patience import PATIENCE, eventually
+
+QUERY = QueryMessage("q", 1)
+NEVER = 3600.0
+Held = list[tuple[ScriptedConnection, wire.Envelope]]
+
+
+class Net:
+    """A reactor, a server with shards, and pools on it."""
+
+    def __init__(self, shards: int) -> None:
+        self.reactor = Reactor()
+        self.server = ShardedServer(shards)
+        self.host: Any = SimpleNamespace(
+            endpoint=DefaultEndPoint("127.0.0.1", self.server.plain.port), host_id="h-1", sharding_info=None
+        )
+        self.options = ConnectionOptions(connect_timeout=PATIENCE, protocol_version=5)
+        self.delays: Iterable[float] = (0.01,)
+        self.lost: list[BaseException] = []
+        self.told = 0
+        self.pools: list[HostPool] = []
+
+    def make(self, **kwargs: Any) -> HostPool:
+        def on_room(host: Any) -> None:
+            self.told += 1
+
+        pool = HostPool(
+            self.host,
+            0,
+            reactor=self.reactor,
+            options=lambda: self.options,
+            delays=lambda: self.delays,
+            on_defunct=lambda host, error: self.lost.append(error),
+            on_room=on_room,
+            **kwargs,
+        )
+        self.pools.append(pool)
+        return pool
+
+    def open(self, **kwargs: Any) -> HostPool:
+        pool = self.make(**kwargs)
+        done = threading.Event()
+        outcome: list[BaseException | None] = []
+
+        def on_done(error: BaseException | None) -> None:
+            outcome.append(error)
+            done.set()
+
+        pool.open(on_done)
+        assert done.wait(PATIENCE)
+        assert outcome == [None]
+        return pool
+
+    def open_all(self, **kwargs: Any) -> HostPool:
+        pool = self.open(**kwargs)
+        eventually(lambda: covered(pool, self.server.shards))
+        return pool
+
+    def close(self) -> None:
+        for pool in self.pools:
+            pool.close()
+        self.server.close()
+        assert self.reactor.stop(PATIENCE)
+        self.pools.clear()
+        self.lost.clear()  # tracebacks hold on to what they went through
+        del self.reactor
+
+
+@pytest.fixture
+def net(no_leaks: None) -> Iterator[Net]:
+    net = Net(4)
+    yield net
+    net.close()
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filling, "SPREAD", 0.0)
+
+
+def shards(pool: HostPool) -> list[int | None]:
+    return [connection.shard for connection in pool.get_connections()]
+
+
+def covered(pool: HostPool, count: int) -> bool:
+    """Whether there is a connection to each shard, and nothing else is open or under way."""
+    idle = not pool._openings and not pool._slots.excess and not pool._slots.retired
+    return idle and shards(pool) == list(range(count))
+
+
+def lose(pool: HostPool, shard: int) -> None:
+    """Lose its connection; the pool knows of it."""
+    connection = pool.pick(None, shard)
+    assert connection.shard == shard
+    connection.close()
+    eventually(lambda: connection not in pool.get_connections())
+
+
+def token_of(shard: int, sharding: ShardingInfo) -> int:
+    """One that this shard owns."""
+    chance = random.Random(shard)
+    return next(t for t in iter(lambda: chance.getrandbits(63), None) if sharding.shard_id_from_token(t) == shard)
+
+
+def silent(connection: ScriptedConnection, request: wire.Envelope) -> bool:
+    return request.opcode == wire.QUERY
+
+
+def open_sockets(net: Net) -> int:
+    return sum(
+        one.socket.fileno() >= 0 for server in (net.server.plain, net.server.aware) for one in server.connections
+    )
+
+
+# ---- covering
+
+
+def test_every_shard_gets_its_connection(net: Net) -> None:
+    pool = net.open_all()
+    assert len(net.server.plain.connections) == 1, "all but the first through the shard-aware port"
+    assert sorted(net.server.came) == [0, 1, 2, 3]
+    sharding = net.host.sharding_info
+    assert sharding.shards_count == 4
+    for shard in range(4):
+        connection = pool.pick(token_of(shard, sharding))
+        assert connection.shard == shard
+        assert connection.request(QUERY, PATIENCE).kind == 1
+        assert pool.pick(token_of(0, sharding), shard) is connection, "the shard of a tablet wins over the token"
+        assert pool.pick(token_of(shard, sharding), 99) is connection, "a shard that it does not have says nothing"
+    assert {pool.pick().shard for _ in range(4)} == {0, 1, 2, 3}
+    state = pool.state()
+    assert (state["shards_count"], state["shards"], state["in_flights"]) == (4, [0, 1, 2, 3], [0, 0, 0, 0])
+    assert (pool.open_count, pool.shard, net.lost) == (4, None, [])
+
+
+def test_the_first_connection_is_enough(net: Net) -> None:
+    """Nobody waits for the others, and any shard's requests go to it until they are there."""
+    release = threading.Event()
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> None:
+        if connection.server is net.server.aware:
+            assert release.wait(PATIENCE)
+
+    net.server.script = script
+    pool = net.open()
+    first = pool.pick()
+    assert {pool.pick(None, shard) for shard in range(4)} == {first} == {pool.pick() for _ in range(4)}
+    assert pool.shard == 0 and pool.num_missing_or_needing_replacement == 3
+    eventually(lambda: len(net.server.aware.connections) == 3)
+    release.set()
+    eventually(lambda: covered(pool, 4))
+    assert pool.pick(None, 0) is first and pool.num_missing_or_needing_replacement == 0
+
+
+def test_only_a_few_are_opened_at_a_time(net: Net) -> None:
+    net.server.shards = 12
+    held: Held = []
+    all_held = threading.Event()
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> bool:
+        if connection.server is net.server.aware and request.opcode == wire.STARTUP and not all_held.is_set():
+            held.append((connection, request))
+            return True
+        return False
+
+    net.server.script = script
+    pool = net.open()
+    eventually(lambda: len(held) == filling.LANES)
+    assert len(pool._openings) == filling.LANES
+    pool._filling.look()
+    assert len(pool._openings) == filling.LANES
+    all_held.set()
+    for connection, request in held:
+        connection.default(request)
+    eventually(lambda: covered(pool, 12))
+    assert len(net.server.came) == 12
+
+
+def test_clients_come_at_different_moments(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    moments: list[float] = []
+    later = HostPool._later
+
+    def noted(self: HostPool, delay: float, action: Callable[[], None]) -> None:
+        moments.append(delay)
+        later(self, 0.0, action)
+
+    monkeypatch.setattr(filling, "SPREAD", 600.0)
+    monkeypatch.setattr(HostPool, "_later", noted)
+    net.open_all()
+    assert len(moments) == len(set(moments)) == 3, "the first one did not wait"
+    assert all(0 <= moment <= 600 for moment in moments)
+
+
+@pytest.mark.parametrize("options", ["off", "one shard"])
+def test_one_connection(net: Net, options: str) -> None:
+    net.server.shards = 1 if options == "one shard" else 4
+    chosen = SimpleNamespace(disable=options == "off", disable_shardaware_port=False)
+    pool = net.open(shards=chosen)
+    assert pool.pick(5) is pool.pick(None, 3) is pool.pick()
+    assert not pool._filling._opening and not pool._timers
+    assert (net.server.came, pool.shard, "shards" in pool.state()) == ([0], 0, False)
+    assert net.host.sharding_info is None
+
+
+# ---- the shard-aware port
+
+
+def ports(monkeypatch: pytest.MonkeyPatch, taken: Iterable[int], free: bool = True) -> None:
+    """Have these local ports tried first."""
+    generate = sharding.ShardAwarePortGenerator.generate
+
+    def first_taken(self: Any, shard_id: int, total_shards: int) -> Iterator[int]:
+        yield from taken
+        if free:
+            yield from generate(self, shard_id, total_shards)
+
+    monkeypatch.setattr(sharding.ShardAwarePortGenerator, "generate", first_taken)
+
+
+def test_a_local_port_that_is_taken(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        ports(monkeypatch, [listener.getsockname()[1]] * 3)
+        pool = net.open_all()
+    assert len(net.server.plain.connections) == 1 and len(net.server.came) == 4
+    assert pool.advanced_shardaware_block_until == 0.0 and net.lost == []
+
+
+def test_a_local_port_that_was_connected_from(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It could be bound, but there cannot be two connections from it to the same address."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("0.0.0.0", 0))
+        other.connect(net.server.aware.address)
+        ports(monkeypatch, [other.getsockname()[1]])
+        pool = net.open_all()
+    assert len(net.server.plain.connections) == 1
+    assert pool.advanced_shardaware_block_until == 0.0
+
+
+def test_no_local_port_is_free(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server chooses the shards then."""
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        ports(monkeypatch, [listener.getsockname()[1]] * 3, free=False)
+        pool = net.open_all()
+    assert not net.server.aware.connections
+    assert pool.advanced_shardaware_block_until > time.time()
+    assert net.lost == []
+
+
+@pytest.mark.parametrize("how", ["not announced", "refused", "not wanted", "another kind of end point"])
+def test_without_the_port(net: Net, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Connections are opened until all shards have one, and those that were not needed close."""
+    turn = iter([0, 0, 1, 0, 1, 2, 2, 3])
+    last = 3
+    net.server.choose = lambda: next(turn, last)
+    chosen = None
+    if how == "not announced":
+        net.server.announces_port = False
+    elif how == "refused":
+        net.server.aware._listener.shutdown(socket.SHUT_RDWR)
+        net.server.aware._accepting.join(PATIENCE)
+        net.server.aware._listener.close()
+    elif how == "not wanted":
+        chosen = SimpleNamespace(disable=None, disable_shardaware_port=True)
+    else:
+        monkeypatch.setattr(filling, "DefaultEndPoint", UnixSocketEndPoint)
+    monkeypatch.setattr(filling, "LANES", 1)
+    pool = net.open_all(shards=chosen)
+    assert net.server.came == [0, 0, 1, 0, 1, 2, 2, 3]
+    eventually(lambda: open_sockets(net) == 4)
+    blocked = pool.advanced_shardaware_block_until
+    assert blocked == 0.0 if how != "refused" else 0 < blocked - time.time() <= filling.BLOCKED
+    assert net.lost == [] and pool.state()["last_error"] is None
+
+
+def test_a_translated_port_is_noticed(net: Net, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever came to another shard than it was to is used there."""
+    net.server.port_shift = 1
+    net.server.choose = iter([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]).__next__
+    pool = net.open_all()
+    assert "an address translation seems to change" in caplog.text
+    assert pool.advanced_shardaware_block_until > time.time()
+    assert 1 <= len(net.server.aware.connections) <= 3, "those that were under way"
+    for shard in range(4):
+        assert pool.pick(None, shard).shard == shard
+
+
+def test_the_port_is_tried_again(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After its time, or when the plain port fails as well: then it was not the port."""
+    pool = net.open_all()
+    pool.disable_advanced_shard_aware(1000)
+    before = pool.advanced_shardaware_block_until
+    pool.disable_advanced_shard_aware(10)
+    assert pool.advanced_shardaware_block_until == before > time.time() + 900, "the longer one"
+    gate = threading.Event()
+    net.server.refuses = lambda shard: not gate.is_set()
+    lose(pool, 2)
+    eventually(lambda: pool.advanced_shardaware_block_until == 0.0)
+    gate.set()
+    eventually(lambda: covered(pool, 4))
+
+
+def test_a_block_ends(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = net.open_all()
+    came = len(net.server.aware.connections)
+    now = time.time()
+    pool.disable_advanced_shard_aware(100)
+    monkeypatch.setattr(filling, "time", lambda: now + 101)
+    lose(pool, 2)
+    eventually(lambda: covered(pool, 4))
+    assert len(net.server.aware.connections) == came + 1
+
+
+# ---- shards that cannot be reached
+
+
+def test_a_shard_that_is_never_given_to_us(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some are opened in vain and closed again; it is tried later. The pool works meanwhile."""
+    net.delays = (NEVER,)
+    net.server.announces_port = False
+    net.server.choose = iter([0, 1, 2] * 100).__next__
+    monkeypatch.setattr(filling, "LANES", 1)
+    pool = net.make()
+    pool.max_excess_connections_per_shard_multiplier = 2
+    opened = threading.Event()
+    pool.open(lambda error: opened.set())
+    assert opened.wait(PATIENCE)
+    eventually(lambda: pool._filling._put_off == {3})
+    eventually(lambda: open_sockets(net) == 3)
+    assert len(net.server.came) == 3 + 2 * 4 + 1
+    assert shards(pool) == [0, 1, 2] and pool._slots.missing() == [3]
+    assert pool.pick(None, 3).shard in (0, 1, 2)
+    assert pool.max_excess_connections_per_shard_multiplier == 2 and net.lost == []
+
+
+def test_a_shard_that_fails_does_not_hold_up_the_others(net: Net) -> None:
+    net.delays = (NEVER,)
+    net.server.refuses = lambda shard: shard == 2
+    pool = net.open()
+    eventually(lambda: pool._filling._put_off == {2} and not pool._openings)
+    assert shards(pool) == [0, 1, 3]
+    assert len({pool.pick(None, 2) for _ in range(12)}) == 3, "the others do its work, in turn"
+    assert len(net.lost) == 1, "the host hears of it"
+    assert not pool.is_opening
+    pool.close()
+    assert not pool._timers
+
+
+def test_a_shard_has_a_schedule_of_its_own(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    later = HostPool._later
+
+    def noted(self: HostPool, delay: float, action: Callable[[], None]) -> None:
+        if delay:
+            waits.append(delay)
+        later(self, 0.0, action)
+
+    net.delays = (100.0, 200.0, 400.0)
+    net.server.refuses = lambda shard: shard == 2 and len(waits) < 4
+    monkeypatch.setattr(HostPool, "_later", noted)
+    pool = net.open_all()
+    assert len(waits) == 4
+    expected = [100.0, 200.0, 400.0, 400.0]
+    assert all(0.5 * wait <= actual <= 1.5 * wait for wait, actual in zip(expected, waits, strict=True)), waits
+    assert waits != expected, "clients do not come at the same time"
+    net.server.refuses = lambda shard: shard == 2 and len(waits) < 5
+    lose(pool, 2)
+    eventually(lambda: len(waits) == 5 and covered(pool, 4))
+    assert waits[4] <= 150.0, "from the beginning"
+
+
+# ---- losing
+
+
+def test_a_lost_shard_comes_back(net: Net) -> None:
+    pool = net.open_all()
+    before = {shard: pool.pick(None, shard) for shard in range(4)}
+    lost = next(one for one in net.server.aware.connections if net.server.shard_of(one)[0] == 2)
+    lost.close()
+    eventually(lambda: before[2].is_closed and covered(pool, 4))
+    after = {shard: pool.pick(None, shard) for shard in range(4)}
+    assert [shard for shard in range(4) if after[shard] is not before[shard]] == [2]
+    assert len(net.lost) == 1 and isinstance(net.lost[0], errors.ConnectionShutdown)
+
+
+def test_there_is_no_error_while_one_is_open(net: Net) -> None:
+    net.delays = (NEVER,)
+    pool = net.open_all()
+    net.server.refuses = lambda shard: True
+    for shard in (0, 3, 1):
+        pool.pick(None, shard).close()
+        assert all(not pool.pick(None, one).is_closed for one in range(4)), "also before its end was noticed"
+    assert {pool.pick(None, shard).shard for shard in range(4)} == {2} == {pool.pick().shard for _ in range(3)}
+    pool.pick().close()
+    with pytest.raises(errors.NoConnectionsAvailable, match="pool reconnecting"):
+        pool.pick(None, 2)
+
+
+def test_a_restart_with_as_many_shards(net: Net) -> None:
+    pool = net.open_all()
+    before = set(pool.get_connections())
+    net.server.drop_connections()
+    eventually(lambda: covered(pool, 4) and not before & set(pool.get_connections()))
+
+
+@pytest.mark.parametrize("count", [2, 8, 1])
+def test_a_restart_with_other_shards(net: Net, count: int) -> None:
+    pool = net.open_all()
+    net.server.shards = count
+    net.server.drop_connections()
+    eventually(lambda: covered(pool, count))
+    if count > 1:
+        assert net.host.sharding_info.shards_count == count
+        for shard in range(count):
+            assert pool.pick(token_of(shard, net.host.sharding_info)).shard == shard
+    else:
+        assert pool.pick(None, 3) is pool.pick()
+
+
+def test_a_host_that_is_gone_is_asked_by_one_at_a_time(net: Net) -> None:
+    """And by the pool's own schedule: that of a shard may be at its longest."""
+    net.delays = (0.01,)
+    pool = net.open_all()
+    gone = threading.Event()
+    gone.set()
+    net.server.refuses = lambda shard: gone.is_set()
+    net.server.drop_connections()
+    eventually(lambda: pool._filling._opening | pool._filling._put_off >= {filling.ANY})
+    eventually(lambda: pool._slots.wanted() == [filling.ANY] and pool._filling._opening <= {filling.ANY})
+    gone.clear()
+    eventually(lambda: covered(pool, 4))
+
+
+def test_who_was_put_off_is_not_when_the_host_comes_back(net: Net) -> None:
+    back = threading.Event()
+    net.delays = (NEVER,)
+    net.server.refuses = lambda shard: shard == 2
+    pool = net.open()
+    eventually(lambda: pool._filling._put_off == {2} and not pool._openings)
+    net.delays = (0.01,)
+    net.server.refuses = lambda shard: not back.is_set()
+    net.server.drop_connections()
+    eventually(lambda: pool._slots.wanted() == [filling.ANY])
+    back.set()
+    eventually(lambda: covered(pool, 4))
+
+
+def test_resharding_while_old_connections_live(net: Net) -> None:
+    """They get their answers, and no more requests."""
+    held: Held = []
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> bool:
+        if request.opcode == wire.QUERY and b"held" in request.body:
+            held.append((connection, request))
+            return True
+        return False
+
+    net.server.script = script
+    pool = net.open_all()
+    old = pool.pick(None, 1)
+    outcome: list[Any] = []
+    old.request_async(QueryMessage("held", 1), outcome.append, PATIENCE)
+    eventually(lambda: held)
+    net.server.shards = 2
+    lose(pool, 3)
+    eventually(lambda: shards(pool) == [0, 1] and not pool._openings)
+    assert pool.pick(None, 1) is not old and not old.is_closed
+    connection, request = held[0]
+    connection.answer(request, wire.RESULT, wire.int32(1))
+    eventually(lambda: outcome)
+    assert outcome[0].kind == 1
+    eventually(lambda: old.is_closed and covered(pool, 2))
+
+
+def test_a_host_that_says_something_else_every_time(net: Net) -> None:
+    """There may be several behind its address. One connection is open, the next one comes by the schedule."""
+    net.delays = (NEVER,)
+    answers = iter(range(2, 1000))
+    lock = threading.Lock()
+
+    def choose() -> int:
+        with lock:
+            net.server.shards = next(answers)
+        return 0
+
+    net.server.choose = choose
+    net.server.announces_port = False
+    pool = net.open()
+    eventually(lambda: pool._filling._held and not pool._openings and not pool._filling._opening)
+    assert len(shards(pool)) == 1 and pool.pick(None, 1) is pool.pick()
+    assert len(net.server.came) <= 1 + filling.LANES
+
+
+# ---- room
+
+
+def submit(connection: Connection, outcomes: list[Any]) -> None:
+    """A request as an application makes them: within the limits."""
+    exchange = Exchange(outcomes.append)
+    exchange._right = ORDINARY
+    connection.submit(QUERY.encode(connection.protocol_version, features=connection.features), exchange, 0, PATIENCE)
+
+
+def test_full_ones_are_spared(net: Net) -> None:
+    net.server.script = silent
+    net.options = net.options.replace(max_requests=1)
+    pool = net.open_all()
+    outcomes: list[Any] = []
+    used: list[Connection] = []
+    for _ in range(4):
+        assert not pool.wait_for_room(), "not all are full"
+        connection = pool.pick(None, 2)
+        assert connection not in used
+        used.append(connection)
+        submit(connection, outcomes)
+    assert used[0].shard == 2 and not outcomes
+    with pytest.raises(errors.ConnectionBusy):
+        submit(pool.pick(None, 2), outcomes)
+    assert pool.wait_for_room()
+    before = net.told
+    used[1].close()
+    eventually(lambda: net.told > before and outcomes)
+    assert pool.load().count("1 of 1 requests in flight on the connection (shard") >= 3
+
+
+def test_a_worn_one_is_replaced_by_its_own_shard(net: Net) -> None:
+    net.options = net.options.replace(max_requests=2)
+    pool = net.open_all()
+    before = {shard: pool.pick(None, shard) for shard in range(4)}
+    net.server.script = silent
+    with pytest.raises(errors.OperationTimedOut):
+        before[2].request(QUERY, 0.02)
+    assert before[2].orphaned_threshold_reached
+    assert pool.pick(None, 2) is before[2], "in use until its successor is there"
+    eventually(lambda: pool.pick(None, 2) is not before[2])
+    eventually(lambda: before[2].is_closed and covered(pool, 4))
+    assert [shard for shard in range(4) if pool.pick(None, shard) is not before[shard]] == [2]
+    assert net.lost == []
+
+
+# ---- keyspaces, closing
+
+
+def test_keyspaces(net: Net) -> None:
+    pool = net.open(keyspace="one")
+    outcome: list[Any] = []
+    pool.set_keyspace("two", outcome.append)  # while the others are being opened
+    eventually(lambda: outcome and covered(pool, 4))
+    assert outcome == [[]]
+    eventually(lambda: {connection.keyspace for connection in pool.get_connections()} == {"two"})
+    lose(pool, 1)
+    eventually(lambda: covered(pool, 4))
+    assert pool.pick(None, 1).keyspace == "two"
+
+
+def test_closed_while_shards_are_being_covered(net: Net) -> None:
+    held = threading.Event()
+    release = threading.Event()
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> None:
+        if connection.server is net.server.aware:
+            held.set()
+            assert release.wait(PATIENCE)
+
+    net.server.script = script
+    pool = net.open()
+    assert held.wait(PATIENCE)
+    pool.close()
+    release.set()
+    assert not pool._timers and not pool._openings
+    eventually(lambda: open_sockets(net) == 0)
+    with pytest.raises(errors.NoConnectionsAvailable, match="pool closed"):
+        pool.pick(None, 1)
+
+
+def test_close_closes_those_in_excess(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    net.server.announces_port = False
+    chosen = iter([0, 0])
+    stuck = threading.Event()
+
+    def choose() -> int:
+        shard = next(chosen, None)
+        if shard is None:
+            stuck.set()
+            return 1
+        return shard
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> bool:
+        return net.server.shard_of(connection)[0] == 1  # never answers
+
+    net.server.choose, net.server.script = choose, script
+    monkeypatch.setattr(filling, "LANES", 1)
+    pool = net.open()
+    assert stuck.wait(PATIENCE)
+    assert len(pool._slots.excess) == 1
+    pool.close()
+    eventually(lambda: open_sockets(net) == 0)
+
+
+# ---- names
+
+
+def test_names_of_scylla_driver(net: Net) -> None:
+    pool = net.open_all()
+    assert isinstance(pool, pool_names.PoolNames) and pool.shutdown_on_error is False
+    token = token_of(2, net.host.sharding_info)
+    assert pool.borrow_connection(1.0, routing_token=SimpleNamespace(value=token)) == (pool.pick(None, 2), None)
+    assert pool.borrow_connection(1.0, routing_token=token)[0].shard == 2
+    key = b"key"
+    connection, _ = pool.borrow_connection(timeout=1.0, routing_key=key, keyspace="ks", table="t")
+    assert connection is pool.borrow_connection(routing_key=key)[0]
+    pool.return_connection(connection)
+    pool.on_orphaned_stream_released()
+    assert not pool.supports_tablet_routing
+    connection.features.tablets_routing_v1 = True
+    assert pool.supports_tablet_routing
