@@ -37,6 +37,7 @@ from cassandra._net.limits import Waiter
 from cassandra._net.opening import Opening
 from cassandra._net.options import ConnectionOptions
 from cassandra._net.pool_names import PoolNames
+from cassandra._net.pool_state import PoolState
 from cassandra._net.sharding import Aim, ShardChoice
 from cassandra._net.slots import Change, Joined, Slots
 
@@ -47,7 +48,7 @@ DRAIN_LIMIT = 300.0  # a retired connection is closed after this, answered or no
 
 
 @public("cassandra.pool")
-class HostPool(PoolNames):
+class HostPool(PoolState, PoolNames):
     """Opens, picks and replaces connections. Methods may be called from any thread and never block; callbacks run on
     the I/O thread."""
 
@@ -291,16 +292,6 @@ class HostPool(PoolNames):
         if self._on_room is not None:
             guarded(self._on_room, self.host)
 
-    def load(self) -> str:
-        """What is in flight and what the limits are, for error texts."""
-        texts = [connection.load() for connection in self._connections] or ["no connection is open"]
-        retired = tuple(self._slots.retired)
-        if retired:
-            texts.append(f"{sum(one.in_flight for one in retired)} on connections that are being replaced")
-        if self.limit is not None and not self._shares_limit:
-            texts.append(f"{self.limit.in_flight} of {self.limit.maximum} to the host")
-        return ", ".join(texts)
-
     # ---- losing and replacing
 
     def _on_closed(self, connection: Connection, error: BaseException | None) -> None:
@@ -439,56 +430,14 @@ class HostPool(PoolNames):
     # ---- state
 
     @property
-    def open_count(self) -> int:
-        return sum(not connection.is_closed for connection in self._connections)
-
-    @property
     def is_opening(self) -> bool:
         """Whether a connection is being opened right now and may well work: none has failed since the last one was
         open. (Of a host that is gone an attempt is under way half of the time.)"""
         return bool(self._openings) and not self._failing
 
-    @property
-    def shard(self) -> int | None:
-        """The shard that all requests go to; None where there are several or none."""
-        shards = {connection.shard for connection in self._connections}
-        return shards.pop() if len(shards) == 1 else None
-
-    @property
-    def orphaned(self) -> int:
-        """Requests that were given up and may still be answered, on connections that take others."""
-        return sum(connection.orphaned for connection in self._connections)
-
-    @property
-    def in_flight(self) -> int:
-        return sum(connection.in_flight for connection in self._slots.all)
-
     def get_connections(self) -> list[Connection]:
         """The connections that take requests."""
         return list(self._connections)
-
-    def state(self) -> dict[str, Any]:
-        """What is open and in flight, for people and metrics. Lists have an entry per connection; of a host with shards
-        also which shard each leads to, and how many there are."""
-        connections, sharding = self._connections, self._slots.sharding
-        state = {
-            "shutdown": self.is_shutdown,
-            "open_count": self.open_count,
-            "in_flights": [connection.in_flight for connection in connections],
-            "orphaned_requests": [connection.orphaned for connection in connections],
-            "retired_count": len(self._slots.retired),
-            "keyspace": self.keyspace,
-            "last_error": self._last_error,
-        }
-        if sharding is not None:
-            state["shards_count"] = sharding.shards_count
-            state["shards"] = [connection.shard for connection in connections]
-        return state
-
-    get_state = state
-
-    def __repr__(self) -> str:
-        return f"<HostConnection {self.host}: {self.open_count} open, {self.in_flight} in flight>"
 
 
 def _in_flight(connection: Connection) -> int:

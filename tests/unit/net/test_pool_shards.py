@@ -518,6 +518,63 @@ def test_a_host_that_says_something_else_every_time(net: Net) -> None:
     assert len(net.server.came) <= 1 + filling.LANES
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_happens_all_shards_are_covered_in_the_end(net: Net, seed: int) -> None:
+    """Connections and whole nodes come and go while threads pick: nothing else than a missing connection is wrong, and
+    nothing is left over."""
+    chance = random.Random(seed)
+    refused: set[int] = set()
+    net.server.choose = lambda: chance.randrange(net.server.shards)
+    net.server.refuses = lambda shard: shard in refused
+    net.delays = (0.001, 0.002)
+    pool = net.open()
+    done = threading.Event()
+    wrong: list[BaseException] = []
+
+    def pick(seed: int) -> None:
+        mine = random.Random(seed)
+        while not done.is_set():
+            try:
+                pool.pick(mine.choice([None, mine.getrandbits(63)]), mine.choice([None, None, 0, 3, 9]))
+            except errors.NoConnectionsAvailable:
+                pass
+            except BaseException as error:
+                wrong.append(error)
+                raise
+
+    threads = [threading.Thread(target=pick, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(60):
+            match chance.randrange(7):
+                case 0:
+                    net.server.drop_connections()
+                case 1:
+                    net.server.shards = chance.choice([1, 2, 4, 5])
+                case 2:
+                    refused.add(chance.randrange(5))
+                case 3:
+                    refused.clear()
+                case 4:
+                    net.server.announces_port = chance.random() < 0.5
+                case 5:
+                    net.server.port_shift = chance.choice([0, 1])
+                case _:
+                    for connection in pool.get_connections()[:1]:
+                        connection.close()
+            time.sleep(chance.choice([0.0, 0.001, 0.003]))
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join(PATIENCE)
+    refused.clear()
+    net.server.drop_connections()  # some may tell of other shards than there are now
+    eventually(lambda: covered(pool, net.server.shards))
+    eventually(lambda: open_sockets(net) == net.server.shards)
+    assert not wrong and not pool.is_shutdown
+
+
 # ---- room
 
 
@@ -548,6 +605,20 @@ def test_full_ones_are_spared(net: Net) -> None:
     used[1].close()
     eventually(lambda: net.told > before and outcomes)
     assert pool.load().count("1 of 1 requests in flight on the connection (shard") >= 3
+
+
+def test_error_texts_of_many_shards_are_short(net: Net) -> None:
+    net.server.shards = 12
+    net.server.script = silent
+    net.options = net.options.replace(max_requests=2)
+    pool = net.open_all()
+    outcomes: list[Any] = []
+    for shard in (3, 3, 4):
+        submit(pool.pick(None, shard), outcomes)
+    assert pool.load() == "3 of 24 requests in flight on the connections to 12 shards"
+    with pytest.raises(errors.OperationTimedOut):
+        pool.pick(None, 7).request(QUERY, 0.02)
+    assert pool.load().endswith("12 shards, 1 of them given up and still unanswered")
 
 
 def test_a_worn_one_is_replaced_by_its_own_shard(net: Net) -> None:
