@@ -137,16 +137,18 @@ class Filling:
             self._put_off_until_later(shard, error)
 
     def _came(self, shard: int, joined: Joined | None) -> None:
-        slots = self._pool._slots
-        if joined is Joined.TAKEN:
-            self._delays.pop(shard, None)
-        if joined is Joined.RESHARDED:
-            self._hold()
-        if joined in (Joined.TAKEN, Joined.RESHARDED) and len(slots.taking) == 1:
-            with self._pool._lock:
+        has_place = joined in (Joined.TAKEN, Joined.RESHARDED)
+        with self._pool._lock:
+            slots = self._pool._slots
+            covered = not slots.wanted()
+            if has_place and len(slots.taking) == 1:
                 self._era += 1
                 self._put_off.clear()
-        if not slots.wanted():
+        if joined is Joined.TAKEN:
+            self._delays.pop(shard, None)
+        elif joined is Joined.RESHARDED:
+            self._hold()
+        if covered:
             self._delays.clear()
 
     def _check(self, connection: Connection, aim: Aim) -> None:

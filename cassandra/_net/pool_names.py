@@ -18,6 +18,7 @@ class PoolNames:
     #: A pool outlives its connections; whoever owns it closes it.
     shutdown_on_error = False
 
+    _lock: Any
     _slots: Slots
     _filling: Filling
 
@@ -54,7 +55,8 @@ class PoolNames:
     @property
     def num_missing_or_needing_replacement(self) -> int:
         """How many connections are to be opened, or opened anew, until all shards have a good one."""
-        return len(self._slots.wanted())
+        with self._lock:
+            return len(self._slots.wanted())
 
     @property
     def advanced_shardaware_block_until(self) -> float:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,8 +20,9 @@ from cassandra._net import endpoint as endpoint_module
 from cassandra._net.auth import Authenticator, AuthProvider, PlainTextAuthProvider
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, UnixSocketEndPoint
-from cassandra._net.opening import Awaited
+from cassandra._net.opening import Awaited, Opening
 from cassandra._net.options import UNBOUNDED_CONNECT_TIMEOUT, ConnectionOptions
+from cassandra._net.sharding import Aim, ShardAwarePortGenerator
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer
@@ -609,3 +611,43 @@ def test_a_wait_that_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         awaited.wait(opening, 30)  # type: ignore[arg-type]
     assert opening.cancelled == 1 and connection.closed
+
+
+# ---- shards
+
+
+@pytest.mark.parametrize("given", [None, ("127.0.0.1", 4711)])
+def test_an_aim_chooses_both_ports(reactor: Reactor, given: tuple[str, int] | None) -> None:
+    """The address is the end point's, the port the shard-aware one; of a local address only the host counts."""
+    with ScriptedServer() as plain, ScriptedServer() as aware:
+        connection = connect(reactor, plain, aim=Aim(5, 7, aware.port), local_address=given)
+        assert connection.channel is not None
+        assert connection.channel.getpeername() == aware.address
+        assert connection.channel.getsockname()[1] % 7 == 5
+        assert connection.port == plain.port and not plain.connections
+        connection.close()
+
+
+def test_the_local_address_is_of_the_same_family() -> None:
+    opening: Any = SimpleNamespace(_options=ConnectionOptions(aim=Aim(0, 2, 1)), _local_port=50000)
+    assert Opening._local_address(opening, socket.AF_INET6) == ("::", 50000)
+    assert Opening._local_address(opening, socket.AF_INET) == ("0.0.0.0", 50000)
+    opening._options = ConnectionOptions(local_address=("127.0.0.1", 9))
+    assert Opening._local_address(opening, socket.AF_INET) == ("127.0.0.1", 9)
+
+
+def test_a_shard_aware_port_that_refuses_is_not_tried_from_every_local_port(
+    reactor: Reactor, closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+    generate = ShardAwarePortGenerator.generate
+
+    def noted(self: ShardAwarePortGenerator, shard_id: int, total_shards: int) -> Iterator[int]:
+        for port in generate(self, shard_id, total_shards):
+            tried.append(port)
+            yield port
+
+    monkeypatch.setattr(ShardAwarePortGenerator, "generate", noted)
+    with ScriptedServer() as plain, pytest.raises(ConnectionRefusedError):
+        connect(reactor, plain, aim=Aim(0, 2, closed_port))
+    assert len(set(tried)) < 50, "only those that were taken, and the one that was free"
