@@ -282,6 +282,96 @@ TEST(corrupted_segments_are_faults) {
     }
 }
 
+// As a channel receives: where there is room for a body, right there, with a little more behind it.
+struct Receiver {
+    explicit Receiver(Arena& arena_) : arena(arena_) {}
+
+    Arena& arena;
+    SegmentDecoder decoder{nullptr};
+    Splitter splitter;
+    std::vector<Frame> frames;
+    Buffer scratch;
+    size_t direct = 0;
+
+    Fault receive(const std::string& stream, size_t chunk) {
+        for (size_t at = 0; at < stream.size();) {
+            size_t room = 0;
+            uint8_t* body = decoder.direct(splitter, &room);
+            if (body) {
+                room = std::min(room, stream.size() - at);
+                std::memcpy(body, stream.data() + at, room);
+                decoder.direct_filled(room, body, splitter);
+                direct += room;
+                at += room;
+            }
+            const size_t size = std::min(chunk, stream.size() - at);
+            BlockRef block = BlockRef::adopt(arena.allocate(std::max<size_t>(size, 1)));
+            std::memcpy(block->data(), stream.data() + at, size);
+            Fault fault = decoder.feed(block->data(), size, block.get(), arena, splitter, frames, scratch, nullptr);
+            if (fault) return fault;
+            at += size;
+        }
+        return {};
+    }
+};
+
+TEST(large_bodies_in_segments_are_received_where_they_stay) {
+    ArenaOwner arena;
+    std::mt19937 random(10);
+    for (size_t chunk : {1u, 15u, 30u, 100u, 5000u, 70000u}) {
+        std::vector<std::string> bodies;
+        std::string envelopes;
+        for (size_t size : {1u << 20, 300u, 140000u, 131062u, 131063u, 1u << 19}) {
+            bodies.push_back(noise(random, size));
+            envelopes += envelope(bodies.back(), 1, kResult, 0x85);
+        }
+        Buffer wire;
+        encode_segments(bytes(envelopes), envelopes.size(), wire);
+        Receiver receiver(*arena);
+        CHECK(!receiver.receive(std::string(wire.begin(), wire.end()), chunk));
+        CHECK(receiver.frames.size() == bodies.size());
+        for (size_t i = 0; i < bodies.size(); ++i) CHECK(body_of(receiver.frames[i]) == bodies[i]);
+        if (chunk <= 5000) CHECK(receiver.direct > envelopes.size() - 20 * (chunk + (16 << 10)));
+    }
+}
+
+TEST(frames_of_a_segment_wait_for_its_checksum) {
+    ArenaOwner arena;
+    std::mt19937 random(11);
+    std::string envelopes;
+    for (int i = 0; i < 200; ++i) envelopes += envelope(std::string(300, 'x'), i, kResult, 0x85);
+    Buffer wire;
+    encode_segments(bytes(envelopes), envelopes.size(), wire);
+    const std::string stream(wire.begin(), wire.end());
+    {
+        Receiver receiver(*arena);
+        CHECK(!receiver.receive(stream.substr(0, stream.size() - 1), 7000));
+        CHECK(receiver.frames.empty() && receiver.decoder.missing() == 1);
+        CHECK(!receiver.receive(stream.substr(stream.size() - 1), 7000));
+        CHECK(receiver.frames.size() == 200 && receiver.decoder.missing() == 0);
+    }
+    // What a wrong byte makes of an envelope's header is not what is reported.
+    for (size_t at : {size_t{6}, size_t{7}, size_t{12}, size_t{315 + 4}, stream.size() - 1}) {
+        std::string wrong = stream;
+        wrong[at] = static_cast<char>(wrong[at] ^ 0x7f);
+        Receiver receiver(*arena);
+        const Fault fault = receiver.receive(wrong, 7000);
+        CHECK(fault.kind == Fault::Kind::Crc && receiver.frames.empty());
+    }
+    // Large ones, too, part of whose body lies where it stays when the checksum tells.
+    const std::string large = envelope(noise(random, 300000), 1, kResult, 0x85);
+    wire.clear();
+    encode_segments(bytes(large), large.size(), wire);
+    for (int round = 0; round < 30; ++round) {
+        std::string wrong(wire.begin(), wire.end());
+        const size_t at = 6 + random() % (wrong.size() - 6);
+        wrong[at] = static_cast<char>(wrong[at] ^ 1);
+        Receiver receiver(*arena);
+        const Fault fault = receiver.receive(wrong, 100);
+        CHECK(fault.kind == Fault::Kind::Crc && receiver.frames.empty());
+    }
+}
+
 TEST(compressed_segments) {
     ArenaOwner arena;
     const auto decompress = [](void*, const uint8_t* data, size_t size, size_t plain_size,

@@ -28,7 +28,9 @@ bool Channel::receive() {
         Intake& intake = reactor_->intake();
         if (!intake.admits()) return receive_held();
         size_t direct_size = 0;
-        uint8_t* direct = needs_host_input() || decoder_ ? nullptr : splitter_.direct(&direct_size);
+        uint8_t* direct = needs_host_input() ? nullptr
+                          : decoder_         ? decoder_->direct(splitter_, &direct_size)
+                                             : splitter_.direct(&direct_size);
         const Intake::Room room = intake.room(Arena::Limit::Keep);
         if (!room.data) {
             if (!intake.admits()) return receive_held();
@@ -46,7 +48,11 @@ bool Channel::receive() {
         received(size);
         if (direct) {
             const size_t part = std::min(size, direct_size);
-            splitter_.direct_filled(part, reactor_->frames);
+            if (decoder_) {
+                decoder_->direct_filled(part, direct, splitter_);
+            } else {
+                splitter_.direct_filled(part, reactor_->frames);
+            }
             size -= part;
         }
         intake.used(size);

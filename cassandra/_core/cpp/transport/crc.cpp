@@ -63,9 +63,11 @@ uint32_t crc24(uint64_t bytes, int length) {
     return crc;
 }
 
-uint32_t segment_crc32(const uint8_t* data, size_t size) {
+SegmentCrc32::SegmentCrc32() : register_(kCrc32Start) {}
+
+void SegmentCrc32::add(const uint8_t* data, size_t size) {
     const auto& t = kCrc32Tables;
-    uint32_t crc = kCrc32Start;
+    uint32_t crc = register_;
     for (; size >= 8; size -= 8, data += 8) {
         uint32_t low, high;
         std::memcpy(&low, data, 4);  // little-endian hosts, as every platform we build for
@@ -75,7 +77,13 @@ uint32_t segment_crc32(const uint8_t* data, size_t size) {
               t[3][high & 0xFF] ^ t[2][(high >> 8) & 0xFF] ^ t[1][(high >> 16) & 0xFF] ^ t[0][high >> 24];
     }
     for (; size > 0; --size) crc = crc32_byte(crc, *data++);
-    return ~crc;
+    register_ = crc;
+}
+
+uint32_t segment_crc32(const uint8_t* data, size_t size) {
+    SegmentCrc32 crc;
+    crc.add(data, size);
+    return crc.value();
 }
 
 }  // namespace fastcql

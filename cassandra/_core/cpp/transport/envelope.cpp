@@ -101,8 +101,8 @@ Fault EnvelopeRules::check(const Header& header) const {
     return {};
 }
 
-Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& arena,
-                     std::vector<Frame>& frames) {
+Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, std::vector<Frame>& frames,
+                     size_t more) {
     while (size > 0) {
         if (waiting_) {
             const size_t part = std::min(size, partial_.length - aside_.size());
@@ -144,13 +144,13 @@ Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& aren
             size -= length;
             continue;
         }
-        if (Fault fault = open_partial(header, arena, length <= size)) return fault;
+        if (Fault fault = open_partial(header, arena, length <= size + more)) return fault;
         if (length == 0) close_partial(frames);
     }
     return {};
 }
 
-// *complete*: all of the body is here already.
+// *complete*: all of the body is here already, or comes in any case.
 Fault Splitter::open_partial(const Header& header, Arena& arena, bool complete) {
     const auto length = static_cast<uint32_t>(header.length);
     BlockRef block =

@@ -101,8 +101,10 @@ public:
     EnvelopeRules rules;
 
     // Appends what *data* completes to *frames*; on a fault these stay valid and come before it. *owner*
-    // holds the bytes, or is null when they are gone after the call.
-    Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, std::vector<Frame>& frames);
+    // holds the bytes, or is null when they are gone after the call. *more* bytes are to come in any case: for a body
+    // that ends in them nobody waits.
+    Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, std::vector<Frame>& frames,
+               size_t more = 0);
 
     // Room for the rest of a large body, so that it can be received where it stays; null if there is none.
     uint8_t* direct(size_t* room);

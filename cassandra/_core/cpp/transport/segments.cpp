@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-
-#include "transport/crc.h"
+#include <iterator>
+#include <utility>
 
 namespace fastcql {
 
@@ -32,6 +32,18 @@ void append_segment(uint64_t header, int header_bytes, const uint8_t* payload, s
 void append_plain_segment(const uint8_t* payload, size_t size, bool self_contained, Buffer& out) {
     append_segment(size | static_cast<uint64_t>(self_contained) << kLengthBits, 3, payload, size, out);
 }
+
+// Whether *computed* is what the checksum after a payload says.
+Fault checked(const uint8_t* trailer, uint32_t computed) {
+    const auto expected = static_cast<uint32_t>(load_le(trailer, kTrailerSize));
+    if (computed == expected) return {};
+    char text[96];
+    std::snprintf(text, sizeof text, "CRC32 of a segment payload is %08x, computed %08x", expected, computed);
+    return Fault::crc(text);
+}
+
+Fault in_the_middle() { return Fault::protocol("a self-contained segment in the middle of a large envelope"); }
+Fault unfinished() { return Fault::protocol("a self-contained segment ends in the middle of an envelope"); }
 
 size_t envelope_size(const uint8_t* envelope) { return kHeaderSize + load32(envelope + 5); }
 
@@ -85,14 +97,7 @@ Fault SegmentDecoder::parse(const uint8_t* data, SegmentHeader* header) const {
 
 Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload, Block* owner, Arena& arena,
                              Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch, void* context) {
-    const auto expected = static_cast<uint32_t>(load_le(payload + header.size, kTrailerSize));
-    const uint32_t computed = segment_crc32(payload, header.size);
-    if (computed != expected) {
-        char text[96];
-        std::snprintf(text, sizeof text, "CRC32 of a segment payload is %08x, computed %08x", expected,
-                      computed);
-        return Fault::crc(text);
-    }
+    if (Fault fault = checked(payload + header.size, segment_crc32(payload, header.size))) return fault;
     size_t size = header.size;
     if (header.plain_size > 0) {
         if (Fault fault = decompress_(context, payload, size, header.plain_size, scratch)) return fault;
@@ -100,31 +105,79 @@ Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload
         size = header.plain_size;
         owner = nullptr;
     }
-    if (header.self_contained && !splitter.idle()) {
-        return Fault::protocol("a self-contained segment in the middle of a large envelope");
-    }
+    if (header.self_contained && !splitter.idle()) return in_the_middle();
     if (Fault fault = splitter.feed(payload, size, owner, arena, frames)) return fault;
-    if (header.self_contained && !splitter.idle()) {
-        return Fault::protocol("a self-contained segment ends in the middle of an envelope");
+    return header.self_contained && !splitter.idle() ? unfinished() : Fault{};
+}
+
+// A segment that goes on in the next chunk.
+Fault SegmentDecoder::begin(Arena& arena, const Splitter& splitter) {
+    left_ = header_.size + kTrailerSize;
+    if (header_.plain_size > 0) {
+        compressed_ = BlockRef::adopt(arena.allocate(left_, Arena::Limit::Outside));
+        return compressed_ ? Fault{} : Fault::memory(left_, arena);
     }
+    crc_ = SegmentCrc32();
+    if (header_.self_contained && !splitter.idle()) fault_ = in_the_middle();
     return {};
+}
+
+// The next *size* of the bytes that are left.
+void SegmentDecoder::stream(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter) {
+    const size_t payload = left_ > kTrailerSize ? std::min(size, left_ - kTrailerSize) : 0;
+    left_ -= payload;
+    if (payload > 0) {
+        crc_.add(data, payload);
+        const size_t more = header_.self_contained ? left_ - kTrailerSize : 0;
+        if (!fault_) fault_ = splitter.feed(data, payload, owner, arena, frames_, more);
+    }
+    for (size_t at = payload; at < size; ++at) trailer_[kTrailerSize - left_--] = data[at];
+}
+
+Fault SegmentDecoder::end(const Splitter& splitter, std::vector<Frame>& frames) {
+    Fault fault = std::exchange(fault_, {});
+    if (Fault wrong = checked(trailer_, crc_.value())) {
+        frames_.clear();
+        return wrong;
+    }
+    std::move(frames_.begin(), frames_.end(), std::back_inserter(frames));
+    frames_.clear();
+    if (!fault && header_.self_contained && !splitter.idle()) fault = unfinished();
+    return fault;
+}
+
+uint8_t* SegmentDecoder::direct(Splitter& splitter, size_t* room) {
+    if (left_ < Splitter::kInPlace + kTrailerSize || compressed_ || fault_) return nullptr;
+    uint8_t* body = splitter.direct(room);
+    if (body) *room = std::min(*room, left_ - kTrailerSize);
+    return body;
+}
+
+void SegmentDecoder::direct_filled(size_t size, const uint8_t* data, Splitter& splitter) {
+    crc_.add(data, size);
+    left_ -= size;
+    splitter.direct_filled(size, frames_);
 }
 
 Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
                            std::vector<Frame>& frames, Buffer& scratch, void* context) {
     while (size > 0) {
-        if (partial_) {
-            const size_t whole = header_.size + kTrailerSize;
-            const size_t part = std::min(size, whole - filled_);
-            std::memcpy(partial_->data() + filled_, data, part);
-            filled_ += part;
+        if (left_ > 0) {
+            const size_t part = std::min(size, left_);
+            if (compressed_) {
+                std::memcpy(compressed_->data() + header_.size + kTrailerSize - left_, data, part);
+                left_ -= part;
+            } else {
+                stream(data, part, owner, arena, splitter);
+            }
             data += part;
             size -= part;
-            if (filled_ < whole) break;
-            BlockRef block = std::move(partial_);
-            Fault fault =
-                unpack(header_, block->data(), block.get(), arena, splitter, frames, scratch, context);
-            if (fault) return fault;
+            if (left_ > 0) break;
+            const BlockRef whole = std::move(compressed_);
+            if (Fault fault = whole ? unpack(header_, whole->data(), nullptr, arena, splitter, frames, scratch, context)
+                                    : end(splitter, frames)) {
+                return fault;
+            }
             continue;
         }
         const uint8_t* head = data;
@@ -143,16 +196,13 @@ Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena
         }
         if (Fault fault = parse(head, &header_)) return fault;
         const size_t whole = header_.size + kTrailerSize;
-        if (whole <= size) {
-            if (Fault fault = unpack(header_, data, owner, arena, splitter, frames, scratch, context))
-                return fault;
-            data += whole;
-            size -= whole;
+        if (whole > size) {
+            if (Fault fault = begin(arena, splitter)) return fault;
             continue;
         }
-        partial_ = BlockRef::adopt(arena.allocate(whole, Arena::Limit::Outside));
-        filled_ = 0;
-        if (!partial_) return Fault::memory(whole, arena);
+        if (Fault fault = unpack(header_, data, owner, arena, splitter, frames, scratch, context)) return fault;
+        data += whole;
+        size -= whole;
     }
     return {};
 }

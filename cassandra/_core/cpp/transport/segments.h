@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "transport/crc.h"
 #include "transport/envelope.h"
 
 namespace fastcql {
@@ -23,6 +24,11 @@ void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain
                                Buffer& out);
 
 // Turns received bytes into checked payloads and these into envelopes.
+//
+// A segment that lies in one chunk is checked and then split. Of one that straddles chunks every piece goes to the
+// splitter as it comes, so that no byte is copied more than once, and the rest of a large body not even that (direct());
+// the frames are kept back until the checksum was seen, and what the splitter finds wrong is only said if the checksum is
+// right. A compressed one that straddles is put together first.
 class SegmentDecoder {
 public:
     // Decompresses *size* bytes into *out* (resized to *plain_size*). Returns a fault or none.
@@ -32,11 +38,15 @@ public:
     explicit SegmentDecoder(Decompress decompress) : decompress_(decompress) {}
 
     // Bytes to come of the segment that it is in the middle of.
-    size_t missing() const { return partial_ ? header_.size + kTrailerSize - filled_ : 0; }
+    size_t missing() const { return left_; }
 
     // As Splitter::feed; *context* is for the decompressor, *scratch* for what it makes.
     Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
                std::vector<Frame>& frames, Buffer& scratch, void* context);
+
+    // As Splitter::direct, for what this segment has of the body.
+    uint8_t* direct(Splitter& splitter, size_t* room);
+    void direct_filled(size_t size, const uint8_t* data, Splitter& splitter);
 
 private:
     struct SegmentHeader {
@@ -48,14 +58,21 @@ private:
     Fault parse(const uint8_t* data, SegmentHeader* header) const;
     Fault unpack(const SegmentHeader& header, const uint8_t* payload, Block* owner, Arena& arena,
                  Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch, void* context);
+    Fault begin(Arena& arena, const Splitter& splitter);
+    void stream(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter);
+    Fault end(const Splitter& splitter, std::vector<Frame>& frames);
 
     const Decompress decompress_;
-    // A segment that straddles chunks. The block is of the largest size there is only while needed.
-    BlockRef partial_;
-    size_t filled_ = 0;
     uint8_t head_[8];
     size_t head_size_ = 0;
+    // Of a segment that straddles chunks: its header, and bytes to come of payload and checksum.
     SegmentHeader header_{};
+    size_t left_ = 0;
+    BlockRef compressed_;  // the payload, if it is to be decompressed
+    SegmentCrc32 crc_;
+    uint8_t trailer_[kTrailerSize];
+    Fault fault_;
+    std::vector<Frame> frames_;
 };
 
 }  // namespace fastcql
