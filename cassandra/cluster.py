@@ -4,14 +4,14 @@
 # isort: off
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, SchemaTargetType
 from cassandra._base.errors import (
-    AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, DependencyException,
-    DriverException, ErrorMessage, InvalidRequest, IsBootstrappingErrorMessage, NoConnectionsAvailable,
-    NoHostAvailable, OperationTimedOut, OverloadedErrorMessage, PreparedQueryNotFound, ProtocolException,
-    ProtocolVersionUnsupported, QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable,
-    TruncateError, UnavailableErrorMessage, UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist,
-    WriteTimeoutErrorMessage,
+    AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, DependencyException, DriverException,
+    ErrorMessage, InvalidRequest, IsBootstrappingErrorMessage, NoConnectionsAvailable, NoHostAvailable,
+    OperationTimedOut, OverloadedErrorMessage, PreparedQueryNotFound, ProtocolException, ProtocolVersionUnsupported,
+    QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable, TruncateError, UnavailableErrorMessage,
+    UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist, WriteTimeoutErrorMessage,
 )
 from cassandra._net.auth import PlainTextAuthProvider
+from cassandra._net.client_routes import ClientRoutesChangeType, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.endpoint import (
     DefaultEndPoint, DefaultEndPointFactory, EndPoint, SniEndPointFactory, UnixSocketEndPoint,
 )
@@ -41,19 +41,20 @@ from cassandra._wire.encoder import Encoder
 from cassandra._wire.rows import dict_factory, named_tuple_factory, tuple_factory
 
 __all__ = [
-    "AuthenticationFailed", "BatchStatement", "BoundStatement", "Cluster", "ConnectionBusy", "ConnectionException",
-    "ConnectionShutdown", "ConsistencyLevel", "ControlConnection", "ControlConnectionQueryFallback",
-    "DCAwareRoundRobinPolicy", "DefaultEndPoint", "DefaultEndPointFactory", "DefaultLoadBalancingPolicy",
-    "DependencyException", "DriverException", "EXEC_PROFILE_DEFAULT", "Encoder", "EndPoint", "ErrorMessage",
-    "ExecutionProfile", "ExponentialReconnectionPolicy", "Host", "HostConnection", "HostDistance", "IdentityTranslator",
-    "InvalidRequest", "IsBootstrappingErrorMessage", "Metadata", "MonotonicTimestampGenerator", "NeverRetryPolicy",
-    "NoConnectionsAvailable", "NoHostAvailable", "NoSpeculativeExecutionPlan", "NoSpeculativeExecutionPolicy",
-    "OperationTimedOut", "OverloadedErrorMessage", "PlainTextAuthProvider", "PreparedQueryNotFound",
-    "PreparedStatement", "ProfileManager", "ProtocolException", "ProtocolVersion", "ProtocolVersionUnsupported",
-    "QueryExhausted", "QueryTrace", "ReadTimeoutErrorMessage", "ResponseFuture", "ResultSet", "RetryPolicy",
-    "SchemaAgreementScope", "SchemaTargetType", "ServerError", "Session", "ShardAwareOptions", "SimpleConvictionPolicy",
-    "SimpleStatement", "SniEndPointFactory", "Tablet", "TokenAwarePolicy", "TraceUnavailable", "TruncateError",
-    "UnavailableErrorMessage", "UnixSocketEndPoint", "UnresolvableContactPoints", "UnsupportedOperation",
-    "UserTypeDoesNotExist", "WriteTimeoutErrorMessage", "choose_tablet_version_block", "default_lbp_factory",
-    "dict_factory", "named_tuple_factory", "random_tablet_version_block", "tuple_factory",
+    "AuthenticationFailed", "BatchStatement", "BoundStatement", "ClientRoutesChangeType", "ClientRoutesConfig",
+    "ClientRoutesEndPointFactory", "Cluster", "ConnectionBusy", "ConnectionException", "ConnectionShutdown",
+    "ConsistencyLevel", "ControlConnection", "ControlConnectionQueryFallback", "DCAwareRoundRobinPolicy",
+    "DefaultEndPoint", "DefaultEndPointFactory", "DefaultLoadBalancingPolicy", "DependencyException", "DriverException",
+    "EXEC_PROFILE_DEFAULT", "Encoder", "EndPoint", "ErrorMessage", "ExecutionProfile", "ExponentialReconnectionPolicy",
+    "Host", "HostConnection", "HostDistance", "IdentityTranslator", "InvalidRequest", "IsBootstrappingErrorMessage",
+    "Metadata", "MonotonicTimestampGenerator", "NeverRetryPolicy", "NoConnectionsAvailable", "NoHostAvailable",
+    "NoSpeculativeExecutionPlan", "NoSpeculativeExecutionPolicy", "OperationTimedOut", "OverloadedErrorMessage",
+    "PlainTextAuthProvider", "PreparedQueryNotFound", "PreparedStatement", "ProfileManager", "ProtocolException",
+    "ProtocolVersion", "ProtocolVersionUnsupported", "QueryExhausted", "QueryTrace", "ReadTimeoutErrorMessage",
+    "ResponseFuture", "ResultSet", "RetryPolicy", "SchemaAgreementScope", "SchemaTargetType", "ServerError", "Session",
+    "ShardAwareOptions", "SimpleConvictionPolicy", "SimpleStatement", "SniEndPointFactory", "Tablet",
+    "TokenAwarePolicy", "TraceUnavailable", "TruncateError", "UnavailableErrorMessage", "UnixSocketEndPoint",
+    "UnresolvableContactPoints", "UnsupportedOperation", "UserTypeDoesNotExist", "WriteTimeoutErrorMessage",
+    "choose_tablet_version_block", "default_lbp_factory", "dict_factory", "named_tuple_factory",
+    "random_tablet_version_block", "tuple_factory",
 ]

@@ -9,6 +9,7 @@ from cassandra._base.errors import (
 )
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
 from cassandra._net.application import ApplicationInfoBase
+from cassandra._net.client_routes import ClientRoutesEndPoint, ClientRoutesEndPointFactory
 from cassandra._net.compression import functions, lz4_compress, lz4_decompress
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import (
@@ -39,13 +40,14 @@ locally_supported_compressions = functions()
 __all__ = [
     "DEFAULT_CQL_VERSION", "DRIVER_NAME", "DRIVER_VERSION", "HEADER_DIRECTION_FROM_CLIENT", "HEADER_DIRECTION_MASK",
     "HEADER_DIRECTION_TO_CLIENT", "PROTOCOL_VERSION_MASK", "ApplicationInfoBase", "AuthChallengeMessage",
-    "AuthResponseMessage", "AuthSuccessMessage", "AuthenticateMessage", "AuthenticationFailed", "Connection",
-    "ConnectionBusy", "ConnectionException", "ConnectionHeartbeat", "ConnectionShutdown", "ConsistencyLevel",
-    "CrcException", "CrcMismatchException", "CredentialsMessage", "DefaultEndPoint", "DefaultEndPointFactory",
-    "DefaultShardAwarePortGenerator", "EndPoint", "EndPointFactory", "ErrorMessage", "InvalidRequestException",
-    "OperationTimedOut", "OptionsMessage", "ProtocolError", "ProtocolException", "ProtocolFeatures",
-    "ProtocolHandler", "ProtocolVersion", "ProtocolVersionUnsupported", "QueryMessage", "ReadyMessage",
-    "RegisterMessage", "ResultMessage", "ReviseRequestMessage", "ShardAwarePortGenerator", "ShardingInfo",
-    "SniEndPoint", "SniEndPointFactory", "StartupMessage", "SupportedMessage", "UnixSocketEndPoint",
-    "VersionRefused", "locally_supported_compressions", "lz4_compress", "lz4_decompress",
+    "AuthResponseMessage", "AuthSuccessMessage", "AuthenticateMessage", "AuthenticationFailed", "ClientRoutesEndPoint",
+    "ClientRoutesEndPointFactory", "Connection", "ConnectionBusy", "ConnectionException", "ConnectionHeartbeat",
+    "ConnectionShutdown", "ConsistencyLevel", "CrcException", "CrcMismatchException", "CredentialsMessage",
+    "DefaultEndPoint", "DefaultEndPointFactory", "DefaultShardAwarePortGenerator", "EndPoint", "EndPointFactory",
+    "ErrorMessage", "InvalidRequestException", "OperationTimedOut", "OptionsMessage", "ProtocolError",
+    "ProtocolException", "ProtocolFeatures", "ProtocolHandler", "ProtocolVersion", "ProtocolVersionUnsupported",
+    "QueryMessage", "ReadyMessage", "RegisterMessage", "ResultMessage", "ReviseRequestMessage",
+    "ShardAwarePortGenerator", "ShardingInfo", "SniEndPoint", "SniEndPointFactory", "StartupMessage",
+    "SupportedMessage", "UnixSocketEndPoint", "VersionRefused", "locally_supported_compressions", "lz4_compress",
+    "lz4_decompress",
 ]

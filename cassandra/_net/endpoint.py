@@ -178,6 +178,8 @@ class EndPointFactory:
     """Makes endpoints from rows of ``system.local`` and ``system.peers``."""
 
     cluster: Any = None
+    makes_local: bool = False
+    """Whether the node that was asked gets an endpoint from here, too. Otherwise it keeps the one that worked."""
 
     def configure(self, cluster: Any) -> EndPointFactory:
         """Called once, before the first ``create``."""

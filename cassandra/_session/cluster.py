@@ -82,7 +82,8 @@ class Cluster(ClusterHosts):
     Contact:
         *contact_points* (addresses, names, ``(address, port)`` pairs or end points; 127.0.0.1), *port*,
         *endpoint_factory*,
-        *address_translator*.
+        *address_translator*; *client_routes_config* (:class:`cassandra.client_routes.ClientRoutesConfig`) for nodes of
+        ScyllaDB behind private links.
     Connections:
         *protocol_version* (negotiated down from 5 unless given), *allow_beta_protocol_version*, *compression* (True:
         the best both
@@ -115,8 +116,7 @@ class Cluster(ClusterHosts):
         *executor_threads* for background work; *memory_pool*, a :class:`cassandra.memory.MemoryPool` that frames are
         received into.
 
-    Wrong options raise TypeError or ValueError; *cloud*, *scylla_cloud*, *column_encryption_policy* and
-    *client_routes_config* are not
+    Wrong options raise TypeError or ValueError; *cloud*, *scylla_cloud* and *column_encryption_policy* are not
     supported (NotImplementedError).
     """
 

@@ -17,6 +17,7 @@ from cassandra._base.constants import ProtocolVersion
 from cassandra._core.memory import MemoryPool
 from cassandra._net.application import ApplicationInfoBase
 from cassandra._net.auth import AuthProvider
+from cassandra._net.client_routes import ClientRoutes, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPointFactory, EndPointFactory
 from cassandra._net.options import MAX_REQUESTS, ConnectionOptions
@@ -79,6 +80,8 @@ class ClusterOptions:
     timestamp_generator: Callable[[], int] = made()
     shard_aware_options: ShardAwareOptions = made()
     endpoint_factory: EndPointFactory = made()
+    client_routes: ClientRoutes | None = None
+    client_routes_config: ClientRoutesConfig | None = None
     profile_manager: ProfileManager = made()
     cloud: None = None
     column_encryption_policy: Any = None
@@ -137,7 +140,7 @@ class ClusterOptions:
         metadata_request_timeout: float | None = None,
         column_encryption_policy: Any = None,
         application_info: ApplicationInfoBase | None = None,
-        client_routes_config: Any = None,
+        client_routes_config: ClientRoutesConfig | None = None,
         allow_control_connection_query_fallback: ControlConnectionQueryFallback | None = (
             ControlConnectionQueryFallback.Disabled
         ),
@@ -153,11 +156,11 @@ class ClusterOptions:
         config.refuse("cloud", cloud, "it configures DataStax Astra; give contact points and an ssl_context")
         config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
         config.refuse("column_encryption_policy", column_encryption_policy, "columns are sent as they are")
-        config.refuse("client_routes_config", client_routes_config, "client routes are not built yet")
         self._session_id = uuid4()
         self._set_contact(contact_points, port, endpoint_factory, address_translator)
         self._set_protocol(protocol_version, allow_beta_protocol_version, cql_version, compression, no_compact)
         self._set_tls(ssl_options, ssl_context, ssl_session_cache)
+        self._set_client_routes(client_routes_config, endpoint_factory)
         self.auth_provider = auth_provider
         self.sockopts = config.sockopts(sockopts)
         self.connect_timeout = config.seconds("connect_timeout", connect_timeout, zero=False)
@@ -244,6 +247,19 @@ class ClusterOptions:
             cache = None if options is None and context is None else SSLSessionCache()
         self.ssl_session_cache = cache
 
+    def _set_client_routes(self, routes: ClientRoutesConfig | None, factory: EndPointFactory | None) -> None:
+        if routes is None:
+            return
+        config.instance("client_routes_config", routes, ClientRoutesConfig)
+        if factory is not None:
+            raise ValueError("client_routes_config makes the end points: an endpoint_factory cannot be given, too")
+        self.client_routes_config = routes
+        self.client_routes = ClientRoutes(routes, self.ssl_context is not None or self.ssl_options is not None)
+        self.endpoint_factory = ClientRoutesEndPointFactory(self.client_routes, self.port).configure(self)
+        proxies = [proxy.connection_addr_override for proxy in routes.proxies]
+        if not self._contact_points_explicit and any(proxies):
+            self.contact_points = [proxy for proxy in dict.fromkeys(proxies) if proxy]
+
     def _set_memory(self, pool: MemoryPool | None) -> None:
         if pool is not None and not isinstance(pool, MemoryPool):
             raise TypeError(f"memory_pool should be a cassandra.memory.MemoryPool, not {pool!r}")
@@ -296,6 +312,8 @@ class ClusterOptions:
         if conviction_policy_factory is not None:
             self.conviction_policy_factory = config.function("conviction_policy_factory", conviction_policy_factory)
         self.shard_aware_options = ShardAwareOptions(shard_aware_options)
+        if self.client_routes_config is not None and not self.client_routes_config.advanced_shard_awareness:
+            self.shard_aware_options = ShardAwareOptions(self.shard_aware_options, disable_shardaware_port=True)
 
     def _set_limits(self, connection: int | None, host: int | None, session: int | None) -> None:
         self.max_requests_per_connection = config.limit("max_requests_per_connection", connection, MAX_REQUESTS)

@@ -31,7 +31,7 @@ from cassandra._wire.messages.requests import OptionsMessage
 
 from . import nodes
 from .agreement import block, cluster_round
-from .events import EVENT_TYPES, EventRouter, covers, merged
+from .events import CLIENT_ROUTES_CHANGE, EVENT_TYPES, EventRouter, covers, merged
 from .refresh import Refresher
 from .tablets import use_version_blocks
 
@@ -156,7 +156,8 @@ class ControlConnection:
     def _open(self, endpoint: EndPoint) -> Connection:
         """Open a connection that is registered for events. Blocks; ends early when the cluster is shut down."""
         cluster = self._cluster
-        options = cluster.connection_options().replace(register_events=EVENT_TYPES)
+        events = EVENT_TYPES if cluster.client_routes is None else (*EVENT_TYPES, CLIENT_ROUTES_CHANGE)
+        options = cluster.connection_options().replace(register_events=events)
         awaited = Awaited()
         opening = self._opening = Connection.open(
             cluster.reactor,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
+CLIENT_ROUTES_CHANGE = "CLIENT_ROUTES_CHANGE"  # registered for by those who use them: only ScyllaDB knows it
 
 MANY_IN_KEYSPACE = 8  # from so many changes on, one keyspace is read as a whole
 MANY_KEYSPACES = 16  # and from so many keyspaces on, everything
@@ -55,6 +56,10 @@ class EventRouter:
             self.nodes_changed(self._cluster.topology_event_refresh_window)
         elif event.event_type == "STATUS_CHANGE":
             self._on_status_change(event.event_args)
+        elif event.event_type == CLIENT_ROUTES_CHANGE:
+            routes = self._cluster.client_routes
+            if routes is not None and routes.concerns(event.event_args["connection_ids"]):
+                self.nodes_changed(max(0.0, self._cluster.status_event_refresh_window))
 
     # ---- nodes
 

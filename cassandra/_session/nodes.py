@@ -102,7 +102,10 @@ def read_nodes(
     local_rows = must(found["local"])
     if not local_rows:
         raise InvalidRequest(f"system.local of {connection.endpoint} is empty")
-    return parse_nodes(local_rows[0], must(found["peers"]), connection.endpoint, factory, peers_v2)
+    local, endpoint = local_rows[0], connection.endpoint
+    if factory.makes_local and _has_address(local):
+        endpoint = factory.create(local)
+    return parse_nodes(local, must(found["peers"]), endpoint, factory, peers_v2)
 
 
 def parse_nodes(
@@ -149,11 +152,15 @@ def parse_nodes(
 
 def _is_complete(row: Row) -> bool:
     """Whether the row describes a node that has joined. Tokens are asked for only where the query has them."""
-    if not (row.get("native_address") or row.get("rpc_address")) or row.get("host_id") is None:
+    if not _has_address(row):
         return False
     if not row.get("data_center") or not row.get("rack"):
         return False
     return "tokens" not in row or bool(row["tokens"])
+
+
+def _has_address(row: Row) -> bool:
+    return bool(row.get("native_address") or row.get("rpc_address")) and row.get("host_id") is not None
 
 
 def _tokens(row: Row) -> Sequence[str]:

@@ -11,15 +11,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors import InvalidRequest, Unauthorized
+from cassandra._base.names import protect_value
 from cassandra._routing.schema import SchemaTarget, ServerTraits, schema_queries
 
 from .nodes import NodeList, read_nodes
 from .queries import Row, fetch, must
 
 if TYPE_CHECKING:
+    from cassandra._net.client_routes import ClientRoutes
     from cassandra._net.connection import Connection
 
     from .cluster import Cluster
+
+CLIENT_ROUTES = "SELECT host_id, address, port, tls_port FROM system.client_routes WHERE connection_id = {}"
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -34,6 +38,8 @@ class Refresher:
     def nodes(self, connection: Connection, rebuild_tokens: bool = False) -> NodeList:
         """Read the node list and let the membership take it in; returns it when that is done."""
         cluster = self._cluster
+        if cluster.client_routes is not None:
+            self.client_routes(connection, cluster.client_routes)
         listing = read_nodes(
             connection,
             cluster.endpoint_factory,
@@ -42,8 +48,27 @@ class Refresher:
             peers_v2=self.peers_v2,
         )
         self.peers_v2 = listing.peers_v2
+        if cluster.endpoint_factory.makes_local:  # policies look for the contact points' datacenter
+            cluster.endpoints_resolved = [*cluster.endpoints_resolved, listing.nodes[0].endpoint]
         cluster.membership.strand.call(cluster.topology.take, listing, rebuild_tokens)
         return listing
+
+    def client_routes(self, connection: Connection, routes: ClientRoutes) -> None:
+        """Read at which addresses nodes are reached. A host that is down and has another one now is tried at once."""
+        found = fetch(
+            connection,
+            {one: CLIENT_ROUTES.format(protect_value(one)) for one in routes.connection_ids},
+            self._cluster.control_connection_timeout,
+        )
+        for name, answer in found.items():
+            if isinstance(answer, InvalidRequest):
+                log.warning("%s has no client routes: %s", connection.endpoint, answer)
+                found[name] = []
+        membership = self._cluster.membership
+        for host_id in routes.take({name: must(answer) for name, answer in found.items()}):
+            host = self._cluster.metadata.get_host_by_host_id(host_id)
+            if host is not None and host.is_up is False:
+                membership.strand.post(membership.reconnect, host, True)
 
     def schema(self, connection: Connection, targets: Sequence[SchemaTarget]) -> None:
         """Read *targets* and publish them."""

@@ -14,7 +14,14 @@ from cassandra._session.cluster import Cluster
 from cassandra._session.config import ControlConnectionQueryFallback, ShardAwareOptions
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.auth import PlainTextAuthProvider, TransitionalModePlainTextAuthProvider
-from cassandra.connection import Connection, DefaultEndPoint, SniEndPointFactory, UnixSocketEndPoint
+from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
+from cassandra.connection import (
+    Connection,
+    DefaultEndPoint,
+    DefaultEndPointFactory,
+    SniEndPointFactory,
+    UnixSocketEndPoint,
+)
 from cassandra.memory import MemoryPool
 from cassandra.policies import (
     ConstantReconnectionPolicy,
@@ -26,6 +33,8 @@ from cassandra.policies import (
 )
 from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.timestamps import MonotonicTimestampGenerator
+
+ROUTES = ClientRoutesConfig([ClientRouteProxy("link")])
 
 DEFAULTS = {
     "contact_points": ["127.0.0.1"],
@@ -83,7 +92,7 @@ def test_defaults() -> None:
 def test_every_parameter_becomes_an_attribute() -> None:
     parameters = inspect.signature(Cluster).parameters
     cluster = Cluster()
-    skipped = {"execution_profiles", "scylla_cloud", "client_routes_config"}  # profile_manager; refused
+    skipped = {"execution_profiles", "scylla_cloud"}  # profile_manager; refused
     assert [name for name in parameters if name not in skipped and not hasattr(cluster, name)] == []
 
 
@@ -150,7 +159,8 @@ def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) ->
         ({"cloud": {"secure_connect_bundle": "x"}}, NotImplementedError, "cloud"),
         ({"scylla_cloud": "x"}, NotImplementedError, "scylla_cloud"),
         ({"column_encryption_policy": object()}, NotImplementedError, "column_encryption_policy"),
-        ({"client_routes_config": object()}, NotImplementedError, "client_routes_config"),
+        ({"client_routes_config": object()}, TypeError, "ClientRoutesConfig"),
+        ({"client_routes_config": ROUTES, "endpoint_factory": DefaultEndPointFactory()}, ValueError, "end points"),
         ({"no_such_option": 1}, TypeError, "no_such_option"),
     ],
 )

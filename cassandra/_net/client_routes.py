@@ -1,0 +1,156 @@
+"""Client routes: nodes that are reached at other addresses than their own, such as through private links (L3).
+
+``system.client_routes`` of ScyllaDB says for each connection id (one private link, one proxy) at which address and port
+each node is behind it. The table may change at any time, and a host remains the same host: its endpoint is its host id,
+and where that leads is looked up for each connection that is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from functools import total_ordering
+from typing import Any
+from uuid import UUID
+
+from cassandra._base.public import public
+
+from .endpoint import DEFAULT_PORT, EndPointFactory, _Ordered, rpc_address
+
+Address = tuple[str, int]
+
+
+@public("cassandra.client_routes")
+class ClientRoutesChangeType(Enum):
+    """What a ``CLIENT_ROUTES_CHANGE`` event says has happened."""
+
+    UPDATE_NODES = "UPDATE_NODES"
+
+
+@public("cassandra.client_routes")
+class ClientRouteProxy:
+    """One way to the nodes: the routes of *connection_id*. With *connection_addr_override* all nodes are at that
+    address, each at the port that its route says."""
+
+    def __init__(self, connection_id: str, connection_addr_override: str | None = None) -> None:
+        if not isinstance(connection_id, str) or not connection_id:
+            raise ValueError(f"connection_id must be a string that is not empty, not {connection_id!r}")
+        self.connection_id = connection_id
+        self.connection_addr_override = connection_addr_override
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClientRouteProxy) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.connection_id, self.connection_addr_override))
+
+    def __repr__(self) -> str:
+        return f"ClientRouteProxy({self.connection_id!r}, {self.connection_addr_override!r})"
+
+
+@public("cassandra.client_routes")
+class ClientRoutesConfig:
+    """Which client routes to use: of *proxies*, the first that has a route to a node. Immutable::
+
+        config = ClientRoutesConfig([ClientRouteProxy("my-private-link", "10.1.2.3")])
+        Cluster(["10.1.2.3"], client_routes_config=config)
+
+    :param advanced_shard_awareness: use the shard-aware ports of nodes, which needs a way that keeps them and the
+        client's own port. Otherwise connections are opened until every shard has one.
+    """
+
+    def __init__(self, proxies: Sequence[ClientRouteProxy], advanced_shard_awareness: bool = False) -> None:
+        self.proxies = tuple(proxies)
+        self.advanced_shard_awareness = bool(advanced_shard_awareness)
+        if not self.proxies or not all(isinstance(proxy, ClientRouteProxy) for proxy in self.proxies):
+            raise ValueError("proxies must be ClientRouteProxy objects, at least one")
+
+    def __repr__(self) -> str:
+        return f"ClientRoutesConfig({list(self.proxies)!r}, advanced_shard_awareness={self.advanced_shard_awareness})"
+
+
+class ClientRoutes:
+    """Where nodes are, as was last read. One thread takes what was read, any may look."""
+
+    def __init__(self, config: ClientRoutesConfig, tls: bool = False) -> None:
+        self.config = config
+        self._port = "tls_port" if tls else "port"
+        self._routes: dict[UUID, Address] = {}
+
+    @property
+    def connection_ids(self) -> list[str]:
+        """Whose routes to read, the ones that go first at the beginning."""
+        return list(dict.fromkeys(proxy.connection_id for proxy in self.config.proxies))
+
+    def concerns(self, connection_ids: Iterable[str]) -> bool:
+        """Whether a change of the routes of these is of interest."""
+        return not set(self.connection_ids).isdisjoint(connection_ids)
+
+    def take(self, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> set[UUID]:
+        """Use *rows* of ``system.client_routes``, by connection id; the hosts that are elsewhere than before."""
+        routes: dict[UUID, Address] = {}
+        for proxy in self.config.proxies:
+            for row in rows.get(proxy.connection_id, ()):
+                address, port = proxy.connection_addr_override or row.get("address"), row.get(self._port)
+                if address and port and 0 < port < 65536:
+                    routes.setdefault(row["host_id"], (address, port))
+        before, self._routes = self._routes, routes
+        return {host_id for host_id in before.keys() | routes.keys() if before.get(host_id) != routes.get(host_id)}
+
+    def of(self, host_id: UUID) -> Address | None:
+        """Where the host is reached; None if there is no route to it."""
+        return self._routes.get(host_id)
+
+
+@public("cassandra.connection")
+@total_ordering
+class ClientRoutesEndPoint(_Ordered):
+    """A node by its host id, wherever the routes lead just now; without a route, its own address and port."""
+
+    def __init__(
+        self, host_id: UUID, handler: ClientRoutes, original_address: str, original_port: int | None = None
+    ) -> None:
+        self._host_id = host_id
+        self._handler = handler
+        self._address = original_address
+        self._port = DEFAULT_PORT if original_port is None else original_port
+
+    @property
+    def host_id(self) -> UUID:
+        return self._host_id
+
+    @property
+    def address(self) -> str:
+        """The node's own."""
+        return self._address
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    def resolve(self) -> Address:
+        return self._handler.of(self._host_id) or (self._address, self._port)
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self._host_id,)
+
+    def __str__(self) -> str:
+        return f"{self._address}:{self._port}({self._host_id})"
+
+
+@public("cassandra.connection")
+class ClientRoutesEndPointFactory(EndPointFactory):
+    """ClientRoutesEndPoints of all nodes, also of the one that was asked: what a proxy leads to may be any of them."""
+
+    makes_local = True
+
+    def __init__(self, client_routes_handler: ClientRoutes, default_port: int | None = None) -> None:
+        self.client_routes_handler = client_routes_handler
+        self.default_port = default_port
+
+    def create(self, row: Mapping[str, Any]) -> ClientRoutesEndPoint:
+        host_id, address = row.get("host_id"), rpc_address(row)
+        if host_id is None or address is None:
+            raise ValueError("the row has no host_id, or no address")
+        port = row.get("native_port") or row.get("rpc_port") or self.default_port
+        return ClientRoutesEndPoint(host_id, self.client_routes_handler, address, port)
