@@ -171,8 +171,31 @@ class Request(Operation):
         begun since."""
     def _call(self, call: Call, value: Any) -> None:
         """Override. Call a callback; must not raise."""
+    def _join(self, loop: Any, waiter: Any) -> Any:
+        """The outcome, if it is here; else None, and *waiter* will hear of it, on the thread of the running *loop*."""
+    def _deliver_to(self, loop: Any) -> None:
+        """Override. Have outcomes processed on the thread of *loop*, of which there is no bridge with a queue yet."""
     def _give_up(self, attempt: Attempt) -> None:
         """Nobody waits for the answer of *attempt* any more."""
+
+class Bridge:
+    """How answers get to an asyncio loop, and what that sends at the end of its turn."""
+
+    loop: Final[Any]  # a weak reference
+    queue: Final[LoopQueue | None]  # None: the loop watches no descriptors
+    unsent: Final[set[Any]]  # connections with requests that go out at the end of this turn of the loop
+    def __init__(self, loop: Any, queue: LoopQueue | None) -> None: ...
+
+bridges: Final[dict[int, Bridge]]
+"""By the loop's id, which is nobody else's while the entry exists."""
+
+def may_wait(connection: Any) -> bool:
+    """Whether a request that is submitted to *connection* just now may wait for the others of this turn of the running
+    loop: one system call then sends them all. That it is made is seen to."""
+
+def send_waiting() -> None:
+    """Send at once what waits for the end of the turn, for one who is about to block the loop's thread, or to hear of
+    the answer elsewhere."""
 
 def resolve(waiter: Any, value: object) -> None:
     """Complete *waiter*, an asyncio future or what behaves like one, from any thread; a loop that was closed in the
@@ -193,11 +216,8 @@ class Lane:
         direct: bool,
         kind: type[Request],
         not_sent: tuple[type[BaseException], ...],
-        may_wait: Callable[[Any], bool],
-        bridges: dict[int, Any],
     ) -> None:
-        """*kind*: the class of the requests. *not_sent*: what picking and submitting raise when nothing was sent.
-        *may_wait* (connection): whether a request may be queued, asked while there are *bridges*."""
+        """*kind*: the class of the requests. *not_sent*: what picking and submitting raise when nothing was sent."""
     def holds(self, session: Any) -> bool:
         """Whether nothing of what it was made of has changed, and it was made for *session*."""
     def send(self, session: Any, values: Any) -> Any:
@@ -370,6 +390,18 @@ class Channel:
     bytes_received: Final[int]
     def getsockname(self) -> Any: ...
     def getpeername(self) -> Any: ...
+
+class Picks:
+    """The connections of one node as they are now: *sole*, or those that *picker* (a ``ShardPicker``) picks from. Does
+    not change; any thread, no lock."""
+
+    def __init__(self, sole: Any, picker: Any) -> None: ...
+    def at(self, token: int | None = None, shard: int | None = None) -> Any:
+        """The connection of *shard*, or of the shard that owns *token*, or the next in turn; None if that is
+        missing."""
+    def pick(self, token: int | None = None, shard: int | None = None) -> Any:
+        """The same one, if it is open, has room, and has not lost too many streams to requests that were given up; else
+        None."""
 
 class Timer:
     def cancel(self) -> None: ...

@@ -10,6 +10,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetObject, PyErr_WriteUnraisable
+from cpython.long cimport PyLong_FromVoidPtr
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -25,6 +26,7 @@ include "transport_parts/native.pxi"
 include "transport_parts/errors.pxi"
 include "transport_parts/frame.pxi"
 include "transport_parts/operation.pxi"
+include "transport_parts/bridge.pxi"
 include "transport_parts/request.pxi"
 include "transport_parts/answer.pxi"
 include "transport_parts/volley.pxi"
@@ -32,6 +34,7 @@ include "transport_parts/lane.pxi"
 include "transport_parts/loop.pxi"
 include "transport_parts/limits.pxi"
 include "transport_parts/channel.pxi"
+include "transport_parts/picks.pxi"
 include "transport_parts/filter.pxi"
 include "transport_parts/host.pxi"
 include "transport_parts/reactor.pxi"

@@ -6,7 +6,7 @@ class opens, picks and closes them. A host without shards (Apache Cassandra) has
 States: made, then ``open`` once, then open until ``close``; while it is open, whatever it lacks is being opened, or
 waits for the time of the next attempt. Nobody else is needed to end that, so a pool that is not closed always comes
 back. Whether its host is up is not its business: the owner of the pools closes those of hosts that went down.
-``_connections``, ``_sole`` and ``_picker`` are replaced, never changed, and may be one behind the other for a moment;
+``_connections`` and ``picks`` are replaced, never changed, and may be one behind the other for a moment;
 ``pick`` reads them without a lock. Everything else is guarded by ``_lock``; nothing foreign is called with it held.
 
 A lost connection is opened again, at once and then by the reconnection schedule. A connection that has lost too many
@@ -28,8 +28,7 @@ from typing import Any
 from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
 from cassandra._base.public import public
 from cassandra._core.codec import TypeContext
-from cassandra._core.routing import ShardPicker
-from cassandra._core.transport import Limit, Reactor, Timer
+from cassandra._core.transport import Limit, Picks, Reactor, Timer
 from cassandra._net.connection import Connection
 from cassandra._net.exchange import guarded
 from cassandra._net.filling import Arrival, Filling
@@ -91,8 +90,7 @@ class HostPool(PoolState, PoolNames):
         self._slots = Slots(shard_aware=shards is None or not shards.disable)
         self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
         self._connections: tuple[Connection, ...] = ()  # that take requests
-        self._sole: Connection | None = None  # where there are no shards
-        self._picker: ShardPicker | None = None  # where there are
+        self.picks = Picks(None, None)
         self._openings: set[Opening] = set()
         self._timers: set[Timer] = set()
         self._turn = 0
@@ -192,7 +190,7 @@ class HostPool(PoolState, PoolNames):
     def _publish(self) -> None:
         """Locked. ``pick`` sees what changed."""
         slots = self._slots
-        self._connections, self._sole, self._picker = slots.taking, slots.sole, slots.picker
+        self._connections, self.picks = slots.taking, Picks(slots.sole, slots.picker)
 
     def _tell_sharding(self) -> None:
         sharding = self._slots.sharding
@@ -214,25 +212,9 @@ class HostPool(PoolState, PoolNames):
         """A live connection: of *shard*, or else of the shard that owns *token*, or else of any, in turn; another one
         if that one is missing or full. Raises NoConnectionsAvailable, and then nothing was sent; ConnectionBusy comes
         from ``submit``, when all are full."""
-        connection = self._sole
-        if connection is not None:
-            channel = connection.channel
-            if channel is not None and not channel.closed and channel.orphaned < connection.orphaned_threshold:
-                return connection
-        else:
-            picker = self._picker
-            picked: Connection | None = None if picker is None else picker.pick(token, shard)
-            connection = picked
-            if picked is not None:
-                channel = picked.channel
-                if (
-                    channel is not None
-                    and not channel.closed
-                    and channel.in_flight < channel.max_requests
-                    and channel.orphaned < picked.orphaned_threshold
-                ):
-                    return picked
-        return self._other_than(connection)
+        picks = self.picks
+        connection: Connection | None = picks.pick(token, shard)
+        return self._other_than(picks.at(token, shard)) if connection is None else connection
 
     def _other_than(self, wanted: Connection | None) -> Connection:
         """*wanted* is worn, full, closed or missing. Whatever is missing is being opened already."""

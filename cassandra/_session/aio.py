@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import Context
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import ref
 
-from cassandra._core.transport import LoopQueue, resolve
+from cassandra._core.transport import Bridge, LoopQueue, bridges, may_wait, resolve, send_waiting
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop as Loop
 
     from cassandra._core.transport import Operation
 
-__all__ = ["Bridge", "Sender", "Waiter", "bridges", "deliver_to", "resolve"]
+__all__ = ["Waiter", "bridges", "deliver_to", "may_wait", "resolve", "send_waiting"]
 
 _T = TypeVar("_T", contravariant=True)
 
@@ -33,12 +33,6 @@ class Waiter(Protocol[_T]):
     def get_loop(self) -> Loop: ...
     def done(self) -> bool: ...
     def set_result(self, value: _T, /) -> None: ...
-
-
-class Sender(Protocol):
-    """What sends queued requests: a connection."""
-
-    def send_queued(self) -> None: ...
 
 
 def _import_asyncio() -> Loop:
@@ -60,15 +54,6 @@ running_loop: Callable[[], Loop] = _import_asyncio
 loop_or_none: Callable[[], Loop | None] = _import_asyncio_too
 
 
-class Bridge(NamedTuple):
-    """How answers get to a loop."""
-
-    loop: ref[Loop]
-    queue: LoopQueue | None  # None: the loop watches no descriptors
-    unsent: set[Sender]  # connections with requests that go out at the end of this turn of the loop
-
-
-bridges: dict[int, Bridge] = {}  # always this dict; by the loop's id, which is nobody else's while the entry exists
 _of_parent: list[object] = []  # in a forked child
 
 
@@ -86,36 +71,6 @@ def watches_descriptors(loop: Loop) -> bool:
     return (bridges.get(id(loop)) or _open(loop)).queue is not None
 
 
-def may_wait(connection: Sender) -> bool:
-    """Whether a request that is submitted to *connection* just now may wait for the others of this turn of the running
-    loop: one system call then sends them all. That it is made is seen to. Ask only while there are ``bridges``."""
-    loop = loop_or_none()
-    bridge = bridges.get(id(loop))
-    if loop is None or bridge is None:
-        return False
-    unsent = bridge.unsent
-    if not unsent:
-        loop.call_soon(_send, unsent)
-    unsent.add(connection)
-    return True
-
-
-def send_waiting() -> None:
-    """Send at once what waits for the end of the turn, for one who is about to block the loop's thread, or to hear of
-    the answer elsewhere."""
-    if bridges:
-        bridge = bridges.get(id(loop_or_none()))
-        if bridge is not None and bridge.unsent:
-            _send(bridge.unsent)
-
-
-def _send(unsent: set[Sender]) -> None:
-    connections = list(unsent)
-    unsent.clear()  # what is submitted from here on is scheduled anew
-    for connection in connections:
-        connection.send_queued()
-
-
 def _open(loop: Loop) -> Bridge:
     key = id(loop)
     queue: LoopQueue | None = LoopQueue()
@@ -125,7 +80,7 @@ def _open(loop: Loop) -> Bridge:
         Context().run(loop.add_reader, queue.fileno(), queue.drain)
     except NotImplementedError:
         queue = None
-    bridge = Bridge(ref(loop, partial(_forget, key)), queue, set())
+    bridge = Bridge(ref(loop, partial(_forget, key)), queue)
     bridges[key] = bridge
     _close_the_closed()
     return bridge
@@ -137,8 +92,8 @@ def _forget(key: int, _: Any) -> None:
 
 def _close_the_closed() -> None:
     """What waits in the queue of a loop that was closed is processed here: somebody else may wait for it too."""
-    for key, (reference, queue, _) in list(bridges.items()):
-        loop = reference()
+    for key, bridge in list(bridges.items()):
+        loop, queue = bridge.loop(), bridge.queue
         if loop is not None and loop.is_closed() and bridges.pop(key, None) is not None and queue is not None:
             queue.close()
 

@@ -22,7 +22,6 @@ from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._routing.policies.router import PickingRouter
 from cassandra._wire.messages.requests import ExecuteMessage
 
-from . import aio
 from .attempts import NOT_SENT
 from .future import ResponseFuture
 from .prepared import BoundStatement, CompiledCache, PreparedStatement
@@ -133,7 +132,7 @@ class CompiledExecute:
             state = session.cluster.metadata.state
             route, direct = self.route(state, session.keyspace), not (session._listeners or session.is_shutdown)
             if route is not None:
-                lane = Lane(session, self, state, route, direct, ResponseFuture, NOT_SENT, aio.may_wait, aio.bridges)
+                lane = Lane(session, self, state, route, direct, ResponseFuture, NOT_SENT)
             self._lane = lane = None if route is None else lane
         return lane
 

@@ -157,7 +157,7 @@ class Conclusion(Request):
         self._attached = True
         loop = aio.running_loop()
         waiter: asyncio.Future[Outcome] = loop.create_future()
-        outcome = self._join(loop, waiter)
+        outcome: Outcome | None = self._join(loop, waiter)
         if outcome is not None:
             return outcome
         try:
@@ -166,14 +166,8 @@ class Conclusion(Request):
             self._leave(waiter)
             raise
 
-    def _join(self, loop: asyncio.AbstractEventLoop, waiter: Waiter) -> Outcome | None:
-        """The outcome, if it is here; else *waiter* will hear of it, on the thread of the running *loop*."""
-        with self._lock:
-            if self._outcome is not None:
-                return self._outcome
-            self._waiters = (*self._waiters, waiter) if self._waiters else (waiter,)
+    def _deliver_to(self, loop: asyncio.AbstractEventLoop) -> None:
         aio.deliver_to(loop, self)
-        return None
 
     def _leave(self, waiter: Waiter) -> None:
         """*waiter* does not wait any more. The last one to go gives the page up."""

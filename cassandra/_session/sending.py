@@ -200,7 +200,7 @@ class Sending(Launching):
         self.attempted_hosts.append(attempt.host)
         try:
             frame = self._encode(attempt)
-            later = bool(aio.bridges) and aio.may_wait(attempt.connection)
+            later = aio.may_wait(attempt.connection)
             attempt.stream = attempt.connection.submit(frame, self, number, remaining, later)
         except NOT_SENT as error:
             self._attempts.pop(number, None)

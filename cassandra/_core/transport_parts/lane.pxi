@@ -2,6 +2,15 @@
 # keep a session alive.
 
 
+cdef object connection_of(pool, token, shard):
+    picks = pool.picks
+    if type(picks) is Picks:
+        connection = (<Picks> picks).find(token, shard)
+        if connection is not None:
+            return connection
+    return pool.pick(token, shard)
+
+
 @cython.final
 cdef class Lane:
     """Encodes requests of one compiled statement, picks host and connection, and submits."""
@@ -23,11 +32,9 @@ cdef class Lane:
     cdef object row_factory
     cdef object result_plan
     cdef object not_sent
-    cdef object may_wait
-    cdef dict bridges
 
     def __init__(
-        self, session, compiled, state, route, bint direct, type kind not None, not_sent, may_wait, dict bridges not None
+        self, session, compiled, state, route, bint direct, type kind not None, not_sent
     ):
         self.compiled = compiled
         self.direct = direct
@@ -46,8 +53,6 @@ cdef class Lane:
         self.row_factory = compiled.profile.row_factory
         self.result_plan = compiled.result_plan
         self.not_sent = not_sent
-        self.may_wait = may_wait
-        self.bridges = bridges
 
     def holds(self, session):
         return session._scope is self.scope and self.metadata.state is self.state
@@ -88,14 +93,14 @@ cdef class Lane:
         if pool is None:
             return False
         try:
-            connection = pool.pick(request._token, place.shard)
+            connection = connection_of(pool, request._token, place.shard)
             if connection.dialect is not self.dialect:
                 return False
             attempt = first_attempt(host, pool, connection, request._result_plan)
             request._attempts[0] = attempt
             request.attempted_hosts.append(host)
             request._picked = place
-            later = bool(self.bridges) and self.may_wait(connection)
+            later = may_wait(connection)
             attempt.stream = connection.submit(request._frame, request, 0, request.timeout, later)
         except self.not_sent:
             request._attempts.clear()
@@ -120,7 +125,7 @@ cdef class Lane:
         if pool is None or slot in volley.flying:
             return False
         try:
-            connection = pool.pick(token, place.shard)
+            connection = connection_of(pool, token, place.shard)
             if connection.dialect is not self.dialect:
                 return False
             stream = connection.submit(frame, volley, slot, self.timeout, True)

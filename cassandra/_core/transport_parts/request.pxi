@@ -209,33 +209,27 @@ cdef class Request(Operation):
         """Override. Call a callback."""
         raise NotImplementedError
 
+    def _join(self, loop, waiter):
+        cdef Bridge bridge
+        lock = self._lock
+        lock.acquire()
+        try:
+            if self._outcome is not None:
+                return self._outcome
+            self._waiters = (*self._waiters, waiter)
+        finally:
+            lock.release()
+        bridge = bridge_of(loop)
+        if bridge is not None and bridge.queue is not None:
+            self._attach(bridge.queue)
+        else:
+            self._deliver_to(loop)
+        return None
+
+    def _deliver_to(self, loop):
+        """Override. Have outcomes processed on the thread of *loop*."""
+        raise NotImplementedError
+
     def _give_up(self, attempt):
         """Nobody waits for the answer of *attempt* any more."""
         attempt.abandon(self)
-
-
-cdef object _loop_or_none = None
-
-
-def resolve(waiter, value):
-    """Complete *waiter* from any thread; a loop that was closed in the meantime has nobody left to tell."""
-    global _loop_or_none
-    if _loop_or_none is None:
-        import asyncio
-
-        _loop_or_none = asyncio._get_running_loop
-    loop = waiter.get_loop()
-    if loop is _loop_or_none():
-        if not waiter.done():
-            waiter.set_result(value)
-    elif not loop.is_closed():
-        try:
-            loop.call_soon_threadsafe(_set_result, waiter, value)
-        except RuntimeError:  # closed between the test and the call
-            if not loop.is_closed():
-                raise
-
-
-def _set_result(waiter, value):
-    if not waiter.done():
-        waiter.set_result(value)

@@ -203,6 +203,7 @@ class ScriptedPool:
     is_shutdown = False
     orphaned = 0
     shard: int | None = None
+    picks = None
 
     def __init__(self, host: Host, protocol_version: int) -> None:
         self.host = host
