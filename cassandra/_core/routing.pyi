@@ -141,12 +141,27 @@ class Place:
     shard: Final[int | None]  # None: whichever owns the token
     def __init__(self, host: Any, shard: int | None = None) -> None: ...
 
+class Meter:
+    """A moving average of latencies in seconds. It halves with every *half_life* seconds in which nothing was measured.
+
+    :raises ValueError: a half-life that is not above 0.
+    """
+
+    def __init__(self, half_life: float) -> None: ...
+    def add(self, seconds: float, now: float) -> None:
+        """Something took *seconds*, and ended at *now* (of ``time.monotonic``)."""
+    def read(self, now: float) -> float:
+        """The average; 0 if nothing was ever measured."""
+
 class RouteHosts:
     """Hosts with their distances, as long as *epoch* has the value *made_in*. They become known as they are seen.
 
     *distance* is asked once for each host, in far less than a request; *by_id* finds the hosts of tablets, whose map is
     *tablets*. *tiers* are the hosts to use in *turn* for want of replicas, near to far. *predicates* are asked for
     every host, every time.
+
+    With *meter_of*, asked once for each host, two of those to choose from are taken by chance. It is the first one
+    unless its product of latency and requests in flight, which *in_flight* tells, is clearly above the other's.
     """
 
     def __init__(
@@ -160,6 +175,8 @@ class RouteHosts:
         predicates: Iterable[Callable[[Any], bool]],
         tablets: TabletMap | None,
         seed: int,
+        meter_of: Callable[[Any], Meter] | None = None,
+        in_flight: Callable[[Any], int] | None = None,
     ) -> None: ...
     @property
     def is_current(self) -> bool:

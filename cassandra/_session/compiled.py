@@ -52,6 +52,7 @@ class CompiledExecute:
         "_route",
         "clock",
         "dialect",
+        "future_class",
         "keyspace",
         "picking",
         "prepared",
@@ -108,6 +109,7 @@ class CompiledExecute:
         self._message = (consistency, serial, fetch_size, skip, metadata_id)
         self.retry_policy = prepared.retry_policy or profile.retry_policy
         self.router = session._router_of(profile.load_balancing_policy or session.cluster.load_balancing_policy)
+        self.future_class: type[ResponseFuture] = self.router.future_class or ResponseFuture
         self.picking = self.router if type(self.router) is PickingRouter else None
         self._route: tuple[Any, Any, Any] = (None, None, None)
         self._lane: Lane | None = None
@@ -130,9 +132,10 @@ class CompiledExecute:
         lane = self._lane
         if lane is None or not lane.holds(session):
             state = session.cluster.metadata.state
-            route, direct = self.route(state, session.keyspace), not (session._listeners or session.is_shutdown)
+            route, kind = self.route(state, session.keyspace), self.future_class
+            direct = kind is ResponseFuture and not (session._listeners or session.is_shutdown)
             if route is not None:
-                lane = Lane(session, self, state, route, direct, ResponseFuture, NOT_SENT)
+                lane = Lane(session, self, state, route, direct, kind, NOT_SENT)
             self._lane = lane = None if route is None else lane
         return lane
 
@@ -170,7 +173,7 @@ class CompiledExecute:
         self, session: Session, frame: bytes, token: int | None, values: Any, timeout: float | None
     ) -> ResponseFuture:
         """What it does not get here it finds in ``_compiled`` when somebody asks."""
-        future = _new_future(ResponseFuture)
+        future = _new_future(self.future_class)
         future._begin(session, timeout, monotonic(), self.profile.row_factory, self.result_plan, token)
         future._compiled = self
         future._frame = frame

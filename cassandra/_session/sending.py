@@ -98,6 +98,8 @@ class Sending(Launching):
         if session.client_protocol_handler is not session._default_protocol_handler:
             self._handler = session.client_protocol_handler
         self._router = session._router_of(load_balancer or session.cluster.load_balancing_policy)
+        if self._router.future_class is not None:
+            self.__class__ = self._router.future_class
         if speculative_execution_plan is not None:
             self._plan_lock = threading.Lock()
         self._speculative_plan = speculative_execution_plan

@@ -26,6 +26,7 @@ from cassandra._wire.handlers import ProtocolHandler
 from . import prefetch
 from .agreement import SchemaAgreementScope
 from .future import ResponseFuture
+from .measured import measured
 from .pools import PoolSet
 from .prepared import PreparedStatement
 from .preparing import Preparer
@@ -323,7 +324,7 @@ class Session:
         """How to ask *policy*; found out once per policy (it is kept alive by its router, so its id stays its own)."""
         router = self._routers.get(id(policy))
         if router is None:
-            router = self._routers[id(policy)] = router_for(policy)
+            router = self._routers[id(policy)] = measured(router_for(policy), self)
         return router
 
     def get_execution_profile(self, name: Any) -> Any:

@@ -11,6 +11,18 @@ cdef extern from "routing/route.h" namespace "fastcql" nogil:
         size_t below(size_t count)
 
 
+cdef extern from "math.h" nogil:
+    double exp2(double x)
+
+
+from time import monotonic
+
+
+cdef double WEIGHT = 0.2  # of a new measurement
+cdef double CLEARLY = 1.5  # times another's load; those closer together share the requests
+cdef double QUICK = 1e-4  # seconds; what is quicker counts as this
+
+
 cdef enum:
     NOT_ASKED = -2
     NOWHERE = -1
@@ -18,6 +30,32 @@ cdef enum:
     NO_SHARD = -1
     MANY = 255  # replicas that are looked at
     SHARDS = 1024  # what places are kept of
+
+
+# A moving average of latencies. It halves with every half_life in which nothing was measured: what was slow is tried
+# again in the end.
+@cython.final
+cdef class Meter:
+    cdef double half_life, estimate, measured_at
+
+    def __init__(self, double half_life):
+        if not half_life > 0:
+            raise ValueError("half_life must be above 0")
+        self.half_life = half_life
+
+    def add(self, double seconds, double now):
+        if seconds < 0:
+            return
+        if self.estimate == 0:
+            self.estimate = seconds
+        else:
+            self.estimate += (seconds - self.estimate) * WEIGHT
+        self.measured_at = now
+
+    cpdef double read(self, double now) noexcept:
+        if self.estimate == 0 or now <= self.measured_at:
+            return self.estimate
+        return self.estimate * exp2((self.measured_at - now) / self.half_life)
 
 
 # The hosts of a route as positions in lists that only grow. All of it is used with the GIL held.
@@ -37,9 +75,17 @@ cdef class RouteHosts:
     cdef vector[int] numbered  # positions by the numbers of the tablet map
     cdef vector[vector[uint16_t]] tiers
     cdef Dice dice
+    cdef object meter_of, in_flight  # None: latency does not count
+    cdef list meters
 
-    def __cinit__(self, Count epoch, uint64_t made_in, Count turn, distance, by_id, tiers, predicates, tablets, seed):
+    def __cinit__(
+        self, Count epoch, uint64_t made_in, Count turn, distance, by_id, tiers, predicates, tablets, seed,
+        meter_of=None, in_flight=None,
+    ):
         cdef vector[uint16_t] tier
+        self.meter_of = meter_of
+        self.in_flight = in_flight
+        self.meters = []
         self.epoch = epoch
         self.made_in = made_in
         self.turn = turn
@@ -73,6 +119,8 @@ cdef class RouteHosts:
         at = len(self.hosts)
         if at > 65535:
             raise OverflowError("a route has more than 65536 hosts")
+        if self.meter_of is not None:
+            self.meters.append(<Meter?> self.meter_of(host))
         self.hosts.append(host)  # kept, so that its id() stays its own
         self.places.append([Place(host)])
         self.far.push_back(<signed char> far)
@@ -133,16 +181,38 @@ cdef class RouteHosts:
             found += 1
         if found == 0:
             return NOWHERE
-        return nearest[0] if ordered or found == 1 else nearest[self.dice.below(found)]
+        if ordered or found == 1:
+            return nearest[0]
+        i = self.dice.below(found)
+        if self.meter_of is None:
+            return nearest[i]
+        found = (i + 1 + self.dice.below(found - 1)) % found
+        return nearest[i] if self.is_fit(positions[nearest[i]], positions[nearest[found]]) else nearest[found]
 
-    # The next in turn of the nearest hosts; None if there are none.
+    # Whether the first is not clearly slower than the second. Where nothing was measured, it may be as the other.
+    cdef bint is_fit(self, size_t first, size_t second) except -1:
+        cdef double now = monotonic()
+        cdef double one = (<Meter> self.meters[first]).read(now), other = (<Meter> self.meters[second]).read(now)
+        one = (one or other or QUICK) if one > QUICK or one == 0 else QUICK
+        other = (other or one) if other > QUICK or other == 0 else QUICK
+        return one * self.waiting(first) <= other * self.waiting(second) * CLEARLY
+
+    cdef double waiting(self, size_t position) except -1:
+        return 1 if self.in_flight is None else 1 + <double> self.in_flight(self.hosts[position])
+
+    # The next in turn of the nearest hosts, or the quicker one of it and another; None if there are none.
     cdef Place next_in_turn(self):
         cdef uint64_t turn = self.turn.value
         cdef size_t i, j, count
-        cdef uint16_t position
+        cdef uint16_t position, other
         self.turn.value = turn + 1
         for i in range(self.tiers.size()):
             count = self.tiers[i].size()
+            if self.meter_of is not None and count > 1:
+                position = self.tiers[i][turn % count]
+                other = self.tiers[i][(turn + 1 + self.dice.below(count - 1)) % count]
+                if self.allows(position) and self.allows(other):
+                    return self.place(position if self.is_fit(position, other) else other, NO_SHARD)
             for j in range(count):
                 position = self.tiers[i][(turn + j) % count]
                 if not self.predicates or self.allows(position):

@@ -5,6 +5,7 @@ from .base import HostDistance, HostStateListener, LoadBalancingPolicy
 from .conviction import ConvictionPolicy, SimpleConvictionPolicy
 from .dcaware import DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy
 from .encryption import ColDesc, ColumnEncryptionPolicy
+from .latency import LatencyAwarePolicy
 from .reconnection import ConstantReconnectionPolicy, ExponentialReconnectionPolicy, ReconnectionPolicy
 from .retry import (
     DowngradingConsistencyRetryPolicy,
@@ -31,7 +32,8 @@ __all__ = [
     "ConstantSpeculativeExecutionPolicy", "ConvictionPolicy", "DCAwareRoundRobinPolicy",
     "DefaultLoadBalancingPolicy", "DowngradingConsistencyRetryPolicy", "EC2MultiRegionTranslator",
     "ExponentialBackoffRetryPolicy", "ExponentialReconnectionPolicy", "FallthroughRetryPolicy", "HostDistance",
-    "HostFilterPolicy", "HostStateListener", "IdentityTranslator", "LoadBalancingPolicy", "NeverRetryPolicy",
+    "HostFilterPolicy", "HostStateListener", "IdentityTranslator", "LatencyAwarePolicy", "LoadBalancingPolicy",
+    "NeverRetryPolicy",
     "NoSpeculativeExecutionPlan", "NoSpeculativeExecutionPolicy", "RackAwareRoundRobinPolicy",
     "ReconnectionPolicy", "RetryPolicy", "RoundRobinPolicy", "Router", "SimpleConvictionPolicy",
     "SpeculativeExecutionPlan", "SpeculativeExecutionPolicy", "TokenAwarePolicy", "WhiteListRoundRobinPolicy",

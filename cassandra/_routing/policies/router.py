@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cassandra._routing.topology import Topology
 
     from .base import BuiltIn, Leaf, LoadBalancingPolicy
+    from .latency import LatencyAwarePolicy
 
 T = TypeVar("T")
 
@@ -68,10 +69,12 @@ class Router:
     the request's partition if it is known.
     """
 
-    __slots__ = ("policy",)
+    __slots__ = ("future_class", "policy")
 
     def __init__(self, policy: LoadBalancingPolicy | BuiltIn) -> None:
         self.policy: Any = policy
+        #: The class of requests, if they are to be other than usual.
+        self.future_class: type | None = None
 
     def start(
         self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
@@ -107,6 +110,17 @@ class PickingRouter(Router):
         self._plans: tuple[ClusterState | None, dict[Any, RoutePlan]] = (None, {})
         self._hosts: tuple[Topology | None, TabletMap | None, RouteHosts | None] = (None, None, None)
         self._rings: dict[ReplicaMap | None, RouteRing] = {}
+
+    @property
+    def latency_aware(self) -> LatencyAwarePolicy | None:
+        """Wants to hear how long requests take, if there is one."""
+        found: LatencyAwarePolicy | None = self._chain.latency_aware
+        return found
+
+    def measure(self, future_class: type, in_flight: Callable[[Host], int]) -> None:
+        """Requests are of *future_class*, which tells how long they take; *in_flight* tells how many there are."""
+        self.future_class = future_class
+        self._chain.in_flight = in_flight
 
     def start(
         self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
@@ -162,10 +176,12 @@ class PickingRouter(Router):
 class Chain:
     """What of a chain of built-in policies decides on the first host."""
 
-    __slots__ = ("_leaf", "_predicates", "_targets", "token_aware")
+    __slots__ = ("_leaf", "_predicates", "_targets", "in_flight", "latency_aware", "token_aware")
 
     def __init__(self, policy: Any) -> None:
         self.token_aware: Any = None
+        self.latency_aware: Any = None
+        self.in_flight: Callable[[Host], int] | None = None
         self._predicates: list[Callable[[Host], bool]] = []
         self._targets = False
         while (child := getattr(policy, "_child_policy", None)) is not None:
@@ -173,6 +189,8 @@ class Chain:
                 self.token_aware = policy
             if hasattr(policy, "predicate"):
                 self._predicates.append(policy.predicate)
+            if self.latency_aware is None and hasattr(policy, "_meter_of"):
+                self.latency_aware = policy
             self._targets |= hasattr(policy, "_targets_hosts")
             policy = child
         self._leaf = cast("Leaf", policy)
@@ -199,6 +217,8 @@ class Chain:
             self._predicates,
             state.tablets,
             getrandbits(64),
+            None if self.latency_aware is None else self.latency_aware._meter_of,
+            self.in_flight,
         )
 
 
