@@ -17,17 +17,29 @@ from cassandra.testing._wire import UNSET
 from cassandra.testing.errors import InvalidRequest
 
 MakeCell = Callable[[Any], Cell]
+Resolve = Callable[[Row, Any, Env], Any]  # row, value, environment
 Write = Callable[[Row, Any, MakeCell, int, Env], None]  # row, value, cells, floor, environment
 _append = itertools.count(1)  # positions in lists; only their order matters
 
 
+def _as_it_is(row: Row, value: Any, env: Env) -> Any:
+    return value
+
+
 @dataclass
 class Assign:
-    """A change of one column: *value* may raise, *write* should not, as it may be in the middle of many changes."""
+    """A change of one column, in three steps: all values of a statement or batch, then what they mean in the rows as
+    they are, then the writing. The first two may raise; nothing has changed until then."""
 
     column: Column
     value: Term
     write: Write
+    resolve: Resolve = _as_it_is
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is about what is there already."""
+        return self.resolve is not _as_it_is
 
 
 def compile_assignment(given: Assignment, table: Table, scope: Scope) -> Assign:
@@ -71,7 +83,7 @@ def _counter(given: Assignment, column: Column, scope: Scope) -> Assign:
 
 def _setter(column: Column) -> Write:
     if not column.type.multicell:
-        return lambda row, value, cell, floor, env: row.put(column.name, cell(value), floor)
+        return lambda row, value, cell, floor, env: row.put(column.name, cell(value), floor, column.type)
 
     def write(row: Row, value: Value, cell: MakeCell, floor: int, env: Env) -> None:
         timestamp = cell(None).timestamp
@@ -79,9 +91,17 @@ def _setter(column: Column) -> Write:
             return
         row.complex(column.name).delete(timestamp - 1 if value is not None else timestamp)
         for key, item in _cells_of(column.type, value):
-            row.put_element(column.name, key, cell(item), floor)
+            row.put_element(column.name, key, cell(item), floor, _kind_of(column.type, key))
 
     return write
+
+
+def _kind_of(kind: CqlType, key: Any) -> CqlType | None:
+    """The type of the value at *key*; None for sets, whose values are all the same."""
+    if isinstance(kind, Udt):
+        return kind.definition.fields[key]
+    assert isinstance(kind, Collection)
+    return None if kind.name == "set" else kind.arguments[-1]
 
 
 def _cells_of(kind: CqlType, value: Value) -> list[tuple[Any, Value]]:
@@ -108,9 +128,11 @@ def _field(given: Assignment, column: Column, scope: Scope) -> Assign:
     if part is None:
         raise InvalidRequest(f"UDT column {column.name} does not have a field named {given.key}")
     value = compile_term(given.value, part.frozen(), f"{column.name}.{given.key}", scope)
-    return Assign(
-        column, value, lambda row, item, cell, floor, env: row.put_element(column.name, given.key, cell(item), floor)
-    )
+
+    def write(row: Row, item: Value, cell: MakeCell, floor: int, env: Env) -> None:
+        row.put_element(column.name, given.key, cell(item), floor, part)
+
+    return Assign(column, value, write)
 
 
 def _element(given: Assignment, column: Column, kind: Collection, scope: Scope) -> Assign:
@@ -121,16 +143,19 @@ def _element(given: Assignment, column: Column, kind: Collection, scope: Scope) 
         value = compile_term(given.value, kind.arguments[1], f"value({column.name})", scope)
 
         def put(row: Row, pair: Value, cell: MakeCell, floor: int, env: Env) -> None:
-            row.put_element(column.name, pair[0], cell(pair[1]), floor)
+            row.put_element(column.name, pair[0], cell(pair[1]), floor, kind.arguments[1])
 
         return Assign(column, _with_key(key, value, "map key"), put)
     index = compile_term(given.key, INT, f"idx({column.name})", scope)
     value = compile_term(given.value, kind.arguments[0], f"value({column.name})", scope)
 
-    def replace(row: Row, pair: Value, cell: MakeCell, floor: int, env: Env) -> None:
-        row.put_element(column.name, _list_key(row, column, number(pair[0], "list index"), env), cell(pair[1]), floor)
+    def resolve(row: Row, pair: Value, env: Env) -> Any:
+        return _list_key(row, column, number(pair[0], "list index"), env), pair[1]
 
-    return Assign(column, _with_key(index, value, "list index"), replace)
+    def replace(row: Row, pair: Value, cell: MakeCell, floor: int, env: Env) -> None:
+        row.put_element(column.name, pair[0], cell(pair[1]), floor, kind.arguments[0])
+
+    return Assign(column, _with_key(index, value, "list index"), replace, resolve)
 
 
 def _with_key(key: Term, value: Term, what: str) -> Term:
@@ -165,19 +190,27 @@ def _collection(given: Assignment, column: Column, kind: Collection, scope: Scop
 
     def add(row: Row, items: Value, cell: MakeCell, floor: int, env: Env) -> None:
         for key, item in _cells_of(kind, items):
-            row.put_element(column.name, key, cell(item), floor)
+            row.put_element(column.name, key, cell(item), floor, _kind_of(kind, key))
 
     def prepend(row: Row, items: Value, cell: MakeCell, floor: int, env: Env) -> None:
         for item in reversed(items or ()):
             row.put_element(column.name, -next(_append), cell(item), floor)
 
-    def subtract(row: Row, items: Value, cell: MakeCell, floor: int, env: Env) -> None:
-        stored = row.complex(column.name)
-        for key, old in list(stored.cells.items()):
-            if (old.value if kind.name == "list" else key) in (items or ()):
-                row.put_element(column.name, key, cell(None), floor)
+    def found(row: Row, items: Value, env: Env) -> Any:
+        """The keys of the elements that are there."""
+        stored = row.cells.get(column.name)
+        cells = stored.cells.items() if isinstance(stored, Complex) else ()
+        return [key for key, cell in cells if cell.live(env.now) and cell.value in (items or ())]
 
-    return Assign(column, value, {"add": add, "prepend": prepend, "subtract": subtract}[given.operation])
+    def subtract(row: Row, keys: Value, cell: MakeCell, floor: int, env: Env) -> None:
+        for key in keys:
+            row.put_element(column.name, key, cell(None), floor)
+
+    if given.operation == "subtract" and kind.name == "list":
+        return Assign(column, value, subtract, found)
+    if given.operation == "subtract":
+        return Assign(column, lambda env: () if (items := value(env)) is None else items, subtract)
+    return Assign(column, value, {"add": add, "prepend": prepend}[given.operation])
 
 
 def compile_deletion(target: Any, table: Table, scope: Scope) -> Assign:

@@ -35,9 +35,15 @@ def compile_condition(condition: Condition, table: Table, scope: Scope) -> Check
     if column.type is COUNTER:
         raise InvalidRequest("Conditions on counters are not supported")
     kind, read = _target(target, column, scope)
+    collection = isinstance(kind, Collection) and kind.multicell  # to which empty is the same as null
     if condition.operator == "IN":
-        wanted = in_values(condition.value, kind.frozen(), column.name, scope)
-        return Check(column, lambda old, env: _read(old, read, env) in required(wanted(env), f"column {column.name}"))
+        wanted = in_values(condition.value, kind.frozen(), column.name, scope, nulls=True)
+
+        def one_of(old: RowView | None, env: Env) -> bool:
+            left, options = _read(old, read, env), required(wanted(env), f"column {column.name}")
+            return left in options or (left is None and collection and () in options)
+
+        return Check(column, one_of)
     value = compile_term(condition.value, kind.frozen(), column.name, scope)
     compare = COMPARE[condition.operator]
     operator = condition.operator
@@ -46,6 +52,8 @@ def compile_condition(condition: Condition, table: Table, scope: Scope) -> Check
         left, right = _read(old, read, env), value(env)
         if right is UNSET:
             raise InvalidRequest(f"Invalid unset value for column {column.name}")
+        if collection and right == ():
+            right = None
         if left is None or right is None:
             if operator not in ("=", "!="):
                 if right is None:

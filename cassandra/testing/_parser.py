@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -218,6 +219,7 @@ class Parser(DefinitionParser):
         found.assignments = [self._assignment()]
         while self.take_sign(","):
             found.assignments.append(self._assignment())
+        _check_assignments(found.assignments)
         self.expect_words("WHERE")
         found.where = self.where()
         self._if(found)
@@ -306,3 +308,13 @@ class Parser(DefinitionParser):
             statements.append(self._modification())
             self.take_sign(";")
         return Batch(kind, statements, using)
+
+
+def _check_assignments(assignments: Sequence[Assignment]) -> None:
+    """A column that is set as a whole, or a field, is set once; parts of a collection may change in several ways."""
+    for n, one in enumerate(assignments):
+        for other in assignments[:n]:
+            whole = "set" in (one.operation, other.operation)
+            same_field = one.operation == other.operation == "field" and one.key == other.key
+            if one.column == other.column and (whole or same_field):
+                raise errors.SyntaxError(f"Multiple incompatible setting of column {one.column}")

@@ -37,7 +37,7 @@ class SelectPlan(Plan):
 
     def run(self, env: Env) -> Rows:
         assert self.columns is not None
-        if self.merge is not None and env.page_size and len(self.where.keys(env)) > 1:
+        if self.merge is not None and env.page_size and self.where.several_partitions:
             raise InvalidRequest(
                 "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either "
                 "remove the ORDER BY or the IN and sort client side, or disable paging for this query"
@@ -248,6 +248,8 @@ def _group_by(statement: Select, table: Table, where: Where) -> Sequence[str]:
                 break
             if column not in fixed:
                 raise InvalidRequest("Group by currently only support groups of columns following their declared order")
+    if any(table.column(name).kind == PARTITION for name in wanted):
+        raise InvalidRequest("Group by is not supported on only a part of the partition key")
     return names
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from cassandra.testing._types import Value
+from cassandra.testing._types import CqlType, Value
 
 NEVER: Final = -(1 << 63)  # older than any timestamp
 Key = tuple[Value, ...]
@@ -50,21 +50,22 @@ class Row:
     deleted: int = NEVER
     cells: dict[str, Cell | Complex] = field(default_factory=dict)
 
-    def put(self, name: str, cell: Cell, floor: int) -> None:
-        """A simple column; *floor* is the time of the last deletion that covers the row."""
+    def put(self, name: str, cell: Cell, floor: int, kind: CqlType | None = None) -> None:
+        """A simple column of type *kind*; *floor* is the time of the last deletion that covers the row."""
         if cell.timestamp <= max(floor, self.deleted):
             return
         old = self.cells.get(name)
         assert not isinstance(old, Complex)
-        if old is None or _wins(cell, old):
+        if old is None or _wins(cell, old, kind):
             self.cells[name] = cell
 
-    def put_element(self, name: str, key: Any, cell: Cell, floor: int) -> None:
+    def put_element(self, name: str, key: Any, cell: Cell, floor: int, kind: CqlType | None = None) -> None:
+        """A part of a column; *kind* is that of its value."""
         column = self.complex(name)
         if cell.timestamp <= max(floor, self.deleted, column.deleted):
             return
         old = column.cells.get(key)
-        if old is None or _wins(cell, old):
+        if old is None or _wins(cell, old, kind):
             column.cells[key] = cell
 
     def complex(self, name: str) -> Complex:
@@ -101,16 +102,16 @@ class Row:
         return False
 
 
-def _wins(new: Cell, old: Cell) -> bool:
-    """The later one; of equally late ones the tombstone, then the greater value."""
+def _wins(new: Cell, old: Cell, kind: CqlType | None) -> bool:
+    """The later one; of equally late ones the tombstone, then what expires, the later the better, then the greater
+    value: as bytes, whatever its type."""
     if new.timestamp != old.timestamp:
         return new.timestamp > old.timestamp
     if old.value is None or new.value is None:
         return old.value is not None
-    try:
-        return bool(new.value >= old.value)
-    except TypeError:  # values that have no order of their own
-        return repr(new.value) >= repr(old.value)
+    if new.expires != old.expires:
+        return (new.expires or -1) > (old.expires or -1)
+    return kind is None or kind.encode(new.value) >= kind.encode(old.value)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from cassandra.testing._plan import Env, Scope, Term, required
 from cassandra.testing._topology import token_of
 from cassandra.testing._types import BIGINT, EMPTY, Collection, CqlType, Tuple, Udt, Vector
 from cassandra.testing._wire import UNSET
-from cassandra.testing.errors import InvalidRequest
+from cassandra.testing.errors import InvalidRequest, NotSupported
 
 
 def compile_term(term: Any, kind: CqlType, name: str, scope: Scope) -> Term:
@@ -112,7 +112,15 @@ def _collection(term: Any, kind: Collection, name: str, scope: Scope, wrong: Inv
             (compile_term(key, inner[0], f"key({name})", scope), compile_term(value, inner[1], f"value({name})", scope))
             for key, value in term.items
         ]
-        return lambda env: kind.normal([(_inside(key(env)), _inside(value(env))) for key, value in pairs])
+
+        def entries(env: Env) -> Any:
+            found = [(_inside(key(env)), _inside(value(env))) for key, value in pairs]
+            whole = kind.normal(found)
+            if len(whole) != len(found):  # which value a server takes is not to be foreseen
+                raise NotSupported(f"a literal for map {name} that has a key twice")
+            return whole
+
+        return entries
     literal = {"list": ListLiteral, "set": SetLiteral}.get(kind.name)
     empty = kind.name == "set" and isinstance(term, MapLiteral) and not term.items
     if literal is None or not (empty or isinstance(term, literal)):

@@ -72,6 +72,12 @@ class Where:
     def single_partition(self) -> bool:
         return self.has_partition_key and all(found.operator == "=" for found in self.partition.values())
 
+    @property
+    def several_partitions(self) -> bool:
+        """Whether IN may name more than one of them; of one value it is the same as ``=``."""
+        ins = [found.relation.value for found in self.partition.values() if found.operator == "IN"]
+        return any(not isinstance(value, ListLiteral) or len(value.items) != 1 for value in ins)
+
     def keys(self, env: Env) -> list[tuple[Any, ...]]:
         """The partition keys, in their own order, each once."""
         parts = []
@@ -203,11 +209,14 @@ def _single(relation: Relation, column: Column, scope: Scope) -> Restriction:
     return Restriction([column], relation.operator, compile_term(relation.value, kind, column.name, scope), relation)
 
 
-def in_values(value: Any, kind: CqlType, name: str, scope: Scope) -> Term:
+def in_values(value: Any, kind: CqlType, name: str, scope: Scope, nulls: bool = False) -> Term:
+    """The values of IN; conditions may look for null."""
     if isinstance(value, Marker):
         return scope.marker(value.index, f"in({name})", Collection("list", (kind,), False))
     assert isinstance(value, ListLiteral)
     items = [compile_term(item, kind, name, scope) for item in value.items]
+    if nulls:
+        return lambda env: tuple(item(env) for item in items)
     return lambda env: tuple(required(item(env), f"column {name}") for item in items)
 
 

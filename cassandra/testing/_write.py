@@ -12,9 +12,10 @@ from cassandra.testing._ast import Assignment, Modification, Relation, Using
 from cassandra.testing._conditions import Check, compile_condition
 from cassandra.testing._plan import MAX_TTL, ColumnSpec, Env, Plan, Result, Route, Rows, Scope, Term, required
 from cassandra.testing._rows import RowView
-from cassandra.testing._schema import CLUSTERING, PARTITION, REGULAR, STATIC, Column, Table
+from cassandra.testing._schema import CLUSTERING, PARTITION, STATIC, Column, Table
 from cassandra.testing._select import partition_markers
-from cassandra.testing._storage import Cell, Key, Partition, Slice
+from cassandra.testing._selectors import columns_of
+from cassandra.testing._storage import Cell, Key, Partition, Row, Slice
 from cassandra.testing._terms import compile_term
 from cassandra.testing._topology import token_of
 from cassandra.testing._types import BIGINT, BOOLEAN, INT
@@ -23,6 +24,7 @@ from cassandra.testing._wire import UNSET
 from cassandra.testing.errors import InvalidRequest, NotSupported
 
 Old = tuple[Partition, RowView | None]
+Changes = dict[tuple[Key, Key | None], list[tuple[Assign, Any]]]  # by partition and row; the static one is None
 
 
 @dataclass
@@ -67,7 +69,7 @@ class WritePlan(Plan):
         partition = self._partition(self.where.keys(env)[0])
         table = self.target
         if self.static_only:
-            live = partition.static.live(env.now) or any(True for _ in partition.live_rows(env.now))
+            live = partition.static.live(env.now)
             return partition, RowView(table, partition, None, None, (), env.now) if live else None
         key = self._row_keys(env)[0]
         row = partition.rows.get(key)
@@ -88,9 +90,10 @@ class WritePlan(Plan):
     def apply(self, env: Env) -> None:
         self.changes(env)()
 
-    def changes(self, env: Env) -> Callable[[], None]:
-        """What it changes, ready to be done: whatever can be wrong with the values is known before anything changes."""
-        timestamp, ttl = self._timestamp(env), self._ttl(env)
+    def changes(self, env: Env, conditional: bool = False) -> Callable[[], None]:
+        """What it changes, ready to be done: whatever can be wrong with the values is known before anything changes.
+        The time of a *conditional* write is never its own."""
+        timestamp, ttl = env.timestamp if conditional else self._timestamp(env), self._ttl(env)
         keys = self.where.keys(env)
         for key in keys:
             self._check_key(key)
@@ -100,7 +103,18 @@ class WritePlan(Plan):
         values = [(assign, assign.value(env)) for assign in self.assigns]
         changed = [(assign, value) for assign, value in values if value is not UNSET]
         rows = [] if self.static_only else self._row_keys(env)
-        return lambda: self._write(keys, rows, changed, timestamp, ttl, env)
+        resolved = {
+            (key, row): [(assign, assign.resolve(self._stored(key, row), value, env)) for assign, value in changed
+                         if (assign.column.kind == STATIC) is (row is None)]
+            for key in keys for row in (None, *rows)
+        }  # fmt: skip
+        return lambda: self._write(keys, rows, resolved, timestamp, ttl, env)
+
+    def _stored(self, key: Key, row: Key | None) -> Row:
+        """A row as it is now (None: the static one), an empty one when it is not there."""
+        partition = self.target.data.partitions.get(self.target.partition_bytes(key))
+        found = None if partition is None else partition.static if row is None else partition.rows.get(row)
+        return found or Row()
 
     def _check_key(self, key: tuple[Any, ...]) -> None:
         raw = self.target.partition_bytes(key)
@@ -136,26 +150,23 @@ class WritePlan(Plan):
         return [tuple(row[column.name] for column in self.target.clustering) for row in found]
 
     def _write(
-        self, keys: Sequence[Key], rows: Sequence[Key], changed: Sequence[tuple[Assign, Any]], timestamp: int, ttl: int,
-        env: Env,
-    ) -> None:  # fmt: skip
+        self, keys: Sequence[Key], rows: Sequence[Key], changed: Changes, timestamp: int, ttl: int, env: Env
+    ) -> None:
         expires = env.now + ttl * 1000 if ttl else None
 
         def cell(value: Any) -> Cell:
             return Cell(value, timestamp, 0, None) if value is None else Cell(value, timestamp, ttl, expires)
 
         for partition in map(self._partition, keys):
-            for assign, value in changed:
-                if assign.column.kind == STATIC:
-                    assign.write(partition.static, value, cell, partition.deleted, env)
+            for assign, value in changed[partition.key, None]:
+                assign.write(partition.static, value, cell, partition.deleted, env)
             for key in rows:
                 order = self.target.order(key)
                 row, floor = partition.row(order, key), partition.floor(order)
                 if self.kind == "INSERT":
                     row.mark(cell(True), floor)
-                for assign, value in changed:
-                    if assign.column.kind == REGULAR:
-                        assign.write(row, value, cell, floor, env)
+                for assign, value in changed[partition.key, key]:
+                    assign.write(row, value, cell, floor, env)
 
     def _delete_rows(self, keys: Sequence[Key], pieces: Sequence[Slice], timestamp: int) -> None:
         for partition in map(self._partition, keys):
@@ -216,7 +227,7 @@ def run_conditional(steps: Sequence[tuple[WritePlan, Env]], columns: Sequence[Co
             view = RowView(plan.target, partition, None, None, (), found[0][1].now)
         rows.append(_applied(applied, view if old is not None else None, plan.target, columns))
     if applied:
-        _apply_all(steps)
+        _apply_all(steps, conditional=True)
     return Rows(columns, rows)
 
 
@@ -304,6 +315,7 @@ def _compile_changes(statement: Modification, table: Table, scope: Scope, plan: 
     else:
         plan.assigns = [compile_deletion(target, table, scope) for target in statement.deletions]
         plan.whole_rows = not plan.assigns
+    _check_lists(plan.assigns)
     for assign in plan.assigns:
         if assign.column.kind in (PARTITION, CLUSTERING):
             name = assign.column.name
@@ -318,12 +330,24 @@ def _compile_changes(statement: Modification, table: Table, scope: Scope, plan: 
         name = (plan.where.others or plan.where.partition_slices)[0].column.name
         raise InvalidRequest(f"Non PRIMARY KEY columns found in where clause: {name}")
     statics = all(assign.column.kind == STATIC for assign in plan.assigns)
+    statics = statics and all(
+        table.column(name).kind == STATIC for item in statement.conditions for name in columns_of(item.target)
+    )
     if plan.assigns and statics and plan.where.clustering:
         raise InvalidRequest(
             f"Invalid restrictions on clustering columns since the {statement.kind} statement modifies only static "
             "columns"
         )
     plan.static_only = bool(plan.assigns) and statics and not plan.where.clustering and bool(table.clustering)
+
+
+def _check_lists(assigns: Sequence[Assign]) -> None:
+    """What is read of a list is what was there before the statement; where another part of it changes the list, a
+    server reads something else."""
+    names = [assign.column.name for assign in assigns]
+    for assign in assigns:
+        if assign.reads and names.count(assign.column.name) > 1:
+            raise NotSupported(f"several changes of list {assign.column.name} in one statement")
 
 
 def _check_plan(statement: Modification, plan: WritePlan) -> None:
@@ -395,6 +419,6 @@ def run_batch(plans: Sequence[WritePlan], envs: Sequence[Env], kind: str) -> Res
     return Result()
 
 
-def _apply_all(steps: Sequence[tuple[WritePlan, Env]]) -> None:
-    for change in [plan.changes(env) for plan, env in steps]:
+def _apply_all(steps: Sequence[tuple[WritePlan, Env]], conditional: bool = False) -> None:
+    for change in [plan.changes(env, conditional) for plan, env in steps]:
         change()

@@ -13,7 +13,9 @@ from cassandra.protocol import ErrorMessage
 from cassandra.query import tuple_factory
 from cassandra.testing import SimulatedCluster
 from tests.servers import ServerCluster
-from tests.simulated.corpus import NAMES, statements
+from tests.simulated.corpus import NAMES, random_statements, statements
+
+REPLICATION = "replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +40,8 @@ def _session(contact_points: list[str], port: int) -> Iterator[Session]:
 def test_the_same_answers(name: str, simulation: Session, real: Session) -> None:
     keyspace = f"alike_{name}"
     for session in (simulation, real):
-        replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
         session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}")
-        session.execute(f"CREATE KEYSPACE {keyspace} WITH replication = {replication}")
+        session.execute(f"CREATE KEYSPACE {keyspace} WITH {REPLICATION}")
         session.set_keyspace(keyspace)
     different = []
     for text in statements(name, keyspace):
@@ -51,13 +52,44 @@ def test_the_same_answers(name: str, simulation: Session, real: Session) -> None
     assert not different, "\n".join(different)
 
 
-def answer(session: Session, text: str) -> Any:
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_answers_to_random_statements(seed: int, simulation: Session, real: Session) -> None:
+    """After each write the same rows are there, and each read finds the same, or both refuse it alike. What the
+    simulation does not claim to know is left out, and so is what makes the server itself fail."""
+    keyspace = f"random_{seed}"
+    for session in (simulation, real):
+        session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}")
+        session.execute(f"CREATE KEYSPACE {keyspace} WITH {REPLICATION}")
+        session.set_keyspace(keyspace)
+        for text in random_statements.SCHEMA:
+            session.execute(text)
+    maker, refused = random_statements.Maker(seed), 0
+    for _ in range(150):
+        text = maker.statement()
+        simulated = answer(simulation, text, not_supported=None)
+        if simulated is None:
+            continue
+        expected = answer(real, text)
+        if expected in ("ReadFailure", "WriteFailure"):
+            continue
+        assert simulated == expected, text
+        refused += simulated == "InvalidRequest"
+        if not text.startswith("SELECT"):
+            for table in random_statements.TABLES:
+                read = f"SELECT * FROM {table}"
+                assert answer(simulation, read) == answer(real, read), f"after {text}"
+    real.execute(f"DROP KEYSPACE {keyspace}")
+    assert 0 < refused < 90
+
+
+def answer(session: Session, text: str, not_supported: Any = "InvalidRequest") -> Any:
     """What *text* gives, in a form that compares: NaN equals NaN, and of a conditional write only whether it applied
-    counts, as ScyllaDB returns the old row too where Cassandra does not."""
+    counts, as ScyllaDB returns the old row too where Cassandra does not. *not_supported* stands for the simulation's
+    refusal of what it does not know."""
     try:
         result = session.execute(text)
     except (DriverException, ErrorMessage) as error:
-        return type(error).__name__
+        return not_supported if "not supported by the simulation" in str(error) else type(error).__name__
     rows = result.all()
     if result.column_names and result.column_names[0] == "[applied]":
         return rows[0][0]
