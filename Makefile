@@ -73,9 +73,10 @@ sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBS
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks
 
-soak: build  ## a million results, a thousand lives, ten million requests, ten minutes of faults: nothing grows
+soak: build  ## results, lives, tablets, ten million requests, ten minutes of faults: all is right, nothing grows
 	$(PY) -m benchmarks.soak_results
 	$(PY) -m benchmarks.soak_cycles
+	$(PY) -m benchmarks.soak_tablets
 	$(PY) -m benchmarks.soak_requests
 	$(PY) -m benchmarks.soak_chaos
 

@@ -141,12 +141,14 @@ class SimulatedCluster(TabletCommands):
 
     @property
     def reactor(self) -> Reactor:
+        """For the cluster's own parts: its thread. Raises RuntimeError before the start."""
         if self._reactor is None:
             raise RuntimeError("the simulated cluster has not started")
         return self._reactor
 
     @property
     def database(self) -> Database:
+        """For the cluster's own parts, and for its thread only: the data."""
         assert self._database is not None
         return self._database
 

@@ -83,10 +83,12 @@ class SimulatedNode:
 
     @property
     def reactor(self) -> Reactor:
+        """For the cluster: its thread."""
         return self.cluster.reactor
 
     @property
     def packed_address(self) -> bytes:
+        """:attr:`address` as the bytes of an ``inet``."""
         return ipaddress.ip_address(self.address).packed
 
     @property
@@ -257,6 +259,7 @@ class SimulatedNode:
 
     @property
     def tls(self) -> ssl.SSLContext | None:
+        """What TLS is spoken with, if it is."""
         return self.cluster.ssl_context
 
     def _acceptor(self, listener: socket.socket, by_port: bool, tls: ssl.SSLContext | None) -> Callable[[int], None]:
@@ -293,6 +296,7 @@ class SimulatedNode:
 
     @property
     def clients(self) -> list[Connection]:
+        """For the cluster's thread: the connections."""
         return self._connections
 
     def supported(self, connection: Connection) -> dict[str, list[str]]:

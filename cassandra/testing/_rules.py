@@ -24,9 +24,13 @@ class Exchange(Protocol):
     """A request that a rule caught, or a new connection; for the thread of the cluster only."""
 
     @property
-    def node(self) -> SimulatedNode: ...
+    def node(self) -> SimulatedNode:
+        """Where it came to."""
+
     @property
-    def connection(self) -> Connection: ...
+    def connection(self) -> Connection:
+        """On which it came."""
+
     @property
     def opcode(self) -> str:
         """``"QUERY"``, ``"EXECUTE"``, ...; ``"CONNECT"`` of a new connection."""

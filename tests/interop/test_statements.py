@@ -151,9 +151,11 @@ def test_unprepared(simulated: SimulatedCluster, client: Client) -> None:
     assert client("run", query=query, values=[[n] for n in range(6)]) == []
 
 
-def test_a_changed_result(simulated: SimulatedCluster, client: Client) -> None:
-    """A prepared ``SELECT *`` has the new column after ALTER, thanks to the id of the metadata."""
-    client.connect(simulated, keyspace="ks", version=5)
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_changed_result(simulated: SimulatedCluster, client: Client, version: int) -> None:
+    """A prepared ``SELECT *`` has the new column after ALTER, thanks to the id of the metadata: protocol 5 has it, and
+    ScyllaDB's extension of protocol 4."""
+    client.connect(simulated, keyspace="ks", version=version)
     client("execute", query="INSERT INTO t (id, v) VALUES (1, 'x')")
     query = "SELECT * FROM t WHERE id = ?"
     client("prepare", query=query)
