@@ -80,9 +80,9 @@ class Refresher:
 
     def _traits(self, connection: Connection) -> ServerTraits:
         host = self._cluster.metadata.get_host_by_host_id(connection.host_id)
-        return ServerTraits.of(
-            host.release_version if host is not None else None, connection.features.sharding_info is not None
-        )
+        features = connection.features
+        version = host.release_version if host is not None else None
+        return ServerTraits.of(version, features.sharding_info is not None, features.tablets_routing_v2)
 
     def _read(self, connection: Connection, target: SchemaTarget, traits: ServerTraits) -> dict[str, list[Row]]:
         queries = schema_queries(target, traits)

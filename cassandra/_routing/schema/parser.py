@@ -46,6 +46,7 @@ _OPTIONS = (
     "read_repair",
     "speculative_retry",
 )
+_WITH_LEADERS = ("global", "local")  # the other kind of consistency is "eventual"
 # Servers that have read_repair still store these but do not take them.
 _OPTIONS_BEFORE_READ_REPAIR = ("dclocal_read_repair_chance", "read_repair_chance")
 
@@ -88,17 +89,21 @@ def parse_everything(rows: RowIndex) -> dict[str, KeyspaceMetadata]:
     """All keyspaces, the virtual ones after the others. What is in each is parsed when it is first looked at."""
     keyspaces = {}
     for row in rows.all("keyspaces"):
-        keyspace = parse_keyspace(row)
+        keyspace = parse_keyspace(row, rows)
         keyspaces[keyspace.name] = with_contents(keyspace, rows)
     for row in rows.all("virtual_keyspaces"):
         keyspaces.setdefault(row["keyspace_name"], _parse_virtual_keyspace(row["keyspace_name"], rows))
     return keyspaces
 
 
-def parse_keyspace(row: Row) -> KeyspaceMetadata:
-    """A keyspace by its own row, empty."""
-    replication = dict(row["replication"].items())
-    return KeyspaceMetadata(row["keyspace_name"], row["durable_writes"], replication.pop("class", None), replication)
+def parse_keyspace(row: Row, rows: RowIndex) -> KeyspaceMetadata:
+    """A keyspace by its own row, and by what ScyllaDB has of it, empty."""
+    name, replication = row["keyspace_name"], dict(row["replication"].items())
+    keyspace = KeyspaceMetadata(name, row["durable_writes"], replication.pop("class", None), replication)
+    keyspace._has_leaders = any(
+        more.get("consistency") in _WITH_LEADERS for more in rows.of_keyspace("scylla_keyspaces", name)
+    )
+    return keyspace
 
 
 def with_contents(keyspace: KeyspaceMetadata, rows: RowIndex) -> KeyspaceMetadata:

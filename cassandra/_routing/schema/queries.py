@@ -27,37 +27,39 @@ class ServerTraits(NamedTuple):
     """What a server has, by its version."""
 
     virtual_schema: bool
+    #: Keyspaces may be strongly consistent.
+    leaders: bool = False
 
     @classmethod
-    def of(cls, release_version: str | None, is_scylla: bool = False) -> ServerTraits:
+    def of(cls, release_version: str | None, is_scylla: bool = False, leaders: bool = False) -> ServerTraits:
         """From ``release_version`` of ``system.local``; ScyllaDB reports 3.0.8 and has no virtual schema tables."""
         version = release_version or ""
         major = version[: len(version) - len(version.lstrip("0123456789"))]
-        return cls(virtual_schema=not is_scylla and bool(major) and int(major) >= 4)
+        return cls(not is_scylla and bool(major) and int(major) >= 4, leaders)
 
 
 _TABLE_PARTS = ("tables", "columns", "indexes", "triggers", "dropped_columns")
 _KEYSPACE_PARTS = (*_TABLE_PARTS, "views", "types", "functions", "aggregates")
 _VIRTUAL_PARTS = ("keyspaces", "tables", "columns")
-_OPTIONAL_PARTS = frozenset(("triggers", "dropped_columns"))
+_OPTIONAL_PARTS = frozenset(("triggers", "dropped_columns", "scylla_keyspaces"))
 
 
 def schema_queries(target: SchemaTarget, traits: ServerTraits) -> tuple[SchemaQuery, ...]:
     """The queries that read *target*; none if it was dropped."""
     if target.dropped:
         return ()
+    own = ("keyspaces", "scylla_keyspaces") if traits.leaders else ("keyspaces",)
     if target.kind == EVERYTHING:
         virtual = _VIRTUAL_PARTS if traits.virtual_schema else ()
         return (
-            _select("keyspaces"),
-            *(_select(part) for part in _KEYSPACE_PARTS),
+            *(_select(part) for part in (*own, *_KEYSPACE_PARTS)),
             *(SchemaQuery(f"virtual_{part}", f"SELECT * FROM system_virtual_schema.{part}", True) for part in virtual),
         )
     keyspace = f"keyspace_name = {protect_value(target.keyspace)}"
     if target.kind == SchemaTargetType.KEYSPACE:
-        return (_select("keyspaces", keyspace),)
+        return tuple(_select(part, keyspace) for part in own)
     if target.kind == KEYSPACE_CONTENTS:
-        return (_select("keyspaces", keyspace), *(_select(part, keyspace) for part in _KEYSPACE_PARTS))
+        return tuple(_select(part, keyspace) for part in (*own, *_KEYSPACE_PARTS))
     name = protect_value(target.name)
     if target.kind == SchemaTargetType.TABLE:
         table = f"{keyspace} AND table_name = {name}"

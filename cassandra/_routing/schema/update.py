@@ -45,12 +45,16 @@ def _changed_keyspace(known: KeyspaceMetadata | None, target: SchemaTarget, rows
         read = next(iter(rows.all("keyspaces")), None)
         if read is None:
             return None
-        keyspace = parse_keyspace(read)
+        keyspace = parse_keyspace(read, rows)
         if target.kind == KEYSPACE_CONTENTS:
             return with_contents(keyspace, rows)
         if known is None:
             return keyspace
-        return known._with(durable_writes=keyspace.durable_writes, replication_strategy=keyspace.replication_strategy)
+        return known._with(
+            durable_writes=keyspace.durable_writes,
+            replication_strategy=keyspace.replication_strategy,
+            _has_leaders=keyspace._has_leaders,
+        )
     if known is None or target.name is None:
         return known
     if target.kind == SchemaTargetType.TABLE:

@@ -118,6 +118,37 @@ def test_a_change_is_read_by_a_minimal_set(target: SchemaTarget, queries: list[s
     assert schema_queries(target._replace(dropped=True), TRAITS) == ()
 
 
+def test_strongly_consistent_keyspaces() -> None:
+    """Whether there are leaders is read where the server may have them, and follows a change."""
+    traits = ServerTraits.of("3.0.8", True, True)
+    targets = (
+        SchemaTarget.everything(),
+        SchemaTarget.of_keyspace("ks"),
+        SchemaTarget.of_keyspace("ks", contents=True),
+    )
+    for target in targets:
+        queries = {query.name: query for query in schema_queries(target, traits)}
+        assert queries["scylla_keyspaces"].optional
+        without = schema_queries(target, ServerTraits.of("3.0.8", True))
+        assert [query.name for query in without] == [name for name in queries if name != "scylla_keyspaces"]
+
+    def rows(consistency: str | None) -> Any:
+        replication = {"class": "NetworkTopologyStrategy", "dc1": "3"}
+        own = [{"keyspace_name": name, "durable_writes": True, "replication": replication} for name in ("ks", "other")]
+        more = [{"keyspace_name": "ks", "consistency": consistency}]
+        return {"keyspaces": own, "scylla_keyspaces": more}
+
+    metadata = Metadata()
+    for target in targets:
+        for consistency, expected in (("global", True), ("eventual", False), ("local", True), (None, False)):
+            metadata.apply_schema(target, rows(consistency))
+            assert metadata.state.has_leaders("ks") is expected
+            assert not metadata.state.has_leaders("other")
+            assert not metadata.state.has_leaders("unknown")
+    metadata.apply_schema(SchemaTarget.of_keyspace("ks"), {"keyspaces": rows(None)["keyspaces"][:1]})
+    assert not metadata.state.has_leaders("ks")
+
+
 def test_a_keyspace_can_be_read_with_its_contents() -> None:
     queries = schema_queries(SchemaTarget.of_keyspace("ks", contents=True), TRAITS)
     assert len(queries) == 10
