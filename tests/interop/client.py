@@ -22,11 +22,15 @@ DEADLINE = 30
 class Client:
     """One cluster object at a time."""
 
-    def connect(self, contact_points, port, version=None, keyspace=None, compression=True):
+    def connect(self, contact_points, port, version=None, keyspace=None, compression=True, route=None):
         profile = ExecutionProfile(
             TokenAwarePolicy(RoundRobinPolicy()), row_factory=dict_factory, request_timeout=DEADLINE
         )
         options = {} if version is None else {"protocol_version": version}
+        if route is not None:
+            from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
+
+            options["client_routes_config"] = ClientRoutesConfig([ClientRouteProxy(route)])
         self.cluster = Cluster(
             contact_points, port=port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, compression=compression,
             reconnection_policy=ConstantReconnectionPolicy(0.2, None), topology_event_refresh_window=0,

@@ -142,3 +142,22 @@ def test_the_mark_of_conditional_statements(simulated: SimulatedCluster, client:
     assert client("prepare", query=INSERT) == {"lwt": False, "routing": [0]}
     answers = client("run", query=LWT, values=[[1, "x"], [1, "y"]])
     assert sorted(answer["[applied]"] for answer in answers) == [False, True]
+
+
+def test_client_routes(simulated: SimulatedCluster, scylla_driver: Client) -> None:
+    """The driver that knows them goes where ``system.client_routes`` says, here to a shard-aware port, which it uses
+    for nothing else when it follows routes; and it reads again what an event says has changed."""
+
+    def routed(n: int) -> bool:
+        connections = [connection.by_port for connection in list(simulated.nodes[n].clients)]
+        return bool(connections) and all(connections)
+
+    nodes = simulated.nodes
+    ports = [nodes[0].port, nodes[1].shard_aware_port, nodes[2].port]
+    simulated.set_client_routes("link", {n: (node.address, ports[n]) for n, node in enumerate(nodes)})
+    scylla_driver("connect", contact_points=simulated.contact_points[:1], port=simulated.port, route="link")
+    eventually(lambda: routed(1))
+    assert not routed(0) and not routed(2)
+    simulated.clear_requests()
+    simulated.set_client_routes("link", {2: (nodes[2].address, nodes[2].shard_aware_port)})
+    eventually(lambda: any("system.client_routes" in request.query for request in simulated.requests))
