@@ -17,6 +17,11 @@ from benchmarks.report import Line, at_most, compared_only, show
 TITLE = "Routing: CPU per operation"
 FIRST, PUBLISHED = 1e-6, 66e-6  # what the target was where it was set, and what scylla-driver took there
 TOKEN, SHARD = 30e-9, 20e-9
+OWNERS = (
+    ("learned", "after warm-up", 1.0),
+    ("prefetched", "the first ones after prefetch_tablets", 1.0),
+    ("moving", "10,000 during which 100 tablets move", 0.99),
+)
 
 
 def lines() -> list[Line]:
@@ -37,7 +42,22 @@ def lines() -> list[Line]:
         native = _native()
         found.append(at_most("token of a key of 16 bytes, natively", native["token"], TOKEN))
         found.append(at_most("shard of a token, natively", native["shard"], SHARD))
+        found += _owners()
     return found
+
+
+def _owners() -> list[Line]:
+    """On the simulated cluster, which counts."""
+    facts = alternate({FASTCQL: Driver("owners")}, processes=1).each(FASTCQL)[0]
+    return [
+        Line(
+            f"requests to the owning shard, {what}",
+            f"{facts[name]:.2%}",
+            f"≥ {least:.0%}",
+            reached=facts[name] >= least,
+        )
+        for name, what, least in OWNERS
+    ]
 
 
 def _took(samples: Samples, driver: str, name: str) -> float:

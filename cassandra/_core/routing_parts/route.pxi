@@ -107,23 +107,31 @@ cdef class RouteHosts:
     def is_current(self):
         return self.epoch.value == self.made_in
 
-    # Where *host* is in the lists.
+    # Where *host* is in the lists. What may run foreign code, making objects too, is done before they are touched.
     cdef int position(self, host) except -1:
         cdef object known = self.positions.get(id(host))
+        cdef Meter meter = None
+        cdef signed char far
+        cdef list places
         cdef int at
         if known is not None:
             return known
         if not isinstance(host, HostState):
             raise TypeError(f"{host!r} is not a Host")
         far = self.distance(host)
+        if self.meter_of is not None:
+            meter = <Meter?> self.meter_of(host)
+        places = [Place(host)]
+        known = self.positions.get(id(host))
+        if known is not None:  # another thread was faster
+            return known
         at = len(self.hosts)
         if at > 65535:
             raise OverflowError("a route has more than 65536 hosts")
-        if self.meter_of is not None:
-            self.meters.append(<Meter?> self.meter_of(host))
         self.hosts.append(host)  # kept, so that its id() stays its own
-        self.places.append([Place(host)])
-        self.far.push_back(<signed char> far)
+        self.places.append(places)
+        self.meters.append(meter)
+        self.far.push_back(far)
         self.positions[id(host)] = at
         return at
 
