@@ -171,6 +171,9 @@ class Request(Operation):
         begun since."""
     def _call(self, call: Call, value: Any) -> None:
         """Override. Call a callback; must not raise."""
+    def _settle(self) -> Any:
+        """Wait for the outcome of the page. Ctrl-C interrupts the wait and leaves the request as it was. On the I/O
+        thread that is a DriverException."""
     def _join(self, loop: Any, waiter: Any) -> Any:
         """The outcome, if it is here; else None, and *waiter* will hear of it, on the thread of the running *loop*."""
     def _deliver_to(self, loop: Any) -> None:
@@ -214,12 +217,17 @@ class Lane:
         state: Any,
         route: Callable[[int | None], Any],
         direct: bool,
+        default: tuple[Any, Any, int] | None,
         kind: type[Request],
         not_sent: tuple[type[BaseException], ...],
     ) -> None:
-        """*kind*: the class of the requests. *not_sent*: what picking and submitting raise when nothing was sent."""
+        """*default*: if the requests' profile is what a default profile resolved to, the key and the profile, and its
+        version then. *kind*: the class of the requests. *not_sent*: what picking and submitting raise when nothing was
+        sent."""
     def holds(self, session: Any) -> bool:
         """Whether nothing of what it was made of has changed, and it was made for *session*."""
+    def takes(self, session: Any, prepared: Any, profile_key: Any) -> bool:
+        """Whether a request of *session* to execute *prepared* under this profile goes by it, now."""
     def send(self, session: Any, values: Any) -> Any:
         """A new request with *values*, on its way. Raises what encoding the values raises."""
     def try_launch(self, request: Request) -> bool:

@@ -25,6 +25,7 @@ from cassandra._wire.messages.requests import ExecuteMessage
 from .attempts import NOT_SENT
 from .future import ResponseFuture
 from .prepared import BoundStatement, CompiledCache, PreparedStatement
+from .profiles import EXEC_PROFILE_DEFAULT
 from .sending import METADATA_IDS, USE
 from .sentinels import Sentinel
 from .tablets import version_block_of
@@ -47,6 +48,7 @@ class CompiledExecute:
     """Everything about executing *prepared* that does not depend on the values."""
 
     __slots__ = (
+        "_cache",
         "_lane",
         "_message",
         "_route",
@@ -65,7 +67,15 @@ class CompiledExecute:
         "timestamps",
     )
 
-    def __init__(self, session: Session, scope: object, prepared: PreparedStatement, profile: ResolvedProfile) -> None:
+    def __init__(
+        self,
+        session: Session,
+        scope: object,
+        cache: CompiledCache,
+        prepared: PreparedStatement,
+        profile: ResolvedProfile,
+    ) -> None:
+        self._cache = cache
         self.scope = scope
         self.prepared = prepared
         self.profile = profile
@@ -134,9 +144,12 @@ class CompiledExecute:
             state = session.cluster.metadata.state
             route, kind = self.route(state, session.keyspace), self.future_class
             direct = kind is ResponseFuture and not (session._listeners or session.is_shutdown)
+            lane = None
             if route is not None:
-                lane = Lane(session, self, state, route, direct, kind, NOT_SENT)
-            self._lane = lane = None if route is None else lane
+                default = _default_of(session, self.profile)
+                lane = Lane(session, self, state, route, direct, default, kind, NOT_SENT)
+            self._lane = lane
+        self._cache.lane = lane
         return lane
 
     def message(self, frame: bytes, token: int | None) -> ExecuteMessage:
@@ -181,6 +194,16 @@ class CompiledExecute:
         return future
 
 
+def _default_of(session: Session, profile: ResolvedProfile) -> tuple[Any, Any, int] | None:
+    """Where *profile* was resolved from, if that is the default profile: its key, the profile and its version."""
+    source = session.cluster.profile_manager.profiles.get(EXEC_PROFILE_DEFAULT)
+    if source is None:
+        return None
+    version = source._version
+    same = session._resolve_profile(EXEC_PROFILE_DEFAULT) is profile
+    return (EXEC_PROFILE_DEFAULT, source, version) if same else None
+
+
 def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> CompiledExecute | None:
     """How *query*, a prepared or bound statement, is executed under *profile*; None when it is out of the ordinary."""
     prepared = query if type(query) is PreparedStatement else _prepared_of(query)
@@ -201,7 +224,7 @@ def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> Comp
     if compiled is None or compiled.prepared is not prepared:
         if not _is_ordinary(session, prepared, profile):
             return None
-        compiled = CompiledExecute(session, scope, prepared, profile)
+        compiled = CompiledExecute(session, scope, cache, prepared, profile)
         if len(cache.others) >= KEPT:
             cache.others.clear()
         cache.others[key] = compiled

@@ -129,23 +129,6 @@ class Conclusion(Request):
         with self._lock:
             self._callbacks = self._errbacks = ()
 
-    def _settle(self) -> Outcome:
-        """Wait for the outcome. Ctrl-C interrupts the wait and leaves the request as it was."""
-        outcome = self._outcome
-        if outcome is None and self.session._on_io_thread():
-            raise DriverException(
-                "a request cannot be waited for on the driver's I/O thread (in a callback): its answer would never "
-                "be read; add a callback to it, or hand the work to another thread"
-            )
-        if outcome is None:
-            aio.send_waiting()
-        while outcome is None:
-            self._blocked = True
-            self._wait(None)
-            self._on_outcome()
-            outcome = self._outcome
-        return outcome
-
     def _settle_async(self) -> Generator[Any, None, Outcome]:
         """As :meth:`_settle`, without blocking the running loop: to be delegated to by what is awaited. A task that is
         cancelled meanwhile gives the page up, unless somebody else waits for it."""

@@ -40,7 +40,8 @@ class MeasuredFuture(ResponseFuture):
                 self._on_outcome()
             finally:
                 self._is_late = False
-        return super()._settle()
+        outcome: Outcome = super()._settle()
+        return outcome
 
     def _register(self, number: int, attempt: Attempt) -> bool:
         sent_at = self._sent_at

@@ -44,11 +44,12 @@ def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, .
 class CompiledCache:
     """What compiled.py keeps of a prepared statement; replaced when a setting of the statement changes."""
 
-    __slots__ = ("last", "others", "place")
+    __slots__ = ("lane", "last", "others", "place")
 
     def __init__(self) -> None:
         self.place: tuple[str, str] | tuple[()] | None = None
         self.last: Any = None
+        self.lane: Any = None  # by which requests went last
         self.others: dict[tuple[int, int], Any] = {}
 
     def __reduce__(self) -> tuple[type[CompiledCache], tuple[()]]:

@@ -54,6 +54,7 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 COMPILED_IN = frozenset(
     (
         "_listeners",
+        "_overrides",
         "_version_blocks",
         "client_protocol_handler",
         "default_fetch_size",
@@ -81,7 +82,6 @@ def _profile_option(name: str, attribute: str, doc: str) -> property:
             raise ValueError(f"{name} must be either ConsistencyLevel.SERIAL or ConsistencyLevel.LOCAL_SERIAL.")
         self.cluster.commit_legacy(f"Session.{name}")
         self._overrides = {**self._overrides, attribute: value}
-        self._resolved = {}
 
     return property(read, write, doc=doc)
 
@@ -142,7 +142,8 @@ class Session:
         self._on_io_thread: Callable[[], bool] = cluster.reactor.in_reactor
         self._delayed: weakref.WeakSet[Any] = weakref.WeakSet()
         self._overrides: dict[str, Any] = {}
-        self._resolved: dict[int, tuple[ResolvedProfile, ResolvedProfile]] = {}
+        #: The default profile, what was overridden of it, and what that makes.
+        self._overridden: tuple[ResolvedProfile, dict[str, Any], ResolvedProfile] | None = None
         self._routers: dict[int, Router] = {}
         self._listeners: tuple[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]], ...] = ()
         self._pool_set = PoolSet(self)
@@ -207,16 +208,10 @@ class Session:
             and host is None
             and not execute_as
         ):  # nearly all
-            compiled = query._compiled.last
-            if (
-                compiled is not None
-                and compiled.profile is self._resolve_profile(execution_profile)
-                and compiled.prepared is query
-            ):
-                lane: Lane | None = compiled._lane
-                if lane is not None and lane.direct and lane.holds(self):
-                    request: ResponseFuture = lane.send(self, parameters)
-                    return request
+            lane: Lane | None = query._compiled.lane
+            if lane is not None and lane.takes(self, query, execution_profile):
+                request: ResponseFuture = lane.send(self, parameters)
+                return request
         if execute_as:
             custom_payload = {**(custom_payload or {}), "ProxyExecute": execute_as.encode()}
         future = self._builder.build(
@@ -314,11 +309,10 @@ class Session:
         profile = self.cluster.profile_manager.resolved(key)
         if not self._overrides or key is not EXEC_PROFILE_DEFAULT:
             return profile
-        cached = self._resolved.get(id(profile))
-        if cached is None or cached[0] is not profile:
-            cached = (profile, profile.replace(**self._overrides))
-            self._resolved[id(profile)] = cached
-        return cached[1]
+        overrides, cached = self._overrides, self._overridden
+        if cached is None or cached[0] is not profile or cached[1] is not overrides:
+            cached = self._overridden = (profile, overrides, profile.replace(**overrides))
+        return cached[2]
 
     def _router_of(self, policy: LoadBalancingPolicy) -> Router:
         """How to ask *policy*; found out once per policy (it is kept alive by its router, so its id stays its own)."""

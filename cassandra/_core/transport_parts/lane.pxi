@@ -17,6 +17,12 @@ cdef class Lane:
 
     cdef readonly object compiled
     cdef readonly bint direct
+    cdef object prepared
+    cdef object profile
+    cdef dict profiles
+    cdef object default_key
+    cdef object default_profile
+    cdef object default_version
     cdef object scope
     cdef object metadata
     cdef object state
@@ -34,10 +40,15 @@ cdef class Lane:
     cdef object not_sent
 
     def __init__(
-        self, session, compiled, state, route, bint direct, type kind not None, not_sent
+        self, session, compiled, state, route, bint direct, default, type kind not None, not_sent
     ):
         self.compiled = compiled
         self.direct = direct
+        self.prepared = compiled.prepared
+        self.profile = compiled.profile
+        if default is not None:
+            self.profiles = session.cluster.profile_manager.profiles
+            self.default_key, self.default_profile, self.default_version = default
         self.scope = compiled.scope
         self.metadata = session.cluster.metadata
         self.state = state
@@ -56,6 +67,21 @@ cdef class Lane:
 
     def holds(self, session):
         return session._scope is self.scope and self.metadata.state is self.state
+
+    def takes(self, session, prepared, profile_key):
+        return (
+            prepared is self.prepared  # not so in a copy of it
+            and self.direct
+            and session._scope is self.scope
+            and self.metadata.state is self.state
+            and self.is_profile(session, profile_key)
+        )
+
+    cdef bint is_profile(self, session, key) except -1:
+        if key is self.default_key and self.profiles.get(key) is self.default_profile:
+            if self.default_profile._version == self.default_version:
+                return True
+        return session._resolve_profile(key) is self.profile
 
     cdef object timestamp(self):
         if self.clock is None:

@@ -209,6 +209,22 @@ cdef class Request(Operation):
         """Override. Call a callback."""
         raise NotImplementedError
 
+    def _settle(self):
+        """Wait for the outcome. Ctrl-C interrupts the wait and leaves the request as it was."""
+        if self._outcome is not None:
+            return self._outcome
+        if self.session._on_io_thread():
+            raise error_class("DriverException")(
+                "a request cannot be waited for on the driver's I/O thread (in a callback): its answer would never "
+                "be read; add a callback to it, or hand the work to another thread"
+            )
+        send_waiting()
+        while self._outcome is None:
+            self._blocked = True
+            self._wait(None)
+            self._on_outcome()
+        return self._outcome
+
     def _join(self, loop, waiter):
         cdef Bridge bridge
         lock = self._lock

@@ -19,7 +19,7 @@ from cassandra.policies import (
     RetryPolicy,
 )
 from cassandra.protocol import ProtocolHandler
-from cassandra.query import PreparedStatement, dict_factory
+from cassandra.query import PreparedStatement, dict_factory, tuple_factory
 from cassandra.timestamps import MonotonicTimestampGenerator
 from tests.unit.session.harness import (
     Answer,
@@ -296,3 +296,29 @@ def test_answers_of_other_kinds_are_unaffected() -> None:
     with pytest.raises(Exception, match="kind"):
         lab.session.execute(select, (1,))
     assert isinstance(lab.session, Session)
+
+
+@pytest.mark.parametrize("owner", ["profile", "session"])
+def test_requests_follow_the_default_profile(owner: str) -> None:
+    """They are not asked for it each time."""
+    lab, select = routed_lab()
+    for factory, expected in [(tuple_factory, (1,)), (dict_factory, {"n": 1}), (tuple_factory, (1,))]:
+        getattr(lab, owner).row_factory = factory
+        for _ in range(3):
+            lab[0].script = [rows(1)]
+            assert lab.session.execute(select, (1,)).one() == expected
+
+
+def test_one_statement_in_two_sessions_and_profiles() -> None:
+    lab, select = routed_lab()
+    other, _ = routed_lab()
+    other.profile.row_factory = dict_factory
+    lab.session.cluster.profile_manager.profiles["tuples"] = ExecutionProfile(
+        lab.profile.load_balancing_policy, row_factory=tuple_factory
+    )
+    for _ in range(3):
+        lab[0].script = [rows(1), rows(2)]
+        other[0].script = [rows(3)]
+        assert lab.session.execute(select, (1,)).one().n == 1
+        assert lab.session.execute(select, (1,), execution_profile="tuples").one() == (2,)
+        assert other.session.execute(select, (1,)).one() == {"n": 3}
