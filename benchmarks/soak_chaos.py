@@ -11,8 +11,10 @@ though threads run as they like. The exit code says whether all was right.
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import random
+import sys
 import time
 from typing import NamedTuple
 
@@ -31,7 +33,10 @@ RATE = 40_000  # requests per second that there are numbers for
 TIMEOUT = 0.5  # of a request: shorter than what the nodes call late
 RECONNECT = 0.1
 REPORTS = 10
-FLAT, WARM = 4 << 20, 60.0  # bytes that resident memory may grow by; runs shorter than this are too short to tell
+BLOCKS = 10_000  # of Python's memory that an idle session may hold in addition when all is over: caches
+#: Bytes that resident memory may grow by, in runs that are not too short to tell: what is in flight at a peak takes
+#: arenas of a mebibyte, and fragments keep them.
+FLAT, WARM = 8 << 20, 60.0
 RECOVERY = 60.0
 
 
@@ -66,6 +71,7 @@ def soak(seed: int, seconds: float, requests: int, *, factor: float = 1.0, say: 
         cluster = connected(nodes)
         try:
             session = cluster.connect(wait_for_all_pools=True)
+            idle = _blocks()
             with Load(session, ledger, seed) as load:
                 nodes.misbehave(factor)
                 for number in range(REPORTS):
@@ -76,15 +82,24 @@ def soak(seed: int, seconds: float, requests: int, *, factor: float = 1.0, say: 
                         _say(number, seconds, ledger, resident[-1])
             nodes.behave()
             wrong = recovered(session, nodes) + streams_in_use(session)
+            del load
+            kept = _blocks() - idle
+            wrong += [f"the idle session holds {kept:,} more memory blocks"] if kept > BLOCKS else []
         finally:
             cluster.shutdown()
         wrong = ledger.judge(nodes.executions()) + wrong
-    del cluster, session, load
+    del cluster, session
     wrong += [f"left behind: {what}" for what in left_since(before)]
     grown = resident[-1] - resident[1] if len(resident) == REPORTS else 0
     endings = ", ".join(f"{number:,} {how}" for how, number in ledger.endings().items())
     errors = ", ".join(f"{name} {number:,}" for name, number in ledger.errors.most_common())
-    return Outcome(wrong, ledger.handed_out, grown, f"{endings}\n{errors}\n{nodes.summary}")
+    memory = f"{kept:+,} memory blocks of Python, held by the idle session"
+    return Outcome(wrong, ledger.handed_out, grown, f"{endings}\n{errors}\n{nodes.summary}\n{memory}")
+
+
+def _blocks() -> int:
+    gc.collect()
+    return sys.getallocatedblocks()
 
 
 def recovered(session: Session, nodes: ChaosCluster) -> list[str]:
