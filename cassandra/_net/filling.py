@@ -78,9 +78,10 @@ class Filling:
                 return
             free = [shard for shard in wanted if shard not in self._opening and shard not in self._put_off]
             random.shuffle(free)
-            del free[max(0, LANES - len(self._opening)) :]
-            self._opening.update(free)
             at_once = pool._slots.sharding is None
+            lanes = LANES + at_once  # a pool without any connection does not wait for attempts that may lead nowhere
+            del free[max(0, lanes - len(self._opening)) :]
+            self._opening.update(free)
         for shard in free:
             if at_once:
                 self._attempt(shard)

@@ -423,6 +423,26 @@ def test_there_is_no_error_while_one_is_open(net: Net) -> None:
         pool.pick(None, 2)
 
 
+def test_a_pool_without_connections_waits_for_no_lane(net: Net) -> None:
+    """Those that are under way may lead nowhere."""
+    release = threading.Event()
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> None:
+        if connection.server is net.server.aware:
+            assert release.wait(PATIENCE)
+
+    net.server.shards = 12
+    net.server.script = script
+    pool = net.open()
+    eventually(lambda: len(net.server.aware.connections) == filling.LANES)
+    lost = pool.pick()
+    lost.close()
+    eventually(lambda: pool.open_count == 1 and lost not in pool.get_connections())
+    assert len(net.server.plain.connections) == 2 and len(pool._openings) == filling.LANES
+    release.set()
+    eventually(lambda: covered(pool, 12))
+
+
 def test_a_restart_with_as_many_shards(net: Net) -> None:
     pool = net.open_all()
     before = set(pool.get_connections())
