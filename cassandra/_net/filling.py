@@ -29,6 +29,7 @@ from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from cassandra._net.client_routes import ClientRoutesEndPoint
 from cassandra._net.delays import Delays
 from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._net.sharding import Aim, ShardingInfo
@@ -43,6 +44,7 @@ log = logging.getLogger("cassandra.pool")
 LANES = 4  # connections of a pool that are opened at a time
 SPREAD = 0.05  # seconds over which clients spread the beginning of each
 BLOCKED = 600.0
+OWN_PORTS = (DefaultEndPoint, ClientRoutesEndPoint)  # behind other end points may be a proxy, which has no such port
 RESHARDED: Final = -2  # whose walk through the schedule it is while a host tells of other shards each time
 
 
@@ -111,7 +113,7 @@ class Filling:
         if not self._use_port or time() < self.blocked_until:
             return None
         endpoint = known.endpoint
-        if not isinstance(endpoint, DefaultEndPoint):  # a proxy has no such ports
+        if not isinstance(endpoint, OWN_PORTS):
             return None
         encrypted = known.options.uses_tls_to(endpoint)
         port = sharding.shard_aware_port_ssl if encrypted else sharding.shard_aware_port

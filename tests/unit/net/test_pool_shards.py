@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -16,6 +17,7 @@ from cassandra._base import errors
 from cassandra._core.routing import ShardingInfo
 from cassandra._core.transport import ORDINARY, Reactor
 from cassandra._net import filling, pool_names, sharding
+from cassandra._net.client_routes import ClientRoutesEndPoint
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint, UnixSocketEndPoint
 from cassandra._net.exchange import Exchange
@@ -290,7 +292,7 @@ def test_without_the_port(net: Net, monkeypatch: pytest.MonkeyPatch, how: str) -
     elif how == "not wanted":
         chosen = SimpleNamespace(disable=None, disable_shardaware_port=True)
     else:
-        monkeypatch.setattr(filling, "DefaultEndPoint", UnixSocketEndPoint)
+        monkeypatch.setattr(filling, "OWN_PORTS", (UnixSocketEndPoint,))
     monkeypatch.setattr(filling, "LANES", 1)
     pool = net.open_all(shards=chosen)
     assert net.server.came == [0, 0, 1, 0, 1, 2, 2, 3]
@@ -298,6 +300,14 @@ def test_without_the_port(net: Net, monkeypatch: pytest.MonkeyPatch, how: str) -
     blocked = pool.advanced_shardaware_block_until
     assert blocked == 0.0 if how != "refused" else 0 < blocked - time.time() <= filling.BLOCKED
     assert net.lost == [] and pool.state()["last_error"] is None
+
+
+def test_the_port_at_the_end_of_a_client_route(net: Net) -> None:
+    """Asked for with ``advanced_shard_awareness`` only: the way there has to keep ports."""
+    routes: Any = SimpleNamespace(of=lambda host_id: ("127.0.0.1", net.server.plain.port))
+    net.host.endpoint = ClientRoutesEndPoint(UUID(int=1), routes, "10.0.0.1", 1)
+    net.open_all()
+    assert (len(net.server.plain.connections), len(net.server.aware.connections)) == (1, 3)
 
 
 def test_a_translated_port_is_noticed(net: Net, caplog: pytest.LogCaptureFixture) -> None:
