@@ -278,6 +278,13 @@ class Flights(Operation):
         rows could not be made, and *go_on* for all others. Never waits."""
     def _forget(self) -> None: ...
 
+def hand_over(results: dict[int, Any], count: int) -> list[Any]:
+    """The first *count* results in order. The garbage collector does not know those that ``Flights._harvest`` made
+    before they are handed over."""
+
+def hand_over_one(results: dict[int, Any], index: int) -> Any:
+    """Take result *index* out of *results*, as :func:`hand_over`."""
+
 class Answer:
     """What a page came to. ResultSet derives from it."""
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from cassandra._core.transport import hand_over, hand_over_one
+
 from . import forks
 from .profiles import EXEC_PROFILE_DEFAULT
 from .volley import ExecutionResult, Results, Volley
@@ -91,7 +93,7 @@ class _Run:
                 self._fill(None)
         finally:
             self._volley.abandon()
-        return [results[index] for index in range(self._sent)]
+        return hand_over(results, self._sent)
 
     def in_order(self, window: int) -> Iterator[ExecutionResult]:
         self._fill(window)
@@ -106,7 +108,7 @@ class _Run:
                 while position not in waiting:
                     self._collect(waiting)
                     self._fill(position + window)
-                yield waiting.pop(position)
+                yield hand_over_one(waiting, position)
                 position += 1
                 self._fill(position + window)
         finally:

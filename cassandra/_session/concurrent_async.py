@@ -14,6 +14,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
+from cassandra._core.transport import hand_over, hand_over_one
 
 from . import aio, forks
 from .concurrent import WINDOW
@@ -305,7 +306,7 @@ class _Run:
         try:
             while self._goes_on():
                 await self._change()
-            return [self.results[index] for index in range(self._sent)]
+            return hand_over(self.results, self._sent)
         finally:
             await self._stop()
 
@@ -320,7 +321,7 @@ class _Run:
                 if self._at_once >= self._concurrency:
                     await self._change()
                 elif position in self.results:
-                    yield self.results.pop(position)
+                    yield hand_over_one(self.results, position)
                     position += 1
                     self.wake()  # whoever feeds may wait for room
                 elif going:

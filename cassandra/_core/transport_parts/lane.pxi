@@ -78,7 +78,7 @@ cdef class Lane:
         )
 
     cdef bint is_profile(self, session, key) except -1:
-        if key is self.default_key and self.profiles.get(key) is self.default_profile:
+        if self.profiles is not None and key is self.default_key and self.profiles.get(key) is self.default_profile:
             if self.default_profile._version == self.default_version:
                 return True
         return session._resolve_profile(key) is self.profile
@@ -120,8 +120,9 @@ cdef class Lane:
             return False
         try:
             connection = connection_of(pool, request._token, place.shard)
-            if connection.dialect is not self.dialect:
-                return False
+            if connection.dialect is not self.dialect:  # the frame is not for it
+                request._picked = place
+                return request._send_to(place, request._page)
             attempt = first_attempt(host, pool, connection, request._result_plan)
             request._attempts[0] = attempt
             request.attempted_hosts.append(host)

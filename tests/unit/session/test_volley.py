@@ -290,3 +290,27 @@ class TestTheEnd:
         lab.session._on_io_thread = lambda: True
         with pytest.raises(DriverException, match="I/O thread"):
             execute_concurrent_with_args(lab.session, select, [(1,)])
+
+
+@pytest.mark.parametrize("generator", [False, True], ids=["list", "generator"])
+def test_results_are_the_garbage_collectors(generator: bool) -> None:
+    """They are not while they are collected; those that somebody has may be in a cycle."""
+    lab, select = routed_lab()
+    answers = [rows(1), error(0x1100, "late", b"\0\1\0\0\0\1\0\0\0\1\0"), void()]
+    lab[0].script = list(answers)
+    kept: list[Any] = list(
+        execute_concurrent_with_args(
+            lab.session, select, [(1,), (2,), (3,)], raise_on_first_error=False, results_generator=generator
+        )
+    )
+    gone = []
+    for entry in kept:
+        assert gc.is_tracked(entry)
+        if entry.success:
+            assert gc.is_tracked(entry.result_or_exc) and gc.is_tracked(entry.result_or_exc.current_rows or [entry])
+            entry.result_or_exc.myself = kept
+            gone.append(weakref.ref(entry.result_or_exc))
+    assert len(gone) == 2
+    del kept, entry
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
