@@ -21,20 +21,8 @@ bool extend(const uint8_t*& in, const uint8_t* end, size_t limit, size_t& length
     return length <= limit;
 }
 
-// Most copies are of a few bytes: where *room* allows it they are made in steps of a fixed size, beyond *length*.
-constexpr size_t kStep = 16;
-
-void copy_steps(uint8_t* out, const uint8_t* from, size_t length) {
-    uint8_t* const end = out + length;
-    do {
-        std::memcpy(out, from, kStep);
-        out += kStep;
-        from += kStep;
-    } while (out < end);
-}
-
 // A match may overlap what it makes: then that repeats itself.
-void copy_overlapping(uint8_t* out, size_t offset, size_t length) {
+void copy_match(uint8_t* out, size_t offset, size_t length) {
     const uint8_t* from = out - offset;
     while (length > offset) {  // what is there twice as long can be copied at once the next time
         std::memcpy(out, from, offset);
@@ -58,11 +46,7 @@ bool lz4_decompress(const uint8_t* data, size_t size, uint8_t* out, size_t out_s
         const auto room = static_cast<size_t>(out_end - at);
         if (literals == kLongLength && !extend(in, in_end, room, literals)) return false;
         if (literals > room || literals > static_cast<size_t>(in_end - in)) return false;
-        if (room >= literals + kStep && static_cast<size_t>(in_end - in) >= literals + kStep) {
-            copy_steps(at, in, literals);
-        } else if (literals > 0) {
-            std::memcpy(at, in, literals);
-        }
+        if (literals > 0) std::memcpy(at, in, literals);
         at += literals;
         in += literals;
         if (in == in_end) return at == out_end;  // the last sequence has no match
@@ -75,11 +59,7 @@ bool lz4_decompress(const uint8_t* data, size_t size, uint8_t* out, size_t out_s
         if (match == kLongLength && !extend(in, in_end, left, match)) return false;
         match += kMinMatch;
         if (match > left) return false;
-        if (offset >= kStep && left >= match + kStep) {
-            copy_steps(at, at - offset, match);
-        } else {
-            copy_overlapping(at, offset, match);
-        }
+        copy_match(at, offset, match);
         at += match;
     }
     return false;  // ends after a match, or is empty
