@@ -371,10 +371,13 @@ class Channel:
     def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
         """Give up on a request without an outcome (cancellation). False if it was answered already: the stream may
         belong to another request then, so the operation and attempt it was submitted with are compared."""
-    def enable_segments(self, compress: Callable[[bytes], bytes] | None = None) -> None:
+    def enable_segments(
+        self,
+        compress: Callable[[bytes], bytes] | None = None,
+        decompress: Callable[[bytes, int], bytes] | None = None,
+    ) -> None:
         """Protocol v5: from here on both directions are segments (CRC24 header, CRC32 payload). Call from the answer
-        that ended the legacy part of the handshake, on the I/O thread. With *compress*, which makes LZ4 blocks,
-        segments of both directions may be compressed."""
+        that ended the legacy part of the handshake, on the I/O thread. *decompress* gets (payload, length)."""
     def set_protocol(self, version: int, max_frame: int = 256 << 20, compression: str | None = None) -> None:
         """Answers must carry *version*; longer frames than *max_frame* bytes close the channel. *compression* ("lz4" or
         "snappy", v3/v4 bodies) lets hot outcomes be told in compressed answers; without it those are all cold. Only on

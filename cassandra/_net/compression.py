@@ -41,12 +41,13 @@ def _snappy() -> Any:
 
 
 class Compression(NamedTuple):
-    """One algorithm in both forms. Segments are decompressed natively (cpp/transport/lz4.h)."""
+    """One algorithm in both forms. The segment form of ``decompress`` gets the length beside the payload."""
 
     name: str
     compress: Compress
     decompress: Decompress
     segment_compress: Compress | None
+    segment_decompress: Callable[[Any, int], bytes] | None
 
 
 def lz4_compress(data: Any) -> bytes:
@@ -67,7 +68,7 @@ def lz4_block_compress(data: Any) -> bytes:
 
 
 def lz4_block_decompress(data: Any, length: int) -> bytes:
-    """The block alone, which does not say its length."""
+    """Segment form: the block alone, its length from the segment header."""
     _check_length(length, len(data), _LZ4_MAX_RATIO)
     if length == 0:
         return b""
@@ -115,8 +116,8 @@ def _check_length(length: int, compressed: int, ratio: int) -> None:
 
 #: All there are, the preferred first.
 _KNOWN = {
-    "lz4": Compression("lz4", lz4_compress, lz4_decompress, lz4_block_compress),
-    "snappy": Compression("snappy", snappy_compress, snappy_decompress, None),
+    "lz4": Compression("lz4", lz4_compress, lz4_decompress, lz4_block_compress, lz4_block_decompress),
+    "snappy": Compression("snappy", snappy_compress, snappy_decompress, None, None),
 }
 
 

@@ -164,7 +164,7 @@ class Connection:
             if algorithm is None:
                 self.channel.enable_segments()
             else:
-                self.channel.enable_segments(algorithm.segment_compress)
+                self.channel.enable_segments(algorithm.segment_compress, algorithm.segment_decompress)
 
     def _ready(self, negotiated: Negotiated) -> None:
         assert self.channel is not None

@@ -10,6 +10,7 @@ cdef class Channel:
     cdef object handler
     cdef object byte_filter
     cdef object compressor
+    cdef object decompressor
 
     def __init__(self):
         raise TypeError("channels are made by Reactor.connect")
@@ -102,10 +103,14 @@ cdef class Channel:
         Py_DECREF(operation)  # the stream's; the caller has another one
         return True
 
-    def enable_segments(self, compress=None):
+    def enable_segments(self, compress=None, decompress=None):
         self.check_reactor_thread()
+        if (compress is None) != (decompress is None):
+            raise ValueError("compress and decompress go together")
         self.compressor = compress
-        if not self.core.enable_segments(compress is not None):
+        self.decompressor = decompress
+        self.core.decompressor = <void*> decompress
+        if not self.core.enable_segments(decompress is not None):
             raise RuntimeError("segments are enabled once, between frames, with nothing waiting to be sent")
 
     def set_protocol(self, int version, max_frame=256 << 20, compression=None):

@@ -1,4 +1,5 @@
-# Byte filters: Python objects that raw bytes go through. Called on the I/O thread with the GIL. An exception becomes the reason the channel closes with.
+# Byte filters and decompressors: Python objects that raw bytes go through. Called on the I/O thread with the
+# GIL. An exception becomes the reason the channel closes with.
 
 
 cdef bytes bytes_at(const uint8_t* data, size_t size):
@@ -67,3 +68,13 @@ cdef cbool filter_established(void* target) noexcept:
     except BaseException as exception:
         report(exception, <object> target)
         return False
+
+
+cdef Reason* decompress(
+    void* target, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
+) noexcept:
+    try:
+        append_bytes(out, (<object> target)(bytes_at(data, size), plain_size))
+    except BaseException as exception:
+        return caught(exception)
+    return NULL

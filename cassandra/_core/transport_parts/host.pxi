@@ -138,6 +138,7 @@ cdef Host make_host() noexcept:
     host.filter_eof = filter_eof
     host.filter_end = filter_end
     host.filter_established = filter_established
+    host.decompress = decompress
     return host
 
 

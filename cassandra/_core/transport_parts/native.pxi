@@ -182,6 +182,9 @@ cdef extern from "transport/host.h" namespace "fastcql":
         Reason* (*filter_eof)(void* filter) noexcept
         void (*filter_end)(void* filter, Buffer& wire) noexcept
         cbool (*filter_established)(void* filter) noexcept
+        Reason* (*decompress)(
+            void* decompressor, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
+        ) noexcept
 
 cdef extern from "transport/limits.h" namespace "fastcql" nogil:
     cdef enum class Wait "fastcql::Wait":
@@ -207,6 +210,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         CChannel(CReactor& reactor, const ConnectSpec& spec)
         void* self
         void* filter
+        void* decompressor
         Submitted submit(
             const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout, cbool later
         )

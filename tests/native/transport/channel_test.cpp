@@ -294,7 +294,7 @@ TEST(segments_on_the_wire) {
         CHECK(read_frame(fd, &header, &body));  // the legacy part
         write_all(fd, answer(body, header.stream, 5));
         {
-            SegmentDecoder decoder(false);
+            SegmentDecoder decoder(nullptr);
             std::vector<uint8_t> input(70000);
             // Requests have no direction bit; it is added so that the splitter of answers can be used.
             std::string plain;

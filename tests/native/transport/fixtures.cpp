@@ -111,6 +111,12 @@ Host make_host() {
         wire.insert(wire.end(), bye.begin(), bye.end());
     };
     table.filter_established = [](void* target) { return static_cast<FlipFilter*>(target)->established; };
+    table.decompress = [](void*, const uint8_t* data, size_t size, size_t, Buffer& out) -> Reason* {
+        // Run lengths: (count, byte)*.
+        if (size % 2 != 0) return broken("odd");
+        for (size_t i = 0; i < size; i += 2) out.insert(out.end(), data[i], data[i + 1]);
+        return nullptr;
+    };
     return table;
 }
 

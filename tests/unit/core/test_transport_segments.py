@@ -58,7 +58,7 @@ class Startup(Operation):
         assert outcome is not None and isinstance(outcome[1], Frame)
         self.channel.set_protocol(5)
         if self.lz4:
-            self.channel.enable_segments(compress)
+            self.channel.enable_segments(compress, decompress)
         else:
             self.channel.enable_segments()
         self.ready.set()
@@ -235,7 +235,7 @@ def test_a_compressor_that_raises_fails_the_submit_only(reactor: Reactor) -> Non
     class Fragile(Startup):
         def _on_outcome(self) -> None:
             self._take()
-            self.channel.enable_segments(fragile)
+            self.channel.enable_segments(fragile, decompress)
             self.ready.set()
 
     with ScriptedServer(echo) as server:
@@ -257,6 +257,8 @@ def test_segments_are_enabled_once(reactor: Reactor) -> None:
         channel, _ = start(reactor, server, False)
         with pytest.raises(RuntimeError, match="once"):
             on_reactor(reactor, channel.enable_segments)
+        with pytest.raises(ValueError, match="together"):
+            on_reactor(reactor, lambda: channel.enable_segments(compress, None))
         assert answer(ask(channel, b"fine")) == b"fine"
 
 

@@ -29,9 +29,10 @@ def test_bodies(algorithm: Compression, data: bytes) -> None:
 @pytest.mark.parametrize("data", SAMPLES[1:], ids=len)
 def test_segments(data: bytes) -> None:
     lz4_ = available()["lz4"]
-    assert lz4_.segment_compress is not None
+    assert lz4_.segment_compress is not None and lz4_.segment_decompress is not None
     packed = lz4_.segment_compress(data)
     assert lz4.block.decompress(packed, uncompressed_size=len(data)) == data
+    assert lz4_.segment_decompress(packed, len(data)) == data
 
 
 def test_formats_are_cassandras() -> None:

@@ -63,6 +63,7 @@ public:
     // Host objects. `self` is a reference from connect until Host::closed; the others live as long as it.
     void* self = nullptr;
     void* filter = nullptr;
+    void* decompressor = nullptr;
 
     // --- any thread ---
 
@@ -109,8 +110,8 @@ public:
 
     void set_rules(EnvelopeRules rules) { splitter_.rules = rules; }
     void set_peek(Peek peek) { peek_ = peek; }
-    // False in the middle of a frame. *compressed*: by LZ4 both ways, and requests come through reserve() and
-    // submit_encoded().
+    // False in the middle of a frame. With a decompressor the compressed format is used, and requests come
+    // through reserve() and submit_encoded().
     bool enable_segments(bool compressed);
     bool compressed() const { return compressed_.load(std::memory_order_acquire); }
 
@@ -202,7 +203,7 @@ private:
     void end_input(Reason::Kind kind, const char* message, int error = 0);
     bool host_start_filter();
     bool host_filter_input(const uint8_t* data, size_t size);
-    bool needs_host_input() const { return filter != nullptr; }
+    bool needs_host_input() const { return filter || compressed_; }
     void fail(const Fault& fault);
 
     const Ref<Reactor> reactor_;

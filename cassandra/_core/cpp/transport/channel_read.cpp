@@ -164,7 +164,7 @@ void Channel::end_input(Reason::Kind kind, const char* message, int error) {
 void Channel::decode(const uint8_t* data, size_t size, Block* owner) {
     std::vector<Frame>& frames = reactor_->frames;
     Fault fault = decoder_ ? decoder_->feed(data, size, owner, reactor_->intake().arena(), splitter_, frames,
-                                            reactor_->scratch)
+                                            reactor_->scratch, this)
                            : splitter_.feed(data, size, owner, reactor_->intake().arena(), frames);
     complete(std::move(fault));
     if (splitter_.waiting()) pause();
@@ -207,25 +207,45 @@ void Channel::complete(Fault fault) {
 bool Channel::enable_segments(bool compressed) {
     Lock lock(mutex_);
     if (decoder_ || !splitter_.idle() || !queue_.empty()) return false;
-    decoder_ = std::make_unique<SegmentDecoder>(compressed);
+    SegmentDecoder::Decompress decompress = nullptr;
+    if (compressed) {
+        decompress = [](void* context, const uint8_t* data, size_t size, size_t plain_size,
+                        Buffer& out) -> Fault {
+            auto* channel = static_cast<Channel*>(context);
+            out.clear();
+            const Host& host = channel->reactor_->host();
+            if (auto reason =
+                    Ref<Reason>::adopt(host.decompress(channel->decompressor, data, size, plain_size, out))) {
+                return Fault::protocol("a segment cannot be decompressed: " + reason->message);
+            }
+            if (out.size() == plain_size) return {};
+            return Fault::protocol("a segment decompresses to " + std::to_string(out.size()) +
+                                   " bytes, its header says " + std::to_string(plain_size));
+        };
+    }
+    decoder_ = std::make_unique<SegmentDecoder>(decompress);
     compressed_.store(compressed, std::memory_order_release);
     segmented_.store(true, std::memory_order_release);
     return true;
 }
 
-// Inside the host lock: what arrived for a filter.
+// Inside the host lock: what arrived for a filter or a decompressor.
 void Channel::host_input() {
     if (closed()) return;
-    if (!filter_started_ && !host_start_filter()) return;
+    if (filter && !filter_started_ && !host_start_filter()) return;
     std::vector<Chunk> chunks;
     chunks.swap(stash_);
     for (const Chunk& chunk : chunks) {
         if (closed()) return;
-        if (!host_filter_input(chunk.data, chunk.size)) return;
+        if (!filter) {
+            decode(chunk.data, chunk.size, chunk.block.get());
+        } else if (!host_filter_input(chunk.data, chunk.size)) {
+            return;
+        }
     }
     if (!stash_end_ || closed()) return;
     const InputEnd end = *stash_end_;
-    if (end.kind == Reason::Kind::Eof) {
+    if (filter && end.kind == Reason::Kind::Eof) {
         if (auto reason = Ref<Reason>::adopt(reactor_->host().filter_eof(filter)))
             return close(std::move(reason));
     }

@@ -37,13 +37,15 @@ struct Host {
     Reason* (*event)(Channel& channel, Frame& frame);
     void (*closed)(Channel& channel, Reason& reason);
 
-    // Byte filters (channel.filter). Output is appended.
+    // Byte filters (channel.filter) and decompressors (channel.decompressor). Output is appended.
     Reason* (*filter_start)(void* filter, Buffer& wire);
     Reason* (*filter_receive)(void* filter, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire);
     Reason* (*filter_send)(void* filter, const uint8_t* data, size_t size, Buffer& wire);
     Reason* (*filter_eof)(void* filter);
     void (*filter_end)(void* filter, Buffer& wire);  // once, before closed(), however it came to that
     bool (*filter_established)(void* filter);
+    Reason* (*decompress)(void* decompressor, const uint8_t* data, size_t size, size_t plain_size,
+                          Buffer& out);
 };
 
 }  // namespace fastcql

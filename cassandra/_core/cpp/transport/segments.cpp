@@ -4,10 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
-#include <string>
 #include <utility>
-
-#include "transport/lz4.h"
 
 namespace fastcql {
 
@@ -43,11 +40,6 @@ Fault checked(const uint8_t* trailer, uint32_t computed) {
     char text[96];
     std::snprintf(text, sizeof text, "CRC32 of a segment payload is %08x, computed %08x", expected, computed);
     return Fault::crc(text);
-}
-
-Fault damaged(size_t size, size_t plain_size) {
-    return Fault::protocol("a segment of " + std::to_string(size) + " bytes cannot be decompressed to the " +
-                           std::to_string(plain_size) + " bytes that its header says");
 }
 
 Fault in_the_middle() { return Fault::protocol("a self-contained segment in the middle of a large envelope"); }
@@ -87,7 +79,7 @@ void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain
 }
 
 Fault SegmentDecoder::parse(const uint8_t* data, SegmentHeader* header) const {
-    const int bytes = compressing_ ? 5 : 3;
+    const int bytes = decompress_ ? 5 : 3;
     const uint64_t value = load_le(data, bytes);
     const auto expected = static_cast<uint32_t>(load_le(data + bytes, 3));
     const uint32_t computed = crc24(value, bytes);
@@ -98,28 +90,20 @@ Fault SegmentDecoder::parse(const uint8_t* data, SegmentHeader* header) const {
         return Fault::crc(text);
     }
     header->size = value & kMaxPayload;
-    header->plain_size = compressing_ ? (value >> kLengthBits) & kMaxPayload : 0;
-    header->self_contained = (value >> (compressing_ ? 2 * kLengthBits : kLengthBits)) & 1;
+    header->plain_size = decompress_ ? (value >> kLengthBits) & kMaxPayload : 0;
+    header->self_contained = (value >> (decompress_ ? 2 * kLengthBits : kLengthBits)) & 1;
     return {};
 }
 
 Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload, Block* owner, Arena& arena,
-                             Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch) {
+                             Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch, void* context) {
     if (Fault fault = checked(payload + header.size, segment_crc32(payload, header.size))) return fault;
     size_t size = header.size;
-    BlockRef plain;
     if (header.plain_size > 0) {
+        if (Fault fault = decompress_(context, payload, size, header.plain_size, scratch)) return fault;
+        payload = scratch.data();
         size = header.plain_size;
-        if (size >= Splitter::kInPlace) {
-            plain = BlockRef::adopt(arena.allocate(size, Arena::Limit::Exceed));
-            if (!plain) return Fault::memory(size, arena);
-        } else if (scratch.size() < size) {
-            scratch.resize(Splitter::kInPlace);
-        }
-        uint8_t* const out = plain ? plain->data() : scratch.data();
-        if (!lz4_decompress(payload, header.size, out, size)) return damaged(header.size, size);
-        payload = out;
-        owner = plain.get();
+        owner = nullptr;
     }
     if (header.self_contained && !splitter.idle()) return in_the_middle();
     if (Fault fault = splitter.feed(payload, size, owner, arena, frames)) return fault;
@@ -176,7 +160,7 @@ void SegmentDecoder::direct_filled(size_t size, const uint8_t* data, Splitter& s
 }
 
 Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
-                           std::vector<Frame>& frames, Buffer& scratch) {
+                           std::vector<Frame>& frames, Buffer& scratch, void* context) {
     while (size > 0) {
         if (left_ > 0) {
             const size_t part = std::min(size, left_);
@@ -190,7 +174,7 @@ Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena
             size -= part;
             if (left_ > 0) break;
             const BlockRef whole = std::move(compressed_);
-            if (Fault fault = whole ? unpack(header_, whole->data(), nullptr, arena, splitter, frames, scratch)
+            if (Fault fault = whole ? unpack(header_, whole->data(), nullptr, arena, splitter, frames, scratch, context)
                                     : end(splitter, frames)) {
                 return fault;
             }
@@ -216,7 +200,7 @@ Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena
             if (Fault fault = begin(arena, splitter)) return fault;
             continue;
         }
-        if (Fault fault = unpack(header_, data, owner, arena, splitter, frames, scratch)) return fault;
+        if (Fault fault = unpack(header_, data, owner, arena, splitter, frames, scratch, context)) return fault;
         data += whole;
         size -= whole;
     }

@@ -28,19 +28,21 @@ void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain
 // A segment that lies in one chunk is checked and then split. Of one that straddles chunks every piece goes to the
 // splitter as it comes, so that no byte is copied more than once, and the rest of a large body not even that (direct());
 // the frames are kept back until the checksum was seen, and what the splitter finds wrong is only said if the checksum is
-// right. A compressed one that straddles is put together first. What large ones decompress to is a block of the pool, in
-// which large bodies stay.
+// right. A compressed one that straddles is put together first.
 class SegmentDecoder {
 public:
-    // *compressed*: segments are of the compressed format, and may be compressed by LZ4.
-    explicit SegmentDecoder(bool compressed) : compressing_(compressed) {}
+    // Decompresses *size* bytes into *out* (resized to *plain_size*). Returns a fault or none.
+    using Decompress = Fault (*)(void* context, const uint8_t* data, size_t size, size_t plain_size,
+                                 Buffer& out);
+
+    explicit SegmentDecoder(Decompress decompress) : decompress_(decompress) {}
 
     // Bytes to come of the segment that it is in the middle of.
     size_t missing() const { return left_; }
 
-    // As Splitter::feed; *scratch* is for payloads that are decompressed, and too small for a block of the pool.
+    // As Splitter::feed; *context* is for the decompressor, *scratch* for what it makes.
     Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
-               std::vector<Frame>& frames, Buffer& scratch);
+               std::vector<Frame>& frames, Buffer& scratch, void* context);
 
     // As Splitter::direct, for what this segment has of the body.
     uint8_t* direct(Splitter& splitter, size_t* room);
@@ -52,15 +54,15 @@ private:
         size_t plain_size;
         bool self_contained;
     };
-    size_t header_size() const { return compressing_ ? 8 : 6; }
+    size_t header_size() const { return decompress_ ? 8 : 6; }
     Fault parse(const uint8_t* data, SegmentHeader* header) const;
     Fault unpack(const SegmentHeader& header, const uint8_t* payload, Block* owner, Arena& arena,
-                 Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch);
+                 Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch, void* context);
     Fault begin(Arena& arena, const Splitter& splitter);
     void stream(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter);
     Fault end(const Splitter& splitter, std::vector<Frame>& frames);
 
-    const bool compressing_;
+    const Decompress decompress_;
     uint8_t head_[8];
     size_t head_size_ = 0;
     // Of a segment that straddles chunks: its header, and bytes to come of payload and checksum.
