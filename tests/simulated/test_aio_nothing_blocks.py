@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import Cluster, NoHostAvailable, Session, UnresolvableContactPoints
+from cassandra._core.transport import Request
+from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session, UnresolvableContactPoints
 from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args_async
 from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster
@@ -36,8 +37,13 @@ PYTHON = {
     ("threading", "start"),
     ("queue", "get"),
     ("concurrent.futures._base", "wait"),
-    ("cassandra._session.conclusion", "_settle"),
+    (__name__, "_settle"),
 }
+
+
+def _settle(future: ResponseFuture) -> Any:
+    """The native one cannot be watched."""
+    return Request._settle(future)
 
 
 class Watch:
@@ -58,12 +64,15 @@ class Watch:
             self.found.append(f"{name}:\n" + "".join(traceback.format_stack(frame, 8)))
 
     def __enter__(self) -> Watch:
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(ResponseFuture, "_settle", _settle)
         self._before = sys.getprofile()
         sys.setprofile(self._on_event)
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(self._before)
+        self._patch.undo()
 
 
 class NoExecutor(asyncio.SelectorEventLoop):

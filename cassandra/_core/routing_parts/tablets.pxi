@@ -135,8 +135,12 @@ cdef class Tablet:
 
     @property
     def _replica_dict(self):
+        cdef dict made
         if self.made_dict is None:
-            self.made_dict = {replica[0]: replica[1] for replica in self.replicas or ()}
+            made = {}
+            for host_id, shard in self.replicas or ():
+                made.setdefault(host_id, shard)  # of a host that is there twice the first one counts, as everywhere
+            self.made_dict = made
         return self.made_dict
 
     @property
