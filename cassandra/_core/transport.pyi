@@ -406,9 +406,15 @@ class Channel:
     def getsockname(self) -> Any: ...
     def getpeername(self) -> Any: ...
 
+class Outlet:
+    """What native requests need of a connection whose *channel* takes frames of this *dialect* as they are."""
+
+    dialect: Final[Any]
+    def __init__(self, dialect: Any, channel: Channel) -> None: ...
+
 class Picks:
-    """The connections of one node as they are now: *sole*, or those that *picker* (a ``ShardPicker``) picks from. Does
-    not change; any thread, no lock."""
+    """The connections of one node as they are now: *sole*, or those that *picker* (a ``ShardPicker``) picks from. They
+    have ``channel``, ``orphaned_threshold``, and an ``outlet`` or None. Does not change; any thread, no lock."""
 
     def __init__(self, sole: Any, picker: Any) -> None: ...
     def at(self, token: int | None = None, shard: int | None = None) -> Any:

@@ -34,7 +34,7 @@ from cassandra._base.errors import (
 )
 from cassandra._base.public import public
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
-from cassandra._core.transport import DRIVER, Channel, Failure, Frame, Limit, Operation, Reactor
+from cassandra._core.transport import DRIVER, Channel, Failure, Frame, Limit, Operation, Outlet, Reactor
 from cassandra._net.compression import Compression
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.exchange import Exchange, failure_error, guarded
@@ -104,6 +104,7 @@ class Connection:
         self._lwt_mask = 0
         self.results = ResultDecoder(ResultMessage, self.context)
         self.submit = self._submit_unopened
+        self.outlet: Outlet | None = None
         self._event_callback = on_event
         self._closed_callback = on_closed
         self._watchers: dict[str, list[Callable[[Any], None]]] = {}
@@ -174,6 +175,7 @@ class Connection:
         self._opening = None
         if self.compression is None or self.protocol_version >= 5:
             self.submit = self.channel.submit
+            self.outlet = Outlet(self.dialect, self.channel)
         else:
             self.submit = self._submit_compressed
 

@@ -305,16 +305,50 @@ cdef class ResultDecoder:
     def plain(self, frame, ResultPlan plan, factory):
         """``(rows, paging state)`` of a frame with rows of *plan*, made by *factory*, and nothing beside; rows are None
         for a RESULT without any. None for every other frame, and for the first of a row plan: decode() tells all."""
-        cdef Result result = self.decode(frame, plan)
-        cdef list rows
-        if result is None or result._rare is not _no_rare or result.metadata_changed:
+        cdef int opcode = frame.opcode, flags = frame.flags
+        cdef Py_buffer view
+        cdef Cursor c
+        if opcode != OPCODE_RESULT or flags & (FLAG_COMPRESSED | FLAG_TRACING | FLAG_PAYLOAD | FLAG_WARNING):
             return None
-        if result._kind == RESULT_VOID:
-            return (None, None)
-        if result._kind != RESULT_ROWS or plan is None or result.plan is not plan:
+        PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE)
+        try:
+            c.p = <const uint8_t*>view.buf
+            c.end = c.p + view.len
+            return self._plain(&c, frame.version, plan, factory)
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef tuple _plain(self, Cursor* c, int version, ResultPlan plan, factory):
+        cdef int32_t kind = take_int(c)
+        cdef int32_t flags, columns, count
+        cdef RowPlan how
+        cdef Chunk part
+        if kind == RESULT_VOID:
+            return _nothing
+        if kind != RESULT_ROWS or plan is None:
             return None
-        rows = result.page.made_by(factory)
-        return None if rows is None else (rows, result.paging_state)
+        flags = take_int(c)
+        columns = take_int(c)
+        paging_state = take_bytes(c) if flags & HAS_MORE_PAGES else None
+        if flags & METADATA_CHANGED:
+            return None
+        if flags & NO_METADATA:
+            if columns != plan._count:
+                return None
+        elif take_plan(c, flags, columns, self._context) is not plan:
+            return None
+        count = take_int(c)
+        how = factory_plan(plan, factory)
+        if how is None or c.end - c.p > LARGE or not holds_rows(c, count, plan):
+            return None
+        part.at.row = 0
+        part.at.column = 0
+        part.limit = NULL
+        part.version = version
+        return (decode_rows(how, c, count, &part, None), paging_state)
+
+
+cdef tuple _nothing = (None, None)
 
 
 def is_plain_rows(message):

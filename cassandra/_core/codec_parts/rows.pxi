@@ -283,11 +283,16 @@ cdef RowBatches new_batches(RowsPage page, RowPlan how, Py_ssize_t size, Py_ssiz
     return batches
 
 
+cdef inline bint holds_rows(Cursor* c, int32_t count, ResultPlan plan) noexcept:
+    """Whether *count* rows may follow: each value has a length of four bytes."""
+    return count >= 0 and <int64_t>count * plan._count * 4 <= c.end - c.p and (count == 0 or plan._count > 0)
+
+
 cdef RowsPage new_page(ResultPlan plan, Cursor* c, object body, int version):
     """The rows at the cursor. Refuses a count that the body cannot hold, so that nobody allocates for it."""
     cdef RowsPage page = RowsPage.__new__(RowsPage)
     cdef int32_t count = take_int(c)
-    if count < 0 or <int64_t>count * plan._count * 4 > c.end - c.p or count and not plan._count:
+    if not holds_rows(c, count, plan):
         raise protocol_error(f"answer claims {count} rows of {plan._count} columns in {c.end - c.p} bytes")
     page.plan = plan
     page._count = count

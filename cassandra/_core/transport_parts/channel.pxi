@@ -22,11 +22,13 @@ cdef class Channel:
     def submit(
         self, bytes frame not None, Operation operation not None, uint32_t attempt=0, timeout=None, bint later=False
     ):
+        return self.put(frame, operation, attempt, NO_TIMEOUT if timeout is None else timeout, later)
+
+    cdef int put(self, bytes frame, Operation operation, uint32_t attempt, double limit, bint later) except -1:
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(frame)
         cdef size_t size = <size_t> PyBytes_GET_SIZE(frame)
         if size < 9 or load32(data + 5) != size - 9:
             raise ValueError("a request is a header of 9 bytes and a body of the length it says")
-        cdef double limit = NO_TIMEOUT if timeout is None else timeout
         self.check_process()
         operation.home = self.reactor
         Py_INCREF(operation)  # the stream's

@@ -5,10 +5,14 @@
 cdef object connection_of(pool, token, shard):
     picks = pool.picks
     if type(picks) is Picks:
-        connection = (<Picks> picks).find(token, shard)
+        connection = (<Picks> picks).usable(token, shard)
         if connection is not None:
             return connection
     return pool.pick(token, shard)
+
+
+cdef inline double limit_of(timeout) except *:
+    return NO_TIMEOUT if timeout is None else timeout
 
 
 @cython.final
@@ -111,6 +115,7 @@ cdef class Lane:
 
     cdef bint launch(self, Request request) except -1:
         cdef Attempt attempt
+        cdef Outlet outlet
         place = self.route(request._token)
         if place is None:
             return False
@@ -120,7 +125,8 @@ cdef class Lane:
             return False
         try:
             connection = connection_of(pool, request._token, place.shard)
-            if connection.dialect is not self.dialect:  # the frame is not for it
+            outlet = connection.outlet
+            if (connection if outlet is None else outlet).dialect is not self.dialect:  # the frame is not for it
                 request._picked = place
                 return request._send_to(place, request._page)
             attempt = first_attempt(host, pool, connection, request._result_plan)
@@ -128,7 +134,10 @@ cdef class Lane:
             request.attempted_hosts.append(host)
             request._picked = place
             later = may_wait(connection)
-            attempt.stream = connection.submit(request._frame, request, 0, request.timeout, later)
+            if outlet is None:
+                attempt.stream = connection.submit(request._frame, request, 0, request.timeout, later)
+            else:
+                attempt.stream = outlet.channel.put(request._frame, request, 0, limit_of(request.timeout), later)
         except self.not_sent:
             request._attempts.clear()
             request.attempted_hosts.clear()
@@ -142,6 +151,8 @@ cdef class Lane:
 
     cdef bint fly(self, Flights volley, int64_t index, values, double now) except -1:
         cdef Flight flight
+        cdef Outlet outlet
+        cdef int64_t stream
         cdef int64_t slot = index % LAST_SLOT
         frame, token = self.encode(values, self.timestamp())
         place = self.route(token)
@@ -153,9 +164,13 @@ cdef class Lane:
             return False
         try:
             connection = connection_of(pool, token, place.shard)
-            if connection.dialect is not self.dialect:
+            outlet = connection.outlet
+            if (connection if outlet is None else outlet).dialect is not self.dialect:
                 return False
-            stream = connection.submit(frame, volley, slot, self.timeout, True)
+            if outlet is None:
+                stream = connection.submit(frame, volley, slot, self.timeout, True)
+            else:
+                stream = outlet.channel.put(frame, volley, slot, limit_of(self.timeout), True)
         except self.not_sent:
             return False
         flight = Flight.__new__(Flight)

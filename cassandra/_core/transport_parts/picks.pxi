@@ -15,23 +15,21 @@ cdef class Picks:
         self.picker = picker
 
     def at(self, token=None, shard=None):
+        return self.wanted(token, shard)
+
+    def pick(self, token=None, shard=None):
+        return self.usable(token, shard)
+
+    cdef object wanted(self, token, shard):
         if self.sole is not None:
             return self.sole
         return None if self.picker is None else self.picker.pick(token, shard)
 
-    def pick(self, token=None, shard=None):
-        return self.find(token, shard)
-
-    cdef object find(self, token, shard):
-        connection = self.sole
-        cdef Channel channel = self.channel
+    cdef object usable(self, token, shard):
+        connection = self.wanted(token, shard)
         if connection is None:
-            if self.picker is None:
-                return None
-            connection = self.picker.pick(token, shard)
-            if connection is None:
-                return None
-            channel = connection.channel
+            return None
+        cdef Channel channel = connection.channel if self.channel is None else self.channel
         return connection if takes_requests(connection, channel) else None
 
 

@@ -10,6 +10,26 @@ cdef extern from "Python.h":
     bint PyObject_GC_IsTracked(object found)
 
 
+cdef extern from *:
+    """
+    // ``tuple.__new__(kind, (True, result))`` for a kind of tuple, without the other tuple.
+    static inline PyObject* fastcql_new_entry(PyTypeObject* kind, PyObject* result) {
+        PyObject* const entry = kind->tp_alloc(kind, 2);
+        if (entry == nullptr) return nullptr;
+        Py_INCREF(Py_True);
+        Py_INCREF(result);
+        PyTuple_SET_ITEM(entry, 0, Py_True);
+        PyTuple_SET_ITEM(entry, 1, result);
+        return entry;
+    }
+    """
+    object fastcql_new_entry(PyTypeObject* kind, PyObject* result)
+
+
+cdef inline object new_entry(kind, Answer result):
+    return fastcql_new_entry(<PyTypeObject*> kind, <PyObject*> result)
+
+
 cdef inline void track(found) noexcept:
     if not PyObject_GC_IsTracked(found):
         PyObject_GC_Track(found)
@@ -134,7 +154,7 @@ cdef class Flights(Operation):
                     answer._current_rows = [] if rows is None else rows
                     answer._plan = None if rows is None else flight.lane.result_plan
                     answer._paging_state = (<tuple> plain)[1]
-                    entry = tuple.__new__(self.entry_type, (True, answer))
+                    entry = new_entry(self.entry_type, answer)
                     if type(answer._current_rows) is list:
                         PyObject_GC_UnTrack(answer._current_rows)
                     PyObject_GC_UnTrack(flight)

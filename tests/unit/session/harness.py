@@ -131,6 +131,8 @@ class Sent:
 class ScriptedConnection:
     """What a request needs of :class:`cassandra.connection.Connection`."""
 
+    outlet = None
+
     def __init__(self, host: Host, protocol_version: int = 4) -> None:
         self.host = host
         self.endpoint = host.endpoint
