@@ -8,14 +8,16 @@ cdef class LoopQueue:
     """Completions for one asyncio loop: one descriptor, readable while operations wait in it."""
 
     cdef CLoopQueue* core
+    cdef uint32_t process  # the fork generation of the process whose loop it is of
 
     def __cinit__(self):
+        self.process = fork_generation()
         self.core = new CLoopQueue()
         if not self.core.open():
             raise OSError(_errno.EMFILE, "no descriptor for a loop's completions")
 
     def __dealloc__(self):
-        if self.core != NULL:
+        if self.core != NULL and self.process == fork_generation():
             close_queue(self.core)
             self.core.release()
 
@@ -23,6 +25,8 @@ cdef class LoopQueue:
         return self.core.fd()
 
     def drain(self):
+        if self.process != fork_generation():  # a child runs the loop of its parent, which may have had the lock
+            return
         cdef vector[COperation*] operations
         cdef size_t index = 0
         cdef cbool notify = False
@@ -41,7 +45,8 @@ cdef class LoopQueue:
             index += 1
 
     def close(self):
-        close_queue(self.core)
+        if self.process == fork_generation():
+            close_queue(self.core)
 
 
 cdef void close_queue(CLoopQueue* queue) noexcept:

@@ -39,6 +39,7 @@ cdef class Operation:
 
     def _take(self):
         cdef Outcome outcome
+        self.enter_process()
         if not self.core.take(&outcome):
             return None
         if outcome.holds_reference:
@@ -49,6 +50,7 @@ cdef class Operation:
         cdef Batch batch
         cdef list taken = []
         cdef size_t index
+        self.enter_process()
         if self.core.take_all(&batch):
             drop_references(self, batch.references)
             for index in range(batch.size()):

@@ -122,6 +122,8 @@ cdef class Request(Operation):
         cdef Batch batch
         cdef size_t index
         cdef Attempt attempt
+        if self.enter_process():
+            self._on_forked()
         if not self.core.take_all(&batch):
             return
         drop_references(self, batch.references)

@@ -130,6 +130,7 @@ cdef class Flights(Operation):
         cdef int64_t slot
         cdef Flight flight
         cdef Answer answer
+        self.enter_process()
         if not self.core.take_all(&batch):
             return
         drop_references(self, batch.references)
