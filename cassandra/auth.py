@@ -1,6 +1,6 @@
 """Authentication providers, given to ``Cluster(auth_provider=...)``."""
 
-from cassandra._net.auth import (
+from cassandra._net.handshake.auth import (
     Authenticator,
     AuthProvider,
     BaseDSEAuthenticator,

@@ -1,6 +1,6 @@
 """How a ScyllaDB node maps tokens to shards (as ``cassandra.shard_info``)."""
 
-from cassandra._net.sharding import ShardingInfo
+from cassandra._net.pool.sharding import ShardingInfo
 
 HAVE_INT128 = True  #: Products of 64-bit numbers are exact.
 

@@ -10,33 +10,33 @@ from cassandra._base.errors import (
     QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable, TruncateError, UnavailableErrorMessage,
     UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist, WriteTimeoutErrorMessage,
 )
-from cassandra._net.auth import PlainTextAuthProvider
+from cassandra._net.handshake.auth import PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutesChangeType, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.endpoint import (
     DefaultEndPoint, DefaultEndPointFactory, EndPoint, SniEndPointFactory, UnixSocketEndPoint,
 )
-from cassandra._net.pool import HostPool as HostConnection
+from cassandra._net.pool.pool import HostPool as HostConnection
 from cassandra._routing.host import Host
 from cassandra._routing.metadata import Metadata
-from cassandra._routing.policies import (
-    DCAwareRoundRobinPolicy, DefaultLoadBalancingPolicy, ExponentialReconnectionPolicy, HostDistance,
-    IdentityTranslator, NeverRetryPolicy, NoSpeculativeExecutionPlan, NoSpeculativeExecutionPolicy, RetryPolicy,
-    SimpleConvictionPolicy, TokenAwarePolicy,
-)
-from cassandra._routing.tablets import Tablet, choose_tablet_version_block, random_tablet_version_block
-from cassandra._session.agreement import SchemaAgreementScope
-from cassandra._session.batch import BatchStatement
-from cassandra._session.cluster import Cluster
-from cassandra._session.config import ControlConnectionQueryFallback, ShardAwareOptions
-from cassandra._session.control import ControlConnection
-from cassandra._session.future import ResponseFuture
-from cassandra._session.prepared import BoundStatement, PreparedStatement
-from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, default_lbp_factory
-from cassandra._session.result import ResultSet
+from cassandra._routing.policies import DCAwareRoundRobinPolicy, DefaultLoadBalancingPolicy
+from cassandra._routing.policies import ExponentialReconnectionPolicy, HostDistance, IdentityTranslator
+from cassandra._routing.policies import NeverRetryPolicy, NoSpeculativeExecutionPlan, NoSpeculativeExecutionPolicy
+from cassandra._routing.policies import RetryPolicy, SimpleConvictionPolicy, TokenAwarePolicy
+from cassandra._routing.tablets.tablets import Tablet, choose_tablet_version_block, random_tablet_version_block
+from cassandra._session.control.agreement import SchemaAgreementScope
+from cassandra._session.statements.batch import BatchStatement
+from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster.config import ControlConnectionQueryFallback, ShardAwareOptions
+from cassandra._session.control.control import ControlConnection
+from cassandra._session.request.future import ResponseFuture
+from cassandra._session.statements.prepared import BoundStatement, PreparedStatement
+from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra._session.cluster.profiles import ProfileManager, default_lbp_factory
+from cassandra._session.request.result import ResultSet
 from cassandra._session.session import Session
-from cassandra._session.statements import SimpleStatement
-from cassandra._session.timestamps import MonotonicTimestampGenerator
-from cassandra._session.trace import QueryTrace
+from cassandra._session.statements.statements import SimpleStatement
+from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
+from cassandra._session.request.trace import QueryTrace
 from cassandra._wire.encoder import Encoder
 from cassandra._wire.rows import dict_factory, named_tuple_factory, tuple_factory
 

@@ -1,13 +1,13 @@
 """Executing many statements at a time."""
 
-from cassandra._session.concurrent import execute_concurrent, execute_concurrent_with_args
-from cassandra._session.concurrent_async import (
+from cassandra._session.concurrent.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra._session.concurrent.concurrent_async import (
     ConcurrentResults,
     execute_concurrent_async,
     execute_concurrent_with_args_async,
 )
-from cassandra._session.result import ResultSet
-from cassandra._session.volley import ExecutionResult
+from cassandra._session.concurrent.volley import ExecutionResult
+from cassandra._session.request.result import ResultSet
 
 __all__ = [
     "ConcurrentResults",

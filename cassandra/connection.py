@@ -8,19 +8,19 @@ from cassandra._base.errors import (
     ProtocolVersionUnsupported,
 )
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
-from cassandra._net.application import ApplicationInfoBase
+from cassandra._net.handshake.application import ApplicationInfoBase
 from cassandra._net.client_routes import ClientRoutesEndPoint, ClientRoutesEndPointFactory
-from cassandra._net.compression import functions, lz4_compress, lz4_decompress
+from cassandra._net.handshake.compression import functions, lz4_compress, lz4_decompress
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import (
     DefaultEndPoint, DefaultEndPointFactory, EndPoint, EndPointFactory, SniEndPoint, SniEndPointFactory,
     UnixSocketEndPoint,
 )
-from cassandra._net.features import ProtocolFeatures
-from cassandra._net.handshake import DRIVER_NAME, DRIVER_VERSION, VersionRefused
+from cassandra._net.handshake.features import ProtocolFeatures
+from cassandra._net.handshake.handshake import DRIVER_NAME, DRIVER_VERSION, VersionRefused
 from cassandra._net.heartbeat import Heartbeat as ConnectionHeartbeat
-from cassandra._net.options import DEFAULT_CQL_VERSION
-from cassandra._net.sharding import DefaultShardAwarePortGenerator, ShardAwarePortGenerator, ShardingInfo
+from cassandra._net.handshake.options import DEFAULT_CQL_VERSION
+from cassandra._net.pool.sharding import DefaultShardAwarePortGenerator, ShardAwarePortGenerator, ShardingInfo
 from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.auth import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,

@@ -1,5 +1,5 @@
 """How a ScyllaDB node marks prepared statements that are conditional."""
 
-from cassandra._net.features import LwtInfo
+from cassandra._net.handshake.features import LwtInfo
 
 __all__ = ["LwtInfo"]

@@ -1,6 +1,6 @@
 """What a cluster made with ``metrics_enabled=True`` counts: see :class:`Metrics`."""
 
-from cassandra._session.metrics import (
+from cassandra._session.cluster.metrics import (
     IntStat,
     Metrics,
     PmfStat,

@@ -1,7 +1,7 @@
 """Murmur3 as Apache Cassandra computes tokens with it."""
 
 from cassandra._core.routing import murmur3_token as murmur3
-from cassandra._routing.murmur3 import (
+from cassandra._routing.ring.murmur3 import (
     INT64_MAX,
     INT64_MIN,
     INT64_OVF_DIV,

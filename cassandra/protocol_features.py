@@ -1,6 +1,6 @@
 """Protocol extensions that a server announced and a connection uses."""
 
-from cassandra._net.features import (
+from cassandra._net.handshake.features import (
     LWT_ADD_METADATA_MARK,
     LWT_OPTIMIZATION_META_BIT_MASK,
     RATE_LIMIT_ERROR_EXTENSION,

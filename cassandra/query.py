@@ -2,17 +2,17 @@
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import OperationTimedOut, TraceUnavailable
-from cassandra._session.batch import BatchStatement
-from cassandra._session.prepared import UNSET_VALUE, BoundStatement, PreparedStatement
-from cassandra._session.sentinels import FETCH_SIZE_UNSET
-from cassandra._session.statements import (
+from cassandra._session.request.trace import QueryTrace, TraceEvent
+from cassandra._session.statements.batch import BatchStatement
+from cassandra._session.statements.prepared import UNSET_VALUE, BoundStatement, PreparedStatement
+from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET
+from cassandra._session.statements.statements import (
     BatchType,
     HostTargetingStatement,
     SimpleStatement,
     Statement,
     bind_params,
 )
-from cassandra._session.trace import QueryTrace, TraceEvent
 from cassandra._wire.encoder import Encoder, ValueSequence
 from cassandra._wire.rows import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
 

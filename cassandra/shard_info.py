@@ -1,6 +1,6 @@
 """How a ScyllaDB node maps tokens to shards."""
 
-from cassandra._net.sharding import ShardingInfo
+from cassandra._net.pool.sharding import ShardingInfo
 
 INT64_MIN = -(2**63)
 

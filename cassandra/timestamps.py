@@ -1,5 +1,5 @@
 """Timestamps made by the client, given to ``Cluster(timestamp_generator=...)``."""
 
-from cassandra._session.timestamps import MonotonicTimestampGenerator
+from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 
 __all__ = ["MonotonicTimestampGenerator"]

@@ -101,7 +101,7 @@ def undecoded() -> Iterator[Callable[[bool], Any]]:
     if CONCLUDE != "_conclude":
         yield nothing
         return
-    execution: Any = import_module("cassandra._session.execution")
+    execution: Any = import_module("cassandra._session.request.execution")
     decode = execution.decode_page
 
     def switch(off: bool) -> None:

@@ -35,14 +35,14 @@ from cassandra._base.errors import (
 from cassandra._base.public import public
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import DRIVER, Channel, Failure, Frame, Limit, Operation, Outlet, Reactor
-from cassandra._net.compression import Compression
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.exchange import Exchange, failure_error, guarded
-from cassandra._net.features import Dialect, ProtocolFeatures, dialect_of
-from cassandra._net.handshake import Negotiated, use_keyspace
+from cassandra._net.handshake.compression import Compression
+from cassandra._net.handshake.features import Dialect, ProtocolFeatures, dialect_of
+from cassandra._net.handshake.handshake import Negotiated, use_keyspace
+from cassandra._net.handshake.options import ConnectionOptions
 from cassandra._net.limits import worn_at
 from cassandra._net.opening import Awaited, Opening
-from cassandra._net.options import ConnectionOptions
 from cassandra._wire.handlers import compressed
 from cassandra._wire.messages.base import HEADER_SIZE
 from cassandra._wire.messages.columns import as_context

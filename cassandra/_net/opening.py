@@ -31,7 +31,7 @@ from cassandra._base.errors import (
 from cassandra._core.transport import Failure, Frame, Reactor
 from cassandra._net.endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
 from cassandra._net.exchange import Exchange, failure_error, guarded, run_blocking
-from cassandra._net.handshake import (
+from cassandra._net.handshake.handshake import (
     Blocking,
     Established,
     Negotiated,
@@ -40,12 +40,12 @@ from cassandra._net.handshake import (
     handshake,
     next_version,
 )
-from cassandra._net.options import ConnectionOptions
-from cassandra._net.sharding import PORT_IS_TAKEN
+from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.pool.sharding import PORT_IS_TAKEN
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
-    from cassandra._net.tls import TlsFilter
+    from cassandra._net.tls.tls import TlsFilter
 
 log = logging.getLogger("cassandra.connection")
 
@@ -228,7 +228,7 @@ class Opening:
         """What encrypts this connection; None for plaintext, which needs no ssl module."""
         if not self._options.uses_tls_to(self._endpoint):
             return None
-        from cassandra._net.tls import make_filter
+        from cassandra._net.tls.tls import make_filter
 
         return make_filter(self._options, self._endpoint)
 

@@ -14,15 +14,15 @@ from uuid import UUID
 
 from cassandra._base.public import public
 
-from .ring import Ring
+from .ring.ring import Ring
+from .ring.tokenmap import TokenMap
+from .ring.tokens import token_class_of
 from .schema.parser import SchemaRows
 from .schema.target import EVERYTHING, SchemaTarget
 from .schema.update import updated
 from .snapshot import EMPTY, ClusterState
-from .tablet_upkeep import TabletUpkeep
-from .tablets import Tablets
-from .tokenmap import TokenMap
-from .tokens import token_class_of
+from .tablets.tablets import Tablets
+from .tablets.upkeep import TabletUpkeep
 from .topology import Topology
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from .topology import Topology
 
 if TYPE_CHECKING:
     from .host import Host
-    from .ring import ReplicaMap
+    from .ring.ring import ReplicaMap
     from .schema.keyspace import KeyspaceMetadata
-    from .tablets import Tablet, Tablets
+    from .tablets.tablets import Tablet, Tablets
 
 
 class ClusterState:

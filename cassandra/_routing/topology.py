@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from .replication import _ReplicationStrategy, finder_for
-from .ring import ReplicaMap, Ring
+from .ring.replication import _ReplicationStrategy, finder_for
+from .ring.ring import ReplicaMap, Ring
 
 if TYPE_CHECKING:
     from .host import Host

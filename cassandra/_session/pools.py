@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
 from cassandra._net.delays import Delays
-from cassandra._net.pool import HostPool
+from cassandra._net.pool.pool import HostPool
 from cassandra._routing.policies import HostDistance
 
-from .admission import Line
+from .request.admission import Line
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
 
-    from .scheduler import Task
+    from .background.scheduler import Task
     from .session import Session
 
 log = logging.getLogger("cassandra.cluster")

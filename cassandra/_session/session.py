@@ -23,29 +23,29 @@ from cassandra._routing.policies.router import Router, router_for
 from cassandra._wire.encoder import Encoder
 from cassandra._wire.handlers import ProtocolHandler
 
-from . import prefetch
-from .agreement import SchemaAgreementScope
-from .future import ResponseFuture
-from .measured import measured
+from .cluster.profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
+from .control import prefetch
+from .control.agreement import SchemaAgreementScope
 from .pools import PoolSet
-from .prepared import PreparedStatement
-from .preparing import Preparer
-from .profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
-from .requests import RequestBuilder
-from .result import ResultSet
-from .sending import CLOSED, Sending
-from .sentinels import NOT_SET, Sentinel
-from .statements import Statement
-from .usertypes import register_encoder
+from .request.future import ResponseFuture
+from .request.measured import measured
+from .request.preparing import Preparer
+from .request.requests import RequestBuilder
+from .request.result import ResultSet
+from .request.sending import CLOSED, Sending
+from .statements.prepared import PreparedStatement
+from .statements.sentinels import NOT_SET, Sentinel
+from .statements.statements import Statement
+from .statements.usertypes import register_encoder
 
 if TYPE_CHECKING:
     from cassandra._core.transport import Lane
-    from cassandra._net.pool import HostPool
+    from cassandra._net.pool.pool import HostPool
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy
 
-    from .cluster import Cluster
-    from .prepared import PreparedStatement
+    from .cluster.cluster import Cluster
+    from .statements.prepared import PreparedStatement
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 

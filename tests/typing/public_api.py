@@ -53,14 +53,14 @@ def connecting() -> None:
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
     )
     session = cluster.connect("app")
-    reveal_type(cluster)  # cassandra._session.cluster.Cluster
+    reveal_type(cluster)  # cassandra._session.cluster.cluster.Cluster
     reveal_type(session)  # cassandra._session.session.Session
     reveal_type(session.keyspace)  # str | None
     reveal_type(session.is_shutdown)  # bool
     reveal_type(cluster.protocol_version)  # int
     cluster.shutdown()
     with Cluster() as other, other.connect() as second:
-        reveal_type(other)  # cassandra._session.cluster.Cluster
+        reveal_type(other)  # cassandra._session.cluster.cluster.Cluster
         reveal_type(second)  # cassandra._session.session.Session
 
 
@@ -68,9 +68,9 @@ async def connecting_async() -> None:
     async with Cluster(["127.0.0.1"]) as cluster:
         session = await cluster.connect_async()
         reveal_type(session)  # cassandra._session.session.Session
-        reveal_type(await session.prepare_async("SELECT 1"))  # cassandra._session.prepared.PreparedStatement
+        reveal_type(await session.prepare_async("SELECT 1"))  # cassandra._session.statements.prepared.PreparedStatement
         result = await session.execute_async("SELECT 1")
-        reveal_type(result)  # cassandra._session.result.ResultSet
+        reveal_type(result)  # cassandra._session.request.result.ResultSet
         async for row in result:
             reveal_type(row)  # Any
         await cluster.shutdown_async()
@@ -81,8 +81,8 @@ async def many_async(session: Session, prepared: PreparedStatement) -> None:
         yield (1,)
 
     results = execute_concurrent_async(session, [("SELECT 1", None), (prepared, (1,))], concurrency=5)
-    reveal_type(results)  # cassandra._session.concurrent_async.ConcurrentResults
-    reveal_type(await results)  # list[tuple[bool, Any, fallback=cassandra._session.volley.ExecutionResult]]
+    reveal_type(results)  # cassandra._session.concurrent.concurrent_async.ConcurrentResults
+    reveal_type(await results)  # list[tuple[bool, Any, fallback=cassandra._session.concurrent.volley.ExecutionResult]]
     async for result in execute_concurrent_with_args_async(session, prepared, arguments()):
         reveal_type(result.success)  # bool
     async with aclosing(aiter(execute_concurrent_with_args_async(session, prepared, [(1,)], 5, False))) as some:
@@ -91,7 +91,7 @@ async def many_async(session: Session, prepared: PreparedStatement) -> None:
 
 def executing(session: Session) -> None:
     result = session.execute("SELECT 1", ("a", 1), timeout=None, trace=True)
-    reveal_type(result)  # cassandra._session.result.ResultSet
+    reveal_type(result)  # cassandra._session.request.result.ResultSet
     reveal_type(result.one())  # Any
     reveal_type(result.all())  # list[Any]
     reveal_type(result.was_applied)  # bool
@@ -101,23 +101,23 @@ def executing(session: Session) -> None:
     for row in result:
         reveal_type(row)  # Any
     future = session.execute_async(SimpleStatement("SELECT %(a)s"), {"a": 1})
-    reveal_type(future)  # cassandra._session.future.ResponseFuture
-    reveal_type(future.result())  # cassandra._session.result.ResultSet
+    reveal_type(future)  # cassandra._session.request.future.ResponseFuture
+    reveal_type(future.result())  # cassandra._session.request.result.ResultSet
     reveal_type(future.has_more_pages)  # bool
     reveal_type(future.warnings)  # list[str] | None
 
 
 def preparing(session: Session) -> None:
     prepared = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
-    reveal_type(prepared)  # cassandra._session.prepared.PreparedStatement
+    reveal_type(prepared)  # cassandra._session.statements.prepared.PreparedStatement
     prepared.consistency_level = ConsistencyLevel.QUORUM
     prepared.fetch_size = None
     bound = prepared.bind((1, UNSET_VALUE))
-    reveal_type(bound)  # cassandra._session.prepared.BoundStatement
+    reveal_type(bound)  # cassandra._session.statements.prepared.BoundStatement
     reveal_type(bound.routing_key)  # bytes | None
     reveal_type(prepared.routing_key_indexes)  # list[int] | None
     batch = BatchStatement(BatchType.UNLOGGED, consistency_level=ConsistencyLevel.ONE)
-    reveal_type(batch.add(prepared, (1, "x")))  # cassandra._session.batch.BatchStatement
+    reveal_type(batch.add(prepared, (1, "x")))  # cassandra._session.statements.batch.BatchStatement
     session.execute(batch)
     session.execute(bound)
     session.execute(prepared, {"k": 1, "v": UUID(int=1)})
@@ -128,7 +128,7 @@ def callbacks(future: ResponseFuture) -> None:
     def on_rows(rows: list[tuple[int, str]], tag: str) -> None: ...
     def on_error(error: BaseException) -> None: ...
 
-    reveal_type(future.add_callback(on_rows, "tag"))  # cassandra._session.future.ResponseFuture
+    reveal_type(future.add_callback(on_rows, "tag"))  # cassandra._session.request.future.ResponseFuture
     future.add_callbacks(on_rows, on_error, callback_args=("tag",))
 
 
@@ -161,5 +161,6 @@ def values() -> None:
     reveal_type(Duration(1, 2, 3).months)  # int
     sortedset([1, 2]).add(3)
     tuple_factory(["a"], [(1,)])
-    reveal_type(PreparedStatement.is_lwt)  # def (self: cassandra._session.prepared.PreparedStatement) -> bool
-    reveal_type(BoundStatement.is_lwt)  # def (self: cassandra._session.prepared.BoundStatement) -> bool
+    prepared_lwt, bound_lwt = PreparedStatement.is_lwt, BoundStatement.is_lwt
+    reveal_type(prepared_lwt)  # def (self: cassandra._session.statements.prepared.PreparedStatement) -> bool
+    reveal_type(bound_lwt)  # def (self: cassandra._session.statements.prepared.BoundStatement) -> bool

@@ -1,4 +1,4 @@
-# Bridges to asyncio loops, as far as every awaited request needs them; _session/aio.py makes and ends them.
+# Bridges to asyncio loops, as far as every awaited request needs them; _session/background/aio.py makes and ends them.
 
 cdef object _loop_or_none = None
 

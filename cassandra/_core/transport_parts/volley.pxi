@@ -1,4 +1,4 @@
-# Flights: many compiled requests under one operation; the head of _session/volley.py says who owns what.
+# Flights: many compiled requests under one operation; the head of _session/concurrent/volley.py says who owns what.
 #
 # The results of a hundred thousand requests lie about until the last one is there, and the garbage collector would walk
 # over all of them again and again, which was a third of the cost of the requests. Until they are handed over nobody else

@@ -21,7 +21,7 @@ from .base import Wanted, is_lwt
 if TYPE_CHECKING:
     from cassandra._core.routing import TabletMap
     from cassandra._routing.host import Host
-    from cassandra._routing.ring import ReplicaMap
+    from cassandra._routing.ring.ring import ReplicaMap
     from cassandra._routing.snapshot import ClusterState
     from cassandra._routing.topology import Topology
 

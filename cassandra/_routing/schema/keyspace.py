@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 from cassandra._base.public import public
-from cassandra._routing.replication import _ReplicationStrategy
+from cassandra._routing.ring.replication import _ReplicationStrategy
 
 from .functions import Aggregate, Function, UserType
 from .table import IndexMetadata, MaterializedViewMetadata, TableMetadata

@@ -17,12 +17,12 @@ import pytest
 from cassandra._base import errors
 from cassandra._core.transport import Reactor
 from cassandra._net import endpoint as endpoint_module
-from cassandra._net.auth import Authenticator, AuthProvider, PlainTextAuthProvider
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, UnixSocketEndPoint
+from cassandra._net.handshake.auth import Authenticator, AuthProvider, PlainTextAuthProvider
+from cassandra._net.handshake.options import UNBOUNDED_CONNECT_TIMEOUT, ConnectionOptions
 from cassandra._net.opening import Awaited, Opening
-from cassandra._net.options import UNBOUNDED_CONNECT_TIMEOUT, ConnectionOptions
-from cassandra._net.sharding import Aim, ShardAwarePortGenerator
+from cassandra._net.pool.sharding import Aim, ShardAwarePortGenerator
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer

@@ -13,12 +13,12 @@ import pytest
 from cassandra._base import errors
 from cassandra._core.transport import Reactor
 from cassandra._net import delays as delays_module
-from cassandra._net import pool as pool_module
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
+from cassandra._net.handshake.options import ConnectionOptions
 from cassandra._net.heartbeat import Heartbeat
-from cassandra._net.options import ConnectionOptions
-from cassandra._net.pool import HostPool
+from cassandra._net.pool import pool as pool_module
+from cassandra._net.pool.pool import HostPool
 from cassandra._wire.messages.requests import OptionsMessage, QueryMessage
 from tests.fakes import wire
 from tests.fakes.scripted import Script, ScriptedConnection, ScriptedServer

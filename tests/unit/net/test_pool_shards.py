@@ -16,13 +16,14 @@ import pytest
 from cassandra._base import errors
 from cassandra._core.routing import ShardingInfo
 from cassandra._core.transport import ORDINARY, Reactor
-from cassandra._net import filling, pool_names, sharding
 from cassandra._net.client_routes import ClientRoutesEndPoint
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint, UnixSocketEndPoint
 from cassandra._net.exchange import Exchange
-from cassandra._net.options import ConnectionOptions
-from cassandra._net.pool import HostPool
+from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.pool import filling, sharding
+from cassandra._net.pool import names as pool_names
+from cassandra._net.pool.pool import HostPool
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection

@@ -9,8 +9,8 @@ import pickle
 import pytest
 
 from cassandra._core.routing import ShardingInfo, ShardPicker
-from cassandra._net import sharding
-from cassandra._net.sharding import Aim, ShardAwarePortGenerator, parse_sharding
+from cassandra._net.pool import sharding
+from cassandra._net.pool.sharding import Aim, ShardAwarePortGenerator, parse_sharding
 from cassandra.c_shard_info import HAVE_INT128
 from cassandra.shard_info import INT64_MIN
 from cassandra.shard_info import ShardingInfo as PublicShardingInfo

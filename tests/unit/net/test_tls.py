@@ -13,10 +13,10 @@ import pytest
 from cassandra._base.errors import ConnectionException
 from cassandra._core.transport import Channel, Frame, Reactor
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint
-from cassandra._net.options import ConnectionOptions
-from cassandra._net.tls import TlsFilter, make_filter
-from cassandra._net.tls_context import build_context
-from cassandra._net.tls_sessions import SSLSessionCache
+from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.tls.context import build_context
+from cassandra._net.tls.sessions import SSLSessionCache
+from cassandra._net.tls.tls import TlsFilter, make_filter
 from tests.servers.certificates import Certificates
 
 ENDPOINT = DefaultEndPoint("127.0.0.1")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassandra._routing.keys import codec_of
+from cassandra._routing.ring.keys import codec_of
 from cassandra._routing.schema.cqltype import CqlType, parse_cql_type, user_types_in
 from cassandra._routing.schema.ddl import _spell
 from cassandra.metadata import KeyspaceMetadata, UserType

@@ -17,7 +17,7 @@ from typing import Any
 
 from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._core.transport import CLOSED, TIMED_OUT, Failure, Frame, Operation
-from cassandra._net.features import ProtocolFeatures, dialect_of
+from cassandra._net.handshake.features import ProtocolFeatures, dialect_of
 from cassandra._routing.snapshot import EMPTY, ClusterState
 from cassandra._routing.topology import Topology
 from cassandra._wire.messages.decode import decode_response

@@ -8,7 +8,7 @@ import pytest
 
 from cassandra import ConsistencyLevel, WriteType
 from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure
-from cassandra._session.attempts import MAYBE_EXECUTED, Decision, ask_policy, connection_error, is_timeout
+from cassandra._session.request.attempts import MAYBE_EXECUTED, Decision, ask_policy, connection_error, is_timeout
 from cassandra.connection import ConnectionException, ConnectionShutdown, DefaultEndPoint
 from cassandra.policies import RetryPolicy, SimpleConvictionPolicy
 from cassandra.pool import Host

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from cassandra import InvalidRequest
-from cassandra._session.cluster import Cluster
+from cassandra._session.cluster.cluster import Cluster
 from cassandra.connection import ConnectionException, DefaultEndPoint
 from cassandra.policies import (
     ConstantReconnectionPolicy,

@@ -14,9 +14,9 @@ from cassandra._base.errors import (
     UnavailableErrorMessage,
     WriteTimeoutErrorMessage,
 )
-from cassandra._session.attempts import IGNORE, RETHROW, RETRY, RETRY_NEXT_HOST, Decision
-from cassandra._session.cluster import Cluster
-from cassandra._session.metrics import RESERVOIR, _registry
+from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster.metrics import RESERVOIR, _registry
+from cassandra._session.request.attempts import IGNORE, RETHROW, RETRY, RETRY_NEXT_HOST, Decision
 from cassandra.connection import ConnectionException
 from cassandra.metrics import IntStat, Metrics, PmfStat, Stat, StatsCollection
 

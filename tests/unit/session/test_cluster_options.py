@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel
-from cassandra._session.cluster import Cluster
-from cassandra._session.config import ControlConnectionQueryFallback, ShardAwareOptions
-from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster.config import ControlConnectionQueryFallback, ShardAwareOptions
+from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.auth import PlainTextAuthProvider, TransitionalModePlainTextAuthProvider
 from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
 from cassandra.connection import (

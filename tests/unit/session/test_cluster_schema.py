@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from cassandra._session.agreement import SchemaAgreementScope
-from cassandra._session.cluster import Cluster
+from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.control.agreement import SchemaAgreementScope
 from cassandra.policies import RoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, eventually
@@ -77,7 +77,7 @@ def test_the_metadata_is_there_when_the_statement_is_done(cluster: Cluster, fake
 
 
 def test_one_fetch_per_change(cluster: Cluster, fake: FakeCluster, ddl: DDL, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassandra._session.events.random", lambda: 1.0)  # the whole window
+    monkeypatch.setattr("cassandra._session.control.events.random", lambda: 1.0)  # the whole window
     cluster.schema_event_refresh_window = 3600
     session = cluster.connect(wait_for_all_pools=True)
     events = cluster.control_connection.events

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from cassandra import DriverException
-from cassandra._session.cluster import Cluster
+from cassandra._session.cluster.cluster import Cluster
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
@@ -197,7 +197,7 @@ def test_a_new_keyspace_and_a_dropped_one(cluster: Cluster, fake: FakeCluster) -
 @pytest.fixture
 def patient(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """A cluster that lets events wait until a test hurries them on."""
-    monkeypatch.setattr("cassandra._session.events.random", lambda: 1.0)  # the whole window
+    monkeypatch.setattr("cassandra._session.control.events.random", lambda: 1.0)  # the whole window
     windows = {"schema_event_refresh_window": 3600, "topology_event_refresh_window": 3600}
     with Cluster(fake.contact_points, **{**OPTIONS, **windows}) as cluster:
         cluster.connect()

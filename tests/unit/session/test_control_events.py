@@ -6,7 +6,7 @@ import pytest
 
 from cassandra import UserFunctionDescriptor
 from cassandra._routing.schema import SchemaTarget
-from cassandra._session.events import MANY_IN_KEYSPACE, MANY_KEYSPACES, covers, merged
+from cassandra._session.control.events import MANY_IN_KEYSPACE, MANY_KEYSPACES, covers, merged
 
 ALL = SchemaTarget.everything()
 KS = SchemaTarget.of_keyspace("ks")

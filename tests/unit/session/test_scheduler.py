@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError, wait
 
 import pytest
 
-from cassandra._session.scheduler import Scheduler
+from cassandra._session.background.scheduler import Scheduler
 from tests.patience import PATIENCE, eventually, ever_longer
 
 

@@ -1,0 +1,3 @@
+"""How a connection begins: a handshake without I/O, authentication, compression, the features and options that were
+negotiated.
+"""

@@ -1,0 +1,163 @@
+"""Compression of message bodies (protocol 3, 4) and of segments (protocol 5) (L3).
+
+Lengths that a peer announces are checked before memory is asked for: neither algorithm expands by more than a small
+factor, so a length beyond that factor is a lie.
+"""
+
+from __future__ import annotations
+
+import importlib
+import struct
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from cassandra._base.errors import ProtocolError
+from cassandra._net.handshake.options import MAX_FRAME
+
+Compress = Callable[[Any], bytes]
+Decompress = Callable[[Any], bytes]
+
+_LZ4_MAX_RATIO = 255  # a run of 255 bytes costs one byte (LZ4 block format)
+_SNAPPY_MAX_RATIO = 64  # a copy of 64 bytes costs three
+
+
+def _optional(name: str) -> Any:
+    """The module, or None when its package is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+_lz4 = _optional("lz4.block")  # which nearly every connection uses
+
+
+@cache
+def _snappy() -> Any:
+    """Snappy, None when its package is not installed; looked for when it is asked for."""
+    return getattr(_optional("cramjam"), "snappy", None)
+
+
+class Compression(NamedTuple):
+    """One algorithm in both forms. The segment form of ``decompress`` gets the length beside the payload."""
+
+    name: str
+    compress: Compress
+    decompress: Decompress
+    segment_compress: Compress | None
+    segment_decompress: Callable[[Any, int], bytes] | None
+
+
+def lz4_compress(data: Any) -> bytes:
+    """Body form: the length before compression (4 bytes, big-endian), then an LZ4 block."""
+    return struct.pack(">I", len(data)) + lz4_block_compress(data)
+
+
+def lz4_decompress(data: Any) -> bytes:
+    view = memoryview(data)
+    if len(view) < 4:
+        raise ProtocolError(f"compressed body of {len(view)} bytes has no length")
+    (length,) = struct.unpack_from(">I", view)
+    return lz4_block_decompress(view[4:], length)
+
+
+def lz4_block_compress(data: Any) -> bytes:
+    return _lz4.compress(data, store_size=False)  # type: ignore[no-any-return]
+
+
+def lz4_block_decompress(data: Any, length: int) -> bytes:
+    """Segment form: the block alone, its length from the segment header."""
+    _check_length(length, len(data), _LZ4_MAX_RATIO)
+    if length == 0:
+        return b""
+    try:
+        plain: bytes = _lz4.decompress(data, uncompressed_size=length)
+    except _lz4.LZ4BlockError as error:
+        raise ProtocolError(f"LZ4 block is damaged: {error}") from error
+    if len(plain) != length:
+        raise ProtocolError(f"LZ4 block has {len(plain)} bytes, not {length}")
+    return plain
+
+
+def snappy_compress(data: Any) -> bytes:
+    return bytes(_snappy().compress_raw(bytes(data)))
+
+
+def snappy_decompress(data: Any) -> bytes:
+    """Body form: a raw Snappy block, which begins with its own length."""
+    data = bytes(data)
+    length = _snappy_length(data)
+    _check_length(length, len(data), _SNAPPY_MAX_RATIO)
+    try:
+        plain = bytes(_snappy().decompress_raw(data))
+    except Exception as error:  # cramjam's own class is not documented as public
+        raise ProtocolError(f"Snappy block is damaged: {error}") from error
+    if len(plain) != length:
+        raise ProtocolError(f"Snappy block has {len(plain)} bytes, not {length}")
+    return plain
+
+
+def _snappy_length(data: bytes) -> int:
+    """The varint at the head of a Snappy block."""
+    length = 0
+    for position, byte in enumerate(data[:5]):
+        length |= (byte & 0x7F) << (7 * position)
+        if not byte & 0x80:
+            return length
+    raise ProtocolError("Snappy block has no length")
+
+
+def _check_length(length: int, compressed: int, ratio: int) -> None:
+    if length > MAX_FRAME or length > compressed * ratio + 64:
+        raise ProtocolError(f"{compressed} compressed bytes claim to hold {length} bytes")
+
+
+#: All there are, the preferred first.
+_KNOWN = {
+    "lz4": Compression("lz4", lz4_compress, lz4_decompress, lz4_block_compress, lz4_block_decompress),
+    "snappy": Compression("snappy", snappy_compress, snappy_decompress, None, None),
+}
+
+
+def installed(name: str) -> Compression | None:
+    """The algorithm of that name, if its package is here."""
+    package = _lz4 if name == "lz4" else _snappy() if name == "snappy" else None
+    return None if package is None else _KNOWN[name]
+
+
+def available() -> OrderedDict[str, Compression]:
+    """What this installation can do, the preferred first."""
+    return OrderedDict((name, algorithm) for name in _KNOWN if (algorithm := installed(name)) is not None)
+
+
+def functions() -> OrderedDict[str, tuple[Compress, Decompress]]:
+    """``locally_supported_compressions`` of ``cassandra.connection``: name to (compress, decompress)."""
+    return OrderedDict((name, (known.compress, known.decompress)) for name, known in available().items())
+
+
+def choose(wanted: bool | str, announced: list[str], version: int, endpoint: Any) -> Compression | None:
+    """The algorithm for a connection, None for none. Protocol 5 knows only lz4 (section 2.3).
+
+    Raises ProtocolError when *wanted* names one that cannot be had.
+    """
+    if not wanted:
+        return None
+    remote = {name.lower() for name in announced}
+    usable = [
+        name for name, known in _KNOWN.items() if name in remote and (version < 5 or known.segment_compress is not None)
+    ]
+    if wanted is True:
+        return next((algorithm for name in usable if (algorithm := installed(name)) is not None), None)
+    algorithm = installed(str(wanted))
+    if algorithm is None:
+        raise ProtocolError(
+            f"compression {wanted!r} is not available: install one of its packages "
+            f"(lz4, or cramjam for snappy); available here: {list(available())}"
+        )
+    if wanted not in remote:
+        raise ProtocolError(
+            f"compression {wanted!r} is not supported by the server at {endpoint}, which has {announced}"
+        )
+    return algorithm if wanted in usable else None

@@ -1,0 +1,263 @@
+"""The conversation that opens a connection, without I/O (L3).
+
+``handshake`` is a generator: it yields requests, is sent the decoded answers, and returns what was negotiated::
+
+    OPTIONS -> SUPPORTED
+    STARTUP -> READY | AUTHENTICATE -> AUTH_RESPONSE -> (AUTH_CHALLENGE -> AUTH_RESPONSE)* -> AUTH_SUCCESS
+    [REGISTER -> READY]
+    [USE -> RESULT]
+
+Whoever drives it (``opening.py``, tests) sends each request, hands in the answer, and does what three kinds of yielded
+values besides messages ask: :class:`Starting` (STARTUP comes next, its answer may be compressed already),
+:class:`Established` (the server took it: from here on protocol 5 uses segments) and :class:`Blocking` (call a function
+that may block, send in its result).
+
+A version that the server does not take raises :class:`VersionRefused`; ``next_version`` says which to try on a new
+connection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, NamedTuple
+
+from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, ResultKind
+from cassandra._base.errors import (
+    AuthenticationFailed,
+    BadCredentials,
+    ConnectionException,
+    ErrorMessage,
+    ProtocolError,
+    ProtocolException,
+    ProtocolVersionUnsupported,
+)
+from cassandra._base.version import __version__
+from cassandra._net.endpoint import EndPoint
+from cassandra._net.handshake import compression
+from cassandra._net.handshake.auth import INLINE_PROVIDERS, Authenticator
+from cassandra._net.handshake.features import ProtocolFeatures, supported_versions
+from cassandra._net.handshake.options import DEFAULT_CQL_VERSION, ConnectionOptions
+from cassandra._wire.messages.auth import (
+    AuthChallengeMessage,
+    AuthenticateMessage,
+    AuthResponseMessage,
+    AuthSuccessMessage,
+)
+from cassandra._wire.messages.requests import OptionsMessage, QueryMessage, RegisterMessage, StartupMessage
+from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
+
+DRIVER_NAME = "fastcql"
+DRIVER_VERSION = __version__
+
+Steps = Generator[Any, Any, "Negotiated"]
+
+
+class Negotiated(NamedTuple):
+    """What both sides agreed on."""
+
+    version: int
+    features: ProtocolFeatures
+    compression: compression.Compression | None
+    cql_version: str
+    supported: SupportedMessage
+    keyspace: str | None
+
+
+class Starting(NamedTuple):
+    """What STARTUP asks for."""
+
+    compression: compression.Compression | None
+    features: ProtocolFeatures
+
+
+class Established(NamedTuple):
+    """The server took STARTUP."""
+
+
+class Blocking(NamedTuple):
+    """*call* may block; its result is the answer, its exception is thrown in."""
+
+    call: Callable[[], Any]
+
+
+class VersionRefused(ProtocolVersionUnsupported):
+    """The server does not take this protocol version. ``versions`` are those it named, empty when it named none."""
+
+    def __init__(
+        self, endpoint: Any, startup_version: int, versions: frozenset[int], reason: str | None = None
+    ) -> None:
+        super().__init__(endpoint, startup_version)
+        self.versions = versions
+        if reason:
+            self.args = (f"{self.args[0]} ({reason})", *self.args[1:])
+
+
+VersionRefused.__module__ = "cassandra.connection"
+
+
+def handshake(options: ConnectionOptions, endpoint: EndPoint, version: int) -> Steps:
+    """Open a connection with protocol *version*."""
+    supported = yield OptionsMessage()
+    if not isinstance(supported, SupportedMessage):
+        raise _unexpected(supported, "OPTIONS", endpoint, version)
+    _check_version(supported, endpoint, version)
+    features = ProtocolFeatures.parse_from_supported(supported.options)
+    algorithm = compression.choose(options.compression, supported.options.get("COMPRESSION", []), version, endpoint)
+    cql_version = _cql_version(options, supported, endpoint)
+    yield Starting(algorithm, features)
+    answer = yield StartupMessage(cql_version, startup_options(options, features, algorithm, version))
+    if not isinstance(answer, (ReadyMessage, AuthenticateMessage)):
+        raise _unexpected(answer, "STARTUP", endpoint, version)
+    yield Established()
+    if isinstance(answer, AuthenticateMessage):
+        yield from _authenticate(options, endpoint, answer.authenticator)
+    if options.register_events:
+        answer = yield RegisterMessage(options.register_events)
+        if not isinstance(answer, ReadyMessage):
+            raise _unexpected(answer, "REGISTER", endpoint, version)
+    if options.keyspace is not None:
+        yield from _use(options.keyspace, endpoint, version)
+    return Negotiated(version, features, algorithm, cql_version, supported, options.keyspace)
+
+
+def startup_options(
+    options: ConnectionOptions,
+    features: ProtocolFeatures,
+    algorithm: compression.Compression | None,
+    version: int,
+) -> dict[str, str]:
+    """The options of STARTUP besides the CQL version."""
+    startup = {"DRIVER_NAME": DRIVER_NAME, "DRIVER_VERSION": DRIVER_VERSION, **options.startup_options}
+    if options.application_info is not None:
+        options.application_info.add_startup_options(startup)
+    features.add_startup_options(startup)
+    if algorithm is not None:
+        startup["COMPRESSION"] = algorithm.name
+    if options.no_compact and version < 5:  # protocol 5 has no such option (section 9)
+        startup["NO_COMPACT"] = "true"
+    return startup
+
+
+def _check_version(supported: SupportedMessage, endpoint: EndPoint, version: int) -> None:
+    """Refuse a version that the server lists as beta: what a beta of protocol 5 means differs between servers."""
+    listed = supported_versions(supported.options)
+    if listed is not None and listed.get(version, True):
+        final = frozenset(number for number, beta in listed.items() if not beta)
+        reason = "the server has it as beta" if version in listed else f"the server has {sorted(final)}"
+        raise VersionRefused(endpoint, version, final, reason)
+
+
+def _cql_version(options: ConnectionOptions, supported: SupportedMessage, endpoint: EndPoint) -> str:
+    wanted = options.cql_version
+    if wanted is None:
+        return supported.cql_versions[0] if supported.cql_versions else DEFAULT_CQL_VERSION
+    if wanted not in supported.cql_versions:
+        raise ProtocolError(
+            f"cql_version {wanted!r} is not supported by {endpoint}, which has {supported.cql_versions}"
+        )
+    return wanted
+
+
+def _authenticate(options: ConnectionOptions, endpoint: EndPoint, server_class: str) -> Generator[Any, Any, None]:
+    provider = options.auth_provider
+    if provider is None:
+        raise AuthenticationFailed(
+            f"{endpoint} requires authentication ({server_class}), and no auth_provider is configured"
+        )
+    inline = type(provider) in INLINE_PROVIDERS
+
+    def begin() -> tuple[Authenticator, bytes | None]:
+        authenticator = provider.new_authenticator(endpoint.address)
+        authenticator.server_authenticator_class = server_class
+        return authenticator, authenticator.initial_response()
+
+    authenticator, token = yield from _call(begin, inline, endpoint)
+    while True:
+        answer = yield AuthResponseMessage(token if token is not None else b"")
+        if isinstance(answer, AuthSuccessMessage):
+            succeeded = partial(authenticator.on_authentication_success, answer.token)
+            yield from _call(succeeded, inline, endpoint)
+            return
+        if not isinstance(answer, AuthChallengeMessage):
+            raise _refused(answer, endpoint)
+        evaluate = partial(authenticator.evaluate_challenge, answer.challenge)
+        token = yield from _call(evaluate, inline, endpoint)
+
+
+def _call(call: Callable[[], Any], inline: bool, endpoint: EndPoint) -> Generator[Any, Any, Any]:
+    """The result of the authenticator's *call*; what it raises fails the log-in."""
+    try:
+        return call() if inline else (yield Blocking(call))
+    except AuthenticationFailed:
+        raise
+    except Exception as error:
+        raise AuthenticationFailed(f"The authenticator for {endpoint} failed: {error!r}") from error
+
+
+def _refused(answer: Any, endpoint: EndPoint) -> BaseException:
+    if isinstance(answer, BadCredentials):
+        failure: BaseException = AuthenticationFailed(f"Failed to authenticate to {endpoint}: {answer.summary_msg()}")
+        failure.__cause__ = answer
+        return failure
+    return _unexpected(answer, "AUTH_RESPONSE", endpoint, 0)
+
+
+def _use(keyspace: str, endpoint: EndPoint, version: int) -> Generator[Any, Any, None]:
+    answer = yield use_keyspace(keyspace)
+    if not isinstance(answer, ResultMessage) or answer.kind != ResultKind.SET_KEYSPACE:
+        if isinstance(answer, ErrorMessage):
+            raise answer.to_exception()
+        raise _unexpected(answer, "USE", endpoint, version)
+
+
+def use_keyspace(keyspace: str) -> QueryMessage:
+    """USE, with the name quoted: it means exactly that keyspace, whatever characters are in it."""
+    quoted = keyspace.replace('"', '""')
+    return QueryMessage(f'USE "{quoted}"', ConsistencyLevel.ONE)
+
+
+def _unexpected(answer: Any, request: str, endpoint: EndPoint, version: int) -> BaseException:
+    """The exception for an answer that ends the handshake."""
+    if isinstance(answer, ProtocolException) and request in ("OPTIONS", "STARTUP"):
+        refusal = version_refusal(answer, endpoint, version)
+        if refusal is not None:
+            return refusal
+    if isinstance(answer, BadCredentials):
+        failure: Exception = AuthenticationFailed(f"Failed to authenticate to {endpoint}: {answer.summary_msg()}")
+    elif isinstance(answer, ErrorMessage):
+        failure = ConnectionException(
+            f"Failed to initialize new connection to {endpoint}: {answer.summary_msg()}", endpoint
+        )
+    else:
+        return ProtocolError(f"{endpoint} answered {request} with {answer!r}")
+    failure.__cause__ = answer
+    return failure
+
+
+def version_refusal(error: ProtocolException, endpoint: EndPoint, version: int) -> VersionRefused | None:
+    """VersionRefused if that is what the server's complaint is about.
+
+    Servers say it in words: "Invalid or unsupported protocol version (6); supported versions are (3/v3, 4/v4, 5/v5,
+    6/v6-beta)", "...; the lowest supported version is 3 and the greatest is 4", "Beta version of the protocol used
+    (5/v5-beta), but USE_BETA flag is unset".
+    """
+    text = str(error.message)
+    if error.is_beta_protocol_error:
+        return VersionRefused(endpoint, version, frozenset(), text)
+    if "unsupported protocol version" not in text.lower():
+        return None
+    listed = frozenset(int(number) for number in re.findall(r"(\d+)/v\d+(?!\d|-beta)", text))
+    bounds = re.search(r"lowest supported version is (\d+) and the greatest is (\d+)", text)
+    if bounds:
+        listed = frozenset(range(int(bounds[1]), int(bounds[2]) + 1))
+    return VersionRefused(endpoint, version, listed - {version}, text)
+
+
+def next_version(refused: int, named: frozenset[int]) -> int | None:
+    """The highest version below *refused* that this driver speaks and, if the server named some, it does too."""
+    candidates = [
+        number for number in ProtocolVersion.SUPPORTED_VERSIONS if number < refused and (not named or number in named)
+    ]
+    return max(candidates, default=None)

@@ -1,0 +1,85 @@
+"""How to open connections: one frozen value per cluster (L3; made by the cluster, read by everything in this layer)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import ssl
+
+    from cassandra._net.endpoint import EndPoint
+    from cassandra._net.handshake.application import ApplicationInfoBase
+    from cassandra._net.handshake.auth import AuthProvider
+    from cassandra._net.pool.sharding import Aim
+    from cassandra._net.tls.sessions import SSLSessionCache
+
+DEFAULT_CQL_VERSION = "3.0.0"
+DEFAULT_CONNECT_TIMEOUT = 5.0
+UNBOUNDED_CONNECT_TIMEOUT = 60.0  # what connect_timeout=None means: nothing here waits for ever
+MAX_REQUESTS = 32768
+MAX_FRAME = 256 << 20  # protocol 5, section 2.4.1.5
+
+
+class ConnectionOptions:
+    """Everything a connection needs besides its endpoint. Immutable; ``replace`` makes variants of it."""
+
+    protocol_version: int | None = None  # None: negotiate down from the highest supported
+    allow_beta: bool = False
+    compression: bool | str = True  # True: the best both sides have; a name insists on that one
+    cql_version: str | None = None
+    auth_provider: AuthProvider | None = None
+    ssl_context: ssl.SSLContext | None = None
+    ssl_options: Mapping[str, Any] | None = None  # {} is TLS with defaults, None is plaintext
+    ssl_session_cache: SSLSessionCache | None = None
+    sockopts: Sequence[tuple[int, int, int | bytes]] = ()
+    connect_timeout: float | None = DEFAULT_CONNECT_TIMEOUT  # whole opening: name look-up to the last handshake answer
+    keyspace: str | None = None  # USE it as the last step
+    register_events: Sequence[str] = ()  # REGISTER for these: "TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"
+    application_info: ApplicationInfoBase | None = None
+    startup_options: Mapping[str, str] = MappingProxyType({})
+    no_compact: bool = False
+    max_frame: int = MAX_FRAME
+    max_requests: int = MAX_REQUESTS
+    local_address: tuple[str, int] | None = None
+    aim: Aim | None = None  # the shard it is to lead to, through the shard-aware port
+
+    def __init__(self, **given: Any) -> None:
+        for name, value in given.items():
+            if name not in ConnectionOptions.__annotations__:
+                raise TypeError(f"a connection has no option {name!r}")
+            self.__dict__[name] = value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"cannot set {name}: options of a connection do not change")
+
+    def replace(self, **changes: Any) -> ConnectionOptions:
+        """The same with other values."""
+        return ConnectionOptions(**{**self.__dict__, **changes})
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.ssl_context is not None or self.ssl_options is not None
+
+    def uses_tls_to(self, endpoint: EndPoint) -> bool:
+        """Whether the connection to *endpoint* is to be encrypted, as the cluster says or the end point itself."""
+        return self.uses_tls or endpoint.ssl_options is not None
+
+    @property
+    def tls_context(self) -> ssl.SSLContext | None:
+        """The context for TLS; one is made of ``ssl_options`` if need be, once per dict."""
+        if self.ssl_options is None:
+            return self.ssl_context
+        if self.ssl_context is None:
+            from cassandra._net.tls.context import context_of  # imports ssl
+
+            return context_of(self.ssl_options)
+        if self.ssl_options.get("check_hostname") and not self.ssl_context.check_hostname:
+            raise ValueError("ssl_options asks for check_hostname, but ssl_context has it off: set it there")
+        return self.ssl_context
+
+    @property
+    def open_timeout(self) -> float:
+        """Seconds an opening may take, always finite."""
+        return UNBOUNDED_CONNECT_TIMEOUT if self.connect_timeout is None else self.connect_timeout

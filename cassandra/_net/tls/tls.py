@@ -1,0 +1,150 @@
+"""TLS over memory BIOs: a filter between the native channel and plaintext frames (L3).
+
+The channel moves bytes, the filter turns them; no socket is seen here. Certificates and host name are checked by
+OpenSSL as the context says. The filter also translates OpenSSL's errors into ones that say what to look at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from typing import Final
+
+from cassandra._base.errors import ConnectionException
+from cassandra._net.endpoint import EndPoint
+from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.tls.context import context_of
+from cassandra._net.tls.sessions import SSLSessionCache
+
+_READ_SIZE: Final = 1 << 16
+
+_NOT_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_MESSAGE", "PACKET_LENGTH_TOO_LONG"}
+
+
+def make_filter(options: ConnectionOptions, endpoint: EndPoint) -> TlsFilter | None:
+    """The filter for one connection, None for plaintext."""
+    if not options.uses_tls_to(endpoint):
+        return None
+    context = options.tls_context
+    if context is None:  # only the endpoint asks for TLS
+        context = context_of(endpoint.ssl_options or {})
+    merged = {**(options.ssl_options or {}), **(endpoint.ssl_options or {})}
+    return TlsFilter(context, endpoint, merged.get("server_hostname"), options.ssl_session_cache)
+
+
+class TlsFilter:
+    """One TLS session as a ``transport.ByteFilter``. The channel calls it under one lock."""
+
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        endpoint: EndPoint,
+        server_hostname: str | None = None,
+        sessions: SSLSessionCache | None = None,
+    ) -> None:
+        self.established = False
+        self._endpoint = endpoint
+        self._sessions = sessions
+        self._session_kept = sessions is None
+        self._ended = False
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = self._wrap(context, server_hostname)
+
+    def _wrap(self, context: ssl.SSLContext, server_hostname: str | None) -> ssl.SSLObject:
+        name = server_hostname if server_hostname is not None else self._endpoint.address
+        offered = self._sessions.get(self._endpoint.tls_session_cache_key) if self._sessions else None
+        for session in (offered, None):
+            try:
+                return context.wrap_bio(self._incoming, self._outgoing, server_hostname=name, session=session)
+            except ValueError as error:  # a session of another context, or an address that is no host name
+                if session is None and (server_hostname is not None or context.check_hostname):
+                    text = f"{name!r} cannot be a TLS server name: {error}"
+                    raise ConnectionException(text, self._endpoint) from error
+        return context.wrap_bio(self._incoming, self._outgoing)
+
+    @property
+    def session_reused(self) -> bool:
+        return bool(self._tls.session_reused)
+
+    def start(self) -> bytes:
+        self._handshake()
+        return self._outgoing.read()
+
+    def receive(self, data: bytes) -> tuple[bytes, bytes]:
+        self._incoming.write(data)
+        if not self.established:
+            self._handshake()
+        plaintext = self._read() if self.established else b""
+        return plaintext, self._outgoing.read()
+
+    def send(self, plaintext: bytes) -> bytes:
+        view = memoryview(plaintext)
+        try:
+            while view:
+                view = view[self._tls.write(view) :]
+        except ssl.SSLError as error:
+            raise self._translated(error) from error
+        return self._outgoing.read()
+
+    def shutdown(self) -> bytes:
+        """The bytes that end the session in order (close_notify); nothing can be sent after."""
+        with contextlib.suppress(ssl.SSLError):  # SSLWantReadError: the peer's own close_notify is not waited for
+            self._tls.unwrap()
+        return self._outgoing.read()
+
+    def eof(self) -> None:
+        if not self.established:
+            raise ConnectionException(
+                f"{self._endpoint} closed the connection during the TLS handshake; does it expect TLS on this port?",
+                self._endpoint,
+            )
+        if not self._ended:
+            raise ConnectionException(
+                f"{self._endpoint} closed the TLS connection without saying so (truncated stream)", self._endpoint
+            )
+
+    def _handshake(self) -> None:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return
+        except ssl.SSLError as error:
+            raise self._translated(error) from error
+        self.established = True
+
+    def _read(self) -> bytes:
+        pieces = []
+        try:
+            while piece := self._tls.read(_READ_SIZE):
+                pieces.append(piece)
+            self._ended = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self._ended = True
+        except ssl.SSLError as error:
+            raise self._translated(error) from error
+        if pieces and not self._session_kept:
+            self._keep_session()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _keep_session(self) -> None:
+        """After the first data: in TLS 1.3 tickets come after the handshake."""
+        self._session_kept = True
+        session = self._tls.session
+        if self._sessions is not None and session is not None and session.has_ticket:
+            lifetime = session.ticket_lifetime_hint or session.timeout
+            self._sessions.set(self._endpoint.tls_session_cache_key, session, lifetime)
+
+    def _translated(self, error: ssl.SSLError) -> ConnectionException:
+        where = f"TLS with {self._endpoint} failed"
+        if isinstance(error, ssl.SSLCertVerificationError):
+            text = f"{where}: its certificate was refused: {error.verify_message}"
+        elif not self.established and error.reason in _NOT_TLS:
+            text = f"{where}: the peer does not seem to speak TLS on this port ({error.reason})"
+        elif error.reason is not None and "ALERT" in error.reason:
+            text = f"{where}: the peer refused ({error.reason}); does it want a client certificate or another version?"
+        else:
+            text = f"{where}: {error}"
+        return ConnectionException(text, self._endpoint)

@@ -1,0 +1,88 @@
+"""TokenMap: the ring and its replicas as users see them (L4). The driver itself routes by ``ring.ReplicaMap``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.public import public
+
+from .replication import finder_for
+from .ring import ReplicaMap, Ring
+from .tokens import Token
+
+if TYPE_CHECKING:
+    from ..host import Host
+    from ..schema.keyspace import KeyspaceMetadata
+    from ..snapshot import ClusterState
+
+
+@public("cassandra.metadata")
+class TokenMap:
+    """Which host owns which token, and which hosts hold what. Found at ``cluster.metadata.token_map``."""
+
+    #: The class of the tokens.
+    token_class: type[Token] = None  # type: ignore[assignment]
+    #: For each keyspace that was asked for: hosts by token.
+    tokens_to_hosts_by_ks: dict[str, dict[Token, list[Host]]] = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        token_class: type[Token],
+        token_to_host_owner: Mapping[Token, Host],
+        all_tokens: Sequence[Token],
+        metadata: Any,
+    ) -> None:
+        owners = {token.value: token_to_host_owner[token] for token in all_tokens}
+        self._start(Ring(token_class, owners), metadata)
+
+    @classmethod
+    def _of(cls, state: ClusterState) -> TokenMap | None:
+        if state.topology.ring is None:
+            return None
+        made = cls.__new__(cls)
+        made._start(state.topology.ring, state)
+        return made
+
+    def _start(self, ring: Ring, metadata: Any) -> None:
+        self._ring = ring
+        self._metadata = metadata
+        self.token_class = ring.token_class
+        self.tokens_to_hosts_by_ks = {}
+
+    @property
+    def ring(self) -> list[Token]:
+        """All tokens, ascending."""
+        return self._ring.tokens
+
+    @property
+    def token_to_host_owner(self) -> dict[Token, Host]:
+        """Owner of each token."""
+        return self._ring.token_to_host_owner
+
+    def get_replicas(self, keyspace: str, token: Token) -> list[Host]:
+        """The hosts that hold the partitions with *token*, in ring order; empty if the keyspace is not known."""
+        self.rebuild_keyspace(keyspace, build_if_absent=True)
+        replicas = self.tokens_to_hosts_by_ks.get(keyspace)
+        return list(replicas.get(self.ring[self._ring.index(token.value)], ())) if replicas else []
+
+    def rebuild_keyspace(self, keyspace: str, build_if_absent: bool = False) -> None:
+        """Work out the replicas of *keyspace* again; only if they are missing with *build_if_absent*."""
+        if build_if_absent and keyspace in self.tokens_to_hosts_by_ks:
+            return
+        known = self._metadata.keyspaces.get(keyspace)
+        if known is not None:
+            self.tokens_to_hosts_by_ks[keyspace] = self.replica_map_for_keyspace(known)
+
+    def replica_map_for_keyspace(self, ks_metadata: KeyspaceMetadata) -> dict[Token, list[Host]]:
+        """The hosts of each token under the replication of *ks_metadata*."""
+        strategy = ks_metadata.replication_strategy
+        find = finder_for(strategy, self._ring) if strategy is not None else None
+        if find is None:
+            return {}
+        replicas = ReplicaMap(self._ring, find)
+        return {token: list(replicas[position]) for position, token in enumerate(self.ring)}
+
+    def remove_keyspace(self, keyspace: str) -> None:
+        """Forget the replicas of *keyspace*."""
+        self.tokens_to_hosts_by_ks.pop(keyspace, None)

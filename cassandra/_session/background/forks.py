@@ -1,0 +1,110 @@
+"""After os.fork: the child leaves threads and sockets to its parent, and opens its own when it first needs them.
+
+L5. In the child only the thread that forked goes on; everything else of the driver is a copy that nobody runs. Three
+steps, all in the child, so that a process which does not fork pays for none of them:
+
+fork      ``_in_child`` (a hook of the interpreter; the child has one thread yet) drops connections, pools, queued work
+          and the locks that other threads may have held, and closes its copies of the sockets, or connections would
+          outlive a parent that is killed. It opens nothing: a child that only execs must not connect.
+awaken    the first use (a request that finds no pool, or anything that needs the reactor) starts a reactor and opens
+          the control connection and the pools, as if all of them had been lost: ``Life.awaken``. It never blocks.
+wait      requests that come meanwhile wait in the PoolSet of their session, and are sent once its first pool is open.
+
+What the child keeps: hosts, tokens, schema, profiles and policies, prepared statements, the keyspace, listeners.
+Requests that were in flight are the parent's; in the child they fail (``Operation._on_forked``), and so do calls that
+last, like execute_concurrent (:func:`stay`).
+
+Locks are renewed in place, because requests refer to those of their session. They were ours, held for moments, and the
+threads that held them are not in the child.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from cassandra._base.errors import ConnectionShutdown
+
+from ..pools import PoolSet
+from ..request import fallback
+from . import aio
+
+if TYPE_CHECKING:
+    from ..cluster.cluster import Cluster
+
+_clusters: WeakSet[Cluster] = WeakSet()
+
+#: What calls that last began in: another one in each process.
+process = object()
+
+
+def stay(began_in: object) -> None:
+    """Raise ConnectionShutdown where a call that the parent has begun would go on in a forked child."""
+    if began_in is not process:
+        raise ConnectionShutdown("The call was made by the parent of this process, which goes on with it")
+
+
+def watch(cluster: Cluster) -> None:
+    """Take care of *cluster* in children that are forked from now on."""
+    _clusters.add(cluster)
+
+
+def _in_child() -> None:
+    global process
+    process = object()
+    aio.leave_to_parent()
+    _renew(fallback._lock)
+    fallback._tenants.clear()
+    for cluster in list(_clusters):
+        _leave_to_parent(cluster)
+
+
+def _leave_to_parent(cluster: Cluster) -> None:
+    for lock in _locks(cluster):
+        _renew(lock)
+    cluster.scheduler.leave_to_parent()
+    cluster.control_connection.leave_to_parent()
+    cluster.membership.leave_to_parent()
+    cluster.schema_changes.leave_to_parent()
+    cluster.life.leave_to_parent()
+    for session in cluster.sessions:
+        session.is_shutdown = session.is_shutdown or cluster.is_shutdown
+        for pool in session._pool_set.pools.values():
+            pool.leave_to_parent()
+        session._pool_set = PoolSet(session, reopening=not session.is_shutdown)
+        session._delayed.clear()
+        session._on_io_thread = _nowhere
+
+
+def _nowhere() -> bool:
+    return False
+
+
+def _renew(lock: Any) -> None:
+    lock._at_fork_reinit()  # as the standard library does with its own
+
+
+def _locks(cluster: Cluster) -> Iterator[Any]:
+    """The locks of all objects that live on in the child."""
+    yield from (cluster.sessions._lock, cluster.prepared._lock, cluster.metadata._lock)
+    yield from (host.lock for host in cluster.metadata.all_hosts())
+    yield from (session._request_lock for session in cluster.sessions)
+    owners: list[Any] = [cluster.timestamp_generator, cluster.ssl_session_cache]
+    for policy in cluster.profile_manager.policies():
+        nested: Any = policy
+        while nested is not None:
+            owners.append(nested)
+            nested = getattr(nested, "_child_policy", None)
+    if cluster.metrics is not None:
+        owners += [sys.modules["cassandra._session.cluster.metrics"], *cluster.metrics.stats._stats.values()]
+    for owner in owners:
+        lock = getattr(owner, "_lock", None) or getattr(owner, "lock", None)
+        if hasattr(lock, "_at_fork_reinit"):
+            yield lock
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

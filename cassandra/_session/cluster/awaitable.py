@@ -1,0 +1,140 @@
+"""Connecting and shutting down on an asyncio loop: the same steps as elsewhere, each on a thread that may block.
+
+L5. The loop's thread waits for nothing: also not for threads to start, which the I/O thread does instead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Generator
+from concurrent.futures import Future
+from types import coroutine
+from typing import TYPE_CHECKING, TypeVar
+
+from cassandra._base.errors import ConnectionShutdown, DriverException, copy_to_raise
+
+from ..background import aio
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from cassandra._core.transport import Reactor
+
+    from ..session import Session
+    from .cluster import Cluster
+    from .life import Life
+
+T = TypeVar("T")
+
+
+async def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """Body of :meth:`Cluster.connect_async`."""
+    await _on_io_thread(cluster.life.prepare(), cluster.scheduler.fill)
+    await result_of(cluster.life.start())
+    session = await result_of(cluster.scheduler.submit(cluster._new_session, keyspace))
+    try:
+        await _opened(
+            session, await result_of(cluster.scheduler.submit(session.update_created_pools)), wait_for_all_pools
+        )
+        cluster._check_pools(session)
+    except BaseException:
+        session.shutdown()
+        raise
+    return session
+
+
+async def _opened(session: Session, opening: Collection[Future[bool]], wait_for_all: bool) -> None:
+    """Until a pool is open, or all that are being opened are or cannot be."""
+    waiter: asyncio.Future[None] = aio.running_loop().create_future()
+    left = len(opening)
+    lock = threading.Lock()
+
+    def one_more(_: Future[bool]) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            enough = left == 0 or (not wait_for_all and bool(session._pools))
+        if enough:
+            aio.resolve(waiter, None)
+
+    for future in opening:
+        future.add_done_callback(one_more)
+    if opening:
+        await waiter
+
+
+async def shutdown(life: Life) -> None:
+    """Body of :meth:`Cluster.shutdown_async`; when it returns the threads are gone. Cancelled, it goes on."""
+    if life.has_stopped:
+        return
+    if life.has_no_threads:
+        life.stop()
+        return
+    ended: Future[None] = Future()
+
+    def stop() -> None:
+        try:
+            life.stop()
+        except BaseException as error:
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    thread = threading.Thread(target=stop, name="fastcql-shutdown", daemon=True)
+
+    def start() -> None:
+        try:
+            thread.start()
+        except RuntimeError as error:  # out of threads
+            ended.set_exception(error)
+
+    if not _soon(life.reactor, start):
+        start()
+    await result_of(ended)
+    while thread.is_alive():  # it has nothing left to do
+        await _turn()
+
+
+async def result_of(future: Future[T]) -> T:
+    """The future's result; cancelling the task leaves the work alone, others may wait for it too."""
+    if not future.done():
+        waiter: asyncio.Future[None] = aio.running_loop().create_future()
+        future.add_done_callback(lambda _: aio.resolve(waiter, None))
+        await waiter
+    if future.cancelled():
+        raise DriverException("The cluster was shut down")
+    error = future.exception()
+    if error is not None:
+        raise copy_to_raise(error, result_of.__code__)
+    return future.result()
+
+
+async def _on_io_thread(reactor: Reactor, step: Callable[[], None]) -> None:
+    """Run *step* there; if that thread ended, nothing happens."""
+    waiter: asyncio.Future[None] = aio.running_loop().create_future()
+
+    def run() -> None:
+        try:
+            step()
+        finally:
+            aio.resolve(waiter, None)
+
+    if _soon(reactor, run):
+        await waiter
+
+
+def _soon(reactor: Reactor | None, step: Callable[[], None]) -> bool:
+    """Have *step* run on the I/O thread. False if there is none."""
+    if reactor is None:
+        return False
+    try:
+        reactor.call_soon(step)
+    except (RuntimeError, ConnectionShutdown):  # it was stopped
+        return False
+    return True
+
+
+@coroutine
+def _turn() -> Generator[None, None, None]:
+    """The loop has its turn."""
+    yield

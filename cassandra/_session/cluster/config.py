@@ -1,0 +1,198 @@
+"""What :class:`Cluster` is told: checks of each kind of option, and the small public option types.
+
+L5. Checks are pure: they return the value to keep or raise TypeError/ValueError that names the option, what it was
+given, and what it takes. ``cluster/options.py`` applies them, one group of options after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from numbers import Real
+from typing import Any, TypeVar
+
+from cassandra._base.constants import ProtocolVersion
+from cassandra._net.endpoint import EndPoint
+
+T = TypeVar("T")
+
+COMPRESSIONS = ("lz4", "snappy")
+
+
+class ConfigMode(Enum):
+    """How request options are given; the first use of one way excludes the other."""
+
+    UNCOMMITTED = 0
+    LEGACY = 1
+    PROFILES = 2
+
+
+class ControlConnectionQueryFallback(Enum):
+    """What a session does with requests while none of its pools has a connection."""
+
+    Disabled = "Disabled"
+    Fallback = "Fallback"
+    SkipPoolCreation = "SkipPoolCreation"
+
+
+ControlConnectionQueryFallback.__module__ = "cassandra.cluster"
+
+
+class ShardAwareOptions:
+    """How connections to ScyllaDB's shards are made.
+
+    *disable*: one connection per host, whatever its shards. *disable_shardaware_port*: reach shards by trial instead
+    of
+    through the shard-aware port (for clients behind NAT). *opts*: another instance or a dict with the defaults.
+    """
+
+    __module__ = "cassandra.cluster"
+
+    disable: bool | None = None
+    disable_shardaware_port: bool | None = False
+
+    def __init__(
+        self,
+        opts: ShardAwareOptions | Mapping[str, Any] | None = None,
+        disable: bool | None = None,
+        disable_shardaware_port: bool | None = None,
+    ) -> None:
+        given = opts.__dict__ if isinstance(opts, ShardAwareOptions) else dict(opts or {})
+        unknown = set(given) - {"disable", "disable_shardaware_port"}
+        if unknown:
+            raise TypeError(f"Unknown shard_aware_options: {', '.join(sorted(unknown))}")
+        self.disable = given.get("disable") if disable is None else disable
+        port = given.get("disable_shardaware_port") if disable_shardaware_port is None else disable_shardaware_port
+        self.disable_shardaware_port = bool(port)
+
+
+# ---- contact points and ports
+
+
+def contact_points(value: Any) -> list[Any]:
+    """Addresses, names, ``(address, port)`` pairs or end points, in the order given."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(
+            f"contact_points should be a sequence (e.g. a list) of strings, not {type(value).__name__}: {value!r}"
+        )
+    points = list(value)
+    for point in points:
+        if point is None:
+            raise ValueError("contact_points should not contain None (it can resolve to localhost)")
+        if isinstance(point, tuple):
+            if len(point) != 2 or not isinstance(point[0], str):
+                raise TypeError(f"A contact point should be an (address, port) pair, not {point!r}")
+            port(point[1])
+        elif not isinstance(point, (str, EndPoint)):
+            raise TypeError(
+                f"A contact point should be a string, an (address, port) pair or an EndPoint, not {point!r}"
+            )
+        elif point == "":
+            raise ValueError("contact_points should not contain an empty string")
+    return points
+
+
+def port(value: Any) -> int:
+    """A TCP port; text of digits, as from an environment variable, will do."""
+    if isinstance(value, str):
+        try:
+            value = int(value)
+        except ValueError:
+            raise ValueError(f"Only numeric values are supported for port ({value})") from None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"port should be an int, not {value!r}")
+    if not 1 <= value <= 65535:
+        raise ValueError(f"Invalid port number ({value}) (1-65535)")
+    return value
+
+
+# ---- numbers
+
+
+def seconds(name: str, value: Any, *, optional: bool = True, negative: bool = False, zero: bool = True) -> Any:
+    """A duration. *optional*: None is allowed; *negative*: below zero has a meaning; *zero*: so has zero."""
+    if value is None and optional:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} should be a number of seconds{' or None' if optional else ''}, not {value!r}")
+    if value != value or (value < 0 and not negative) or (value == 0 and not zero):
+        raise ValueError(f"{name} should be {'at least' if zero else 'more than'} 0 seconds, not {value!r}")
+    return value
+
+
+def positive_int(name: str, value: Any) -> int:
+    """A count of at least one."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} should be an int, not {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} should be at least 1, not {value}")
+    return value
+
+
+def limit(name: str, value: Any, most: int = 2**31 - 1) -> int | None:
+    """A largest number of requests; None for no limit of its own."""
+    if value is None:
+        return None
+    checked = positive_int(name, value)
+    if checked > most:
+        raise ValueError(f"{name} should be at most {most}, not {value}")
+    return checked
+
+
+def protocol_version(value: Any, allow_beta: bool) -> int:
+    """A protocol version this driver speaks."""
+    known = ProtocolVersion.SUPPORTED_VERSIONS + (ProtocolVersion.BETA_VERSIONS if allow_beta else ())
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"protocol_version should be an int, not {value!r}")
+    if value not in known:
+        hint = (
+            "; version 6 is in beta: set allow_beta_protocol_version" if value in ProtocolVersion.BETA_VERSIONS else ""
+        )
+        raise ValueError(f"protocol_version {value} is not supported, only {sorted(known)}{hint}")
+    return value
+
+
+# ---- objects
+
+
+def instance(name: str, value: T, wanted: type[Any] | None = None, article: str = "an instance of") -> T:
+    """*value* must be an object, not its class, and of type *wanted* if given."""
+    if isinstance(value, type):
+        raise TypeError(f"{name} should not be a class, it should be an instance of that class")
+    if wanted is not None and not isinstance(value, wanted):
+        raise TypeError(f"{name} should be {article} {wanted.__name__}, not {value!r}")
+    return value
+
+
+def function(name: str, value: T) -> T:
+    """*value* must be callable."""
+    if not callable(value):
+        raise ValueError(f"{name} must be callable")
+    return value
+
+
+def compression(value: Any) -> bool | str:
+    """True (the best both sides have), False/None (none), or the name of an algorithm."""
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    if value not in COMPRESSIONS:
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(f"compression should be True, False or one of {', '.join(COMPRESSIONS)}, not {value!r}")
+    return str(value)
+
+
+def sockopts(value: Any) -> Sequence[tuple[int, int, int | bytes]] | None:
+    """Arguments for ``setsockopt``, as (level, option, value) triples."""
+    if value is None:
+        return None
+    options = [tuple(option) for option in value]
+    for option in options:
+        if len(option) != 3:
+            raise ValueError(f"sockopts should be (level, option, value) triples, not {option!r}")
+    return options
+
+
+def refuse(name: str, value: Any, reason: str) -> None:
+    """An option of the public signature that this driver does not have."""
+    if value is not None:
+        raise NotImplementedError(f"{name} is not supported: {reason}")

@@ -1,0 +1,57 @@
+"""Objects that users registered to hear about hosts (HostStateListener), and how they are told.
+
+L5. Listeners are called on a strand of their own: in order, one at a time, never with a lock held, and free to call
+anything of cluster and session. What one raises is logged and hurts nobody else.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+
+    from ..background.scheduler import Scheduler
+
+log = logging.getLogger("cassandra.cluster")
+
+
+class Listeners:
+    """The listeners of one cluster. ``registered`` is replaced as a whole."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._strand = scheduler.strand()
+        self.registered: tuple[Any, ...] = ()
+
+    def add(self, listener: Any) -> None:
+        """Tell *listener* from now on; adding it twice changes nothing."""
+        if listener not in self.registered:
+            self.registered = (*self.registered, listener)
+
+    def remove(self, listener: Any) -> None:
+        """Stop telling *listener*. KeyError if it was not added."""
+        if listener not in self.registered:
+            raise KeyError(listener)
+        self.registered = tuple(other for other in self.registered if other is not listener and other != listener)
+
+    def tell(self, event: str, host: Host) -> None:
+        """Call the method *event* (``on_up``, ``on_down``, ``on_add``, ``on_remove``) of every listener. Never
+        blocks."""
+        if self.registered:
+            self._strand.post(self._tell, event, host)
+
+    def settle(self, timeout: float) -> None:
+        """Wait until everything told so far has been heard, at most *timeout* seconds."""
+        if self.registered and not self._strand.held():
+            try:
+                self._strand.call(lambda: None, timeout=timeout)
+            except TimeoutError:
+                log.warning("Host state listeners took longer than %s s", timeout)
+
+    def _tell(self, event: str, host: Host) -> None:
+        for listener in self.registered:
+            try:
+                getattr(listener, event)(host)
+            except Exception:
+                log.exception("%s of the host state listener %r failed for %s", event, listener, host)

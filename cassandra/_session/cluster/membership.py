@@ -1,0 +1,313 @@
+"""Whether hosts are up: the one place where a :class:`Host` changes state (which hosts there are:
+``cluster/topology.py``).
+
+L5. Owner: everything marked *strand* runs on ``strand``, one call at a time, in the order it was posted;
+``Host.is_up``, the policies' view of the hosts and ``_rising`` are written there only. Other threads post and never
+wait. No lock is held while policies, sessions and listeners are called.
+
+States of a host, and what moves it::
+
+    new      in the metadata, not reached yet (is_up None)      -> rising, down
+    up       has pools, or every policy ignores it              -> down: its connections failed, or an event said so
+    and no
+                                                                   connection contradicts it
+    down     a Reconnector tries to reach it                    -> rising: reached, on schedule or because of an UP
+    event
+    rising   reached; statements are prepared, pools opened     -> up, or down again when no pool opened
+
+Each passage to rising has a token (an object in ``_rising``): steps of an older passage that end late are recognised
+by it and ignored.
+"""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import Future
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import RequestExecutionException, RequestValidationException
+from cassandra._net.connection import Connection
+from cassandra._routing.policies import HostDistance
+from cassandra._wire.messages.requests import OptionsMessage
+
+from ..control.queries import gather_async, query, rows_of
+from .prepared_cache import Reprepare
+from .reconnection import Reconnector
+
+if TYPE_CHECKING:
+    from cassandra._net.pool.pool import HostPool
+    from cassandra._routing.host import Host
+
+    from ..session import Session
+    from .cluster import Cluster
+
+log = logging.getLogger("cassandra.cluster")
+
+LOCAL_ID = "SELECT host_id FROM system.local WHERE key='local'"
+STABLE = 2.0  # seconds a host must have been up to be tried again at once: one that flaps follows the schedule
+
+
+class Membership:
+    """States of the hosts of *cluster*."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.strand = cluster.scheduler.strand()
+        self._rising: dict[Host, object] = {}
+        self._up_since: dict[Host, float] = {}
+
+    # ---- fork
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: whoever tries to reach hosts, and what follows from it, stayed in the parent."""
+        self._rising = {}
+        for host in self._cluster.metadata.all_hosts():
+            host._reconnection_handler = None
+
+    def resume(self) -> None:
+        """In a forked child that connects again: try to reach the hosts that are down. Never blocks."""
+        self.strand.post(self._resume)
+
+    def _resume(self) -> None:
+        for host in self._cluster.metadata.all_hosts():
+            if host.is_up is False and not self.is_ignored(host):
+                self.reconnect(host, at_once=False)
+
+    # ---- what other threads tell: never blocks
+
+    def failed(self, host: Host, error: BaseException, expected_down: bool = False) -> bool:
+        """A connection to *host* was lost or could not be opened. True if that convicts the host."""
+        if isinstance(error, (RequestValidationException, RequestExecutionException)):
+            return False  # an answer: the host is alive
+        convicted = bool(host.signal_connection_failure(error))
+        self.strand.post(self.examine, host, convicted, expected_down)
+        return convicted
+
+    def reached(self, host: Host) -> None:
+        """A pool to *host* opened."""
+        if host.is_up is None:
+            self.strand.post(self._proven, host)
+
+    def event_up(self, address: str, port: int | None) -> None:
+        """The server says that a node came up."""
+        self.strand.post(self._on_event_up, address, port)
+
+    def event_down(self, address: str, port: int | None) -> None:
+        """The server says that a node went down."""
+        self.strand.post(self._on_event_down, address, port)
+
+    # ---- evidence (strand)
+
+    def examine(self, host: Host, convicted: bool, expected_down: bool) -> None:
+        """Is a host with a failed connection down, or was it just that connection?"""
+        if not self._is_member(host) or host in self._rising or host.is_up is False:
+            return
+        pools = self._pools(host)
+        if not expected_down and any(pool.open_count or pool.is_opening for pool in pools):
+            log.debug("A connection to %s failed, others are open or being opened: the host stays up", host)
+        elif convicted or not pools:
+            self.take_down(host)
+
+    def _proven(self, host: Host) -> None:
+        if host.is_up is None and host not in self._rising and self._is_member(host):
+            self._set_up(host)
+
+    def _on_event_up(self, address: str, port: int | None) -> None:
+        host = self._cluster.metadata.get_host(address, port)
+        if host is None:
+            log.info("A node the driver does not know came up at %s:%s: refreshing the node list", address, port)
+            self._cluster.control_connection.refresh_nodes_soon()
+        elif host in self._rising:
+            pass
+        elif host.is_up:
+            for session in self._sessions():
+                pool = session._pools.get(host)
+                if pool is not None and not pool.open_count:
+                    session.add_or_renew_pool(host, False)  # it waits for its next try: do not
+                else:
+                    session.update_created_pools()  # opens what is missing, leaves what works
+        elif self.is_ignored(host):
+            self._cluster.profile_manager.on_up(host)
+            self._set_up(host)
+            self._tell("on_up", host)
+        else:
+            self.reconnect(host, at_once=True)
+
+    def _on_event_down(self, address: str, port: int | None) -> None:
+        host = self._cluster.metadata.get_host(address, port)
+        if host is None or host.is_up is False or host in self._rising:
+            return
+        pools = self._pools(host)
+        if any(pool.open_count for pool in pools):
+            log.info("%s is said to be down, but connections to it are open: asking it", host)
+            for pool in pools:
+                self._probe(pool)
+        else:
+            self.take_down(host)
+
+    def _probe(self, pool: HostPool) -> None:
+        """Ask for a sign of life on every connection; one that gives none is closed, which the pool reports."""
+        cluster = self._cluster
+        timeout = min(cluster.idle_heartbeat_timeout, cluster.connect_timeout or cluster.idle_heartbeat_timeout)
+        for connection in pool.get_connections():
+
+            def answered(answer: Any, connection: Connection = connection) -> None:
+                if isinstance(answer, BaseException):
+                    connection.defunct(answer)
+
+            connection.request_async(OptionsMessage(), answered, timeout)
+
+    # ---- down (strand)
+
+    def take_down(self, host: Host, at_once: bool | None = None) -> None:
+        """*host* cannot be used: no pools, no requests, until it is reached again. Without *at_once* (True, False) a
+        host
+        that was up for some time is tried again at once."""
+        before = host.is_up
+        self._rising.pop(host, None)
+        since = self._up_since.pop(host, None)
+        host.set_down()
+        if before is not False:
+            log.warning("Host %s has been marked down", host)
+        self._cluster.profile_manager.on_down(host)
+        for session in self._sessions():
+            session.on_down(host)
+        self._cluster.control_connection.on_down(host)
+        if before is not False:
+            self._tell("on_down", host)
+        if not self.is_ignored(host):
+            stable = since is not None and monotonic() - since >= STABLE
+            self.reconnect(host, stable if at_once is None else at_once)
+
+    def reconnect(self, host: Host, at_once: bool) -> None:
+        """Try to reach *host*, on schedule, or first of all now."""
+        handler: Reconnector | None = host._reconnection_handler
+        if handler is None:
+            handler = Reconnector(self._cluster, self.strand, host, self._reached, self._not_reached)
+            host.get_and_set_reconnection_handler(handler)
+            handler.start(at_once)
+        elif at_once:
+            handler.try_now()
+
+    def stop_reconnecting(self, host: Host) -> None:
+        """Forget the attempts to reach *host*, and what they would lead to."""
+        self._rising.pop(host, None)
+        handler = host.get_and_set_reconnection_handler(None)
+        if handler is not None:
+            handler.cancel()
+
+    def _not_reached(self, host: Host, error: BaseException) -> None:
+        if host.is_up is None:  # a new host that did not let us in: down for now
+            host.set_down()
+            self._cluster.profile_manager.on_down(host)
+            self._tell("on_down", host)
+        self._cluster.topology.not_reached(host)
+
+    # ---- up (strand)
+
+    def _reached(self, host: Host, connection: Connection) -> None:
+        """There is a connection to a host that was down or new."""
+        host.get_and_set_reconnection_handler(None)
+        if not self._is_member(host):
+            connection.close()
+            return
+        token = self._rising[host] = object()
+
+        def answered(answers: list[Any]) -> None:
+            if not self.strand.post(self._identified, host, token, connection, answers[0]):
+                connection.close()
+
+        gather_async(connection, [query(LOCAL_ID)], self._cluster.control_timeout(), answered)
+
+    def _identified(self, host: Host, token: object, connection: Connection, answer: Any) -> None:
+        """Is it that host that is there, or has another one got its address? Then its own entry must be found first."""
+        if self._rising.get(host) is not token:
+            connection.close()
+            return
+        found = answer if isinstance(answer, BaseException) else next((row["host_id"] for row in rows_of(answer)), None)
+        if isinstance(found, BaseException) or (None not in (found, host.host_id) and found != host.host_id):
+            log.info("%s is not host %s: %s", connection.endpoint, host.host_id, found)
+            connection.close()
+            self.take_down(host, at_once=False)
+            self._cluster.control_connection.refresh_nodes_soon()
+            return
+        host.sharding_info = connection.features.sharding_info
+        cluster = self._cluster
+        statements = cluster.prepared.all() if cluster.reprepare_on_up else []
+
+        def prepared() -> None:
+            connection.close()
+            self.strand.post(self._open_pools, host, token)
+
+        Reprepare(connection, statements, cluster.control_timeout(), prepared).start()
+
+    def _open_pools(self, host: Host, token: object) -> None:
+        if self._rising.get(host) is not token:
+            return
+        if host.is_up is False:
+            self._cluster.profile_manager.on_up(host)
+        is_addition = host.is_up is None
+        opening = [session.add_or_renew_pool(host, is_addition) for session in self._sessions()]
+        waiting = [future for future in opening if future is not None]
+        if not waiting:
+            self._risen(host, token, True)
+            return
+        remaining = len(waiting)
+        opened = False
+
+        def count(opened_one: bool) -> None:
+            nonlocal remaining, opened
+            remaining -= 1
+            opened = opened or opened_one
+            if not remaining:
+                self._risen(host, token, opened)
+
+        def finished(future: Future[bool]) -> None:
+            self.strand.post(count, not future.cancelled() and future.exception() is None and future.result())
+
+        for future in waiting:
+            future.add_done_callback(finished)
+
+    def _risen(self, host: Host, token: object, opened: bool) -> None:
+        if self._rising.get(host) is not token:
+            return
+        del self._rising[host]
+        if not opened:
+            self.take_down(host, at_once=False)
+            return
+        is_addition = host.is_up is None
+        self._set_up(host)
+        log.info("Host %s is up", host)
+        for session in self._sessions():
+            session.update_created_pools()  # for sessions made meanwhile, and distances that changed
+        self._cluster.control_connection.on_up(host)
+        if not is_addition:
+            self._tell("on_up", host)
+
+    def _set_up(self, host: Host) -> None:
+        host.set_up()
+        self._up_since[host] = monotonic()
+
+    def assume_up(self, host: Host) -> None:
+        """A host of the first node list counts as up until its pool says otherwise (strand)."""
+        host.set_up()
+
+    # ---- helpers
+
+    def _is_member(self, host: Host) -> bool:
+        return self._cluster.metadata.get_host(host.endpoint) is host
+
+    def is_ignored(self, host: Host) -> bool:
+        """Whether no policy wants connections to *host*."""
+        return self._cluster.profile_manager.distance(host) == HostDistance.IGNORED
+
+    def _sessions(self) -> list[Session]:
+        return [session for session in list(self._cluster.sessions) if not session.is_shutdown]
+
+    def _pools(self, host: Host) -> list[HostPool]:
+        pools = (session._pools.get(host) for session in self._sessions())
+        return [pool for pool in pools if pool is not None and not pool.is_shutdown]
+
+    def _tell(self, event: str, host: Host) -> None:
+        self._cluster.host_listeners.tell(event, host)

@@ -1,0 +1,321 @@
+"""Counters of what the driver does (cassandra.metrics): requests, errors, retries, hosts, connections.
+
+L5. Only a cluster with ``metrics_enabled=True`` has a :class:`Metrics`; everybody else pays one comparison per
+request. Class and key names are those of the ``scales`` library that scylla-driver shows its metrics through; the
+small stats here stand in for it. Each stat guards its own numbers, the registry is guarded by ``_lock``.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+from random import randrange
+from typing import Any
+
+from cassandra._base.errors import (
+    ConnectionException,
+    ReadTimeoutErrorMessage,
+    UnavailableErrorMessage,
+    WriteTimeoutErrorMessage,
+)
+
+from ..request.attempts import IGNORE, RETHROW, Decision
+
+_registry: dict[str, StatsCollection] = {}
+_lock = threading.Lock()
+_names = count()
+
+RESERVOIR = 1024  # samples kept for the percentiles of a PmfStat
+
+
+class IntStat:
+    """A number that is counted up."""
+
+    __module__ = "cassandra.metrics"
+    __slots__ = ("_lock", "_value", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.RLock()  # see Session._request_lock
+        self._value = 0
+
+    def increment(self) -> None:
+        """Add one."""
+        with self._lock:
+            self._value += 1
+
+    @property
+    def value(self) -> int:
+        """The count so far."""
+        return self._value
+
+
+class Stat:
+    """A number that is worked out when it is read."""
+
+    __module__ = "cassandra.metrics"
+    __slots__ = ("_func", "name")
+
+    def __init__(self, name: str, func: Callable[[], Any]) -> None:
+        self.name = name
+        self._func = func
+
+    @property
+    def value(self) -> Any:
+        """What the function says now."""
+        return self._func()
+
+
+class PmfStat:
+    """A distribution: count, min, max, mean, deviation, and percentiles over a uniform sample of all values."""
+
+    __module__ = "cassandra.metrics"
+    __slots__ = ("_count", "_lock", "_max", "_mean", "_min", "_sample", "_squares", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.RLock()  # see Session._request_lock
+        self._sample: list[float] = []
+        self._count = 0
+        self._min = math.inf
+        self._max = -math.inf
+        self._mean = 0.0
+        self._squares = 0.0  # sum of squared distances from the mean (Welford)
+
+    def addValue(self, value: float) -> None:
+        """Take *value* (seconds, for a timer) into the distribution."""
+        with self._lock:
+            self._count += 1
+            self._min = min(self._min, value)
+            self._max = max(self._max, value)
+            distance = value - self._mean
+            self._mean += distance / self._count
+            self._squares += distance * (value - self._mean)
+            if len(self._sample) < RESERVOIR:
+                self._sample.append(value)
+            elif (place := randrange(self._count)) < RESERVOIR:
+                self._sample[place] = value
+
+    @property
+    def value(self) -> dict[str, float]:
+        """The distribution as a dict with the keys of ``scales``."""
+        with self._lock:
+            counted, sample = self._count, sorted(self._sample)
+            low, high, mean, squares = self._min, self._max, self._mean, self._squares
+        if not counted:
+            low = high = 0.0
+
+        def percentile(fraction: float) -> float:
+            return sample[min(len(sample) - 1, int(fraction * len(sample)))] if sample else 0.0
+
+        return {
+            "count": counted,
+            "min": low,
+            "max": high,
+            "mean": mean,
+            "stddev": math.sqrt(squares / (counted - 1)) if counted > 1 else 0.0,
+            "median": percentile(0.5),
+            "75percentile": percentile(0.75),
+            "95percentile": percentile(0.95),
+            "98percentile": percentile(0.98),
+            "99percentile": percentile(0.99),
+            "999percentile": percentile(0.999),
+        }
+
+    def __getitem__(self, key: str) -> float:
+        return self.value[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.value)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def keys(self) -> list[str]:
+        """Names of the figures."""
+        return list(self.value)
+
+    def values(self) -> list[float]:
+        """The figures."""
+        return list(self.value.values())
+
+    def items(self) -> list[tuple[str, float]]:
+        """Names and figures."""
+        return list(self.value.items())
+
+
+class StatsCollection:
+    """Named stats; reading one as an attribute gives its value, or the stat itself for a distribution."""
+
+    __module__ = "cassandra.metrics"
+
+    def __init__(self, name: str, *stats: IntStat | Stat | PmfStat) -> None:
+        self._name = name
+        self._stats = {stat.name: stat for stat in stats}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._stats:
+            raise AttributeError(name)
+        stat = self._stats[name]
+        return stat if isinstance(stat, PmfStat) else stat.value
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *self._stats])
+
+    def _values(self) -> dict[str, Any]:
+        return {name: stat.value for name, stat in self._stats.items()}
+
+
+def collection(name: str, *stats: IntStat | Stat | PmfStat) -> StatsCollection:
+    """Make a collection and register it under *name*."""
+    made = StatsCollection(name, *stats)
+    init(made, name)
+    return made
+
+
+def init(obj: StatsCollection, path: str) -> None:
+    """Register *obj* under *path*, where :func:`getStats` shows it."""
+    with _lock:
+        _registry[path] = obj
+
+
+def getStats() -> dict[str, dict[str, Any]]:
+    """Values of all registered collections, by their names."""
+    with _lock:
+        collections = dict(_registry)
+    return {name: made._values() for name, made in collections.items()}
+
+
+def _figure(name: str, doc: str) -> property:
+    """A read-only attribute of :class:`Metrics` that shows the figure *name*."""
+    return property(lambda self: getattr(self.stats, name), doc=doc)
+
+
+class Metrics:
+    """Figures of one cluster, as ``cluster.metrics`` when it was made with ``metrics_enabled=True``."""
+
+    __module__ = "cassandra.metrics"
+
+    request_timer = _figure("request_timer", "Distribution of request times in seconds.")
+    connection_errors = _figure("connection_errors", "Requests that failed because of a connection.")
+    write_timeouts = _figure("write_timeouts", "Answers that say that a write timed out.")
+    read_timeouts = _figure("read_timeouts", "Answers that say that a read timed out.")
+    unavailables = _figure("unavailables", "Answers that say that too few replicas were alive.")
+    other_errors = _figure("other_errors", "All other error answers.")
+    retries = _figure("retries", "Requests sent again by decision of a retry policy.")
+    ignores = _figure("ignores", "Errors ignored by decision of a retry policy.")
+    client_timeouts = _figure("client_timeouts", "Requests given up by the client's own clock.")
+    speculative_executions = _figure("speculative_executions", "Extra attempts sent by a speculative policy.")
+    known_hosts = _figure("known_hosts", "Hosts in the cluster.")
+    connected_to = _figure("connected_to", "Hosts with at least one open connection.")
+    open_connections = _figure("open_connections", "Open connections to all hosts.")
+
+    def __init__(self, cluster_proxy: Any) -> None:
+        self._counters = {name: IntStat(name) for name in _COUNTED}
+        self.stats_name = f"cassandra-{next(_names)}"
+        self.stats = collection(
+            self.stats_name,
+            PmfStat("request_timer"),
+            *self._counters.values(),
+            Stat("known_hosts", lambda: len(cluster_proxy.metadata.all_hosts())),
+            Stat("connected_to", lambda: len({pool.host for pool in _pools(cluster_proxy)})),
+            Stat("open_connections", lambda: sum(pool.open_count for pool in _pools(cluster_proxy))),
+        )
+
+    def on_connection_error(self) -> None:
+        """Count a request that failed because of a connection."""
+        self._counters["connection_errors"].increment()
+
+    def on_write_timeout(self) -> None:
+        """Count a write timeout."""
+        self._counters["write_timeouts"].increment()
+
+    def on_read_timeout(self) -> None:
+        """Count a read timeout."""
+        self._counters["read_timeouts"].increment()
+
+    def on_unavailable(self) -> None:
+        """Count an unavailable error."""
+        self._counters["unavailables"].increment()
+
+    def on_other_error(self) -> None:
+        """Count any other error answer."""
+        self._counters["other_errors"].increment()
+
+    def on_ignore(self) -> None:
+        """Count an error that was ignored."""
+        self._counters["ignores"].increment()
+
+    def on_retry(self) -> None:
+        """Count a retry."""
+        self._counters["retries"].increment()
+
+    def on_client_timeout(self) -> None:
+        """Count a request that the client gave up."""
+        self._counters["client_timeouts"].increment()
+
+    def on_speculative_execution(self) -> None:
+        """Count an extra attempt of a speculative policy."""
+        self._counters["speculative_executions"].increment()
+
+    def on_error(self, error: BaseException, decision: Decision | None) -> None:
+        """Count a failed attempt, and what the retry policy decided on it (None: it was not asked)."""
+        for kind, counted in _COUNTED_AS:
+            if isinstance(error, kind):
+                counted(self)
+                break
+        else:
+            self.on_other_error()
+        if decision is not None and decision.action == IGNORE:
+            self.on_ignore()
+        elif decision is not None and decision.action != RETHROW:
+            self.on_retry()
+
+    def get_stats(self) -> dict[str, Any]:
+        """All figures of this cluster by name."""
+        return self.stats._values()
+
+    def set_stats_name(self, stats_name: str) -> None:
+        """Show the figures under *stats_name* in :func:`getStats`. Raises ValueError if another cluster has that
+        name."""
+        if stats_name == self.stats_name:
+            return
+        with _lock:
+            if stats_name in _registry:
+                raise ValueError(f"Stats named {stats_name!r} exist already")
+            _registry.pop(self.stats_name, None)
+            _registry[stats_name] = self.stats
+        self.stats_name = stats_name
+
+    def shutdown(self) -> None:
+        """Take the figures off the registry."""
+        with _lock:
+            if _registry.get(self.stats_name) is self.stats:
+                del _registry[self.stats_name]
+
+
+_COUNTED = (
+    "connection_errors",
+    "write_timeouts",
+    "read_timeouts",
+    "unavailables",
+    "other_errors",
+    "retries",
+    "ignores",
+    "client_timeouts",
+    "speculative_executions",
+)
+
+_COUNTED_AS: tuple[tuple[type[BaseException], Callable[[Metrics], None]], ...] = (
+    (ConnectionException, Metrics.on_connection_error),
+    (WriteTimeoutErrorMessage, Metrics.on_write_timeout),
+    (ReadTimeoutErrorMessage, Metrics.on_read_timeout),
+    (UnavailableErrorMessage, Metrics.on_unavailable),
+)
+
+
+def _pools(cluster: Any) -> list[Any]:
+    """Every pool of *cluster* with an open connection."""
+    return [pool for session in list(cluster.sessions) for pool in session.get_pools() if pool.open_count]

@@ -1,0 +1,116 @@
+"""The prepared statements of a cluster by their ids, and preparing them again on a host that comes (back) up.
+
+L5. The registry is weak: a statement that the application dropped is forgotten, and not prepared again.
+``_statements`` is guarded by ``_lock``.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from cassandra._base.constants import ProtocolVersion
+from cassandra._wire.messages.requests import PrepareMessage
+
+from ..control.queries import gather_async
+
+if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
+
+    from ..statements.prepared import PreparedStatement
+
+log = logging.getLogger("cassandra.cluster")
+
+IN_FLIGHT = 32  # PREPAREs sent at a time: preparing costs a server far more than asking does a client
+
+
+class PreparedRegistry:
+    """Statements by id, while somebody else refers to them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._statements: WeakValueDictionary[bytes, PreparedStatement] = WeakValueDictionary()
+
+    def add(self, query_id: bytes, statement: PreparedStatement) -> None:
+        """Remember *statement*; a later one with the same id replaces it."""
+        with self._lock:
+            self._statements[query_id] = statement
+
+    def get(self, query_id: bytes) -> PreparedStatement | None:
+        """The statement with that id, if the application still has it."""
+        return self._statements.get(query_id)
+
+    def all(self) -> list[PreparedStatement]:
+        """Every statement that is alive."""
+        with self._lock:
+            return list(self._statements.values())
+
+
+class Reprepare:
+    """Prepares *statements* on *connection*'s node; then ``on_done()``, exactly once, on the I/O thread or here.
+
+    Failures are logged and otherwise ignored: a statement that is missing is prepared when it is executed.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        statements: list[PreparedStatement],
+        timeout: float,
+        on_done: Callable[[], None],
+    ) -> None:
+        self._connection = connection
+        self._timeout = timeout
+        self._on_done = on_done
+        self._per_request = ProtocolVersion.uses_keyspace_flag(connection.protocol_version)
+        ordered = sorted(statements, key=lambda statement: statement.keyspace or "")
+        self._remaining = iter(ordered)
+        self._next_up: PreparedStatement | None = next(self._remaining, None)
+        self._failed = 0
+
+    def start(self) -> None:
+        """Send the first PREPAREs."""
+        if self._next_up is None or self._connection.is_closed:
+            if self._failed:
+                log.warning("%d statements could not be prepared on %s", self._failed, self._connection.endpoint)
+            self._on_done()
+            return
+        keyspace = self._next_up.keyspace
+        if self._per_request or keyspace is None or keyspace == self._connection.keyspace:
+            self._send(keyspace)
+        else:
+            self._connection.set_keyspace_async(keyspace, lambda _, error: self._used(keyspace, error), self._timeout)
+
+    def _used(self, keyspace: str, error: BaseException | None) -> None:
+        if error is None:
+            self._send(keyspace)
+        else:
+            log.warning(
+                "Could not use keyspace %s to prepare statements on %s: %s", keyspace, self._connection.endpoint, error
+            )
+            self._take(keyspace, None)
+            self.start()
+
+    def _send(self, keyspace: str | None) -> None:
+        chunk = self._take(keyspace, IN_FLIGHT)
+        messages = [PrepareMessage(one.query_string, keyspace if self._per_request else None) for one in chunk]
+        gather_async(self._connection, messages, self._timeout, self._answered)
+
+    def _take(self, keyspace: str | None, limit: int | None) -> list[PreparedStatement]:
+        """The next statements of *keyspace*."""
+        taken: list[PreparedStatement] = []
+        while self._next_up is not None and self._next_up.keyspace == keyspace:
+            if limit is not None and len(taken) >= limit:
+                break
+            taken.append(self._next_up)
+            self._next_up = next(self._remaining, None)
+        return taken
+
+    def _answered(self, answers: list[Any]) -> None:
+        for error in (answer for answer in answers if isinstance(answer, BaseException)):
+            self._failed += 1
+            log.debug("A statement could not be prepared on %s: %s", self._connection.endpoint, error)
+        self.start()

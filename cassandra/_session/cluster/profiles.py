@@ -1,0 +1,223 @@
+"""Execution profiles: named sets of request options, their manager, and what a request reads of them.
+
+L5. A profile is a mutable public object; a request needs one consistent set of values.
+:meth:`ExecutionProfile.resolved` gives it as a frozen :class:`ResolvedProfile`, built once and again after an
+attribute of the profile was set. The manager hands host events to each distinct load balancing policy once;
+membership calls it, one event at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from cassandra._base.constants import ConsistencyLevel
+from cassandra._routing.policies import (
+    DCAwareRoundRobinPolicy,
+    HostDistance,
+    LoadBalancingPolicy,
+    NoSpeculativeExecutionPolicy,
+    RetryPolicy,
+    SpeculativeExecutionPolicy,
+    TokenAwarePolicy,
+)
+from cassandra._wire.rows import named_tuple_factory
+
+from ..statements.sentinels import NOT_SET, Sentinel
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+
+log = logging.getLogger("cassandra.cluster")
+
+EXEC_PROFILE_DEFAULT: Final = Sentinel("EXEC_PROFILE_DEFAULT")
+
+ProfileKey = Any  # a name, any hashable, or EXEC_PROFILE_DEFAULT
+
+
+def default_lbp_factory() -> LoadBalancingPolicy:
+    """The load balancing policy of a profile that names none: replicas first, within the local datacenter."""
+    return TokenAwarePolicy(DCAwareRoundRobinPolicy())
+
+
+class ResolvedProfile:
+    """The options one request runs with. Immutable; read with every request, which is why it has slots."""
+
+    __slots__ = (
+        "consistency_level",
+        "continuous_paging_options",
+        "load_balancing_policy",
+        "request_timeout",
+        "retry_policy",
+        "row_factory",
+        "serial_consistency_level",
+        "speculative_execution_policy",
+    )
+
+    load_balancing_policy: LoadBalancingPolicy
+    retry_policy: RetryPolicy
+    consistency_level: int
+    serial_consistency_level: int | None
+    request_timeout: float | None
+    row_factory: Callable[..., Any]
+    speculative_execution_policy: SpeculativeExecutionPolicy
+    continuous_paging_options: Any
+
+    def __init__(self, **options: Any) -> None:
+        """*options*: every one of the attributes."""
+        for name in self.__slots__:
+            object.__setattr__(self, name, options.pop(name))
+        if options:
+            raise TypeError(f"a profile has no options {sorted(options)}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"cannot set {name}: requests are running with this profile")
+
+    def replace(self, **changes: Any) -> ResolvedProfile:
+        """The same with other values."""
+        return ResolvedProfile(**{name: getattr(self, name) for name in self.__slots__} | changes)
+
+
+class ExecutionProfile:
+    """Options of a class of requests, given to ``Cluster(execution_profiles={name: profile})``.
+
+    *request_timeout* is in seconds, None waits without limit. Attributes may be set later; requests sent after that
+    use them.
+    """
+
+    __module__ = "cassandra.cluster"
+
+    load_balancing_policy: LoadBalancingPolicy = None  # type: ignore[assignment]  # made by the constructor
+    retry_policy: RetryPolicy = None  # type: ignore[assignment]
+    consistency_level: int = ConsistencyLevel.LOCAL_ONE
+    serial_consistency_level: int | None = None
+    request_timeout: float | None = 10.0
+    row_factory: Callable[..., Any] = staticmethod(named_tuple_factory)
+    speculative_execution_policy: SpeculativeExecutionPolicy = None  # type: ignore[assignment]
+    continuous_paging_options: Any = None
+
+    _version = 0  # counts attribute writes
+    _resolved: tuple[int, ResolvedProfile] | None = None
+
+    def __init__(
+        self,
+        load_balancing_policy: LoadBalancingPolicy | Sentinel | None = NOT_SET,
+        retry_policy: RetryPolicy | None = None,
+        consistency_level: int | Sentinel = NOT_SET,
+        serial_consistency_level: int | None = None,
+        request_timeout: float | None = 10.0,
+        row_factory: Callable[..., Any] = named_tuple_factory,
+        speculative_execution_policy: SpeculativeExecutionPolicy | None = None,
+        continuous_paging_options: Any = None,
+    ) -> None:
+        if serial_consistency_level is not None and not ConsistencyLevel.is_serial(serial_consistency_level):
+            raise ValueError(
+                "serial_consistency_level must be either ConsistencyLevel.SERIAL or "
+                f"ConsistencyLevel.LOCAL_SERIAL, not {serial_consistency_level!r}"
+            )
+        self._consistency_level_explicit = not isinstance(consistency_level, Sentinel)
+        self._load_balancing_policy_explicit = not isinstance(load_balancing_policy, Sentinel)
+        if load_balancing_policy is None or isinstance(load_balancing_policy, Sentinel):
+            load_balancing_policy = default_lbp_factory()
+        self.load_balancing_policy = load_balancing_policy
+        self.retry_policy = retry_policy or RetryPolicy()
+        self.consistency_level = (
+            ConsistencyLevel.LOCAL_ONE if isinstance(consistency_level, Sentinel) else consistency_level
+        )
+        self.serial_consistency_level = serial_consistency_level
+        self.request_timeout = request_timeout
+        self.row_factory = row_factory
+        self.speculative_execution_policy = speculative_execution_policy or NoSpeculativeExecutionPolicy()
+        self.continuous_paging_options = continuous_paging_options
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+        self.__dict__["_version"] = self._version + 1
+
+    def resolved(self) -> ResolvedProfile:
+        """The profile's options of this moment, as one immutable value."""
+        version = self._version
+        cached = self._resolved
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        resolved = ResolvedProfile(**{name: getattr(self, name) for name in ResolvedProfile.__slots__})
+        self.__dict__["_resolved"] = (version, resolved)
+        return resolved
+
+
+class ProfileManager:
+    """The profiles of one cluster, by name, and host events for all their policies."""
+
+    __module__ = "cassandra.cluster"
+
+    def __init__(self, pools_allowed: bool = True) -> None:
+        self.profiles: dict[ProfileKey, ExecutionProfile] = {}
+        self.pools_allowed = pools_allowed
+        self.remote_allowed = True
+
+    @property
+    def default(self) -> ExecutionProfile:
+        """The profile of requests that name none."""
+        return self.profiles[EXEC_PROFILE_DEFAULT]
+
+    def resolved(self, profile: ProfileKey | ExecutionProfile) -> ResolvedProfile:
+        """The options of the profile added under a name, or of a profile object. ValueError for an unknown name."""
+        if not isinstance(profile, ExecutionProfile):
+            try:
+                profile = self.profiles[profile]
+            except (KeyError, TypeError):
+                raise ValueError(
+                    f"Invalid execution_profile: {profile!r}; valid profiles are {list(self.profiles)}"
+                ) from None
+        return profile.resolved()
+
+    def policies(self) -> list[LoadBalancingPolicy]:
+        """Every distinct load balancing policy once, although profiles may share one."""
+        return list({id(p.load_balancing_policy): p.load_balancing_policy for p in self.profiles.values()}.values())
+
+    def check_supported(self) -> None:
+        """Let each policy object to the cluster it was given to."""
+        for policy in self.policies():
+            policy.check_supported()
+
+    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+        """Tell each policy the cluster it works for and the hosts known so far."""
+        known = list(hosts)
+        for policy in self.policies():
+            policy.populate(cluster, known)
+
+    def distance(self, host: Host) -> int:
+        """The nearest distance any policy gives *host*; it decides whether the host gets a pool, and how large."""
+        if not self.pools_allowed:
+            return HostDistance.IGNORED
+        distances = {policy.distance(host) for policy in self.policies()}
+        for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL):
+            if distance in distances:
+                return distance
+        remote = self.remote_allowed and HostDistance.REMOTE in distances
+        return HostDistance.REMOTE if remote else HostDistance.IGNORED
+
+    def on_up(self, host: Host) -> None:
+        """*host* can be used."""
+        self._tell("on_up", host)
+
+    def on_down(self, host: Host) -> None:
+        """*host* cannot be used for now."""
+        self._tell("on_down", host)
+
+    def on_add(self, host: Host) -> None:
+        """*host* joined the cluster."""
+        self._tell("on_add", host)
+
+    def on_remove(self, host: Host) -> None:
+        """*host* left the cluster."""
+        self._tell("on_remove", host)
+
+    def _tell(self, event: str, host: Host) -> None:
+        """One policy's failure must not keep the others from hearing of the event."""
+        for policy in self.policies():
+            try:
+                getattr(policy, event)(host)
+            except Exception:
+                log.exception("%s of the load balancing policy %r failed for %s", event, policy, host)

@@ -1,0 +1,132 @@
+"""Schema changes made by the cluster's own sessions: agreement, one refresh, and then the future that waits.
+
+L5. :meth:`SchemaChanges.handle` is called on the I/O thread with a SCHEMA_CHANGE answer. Waiting for agreement takes
+no thread; changes that agree while a refresh runs are read together by the next one. ``_open`` and ``_agreed`` are
+guarded by ``_lock``; whoever takes a change out of ``_open`` completes it, so that each is completed exactly once,
+by a refresh or by the shutdown.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import DriverException
+
+from ..control.agreement import Wait, cluster_round
+from ..control.events import merged
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+    from cassandra._routing.schema import SchemaTarget
+
+    from .cluster import Cluster
+
+log = logging.getLogger("cassandra.cluster")
+
+OnDone = Callable[[bool, BaseException | None], None]
+
+
+class _Change:
+    """One DDL statement whose future waits."""
+
+    __slots__ = ("agreed", "being_read", "on_done", "target")
+
+    def __init__(self, target: SchemaTarget, on_done: OnDone) -> None:
+        self.target = target
+        self.on_done = on_done
+        self.agreed = False
+        self.being_read = False
+
+
+class SchemaChanges:
+    """The changes under way in *cluster*."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._closed = False
+        self.leave_to_parent()
+
+    def leave_to_parent(self) -> None:
+        """Nothing is under way: in the beginning, and in a forked child, where it is the parent's."""
+        self._lock = threading.RLock()
+        self._open: dict[_Change, None] = {}
+        self._agreed: list[_Change] = []
+
+    def handle(self, event: dict[str, Any] | None, host: Host | None, on_done: OnDone) -> None:
+        """After a change made by *host*: wait for agreement, refresh, then ``on_done(agreed, error)``, exactly once.
+        Never blocks."""
+        cluster = self._cluster
+        change = _Change(cluster.metadata.schema_target(event or {}), on_done)
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._open[change] = None
+        if closed:
+            on_done(False, DriverException("The cluster was shut down"))
+            return
+        wait = cluster.max_schema_agreement_wait
+        if wait > 0:
+            Wait(
+                cluster,
+                lambda timeout, done: cluster_round(cluster, timeout, done, host),
+                wait,
+                lambda agreed: self._on_agreement(change, agreed),
+            ).start()
+        else:
+            self._on_agreement(change, True)
+
+    def will_be_read(self) -> list[SchemaTarget]:
+        """What refreshes that have not begun are going to read: events about it need no fetch of their own."""
+        with self._lock:
+            return [change.target for change in self._open if not change.being_read]
+
+    def _on_agreement(self, change: _Change, agreed: bool) -> None:
+        change.agreed = agreed
+        if not agreed:
+            log.warning("The nodes did not agree on the schema within %s s", self._cluster.max_schema_agreement_wait)
+        if not self._cluster.schema_metadata_enabled:
+            self._complete([change], None)
+            return
+        with self._lock:
+            self._agreed.append(change)
+        if not self._cluster.control_connection.strand.post(self._refresh):
+            self._complete([change], None)
+
+    def _refresh(self) -> None:
+        """On the control connection's strand: read all changes that are waiting."""
+        with self._lock:
+            changes, self._agreed = self._agreed, []
+            for change in changes:
+                change.being_read = True
+        if not changes:
+            return
+        targets = merged([change.target for change in changes])
+        error: BaseException | None = None
+        try:
+            self._cluster.control_connection.refresh_targets(targets)
+        except Exception as exception:
+            error = exception
+            self._cluster.control_connection.events.note_schema(targets)  # events about them were left to this refresh
+        self._complete(changes, error)
+
+    def _complete(self, changes: list[_Change], error: BaseException | None) -> None:
+        with self._lock:
+            mine = [change for change in changes if change in self._open]
+            for change in mine:
+                del self._open[change]
+        for change in mine:
+            try:
+                change.on_done(change.agreed, error)
+            except Exception:
+                log.exception("A request failed to take notice that its schema change is done")
+
+    def shutdown(self) -> None:
+        """Complete everything that is open."""
+        with self._lock:
+            self._closed = True
+            changes = list(self._open)
+            self._agreed.clear()
+        self._complete(changes, DriverException("The cluster was shut down"))

@@ -1,0 +1,46 @@
+"""The sessions of a cluster, and opening the pools of a new one.
+
+L5. :class:`SessionSet` is weak and may be read by any thread while others add and drop. ``_sessions`` is replaced,
+never changed; the lock guards the replacement and is re-entrant, because a session may be collected anywhere.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from weakref import ref
+
+if TYPE_CHECKING:
+    from ..session import Session
+
+
+class SessionSet:
+    """A set of weakly held sessions."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._sessions: tuple[ref[Session], ...] = ()
+
+    def add(self, session: Session) -> None:
+        """Keep *session* while somebody uses it."""
+        with self._lock:
+            self._sessions = (*self._sessions, ref(session, self._collected))
+
+    def discard(self, session: Session) -> None:
+        """Let go of *session*, if it is here."""
+        with self._lock:
+            self._sessions = tuple(one for one in self._sessions if one() not in (None, session))
+
+    def _collected(self, gone: ref[Session]) -> None:
+        with self._lock:
+            self._sessions = tuple(one for one in self._sessions if one is not gone)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter([session for one in self._sessions if (session := one()) is not None])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, session: object) -> bool:
+        return any(one is session for one in self)

@@ -1,0 +1,208 @@
+"""Which hosts there are and where: turns node lists into changes of the metadata and of everybody who knows hosts.
+
+L5. Owner: all methods run on the membership strand. A host is its ``host_id``: it may move to another end point, and
+another host may take the end point it had. Hosts compare by end point, so whoever keeps hosts must let go of one
+before its end point changes: moves take the host down, change it, and reach it anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._routing.host import Host
+
+if TYPE_CHECKING:
+    from ..control.nodes import Node, NodeList
+    from .cluster import Cluster
+
+log = logging.getLogger("cassandra.cluster")
+
+
+class TopologyUpdater:
+    """Keeps ``cluster.metadata`` in step with what the control connection reads."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._populated = False
+        self._advertised: dict[Any, Any] = {}  # host id -> the end point given out by the nodes, where it is not ours
+        self._tokens: dict[Any, Sequence[str]] = {}  # by host id, as last published
+
+    def take(self, listing: NodeList, rebuild_tokens: bool = False) -> None:
+        """Make the metadata agree with *listing*."""
+        if self._populated:
+            self._update(listing, rebuild_tokens)
+        else:
+            self._populate(listing)
+
+    def _populate(self, listing: NodeList) -> None:
+        """The first node list: every host counts as up until it proves otherwise."""
+        cluster = self._cluster
+        hosts = [self._make(node) for node in listing.nodes]
+        for host in hosts:
+            cluster.membership.assume_up(host)
+        self._publish(hosts, listing, True)
+        cluster.profile_manager.populate(cluster, hosts)
+        cluster.profile_manager.check_supported()
+        self._populated = True
+        for host in hosts:
+            cluster.host_listeners.tell("on_add", host)
+
+    def _update(self, listing: NodeList, rebuild_tokens: bool) -> None:
+        known = {host.host_id: host for host in self._cluster.metadata.all_hosts()}
+        owners = {node.endpoint: node.host_id for node in listing.nodes}
+        moved: list[tuple[Host, Any]] = []
+        joined: list[Host] = []
+        hosts: list[Host] = []
+        for node in listing.nodes:
+            host = known.pop(node.host_id, None)
+            if host is None:
+                host = self._make(node)
+                joined.append(host)
+            else:
+                self._describe(host, node)
+                if self._moved(host, node, owners):
+                    moved.append((host, node.endpoint))
+            hosts.append(host)
+        spared = [host for host in known.values() if host.endpoint not in owners and _is_spared(host, listing)]
+        gone = [host for host in known.values() if host not in spared]
+        self._change_endpoints(moved)
+        self._publish([*hosts, *spared], listing, rebuild_tokens or bool(moved))
+        heirs = {host.endpoint for host in joined}
+        for host in gone:
+            self._forget(host, keep_pools=host.endpoint in heirs)
+        for host, _ in moved:
+            self._reach(host)
+        for host in joined:
+            self._welcome(host)
+
+    # ---- hosts that stay
+
+    def _describe(self, host: Host, node: Node) -> None:
+        node.describe(host)
+        if (host.datacenter, host.rack) == (node.datacenter, node.rack):
+            return
+        log.info("Host %s is now in datacenter %s, rack %s", host, node.datacenter, node.rack)
+        manager = self._cluster.profile_manager
+        is_up = host.is_up
+        if is_up is not False:
+            manager.on_down(host)
+        host.set_location_info(node.datacenter, node.rack)
+        self._tokens = {}  # replicas depend on places
+        if is_up is not False:
+            manager.on_up(host)
+        for session in list(self._cluster.sessions):
+            session.update_created_pools()
+
+    def _moved(self, host: Host, node: Node, owners: Mapping[Any, Any]) -> bool:
+        """Whether to reach *host* at the node's end point from now on. One that is reached well where it is stays
+        there: the contact point it was found by may be better for us than the address it gives out."""
+        if node.endpoint == host.endpoint:
+            self._advertised.pop(host.host_id, None)
+            return False
+        self._advertised[host.host_id] = node.endpoint
+        return owners.get(host.endpoint) is not None or not self._is_connected(host)
+
+    def not_reached(self, host: Host) -> None:
+        """An attempt to reach *host* failed: try where the nodes say it is, if that is elsewhere."""
+        endpoint = self._advertised.pop(host.host_id, None)
+        if endpoint is None or endpoint == host.endpoint or self._cluster.metadata.get_host(endpoint) is not None:
+            return
+        before = host.endpoint
+        self._change_endpoints([(host, endpoint)])
+        self._cluster.metadata.update_host(host, before)
+        self._reach(host)
+
+    def _change_endpoints(self, moves: list[tuple[Host, Any]]) -> None:
+        """All at once: hosts may have swapped their end points."""
+        membership = self._cluster.membership
+        for host, endpoint in moves:
+            log.info("Host %s moved from %s to %s", host.host_id, host.endpoint, endpoint)
+            membership.take_down(host, at_once=False)
+            membership.stop_reconnecting(host)
+        for host, endpoint in moves:
+            host.endpoint = endpoint
+
+    # ---- hosts that come and go
+
+    def add(self, host: Host) -> tuple[Host, bool]:
+        """Add one *host*, and try to reach it. The host the metadata has, and whether it is new."""
+        host, new = self._cluster.metadata.add_or_return_host(host)
+        if new:
+            self._welcome(host)
+        return host, new
+
+    def remove(self, host: Host) -> None:
+        """Forget one *host*."""
+        self._cluster.metadata.remove_host(host)
+        self._forget(host)
+
+    def _make(self, node: Node) -> Host:
+        factory = self._cluster.conviction_policy_factory
+        host = Host(node.endpoint, factory, node.datacenter, node.rack, node.host_id)
+        node.describe(host)
+        return host
+
+    def _welcome(self, host: Host) -> None:
+        log.info("New host %s found (datacenter %s, id %s)", host, host.datacenter, host.host_id)
+        self._cluster.profile_manager.on_add(host)
+        self._cluster.host_listeners.tell("on_add", host)
+        self._reach(host)
+
+    def _reach(self, host: Host) -> None:
+        membership = self._cluster.membership
+        if membership.is_ignored(host):
+            membership.assume_up(host)
+        else:
+            membership.reconnect(host, at_once=True)
+
+    def _forget(self, host: Host, keep_pools: bool = False) -> None:
+        """*keep_pools*: another host took its end point. The pools lead there already, or are replaced once new ones
+        are open, so
+        that nothing that works is torn down."""
+        cluster = self._cluster
+        log.info("Host %s (id %s) has been removed", host, host.host_id)
+        cluster.membership.stop_reconnecting(host)
+        self._advertised.pop(host.host_id, None)
+        host.set_down()
+        cluster.profile_manager.on_remove(host)
+        if not keep_pools:
+            for session in list(cluster.sessions):
+                session.on_remove(host)
+        cluster.control_connection.on_remove(host)
+        cluster.host_listeners.tell("on_remove", host)
+
+    # ---- publishing
+
+    def _publish(self, hosts: list[Host], listing: NodeList, rebuild_tokens: bool) -> None:
+        """Hosts and ring as one snapshot. A ring that did not change is not made again: it can be large."""
+        metadata = self._cluster.metadata
+        metadata.cluster_name = listing.cluster_name
+        listed = {node.host_id: tuple(node.tokens) for node in listing.nodes if node.tokens}
+        tokens: dict[Any, Sequence[str]] = {}
+        for host in hosts:
+            host_id: Any = host.host_id
+            tokens[host_id] = listed.get(host_id, self._tokens.get(host_id, ()))
+        if self._cluster.token_metadata_enabled and (
+            rebuild_tokens or tokens != self._tokens or metadata.partitioner != listing.partitioner
+        ):
+            metadata.replace_topology(
+                hosts, listing.partitioner, {host: tokens[host.host_id] for host in hosts if tokens[host.host_id]}
+            )
+            self._tokens = tokens
+        elif not self._cluster.token_metadata_enabled:
+            metadata.replace_topology(hosts, listing.partitioner)
+
+    def _is_connected(self, host: Host) -> bool:
+        if host.is_up is False:
+            return False
+        pools = [session._pools.get(host) for session in list(self._cluster.sessions)]
+        return any(pool is not None and pool.open_count for pool in pools)
+
+
+def _is_spared(host: Host, listing: NodeList) -> bool:
+    """Whether the list has a row about *host* that could not be used: that is no proof that it left."""
+    return any(
+        value in listing.unusable for value in (host.host_id, host.broadcast_rpc_address, host.broadcast_address)
+    )

@@ -1,0 +1,360 @@
+"""Many statements at a time on an asyncio loop (cassandra.concurrent).
+
+L5. Whoever awaits or iterates draws the statements and keeps up to *concurrency* requests in flight. Prepared
+statements go as a volley (:class:`_Flock`) that the loop drains; all others, and those that the volley cannot do, have
+a :class:`_Slot` each that hears of the outcome. None has a task, and the one who waits is woken at most once per turn
+of the loop. Only an asynchronous source of statements has a task: results must come while it is waited for. All of it
+happens on the loop's thread, so there are no locks; outcomes from elsewhere come there by ``aio.resolve``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Iterator
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.public import public
+from cassandra._core.transport import hand_over, hand_over_one
+
+from ..background import aio, forks
+from ..cluster.profiles import EXEC_PROFILE_DEFAULT
+from ..request.result import ResultSet
+from .concurrent import WINDOW
+from .volley import ExecutionResult, Results, Volley
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from cassandra._core.transport import Lane
+
+    from ..cluster.profiles import ResolvedProfile
+    from ..request.conclusion import Outcome
+    from ..request.future import ResponseFuture
+    from ..session import Session
+
+Pairs = Iterable[tuple[Any, Any]] | AsyncIterable[tuple[Any, Any]]
+
+
+@public("cassandra.concurrent")
+class ConcurrentResults:
+    """What :func:`execute_concurrent_async` returns: ``await`` it for a list of all outcomes, or iterate over it with
+    ``async for`` to have each in its turn. Either, and once: nothing is sent before that.
+
+    Leaving it early (a cancelled task, an error, ``break``) gives up what is in flight: the server may still execute
+    it.
+    """
+
+    def __init__(
+        self, session: Session, statements: Pairs, concurrency: int, fail_fast: bool, execution_profile: Any
+    ) -> None:
+        self._arguments: tuple[Any, ...] | None = (session, statements, concurrency, fail_fast, execution_profile)
+
+    def _begin(self) -> _Run:
+        arguments, self._arguments = self._arguments, None
+        if arguments is None:
+            raise RuntimeError("These statements are executed already: results are awaited or iterated over once")
+        return _Run(*arguments)
+
+    def __await__(self) -> Generator[Any, None, list[ExecutionResult]]:
+        return self._begin().all().__await__()
+
+    def __aiter__(self) -> AsyncGenerator[ExecutionResult, None]:
+        return self._begin().in_order()
+
+
+@public("cassandra.concurrent")
+def execute_concurrent_async(
+    session: Session,
+    statements_and_parameters: Pairs,
+    concurrency: int = 100,
+    raise_on_first_error: bool = True,
+    execution_profile: Any = EXEC_PROFILE_DEFAULT,
+) -> ConcurrentResults:
+    """:func:`execute_concurrent` for asyncio: (statement, parameters) pairs, at most *concurrency* at a time.
+
+    ``await`` gives the outcomes as a list, ``async for`` one after another, both in the order of the statements. The
+    pairs may come from any iterable, an asynchronous one too; with ``async for`` it may be endless, as what is ahead of
+    the oldest result not yet taken is limited.
+
+    :param raise_on_first_error: raise the first failure as soon as it is known, giving the rest up; else failures are
+        in the outcomes.
+
+    ValueError when *concurrency* is not positive. Example::
+
+        async for success, result in execute_concurrent_async(session, statements(), raise_on_first_error=False):
+            ...
+
+    .. versionadded:: 4.0
+    """
+    if concurrency <= 0:
+        raise ValueError("concurrency must be greater than 0")
+    return ConcurrentResults(session, statements_and_parameters, concurrency, raise_on_first_error, execution_profile)
+
+
+@public("cassandra.concurrent")
+def execute_concurrent_with_args_async(
+    session: Session,
+    statement: Any,
+    parameters: Iterable[Any] | AsyncIterable[Any],
+    concurrency: int = 100,
+    raise_on_first_error: bool = True,
+    execution_profile: Any = EXEC_PROFILE_DEFAULT,
+) -> ConcurrentResults:
+    """Execute one *statement* with each item of *parameters*; the rest as of :func:`execute_concurrent_async`.
+
+    Example::
+
+        insert = await session.prepare_async("INSERT INTO t (k, v) VALUES (?, ?)")
+        await execute_concurrent_with_args_async(session, insert, ((i, str(i)) for i in range(100_000)))
+
+    .. versionadded:: 4.0
+    """
+    pairs: Pairs
+    if isinstance(parameters, AsyncIterable):
+        pairs = _with(statement, parameters)
+    else:
+        pairs = zip(repeat(statement), parameters)
+    return execute_concurrent_async(session, pairs, concurrency, raise_on_first_error, execution_profile)
+
+
+async def _with(statement: Any, parameters: AsyncIterable[Any]) -> AsyncGenerator[tuple[Any, Any], None]:
+    async for item in parameters:
+        yield statement, item
+
+
+class _Slot:
+    """Hears of one request, in the place of an asyncio future."""
+
+    __slots__ = ("future", "index", "run")
+
+    def __init__(self, run: _Run, index: int, future: ResponseFuture) -> None:
+        self.run = run
+        self.index = index
+        self.future = future
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self.run.loop
+
+    def done(self) -> bool:
+        return self.index not in self.run.in_flight
+
+    def set_result(self, outcome: Outcome) -> None:
+        run = self.run
+        del run.in_flight[self.index]
+        run.record(self.index, self.future, outcome)
+        run.wake()
+
+
+class _Flock(Volley):
+    """The prepared statements of a run. Those that go on as a ResponseFuture get a slot."""
+
+    def __init__(self, session: Session, run: _Run) -> None:
+        super().__init__(session)
+        self._run = run
+        self._flies = aio.watches_descriptors(run.loop)
+        if self._flies:
+            aio.deliver_to(run.loop, self)
+
+    def _on_outcome(self) -> None:
+        if self._finished:  # abandoned: what was queued for the loop by then
+            self._take_all()
+            return
+        self.harvest(self._run.results, self._run.failed)
+        self._run.wake()
+
+    def _lane(self, statement: Any, profile: ResolvedProfile) -> Lane | None:
+        return super()._lane(statement, profile) if self._flies else None
+
+    def watch(self, future: ResponseFuture, index: int) -> None:
+        self._run.watch(future, index)
+
+
+class _Run:
+    """One call, from the first look at it to the last."""
+
+    def __init__(
+        self, session: Session, statements: Pairs, concurrency: int, fail_fast: bool, execution_profile: Any
+    ) -> None:
+        self.loop = aio.running_loop()
+        self._process = forks.process
+        self.in_flight: dict[int, _Slot] = {}
+        self._session = session
+        self._concurrency = concurrency
+        self._fail_fast = fail_fast
+        self._profile = execution_profile
+        self.results: Results = {}
+        self._error: BaseException | None = None
+        self._sent = 0
+        self._limit: int | None = None  # of what may be sent by now
+        self._at_once = 0  # how many had their outcome at once since the loop had its turn
+        self._exhausted = False
+        self._waiting: list[asyncio.Future[None]] = []
+        self._statements: Iterator[tuple[Any, Any]] = iter(())
+        self._flock: _Flock | None = None
+        self._feeder: asyncio.Task[None] | None = None
+        if isinstance(statements, AsyncIterable):
+            self._feeder = self.loop.create_task(self._feed(statements))
+        else:
+            self._statements = iter(statements or ())
+
+    # ---- sending
+
+    def _room(self) -> int:
+        """How many may be sent now."""
+        room = self._concurrency - len(self.in_flight) - self._at_once
+        if self._flock is not None:
+            room -= self._flock.in_flight
+        return room if self._limit is None else min(room, self._limit - self._sent)
+
+    def _fill(self) -> None:
+        """Send until *concurrency* requests are in flight, the statements are used up, or the limit is reached."""
+        room = self._room()
+        if self._exhausted or self._feeder is not None or room <= 0:
+            return
+        if self._flock is None:
+            self._flock = _Flock(self._session, self)
+        profile = self._session._resolve_profile(self._profile)
+        self._sent, ended = self._flock.fill(self._statements, room, self._sent, profile, self._start)
+        self._exhausted |= ended
+        self._flock.send()
+
+    async def _feed(self, source: AsyncIterable[tuple[Any, Any]]) -> None:
+        """The same, from an asynchronous source, as a task."""
+        pairs = aiter(source)
+        try:
+            while not self._exhausted:
+                while self._room() <= 0:
+                    await self._change()
+                statement, values = await anext(pairs)
+                self._sent += 1
+                self._start(self._sent - 1, statement, values, None)
+        except StopAsyncIteration:
+            pass
+        except BaseException as error:
+            self._error = self._error or error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self._exhausted = True
+            self.wake()
+
+    def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
+        """A request that goes by a ResponseFuture, or cannot go at all. False: no more are sent."""
+        forks.stay(self._process)  # it may have been the source of the statements that forked
+        if error is None:
+            try:
+                future = self._session.execute_async(statement, values, execution_profile=self._profile)
+            except Exception as raised:
+                error = raised
+            else:
+                self._at_once += self.watch(future, index)
+        if error is not None:
+            self.failed(index, error)
+            self._at_once += 1
+        return self._error is None
+
+    def watch(self, future: ResponseFuture, index: int) -> bool:
+        """Hear of *future*, which is request *index*. True if its outcome is here at once."""
+        slot = self.in_flight[index] = _Slot(self, index, future)
+        outcome = future._join(self.loop, slot)
+        if outcome is None:
+            return index not in self.in_flight  # on some loops it may have come meanwhile
+        del self.in_flight[index]
+        self.record(index, future, outcome)
+        return True
+
+    # ---- outcomes
+
+    def record(self, index: int, future: ResponseFuture, outcome: Outcome) -> None:
+        """What came of request *index*."""
+        if outcome[1] is None:
+            self.results[index] = ExecutionResult(True, ResultSet._of(future, outcome))
+        else:
+            self.failed(index, outcome[1])
+
+    def failed(self, index: int, error: BaseException) -> None:
+        """Request *index* failed."""
+        if not self._fail_fast:
+            self.results[index] = ExecutionResult(False, error)
+            return
+        self._exhausted = True
+        if self._error is None:
+            self._error = error
+
+    def wake(self) -> None:
+        """There is something new for those who wait."""
+        if self._waiting:
+            for waiter in self._waiting:
+                if not waiter.done():
+                    waiter.set_result(None)
+            self._waiting.clear()
+
+    async def _change(self) -> None:
+        """Wait for something new; the loop has its turn in any case."""
+        forks.stay(self._process)
+        waiter: asyncio.Future[None] = self.loop.create_future()
+        if self._at_once:
+            self._at_once = 0
+            self.loop.call_soon(self.wake)
+        self._waiting.append(waiter)
+        await waiter
+
+    # ---- the two forms
+
+    async def all(self) -> list[ExecutionResult]:
+        """All outcomes."""
+        try:
+            while self._goes_on():
+                await self._change()
+            return hand_over(self.results, self._sent)
+        finally:
+            await self._stop()
+
+    async def in_order(self) -> AsyncGenerator[ExecutionResult, None]:
+        """One outcome after another, in the order of the statements."""
+        window = self._concurrency * WINDOW
+        position = 0
+        try:
+            while True:
+                self._limit = position + window
+                going = self._goes_on()
+                if self._at_once >= self._concurrency:
+                    await self._change()
+                elif position in self.results:
+                    yield hand_over_one(self.results, position)
+                    position += 1
+                    self.wake()  # whoever feeds may wait for room
+                elif going:
+                    await self._change()
+                else:
+                    return
+        finally:
+            await self._stop()
+
+    def _goes_on(self) -> bool:
+        """Send what may be sent; whether there is something to wait for. Raises what ends it all."""
+        forks.stay(self._process)
+        self._fill()
+        if self._error is not None:
+            raise self._error
+        flying = self._flock is not None and self._flock.in_flight
+        return not self._exhausted or bool(self.in_flight or self._at_once or flying)
+
+    async def _stop(self) -> None:
+        """Nobody wants the rest."""
+        self._exhausted = True
+        given_up, self.in_flight = self.in_flight, {}
+        for slot in given_up.values():
+            slot.future._leave(slot)
+        if self._flock is not None:
+            self._flock.abandon()
+        feeder = self._feeder
+        if feeder is not None and not feeder.done():
+            feeder.cancel()
+            await _ended(feeder)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    import asyncio
+
+    await asyncio.wait([task])

@@ -1,0 +1,166 @@
+"""Many compiled requests under one native operation.
+
+L5. A :class:`Volley` belongs to the thread that made it, which sends its requests, waits for whatever comes first and
+makes the results; the I/O thread only delivers outcomes. A request of it is a *flight*, not a ResponseFuture. Nearly
+all flights end with plain rows or nothing, which is done natively. One that ends otherwise (an error, a timeout, an
+answer with warnings …) becomes a ResponseFuture, which goes on as if it had been one from the beginning: retries,
+re-preparing and the next page are that one's business.
+
+``ended`` is the only thing that other threads touch: they append to it, and then end the wait by :meth:`Volley.nudge`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cassandra._base.errors import DriverException
+from cassandra._core.routing import Place
+from cassandra._core.transport import CLOSED, NOTHING_ELSE, Attempt, Failure, Flights, Frame
+
+from ..background import aio
+from ..request.compiled import compiled_for
+from ..request.future import ResponseFuture
+from ..request.result import ResultSet
+from ..statements.prepared import PreparedStatement
+
+if TYPE_CHECKING:
+    from cassandra._core.transport import Flight, Lane
+
+    from ..cluster.profiles import ResolvedProfile
+    from ..request.compiled import CompiledExecute
+    from ..session import Session
+
+_NUDGE = Failure(CLOSED, "something else has ended", False, 0.0)
+
+#: Index of a request, whether it succeeded, and its result or exception.
+Ended = tuple[int, bool, Any]
+Results = dict[int, "ExecutionResult"]
+#: ``start(index, statement, values, error)``
+Start = Callable[[int, Any, Any, "Exception | None"], bool]
+
+
+class ExecutionResult(NamedTuple):
+    """One statement's outcome: a :class:`ResultSet`, or the exception when *success* is False."""
+
+    success: bool
+    result_or_exc: Any
+
+
+ExecutionResult.__module__ = "cassandra.concurrent"
+
+
+class Volley(Flights):
+    """Sends compiled requests and collects what they come to. :attr:`ended` is what ended elsewhere."""
+
+    def __init__(self, session: Session) -> None:
+        self.ended: deque[Ended] = deque()
+        self._begin(session, ResultSet, ExecutionResult)
+
+    # ---- sending
+
+    def fill(
+        self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, profile: ResolvedProfile, start: Start
+    ) -> tuple[int, bool]:
+        """Queue requests of *pairs* (statement, values), numbered from *index*; at most *count*. Those that just now
+        need a ResponseFuture each, and those whose values do not fit, are left to *start*, which says whether to go on.
+        Returns the number of the next one, and whether *pairs* has ended. What it raises comes out of here.
+        :meth:`collect` or :meth:`send` sends what was queued."""
+        statement: Any = None
+        lane: Lane | None = None
+        end = index + count
+        while index < end:
+            launched, rest = self.launch_from(pairs, end - index, index, statement, lane)
+            index += launched
+            if not rest:
+                return index, rest is not None
+            given, values, error = rest
+            if given is not statement:
+                statement, lane = given, self._lane(given, profile)
+                try:
+                    if lane is not None and self.launch(lane, index, values):
+                        index += 1
+                        continue
+                except Exception as raised:
+                    error = raised
+            index += 1
+            if not start(index - 1, given, values, error):
+                break
+        return index, False
+
+    def _lane(self, statement: Any, profile: ResolvedProfile) -> Lane | None:
+        """How requests of *statement* go as flights; None if just now they cannot."""
+        if type(statement) is not PreparedStatement or self.session.cluster.metrics is not None:
+            return None
+        compiled = compiled_for(self.session, statement, profile)
+        lane = None if compiled is None else compiled.lane(self.session)
+        return lane if lane is not None and lane.direct else None
+
+    # ---- outcomes
+
+    def collect(self, results: Results, failed: Callable[[int, BaseException], None]) -> None:
+        """Send what was queued, wait until something ended, and :meth:`harvest`. Ctrl-C interrupts the wait."""
+        self.send()
+        aio.send_waiting()
+        if not self.ended:
+            if self.session._on_io_thread():
+                raise DriverException("requests cannot be waited for on the driver's I/O thread (in a callback)")
+            self._wait(None)
+        self.harvest(results, failed)
+
+    def harvest(self, results: Results, failed: Callable[[int, BaseException], None]) -> None:
+        """Take what ended: the results of those that succeeded, and *failed* called for the others, by the requests'
+        indexes. Never waits."""
+        ended = self.ended
+        self._harvest(results, failed, self._go_on)
+        while ended:
+            index, success, value = ended.popleft()
+            if success:
+                results[index] = ExecutionResult(True, value)
+            else:
+                failed(index, value)
+
+    def nudge(self) -> None:
+        """Any thread: end a :meth:`collect` that waits."""
+        self._inject(NOTHING_ELSE, _NUDGE)
+
+    def watch(self, future: ResponseFuture, index: int) -> None:
+        """Append what *future* comes to."""
+        future.add_callbacks(self._succeeded, self._failed, (future, index), None, (index,))
+
+    def _succeeded(self, rows: Any, future: ResponseFuture, index: int) -> None:
+        future.clear_callbacks()
+        self.ended.append((index, True, ResultSet(future, rows)))
+        self.nudge()
+
+    def _failed(self, error: BaseException, index: int) -> None:
+        self.ended.append((index, False, error))
+        self.nudge()
+
+    def _go_on(self, flight: Flight, outcome: Frame | Failure) -> None:
+        future = future_of(flight)
+        plan = flight.compiled.result_plan
+        attempt = Attempt(flight.host, flight.pool, flight.connection, 0, None, 0, plan)
+        attempt.stream = flight.stream
+        self.watch(future, flight.index)
+        future._handle(attempt, outcome)
+
+    # ---- the end
+
+    def abandon(self) -> None:
+        """Nobody waits any more: outcomes that are still to come are dropped."""
+        self._forget()
+        self._finish()
+
+
+def future_of(flight: Flight) -> ResponseFuture:
+    """A ResponseFuture that sent its first attempt as *flight* did."""
+    compiled: CompiledExecute = flight.compiled
+    timeout = compiled.profile.request_timeout
+    future = compiled.future(flight.session, flight.frame, flight.token, flight.values, timeout)
+    future._start_time = flight.started
+    future.attempted_hosts.append(flight.host)
+    future._picked = Place(flight.host)
+    future.coordinator_host = flight.host
+    return future

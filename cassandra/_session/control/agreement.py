@@ -1,0 +1,250 @@
+"""Waiting until nodes agree on the schema version: after DDL, before a refresh, and when a user asks.
+
+L5. Nothing here blocks a thread while it waits: a :class:`Wait` asks, looks at the answers on the I/O thread, and
+asks again from a timer. Two ways to ask: the control connection's node knows the versions of all
+(:func:`cluster_round`), or every connected node in a scope is asked for its own (:func:`session_round`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import NoConnectionsAvailable
+from cassandra._routing.policies import HostDistance
+
+from .queries import Row, gather_async, query, rows_of
+
+if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
+    from cassandra._routing.host import Host
+
+    from ..cluster.cluster import Cluster
+    from ..session import Session
+
+log = logging.getLogger("cassandra.cluster")
+
+FIRST_PAUSE = 0.02
+LONGEST_PAUSE = 0.2
+
+LOCAL_VERSION = "SELECT schema_version FROM system.local WHERE key='local'"
+
+#: A round of questions: calls back with True (agreed), False (not yet), or the exception that kept it from asking.
+Round = Callable[[float, Callable[[bool | BaseException], None]], None]
+
+
+class SchemaAgreementScope(str, Enum):
+    """Which nodes must agree: those of the client's rack, of its datacenter, or all."""
+
+    RACK = "rack"
+    DC = "dc"
+    CLUSTER = "cluster"
+
+
+SchemaAgreementScope.__module__ = "cassandra.cluster"
+
+
+class Wait:
+    """Asks round after round until the nodes agree or the time is up; then ``on_done(agreed)``, exactly once.
+
+    *on_done* runs on the I/O thread or a worker, or here when there is nothing to wait for. One round is always made.
+    """
+
+    def __init__(self, cluster: Cluster, ask: Round, wait_time: float, on_done: Callable[[bool], None]) -> None:
+        self._cluster = cluster
+        self._ask = ask
+        self._deadline = monotonic() + wait_time
+        self._pause = FIRST_PAUSE
+        self._on_done: Callable[[bool], None] | None = on_done
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Ask for the first time."""
+        if self._cluster.is_shutdown:
+            self._finish(False)
+            return
+        timeout = max(0.001, self._deadline - monotonic())
+        limit = self._cluster.control_connection_timeout
+        try:
+            self._ask(timeout if limit is None else min(timeout, limit), self._answered)
+        except Exception as error:
+            self._answered(error)
+
+    def _answered(self, agreed: bool | BaseException) -> None:
+        if agreed is True:
+            self._finish(True)
+            return
+        if agreed is not False:
+            log.debug("Could not ask for schema versions: %s", agreed)
+        remaining = self._deadline - monotonic()
+        if remaining <= 0 or self._cluster.is_shutdown:
+            self._finish(False)
+            return
+        pause, self._pause = self._pause, min(LONGEST_PAUSE, self._pause * 2)
+        task = self._cluster.scheduler.schedule(min(pause, remaining), self.start)
+        if task.cancelled:  # the cluster was shut down meanwhile
+            self._finish(False)
+
+    def _finish(self, agreed: bool) -> None:
+        with self._lock:
+            on_done, self._on_done = self._on_done, None
+        if on_done is not None:
+            on_done(agreed)
+
+
+def cluster_round(
+    cluster: Cluster, timeout: float, on_done: Callable[[bool | BaseException], None], coordinator: Host | None = None
+) -> None:
+    """Ask one node for its own schema version and those of its peers: *coordinator*, or the control connection's
+    node.
+
+    After a schema change it must be the node that made it: the others may still agree on the version before. The
+    control connection's node must agree in any case, since the schema is read from it. Peers that are down, or that
+    the driver does not know (yet), do not count: they will catch up when they join.
+    """
+    control = cluster.control_connection
+    here = control.connection
+    asked = connection_to(cluster, coordinator) or here
+    if asked is None:
+        on_done(ConnectionError("there is no control connection at the moment"))
+        return
+    versions: set[Any] = set()
+    errors: list[BaseException] = []
+    separate = here is not None and here.endpoint != asked.endpoint
+    waiting = 2 if separate else 1
+    lock = threading.Lock()
+
+    def answered(answers: list[Any]) -> None:
+        nonlocal waiting
+        with lock:
+            for answer in answers:
+                if isinstance(answer, BaseException):
+                    errors.append(answer)
+                else:
+                    versions.update(_versions(cluster, rows_of(answer)))
+            waiting -= 1
+            last = not waiting
+        if last:
+            on_done(errors[0] if errors else len(versions) <= 1)
+
+    gather_async(asked, [query(LOCAL_VERSION), query(control.peers_version_query)], timeout, answered)
+    if separate and here is not None:
+        gather_async(here, [query(LOCAL_VERSION)], timeout, answered)
+
+
+def _versions(cluster: Cluster, rows: Iterable[Row]) -> Iterator[Any]:
+    """The schema versions that count: of the node itself, and of peers that are not down."""
+    for row in rows:
+        if "host_id" in row:
+            host = cluster.metadata.get_host_by_host_id(row["host_id"]) if row["host_id"] else None
+            if host is None or host.is_up is False or row["schema_version"] is None:
+                continue
+        yield row["schema_version"]
+
+
+def connection_to(cluster: Cluster, host: Host | None) -> Connection | None:
+    """Any open connection of the sessions' pools to *host*."""
+    if host is None:
+        return None
+    for session in cluster.sessions:
+        pool = session._pools.get(host)
+        if pool is not None:
+            with contextlib.suppress(NoConnectionsAvailable):
+                return pool.pick()
+    return None
+
+
+def session_round(
+    session: Session, scope: SchemaAgreementScope, timeout: float, on_done: Callable[[bool | BaseException], None]
+) -> None:
+    """Ask every host in *scope* that *session* is connected to; one that should answer and does not is a
+    disagreement."""
+    connections = []
+    for host in hosts_in_scope(session, scope):
+        pool = session._pools.get(host)
+        if pool is None:
+            continue
+        try:
+            connections.append(pool.pick())
+        except NoConnectionsAvailable as error:
+            on_done(error)
+            return
+    answers: list[Any] = []
+    lock = threading.Lock()
+
+    def answered(answer: Any) -> None:
+        with lock:
+            answers.extend(answer)
+            if len(answers) < len(connections):
+                return
+        error = next((one for one in answers if isinstance(one, BaseException)), None)
+        versions = set() if error else {row["schema_version"] for one in answers for row in rows_of(one)}
+        on_done(error if error is not None else len(versions) <= 1)
+
+    if not connections:
+        on_done(NoConnectionsAvailable("the session is connected to no host in the scope"))
+    for connection in connections:
+        gather_async(connection, [query(LOCAL_VERSION)], timeout, answered)
+
+
+def hosts_in_scope(session: Session, scope: SchemaAgreementScope) -> list[Host]:
+    """The hosts of *scope* that are not down. The client's own place is that of its nearest host."""
+    cluster = session.cluster
+    hosts = [host for host in session._pools if host.is_up is not False]
+    if scope is SchemaAgreementScope.CLUSTER or not hosts:
+        return hosts
+    here = nearest(cluster, hosts)
+    same_dc = [host for host in hosts if host.datacenter == here.datacenter]
+    if scope is SchemaAgreementScope.DC:
+        return same_dc
+    return [host for host in same_dc if host.rack == here.rack]
+
+
+def nearest(cluster: Cluster, hosts: Iterable[Host]) -> Host:
+    """The host the policies call nearest; among equals the control connection's, which stands for where the client
+    is."""
+    order = [HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE, HostDistance.IGNORED]
+    control = cluster.get_control_connection_host()
+
+    def rank(host: Host) -> tuple[int, bool]:
+        return order.index(cluster.profile_manager.distance(host)), host is not control
+
+    return min(hosts, key=rank)
+
+
+def wait_in_session(
+    session: Session, wait_time: float | None, scope: SchemaAgreementScope | str, default_wait: float
+) -> bool:
+    """Body of :meth:`Session.wait_for_schema_agreement`; blocks the caller."""
+    try:
+        wanted = SchemaAgreementScope(scope)
+    except ValueError:
+        names = ", ".join(f"SchemaAgreementScope.{known.name}" for known in SchemaAgreementScope)
+        raise ValueError(f"Unknown scope {scope!r}: it should be one of {names}") from None
+    limit = default_wait if wait_time is None else wait_time
+    if limit <= 0:
+        raise ValueError(f"wait_time should be more than 0 seconds, not {limit!r}")
+
+    def ask(timeout: float, on_done: Callable[[bool | BaseException], None]) -> None:
+        session_round(session, wanted, timeout, on_done)
+
+    return block(session.cluster, ask, limit)
+
+
+def block(cluster: Cluster, ask: Round, wait_time: float) -> bool:
+    """Wait in the calling thread."""
+    done = threading.Event()
+    outcome = [False]
+
+    def finish(agreed: bool) -> None:
+        outcome[0] = agreed
+        done.set()
+
+    Wait(cluster, ask, wait_time, finish).start()
+    done.wait(wait_time + 5.0)
+    return outcome[0]

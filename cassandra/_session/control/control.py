@@ -1,0 +1,410 @@
+"""The control connection: one connection to one node, over which the driver learns of nodes, states and schema.
+
+L5. Owner: ``strand``. ``connection`` and everything about connecting is written there only (and by ``shutdown``);
+refreshes run there one after the other, so that none overtakes another. Readers take ``connection`` as it is, None
+while there is none.
+
+States: *idle* (no connection yet), *connected*, *searching* (the connection was lost; other nodes are tried at once,
+and again by the reconnection schedule when none worked), *closed*. A connection that is lost says nothing about its
+node: only the pools' connections do. A new one reads everything, because events were missed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cassandra._base.errors import (
+    ConnectionException,
+    DriverException,
+    NoHostAvailable,
+    OperationTimedOut,
+)
+from cassandra._net.connection import Connection
+from cassandra._net.delays import Delays
+from cassandra._net.opening import Awaited
+from cassandra._routing.schema import SchemaTarget
+from cassandra._wire.messages.requests import OptionsMessage
+
+from ..request.tablet_routing import use_version_blocks
+from . import nodes
+from .agreement import block, cluster_round
+from .events import CLIENT_ROUTES_CHANGE, EVENT_TYPES, EventRouter, covers, merged
+from .refresh import Refresher
+
+if TYPE_CHECKING:
+    from cassandra._net.endpoint import EndPoint
+    from cassandra._net.opening import Opening
+    from cassandra._routing.host import Host
+    from cassandra._wire.messages.events import EventMessage
+
+    from ..background.scheduler import Task
+    from ..cluster.cluster import Cluster
+
+T = TypeVar("T")
+log = logging.getLogger("cassandra.cluster")
+
+
+class ControlConnection:
+    """Keeps *cluster*'s metadata fresh."""
+
+    __module__ = "cassandra.cluster"
+
+    class PeersQueryType(Enum):
+        """What to ask about the peers: all there is, or their schema versions."""
+
+        PEERS = 1
+        PEERS_SCHEMA = 2
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        timeout: float | None,
+        schema_event_refresh_window: float,
+        topology_event_refresh_window: float,
+        status_event_refresh_window: float,
+        schema_meta_enabled: bool = True,
+        token_meta_enabled: bool = True,
+        schema_meta_page_size: int = 1000,
+    ) -> None:
+        """All but *cluster* are read from the cluster's attributes when they are needed; they are here for the
+        signature."""
+        self._cluster = cluster
+        self.strand = cluster.scheduler.strand()
+        self._closed = False
+        self.was_connected = False
+        self._delays = Delays(lambda: cluster.reconnection_policy.new_schedule())
+        self.refresher = Refresher(cluster)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is open, nothing under way."""
+        self.connection: Connection | None = None
+        self._candidate: Connection | None = None  # open, not yet adopted
+        self._opening: Opening | None = None
+        self._retry: Task | None = None
+        self._lost_endpoint: EndPoint | None = None
+        self._nodes_queued = False
+        self.events = EventRouter(self._cluster, self)
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: the connection is the parent's."""
+        for connection in (self.connection, self._candidate):
+            if connection is not None:
+                connection.leave_to_parent()
+        self._begin()
+
+    # ---- connecting (strand)
+
+    def connect(self) -> None:
+        """Connect to the first contact point that works and read everything. Blocks; NoHostAvailable with an error
+        for each."""
+        self.strand.call(self._connect_first)
+
+    def reconnect(self) -> None:
+        """Connect to some node anew, replacing the connection there is. Does not block."""
+        self.strand.post(self._search)
+
+    def _connect_first(self) -> None:
+        if self.connection is None:
+            self._connect_any(self._cluster.resolve_contact_points())
+
+    def _connect_any(self, endpoints: Iterable[EndPoint]) -> None:
+        errors: dict[str, BaseException] = {}
+        for endpoint in endpoints:
+            if self._closed:
+                raise DriverException("The cluster was shut down while it was connecting")
+            try:
+                self._connect_to(endpoint)
+                return
+            except Exception as error:
+                log.warning("Control connection could not be opened to %s: %s", endpoint, error)
+                errors[str(endpoint)] = error.with_traceback(None)  # its frames would keep the whole cluster alive
+        raise NoHostAvailable("Unable to connect to any servers", errors)
+
+    def _connect_to(self, endpoint: EndPoint) -> None:
+        connection = self._candidate = self._open(endpoint)
+        try:
+            self._cluster.negotiated(connection.protocol_version)
+            use_version_blocks(self._cluster, connection.features.tablets_routing_v2)
+            self.events.forget()
+            listing = self.refresher.nodes(connection)
+            connection.host_id = listing.nodes[0].host_id
+            if self._cluster.schema_metadata_enabled:
+                self.refresher.schema(connection, [SchemaTarget.everything()])
+            elif self.was_connected:
+                self._cluster.metadata.schema_not_read(SchemaTarget.everything())  # events were missed
+        except BaseException:
+            self._candidate = None
+            connection.close()
+            raise
+        before, self.connection, self._candidate = self.connection, connection, None
+        self.was_connected = True
+        self._lost_endpoint = None
+        self._delays.reset()
+        if before is not None:
+            before.close()
+        if self._closed:
+            connection.close()
+        elif connection.is_closed:  # while it was being adopted
+            self._on_closed(connection, connection.last_error)
+        log.debug("Control connection is open to %s", endpoint)
+
+    def _open(self, endpoint: EndPoint) -> Connection:
+        """Open a connection that is registered for events. Blocks; ends early when the cluster is shut down."""
+        cluster = self._cluster
+        events = EVENT_TYPES if cluster.client_routes is None else (*EVENT_TYPES, CLIENT_ROUTES_CHANGE)
+        options = cluster.connection_options().replace(register_events=events)
+        awaited = Awaited()
+        opening = self._opening = Connection.open(
+            cluster.reactor,
+            endpoint,
+            options,
+            awaited,
+            context=cluster.type_context,
+            on_event=self._on_event,
+            on_closed=self._on_closed,
+        )
+        if self._closed:
+            opening.cancel()
+        try:
+            return awaited.wait(opening, options.open_timeout + 1.0)
+        finally:
+            self._opening = None
+
+    # ---- losing it
+
+    def _on_event(self, connection: Connection, event: EventMessage) -> None:
+        """On the I/O thread."""
+        if connection is self.connection or connection is self._candidate or self._opening is not None:
+            self.events.on_event(event)
+
+    def _on_closed(self, connection: Connection, error: BaseException | None) -> None:
+        """On the I/O thread."""
+        if not self._closed:
+            self.strand.post(self._lost, connection, error)
+
+    def _lost(self, connection: Connection, error: BaseException | None) -> None:
+        if connection is not self.connection or self._closed:
+            return
+        log.warning("Control connection to %s was lost: %s", connection.endpoint, error)
+        self.connection = None
+        self._lost_endpoint = connection.endpoint
+        self._search()
+
+    def _search(self) -> None:
+        """Connect to any node, or come back later."""
+        if self._closed:
+            return
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
+        try:
+            self._connect_any(self._candidates())
+        except NoHostAvailable as error:
+            self._come_back(error)
+        except DriverException as error:
+            log.debug("The search for a control connection ends: %s", error)
+
+    def _come_back(self, error: NoHostAvailable) -> None:
+        """Try again later. An exhausted schedule starts anew: without a control connection the driver is blind."""
+        if self._closed:
+            return
+        delay = self._delays.next()
+        if delay is None:
+            self._delays.reset()
+            delay = self._delays.next_or_last()
+        log.warning("No node takes the control connection, next try in %.1f s: %s", delay, error)
+        self._retry = self._cluster.scheduler.schedule(delay, self.strand.post, self._search)
+
+    def _candidates(self) -> list[EndPoint]:
+        """Where to try: hosts that are up in the order of the default policy, then those that are not, then the
+        contact points again, whose addresses may have changed. The node that was just lost comes last."""
+        cluster = self._cluster
+        try:
+            planned = list(cluster.profile_manager.default.load_balancing_policy.make_query_plan())
+        except Exception:
+            log.exception("The load balancing policy failed to make a plan for the control connection")
+            planned = []
+        others = [host for host in cluster.metadata.all_hosts() if not cluster.membership.is_ignored(host)]
+        others.sort(key=lambda host: host.is_up is False)
+        endpoints = dict.fromkeys(host.endpoint for host in [*planned, *others])
+        try:
+            endpoints.update(dict.fromkeys(cluster.resolve_contact_points()))
+        except Exception as error:
+            log.info("The contact points could not be resolved again: %s", error)
+        if self._lost_endpoint in endpoints:
+            del endpoints[self._lost_endpoint]
+            endpoints[self._lost_endpoint] = None
+        return list(endpoints)
+
+    # ---- host states (called on the membership strand; never block)
+
+    def on_up(self, host: Host) -> None:
+        """A host is back: it may take the control connection."""
+        if self.connection is None:
+            self.strand.post(self._search_if_lost)
+
+    def on_down(self, host: Host) -> None:
+        """A host is taken for down. If it has the control connection, see whether that still lives."""
+        connection = self.connection
+        if connection is not None and connection.endpoint == host.endpoint:
+            timeout = self._cluster.control_timeout()
+            connection.request_async(OptionsMessage(), lambda answer: self._probed(connection, answer), timeout)
+
+    def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
+        """A host joined."""
+        if refresh_nodes:
+            self.refresh_nodes_soon()
+
+    def on_remove(self, host: Host) -> None:
+        """A host left: if it has the control connection, move on."""
+        connection = self.connection
+        if connection is not None and connection.host_id == host.host_id:
+            connection.close()
+            self.strand.post(self._lost, connection, None)
+
+    def _probed(self, connection: Connection, answer: Any) -> None:
+        if isinstance(answer, BaseException):
+            connection.defunct(answer)
+
+    def _search_if_lost(self) -> None:
+        if self.connection is None:
+            self._search()
+
+    # ---- refreshing
+
+    def refresh_node_list_and_token_map(self, force_token_rebuild: bool = False) -> None:
+        """Read the node list now. Blocks; raises what went wrong."""
+        self._call(self._refresh_nodes, force_token_rebuild)
+
+    def refresh_nodes_soon(self) -> None:
+        """Read the node list when its turn comes; once, however often it is asked for until then. Never blocks."""
+        if not self._nodes_queued:
+            self._nodes_queued = True
+            self.strand.post(self._refresh_nodes_quietly)
+
+    def refresh_schema(self, force: bool = False, **kwargs: Any) -> bool:
+        """Read a part of the schema (``target_type``, ``keyspace``, ``table`` … as in a schema event; nothing: all
+        of it), after waiting for agreement at most ``schema_agreement_wait`` seconds. Blocks. False if the nodes did
+        not agree, or schema metadata is disabled and *force* is not set; raises what went wrong otherwise."""
+        if not (force or self._cluster.schema_metadata_enabled):
+            return False
+        wait = kwargs.pop("schema_agreement_wait", None)
+        wait = self._cluster.max_schema_agreement_wait if wait is None else wait
+        agreed = wait <= 0 or self.wait_for_schema_agreement(wait_time=wait)
+        if not agreed:
+            log.warning("The nodes did not agree on the schema within %s s; reading what one has", wait)
+        target = self._cluster.metadata.schema_target(kwargs) if kwargs else SchemaTarget.everything()
+        self.refresh_targets([target])
+        return agreed
+
+    def refresh_targets(self, targets: list[SchemaTarget]) -> None:
+        """Read parts of the schema now. Blocks; raises what went wrong."""
+        self._call(self._refresh_schema, targets)
+
+    def refresh_schema_soon(self) -> None:
+        """Read what events said has changed. Never blocks."""
+        self.strand.post(self._refresh_noted_schema)
+
+    def wait_for_schema_agreement(
+        self,
+        connection: Connection | None = None,
+        preloaded_results: Any = None,
+        wait_time: float | None = None,
+    ) -> bool:
+        """Wait until all nodes that are up have one schema version; False when *wait_time* seconds passed before.
+        Blocks."""
+        limit = self._cluster.max_schema_agreement_wait if wait_time is None else wait_time
+        if limit <= 0:
+            return True
+        cluster = self._cluster
+        return block(cluster, lambda timeout, done: cluster_round(cluster, timeout, done), limit)
+
+    @property
+    def peers_version_query(self) -> str:
+        """CQL for the schema versions of the peers."""
+        return nodes.VERSIONS_V2 if self.refresher.peers_v2 else nodes.VERSIONS
+
+    def settled(self) -> Connection:
+        """As :meth:`current`, once a search that is under way has ended. Blocks."""
+        return self._call(self.current)
+
+    def _call(self, fn: Callable[..., T], *args: Any) -> T:
+        self._cluster.life.awaken()
+        if self._cluster.membership.strand.held():
+            raise RuntimeError("Metadata cannot be refreshed from within a load balancing or conviction policy")
+        try:
+            return self.strand.call(fn, *args)
+        except CancelledError:
+            raise DriverException("The cluster was shut down") from None
+
+    def current(self) -> Connection:
+        """The connection; NoHostAvailable while there is none."""
+        connection = self.connection
+        if connection is None:
+            raise NoHostAvailable("There is no control connection at the moment", {})
+        return connection
+
+    def _refresh_nodes(self, force_token_rebuild: bool = False) -> None:
+        self.refresher.nodes(self.current(), force_token_rebuild)
+
+    def _refresh_nodes_quietly(self) -> None:
+        self._nodes_queued = False
+        if self.connection is None:
+            return  # the next one reads the node list anyway
+        self._quietly(self._refresh_nodes)
+
+    def _refresh_schema(self, targets: list[SchemaTarget]) -> None:
+        connection = self.current()
+        self.events.take_schema(targets)
+        self.refresher.schema(connection, targets)
+
+    def _refresh_noted_schema(self) -> None:
+        connection = self.connection
+        if connection is None:
+            return  # the next one reads the whole schema anyway
+        later = self._cluster.schema_changes.will_be_read()
+        noted = [one for one in self.events.take_schema() if not any(covers(wide, one) for wide in later)]
+        if noted:
+            self._quietly(lambda: self.refresher.schema(connection, merged(noted)))
+
+    def _quietly(self, refresh: Callable[[], object]) -> None:
+        """A refresh nobody waits for. When the node does not answer it, another node is looked for, which is read
+        whole."""
+        connection = self.connection
+        try:
+            refresh()
+        except (ConnectionException, OperationTimedOut, OSError) as error:
+            if self._closed or connection is None or connection is not self.connection:
+                return
+            log.warning("Metadata could not be refreshed from %s: %s", connection.endpoint, error)
+            self._lost_endpoint = connection.endpoint
+            self._search()
+        except Exception:
+            log.exception("Metadata could not be refreshed from %s", connection and connection.endpoint)
+
+    # ---- the rest
+
+    def get_connections(self) -> list[Connection]:
+        """The connection as a list, empty while there is none."""
+        connection = self.connection
+        return [] if connection is None else [connection]
+
+    def return_connection(self, connection: Connection) -> None:
+        """Nothing to do: a connection that breaks says so itself."""
+
+    def shutdown(self) -> None:
+        """Close the connection and end whatever waits for one. Idempotent, from any thread, never blocks."""
+        self._closed = True
+        self.events.stop()
+        opening, candidate, connection = self._opening, self._candidate, self.connection
+        self.connection = None
+        if opening is not None:
+            opening.cancel()
+        for one in (candidate, connection):
+            if one is not None:
+                one.close()

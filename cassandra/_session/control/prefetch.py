@@ -1,0 +1,125 @@
+"""Reading all tablets of a table at once, from ``system.tablets`` of a ScyllaDB node.
+
+L5. What is read and in which order is a generator of queries, which two drive: one that blocks, one that awaits. The
+rows come over the control connection, a page at a time, in the order of the tokens: each tablet begins where the one
+before it ends, also if some were split or merged between two pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import DriverException, InvalidRequest
+from cassandra._base.names import protect_value
+from cassandra._routing.tablets.tablets import Tablet
+from cassandra._wire.rows import decode_page, tuple_factory
+
+from ..background import aio
+from ..cluster.awaitable import result_of
+from .queries import gather, gather_async, query
+
+if TYPE_CHECKING:
+    from asyncio import Future
+    from uuid import UUID
+
+    from cassandra._net.connection import Connection
+    from cassandra._wire.messages.requests import QueryMessage
+
+    from ..cluster.cluster import Cluster
+
+PAGE = 2000
+MIN_TOKEN = -(2**63)
+
+Answers = list[Any]
+Steps = Generator["list[QueryMessage]", Answers, "list[Tablet] | None"]
+
+
+def tablets_of(cluster: Cluster, keyspace: str, table: str) -> int:
+    """Body of :meth:`Session.prefetch_tablets`."""
+    cluster._check_connected()
+    connection = cluster.control_connection.connection or cluster.control_connection.settled()
+    steps = _reading(keyspace, table)
+    messages = next(steps)
+    while True:
+        answers = gather(connection, messages, cluster.control_connection_timeout)
+        try:
+            messages = steps.send(answers)
+        except StopIteration as end:
+            return _take(cluster, keyspace, table, end.value)
+
+
+async def tablets_of_async(cluster: Cluster, keyspace: str, table: str) -> int:
+    """Body of :meth:`Session.prefetch_tablets_async`."""
+    cluster._check_connected()
+    control = cluster.control_connection
+    connection = control.connection
+    if connection is None:
+        connection = await result_of(cluster.scheduler.submit(control.settled))
+    steps = _reading(keyspace, table)
+    messages = next(steps)
+    while True:
+        answers = await _gathered(connection, messages, cluster.control_timeout())
+        try:
+            messages = steps.send(answers)
+        except StopIteration as end:
+            return _take(cluster, keyspace, table, end.value)
+
+
+async def _gathered(connection: Connection, messages: list[QueryMessage], timeout: float) -> Answers:
+    waiter: Future[Answers] = aio.running_loop().create_future()
+    gather_async(connection, messages, timeout, lambda answers: aio.resolve(waiter, answers))
+    return await waiter
+
+
+def _take(cluster: Cluster, keyspace: str, table: str, tablets: list[Tablet] | None) -> int:
+    if tablets is None:
+        return 0
+    cluster.metadata._tablets.replace_tablets(keyspace, table, tablets)
+    return len(tablets)
+
+
+def _reading(keyspace: str, table: str) -> Steps:
+    """The tablets of a table or view; None where servers have none of any table."""
+    table_id = yield from _id_of(keyspace, table)
+    (answer,) = yield [query(f"SELECT base_table FROM system.tablets WHERE table_id = {table_id} LIMIT 1")]
+    if not isinstance(answer, InvalidRequest):  # which servers say that have no tables with tablets in common
+        table_id = next((base for (base,) in _rows(answer) if base is not None), table_id)
+    tablets: list[Tablet] = []
+    first, paging_state = MIN_TOKEN, None
+    while True:
+        text = f"SELECT last_token, replicas FROM system.tablets WHERE table_id = {table_id}"
+        (answer,) = yield [query(text, PAGE, paging_state)]
+        if isinstance(answer, InvalidRequest):
+            return None
+        for last, replicas in _rows(answer):
+            if last is None:  # the table has nothing but static columns
+                continue
+            tablet = Tablet.from_row(first, last, replicas)
+            first = last
+            if tablet is not None:
+                tablets.append(tablet)
+        paging_state = answer.paging_state
+        if not paging_state:
+            return tablets
+
+
+def _id_of(keyspace: str, table: str) -> Generator[list[QueryMessage], Answers, UUID]:
+    where = f"WHERE keyspace_name = {protect_value(keyspace)} AND"
+    name = protect_value(table)
+    answers = yield [
+        query(f"SELECT id FROM system_schema.tables {where} table_name = {name}"),
+        query(f"SELECT id FROM system_schema.views {where} view_name = {name}"),
+    ]
+    for answer in answers:
+        for (table_id,) in _rows(answer):
+            found: UUID = table_id
+            return found
+    raise DriverException(f"There is no table or view {keyspace}.{table}, so its tablets cannot be read")
+
+
+def _rows(answer: Any) -> Any:
+    """The rows of an answer; what is none is raised."""
+    if isinstance(answer, BaseException):
+        raise answer
+    return decode_page(answer.page, tuple_factory)

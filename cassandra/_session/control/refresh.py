@@ -1,0 +1,110 @@
+"""Reading the system tables over one connection into the metadata: nodes and schema.
+
+L5. Blocking code, run by the control connection on its strand. It knows neither events nor failover: a refresh is
+one set of queries, sent together, and one publication.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cassandra._base.errors import InvalidRequest, Unauthorized
+from cassandra._base.names import protect_value
+from cassandra._routing.schema import SchemaTarget, ServerTraits, schema_queries
+
+from .nodes import NodeList, read_nodes
+from .queries import Row, fetch, must
+
+if TYPE_CHECKING:
+    from cassandra._net.client_routes import ClientRoutes
+    from cassandra._net.connection import Connection
+
+    from ..cluster.cluster import Cluster
+
+CLIENT_ROUTES = "SELECT host_id, address, port, tls_port FROM system.client_routes WHERE connection_id = {}"
+
+log = logging.getLogger("cassandra.cluster")
+
+
+class Refresher:
+    """Reads for *cluster*."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.peers_v2 = True  # until a server refuses it
+
+    def nodes(self, connection: Connection, rebuild_tokens: bool = False) -> NodeList:
+        """Read the node list and let the membership take it in; returns it when that is done."""
+        cluster = self._cluster
+        if cluster.client_routes is not None:
+            self.client_routes(connection, cluster.client_routes)
+        listing = read_nodes(
+            connection,
+            cluster.endpoint_factory,
+            cluster.control_connection_timeout,
+            tokens=cluster.token_metadata_enabled,
+            peers_v2=self.peers_v2,
+        )
+        self.peers_v2 = listing.peers_v2
+        if cluster.endpoint_factory.makes_local:  # policies look for the contact points' datacenter
+            cluster.endpoints_resolved = [*cluster.endpoints_resolved, listing.nodes[0].endpoint]
+        cluster.membership.strand.call(cluster.topology.take, listing, rebuild_tokens)
+        return listing
+
+    def client_routes(self, connection: Connection, routes: ClientRoutes) -> None:
+        """Read at which addresses nodes are reached. A host that is down and has another one now is tried at once."""
+        found = fetch(
+            connection,
+            {one: CLIENT_ROUTES.format(protect_value(one)) for one in routes.connection_ids},
+            self._cluster.control_connection_timeout,
+        )
+        for name, answer in found.items():
+            if isinstance(answer, InvalidRequest):
+                log.warning("%s has no client routes: %s", connection.endpoint, answer)
+                found[name] = []
+        membership = self._cluster.membership
+        for host_id in routes.take({name: must(answer) for name, answer in found.items()}):
+            host = self._cluster.metadata.get_host_by_host_id(host_id)
+            if host is not None and host.is_up is False:
+                membership.strand.post(membership.reconnect, host, True)
+
+    def schema(self, connection: Connection, targets: Sequence[SchemaTarget]) -> None:
+        """Read *targets* and publish them."""
+        traits = self._traits(connection)
+        for target in targets:
+            self._cluster.metadata.apply_schema(target, self._read(connection, target, traits))
+        if any(target.kind != "TABLE" for target in targets):
+            self._cluster.type_context.clear()  # user types may have changed
+
+    def _traits(self, connection: Connection) -> ServerTraits:
+        host = self._cluster.metadata.get_host_by_host_id(connection.host_id)
+        features = connection.features
+        version = host.release_version if host is not None else None
+        return ServerTraits.of(version, features.sharding_info is not None, features.tablets_routing_v2)
+
+    def _read(self, connection: Connection, target: SchemaTarget, traits: ServerTraits) -> dict[str, list[Row]]:
+        queries = schema_queries(target, traits)
+        limit = self._request_timeout(connection)
+        found = fetch(
+            connection,
+            {query.name: query.cql + limit for query in queries},
+            self._cluster.control_connection_timeout,
+            self._cluster.schema_metadata_page_size,
+        )
+        rows: dict[str, list[Row]] = {}
+        for query in queries:
+            answer = found[query.name]
+            if query.optional and isinstance(answer, (InvalidRequest, Unauthorized)):
+                log.debug("%s has no %s: %s", connection.endpoint, query.name, answer)
+                answer = []
+            rows[query.name] = must(answer)
+        return rows
+
+    def _request_timeout(self, connection: Connection) -> str:
+        """ScyllaDB takes a timeout of its own per statement."""
+        timeout = self._cluster.metadata_request_timeout
+        if not timeout or connection.features.sharding_info is None:
+            return ""
+        return f" USING TIMEOUT {int(timeout * 1000)}ms"

@@ -1,0 +1,271 @@
+"""Executions of prepared statements, compiled: what all of them have in common is worked out once.
+
+L5. A :class:`CompiledExecute` belongs to one prepared statement, one session's settings and one resolved profile. It is
+kept on the statement, in a cache that is replaced as a whole when a setting of the statement changes; a session's
+*scope* is an object that is replaced when a setting of the session changes. Who compiles takes both before it reads a
+setting, so that what was compiled from old settings is never found under new ones. No lock: attributes are replaced,
+and compiling twice does no harm.
+
+Only what is frequent is compiled. For all else (custom payloads, tracing, a user's protocol handler, speculative
+execution …) there is ``None``, and the request is built by its message as every other one.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._core.codec import ExecuteTemplate
+from cassandra._core.transport import Lane
+from cassandra._net.handshake.features import dialect_of
+from cassandra._routing.policies import NoSpeculativeExecutionPolicy
+from cassandra._routing.policies.router import PickingRouter
+from cassandra._wire.messages.requests import ExecuteMessage
+
+from ..cluster.profiles import EXEC_PROFILE_DEFAULT
+from ..statements.prepared import BoundStatement, CompiledCache, PreparedStatement
+from ..statements.sentinels import Sentinel
+from ..statements.timestamps import MonotonicTimestampGenerator
+from .attempts import NOT_SENT
+from .future import ResponseFuture
+from .sending import METADATA_IDS, USE
+from .tablet_routing import version_block_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cassandra._core.routing import Place
+    from cassandra._routing.snapshot import ClusterState
+
+    from ..cluster.profiles import ResolvedProfile
+    from ..session import Session
+
+_new_future = ResponseFuture.__new__
+KEPT = 8  # per statement: more combinations of sessions and profiles than that begin anew
+
+
+class CompiledExecute:
+    """Everything about executing *prepared* that does not depend on the values."""
+
+    __slots__ = (
+        "_cache",
+        "_lane",
+        "_message",
+        "_route",
+        "clock",
+        "dialect",
+        "future_class",
+        "keyspace",
+        "picking",
+        "prepared",
+        "profile",
+        "result_plan",
+        "retry_policy",
+        "router",
+        "scope",
+        "template",
+        "timestamps",
+    )
+
+    def __init__(
+        self,
+        session: Session,
+        scope: object,
+        cache: CompiledCache,
+        prepared: PreparedStatement,
+        profile: ResolvedProfile,
+    ) -> None:
+        self._cache = cache
+        self.scope = scope
+        self.prepared = prepared
+        self.profile = profile
+        plan, metadata_id = prepared._snapshot
+        version = session.cluster.protocol_version
+        consistency = prepared.consistency_level
+        serial = prepared.serial_consistency_level
+        fetch_size = prepared.fetch_size
+        generator: Any = session.timestamp_generator
+        if consistency is None:
+            consistency = profile.consistency_level
+        if serial is None:
+            serial = profile.serial_consistency_level
+        if isinstance(fetch_size, Sentinel):
+            fetch_size = session.default_fetch_size
+        skip = plan is not None and metadata_id is not None
+        self.result_plan = plan
+        self.timestamps: Any = generator if session.use_client_timestamp else None
+        plain = self.timestamps is not None and type(generator) is MonotonicTimestampGenerator
+        self.clock = generator._clock if plain else None  # then asked natively
+        specs = prepared._bind_plan.specs
+        self.keyspace = specs[0][0] if specs else prepared.keyspace
+        blocks = session._version_blocks
+        self.template = ExecuteTemplate(
+            prepared._bind_plan,
+            version,
+            prepared.query_id,
+            consistency,
+            result_metadata_id=metadata_id,
+            skip_metadata=skip,
+            page_size=fetch_size or None,
+            serial_consistency=serial,
+            with_timestamp=self.timestamps is not None,
+            version_block=version_block_of(
+                session.cluster.metadata._tablets, self.keyspace, specs[0][1] if specs else None
+            )
+            if blocks
+            else None,
+        )
+        self.dialect = dialect_of(version, metadata_id is not None, blocks)
+        self._message = (consistency, serial, fetch_size, skip, metadata_id)
+        self.retry_policy = prepared.retry_policy or profile.retry_policy
+        self.router = session._router_of(profile.load_balancing_policy or session.cluster.load_balancing_policy)
+        self.future_class: type[ResponseFuture] = self.router.future_class or ResponseFuture
+        self.picking = self.router if type(self.router) is PickingRouter else None
+        self._route: tuple[Any, Any, Any] = (None, None, None)
+        self._lane: Lane | None = None
+
+    def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Place | None] | None:
+        """How to pick the first place of a request by its token; None if that takes more than the token."""
+        route: Callable[[int | None], Place | None] | None
+        of, within, route = self._route
+        if of is not state or within != keyspace:
+            route, ring = None, state.topology.ring
+            if self.picking is not None and (ring is None or ring.murmur3):
+                specs = self.prepared._bind_plan.specs
+                table = specs[0][1] if specs else None
+                route = self.picking.route(state, self.keyspace or keyspace, table, self.prepared)
+            self._route = (state, keyspace, route)
+        return route
+
+    def lane(self, session: Session) -> Lane | None:
+        """The way of requests to their connections, as things are now; None if they need a plan each."""
+        lane = self._lane
+        if lane is None or not lane.holds(session):
+            state = session.cluster.metadata.state
+            route, kind = self.route(state, session.keyspace), self.future_class
+            direct = kind is ResponseFuture and not (session._listeners or session.is_shutdown)
+            lane = None
+            if route is not None:
+                default = _default_of(session, self.profile)
+                lane = Lane(session, self, state, route, direct, default, kind, NOT_SENT)
+            self._lane = lane
+        self._cache.lane = lane
+        return lane
+
+    def message(self, frame: bytes, token: int | None) -> ExecuteMessage:
+        """The message whose envelope *frame* is."""
+        consistency, serial, fetch_size, skip, metadata_id = self._message
+        return ExecuteMessage(
+            self.prepared.query_id,
+            self.template.bound(frame, token),
+            consistency,
+            serial,
+            fetch_size,
+            None,
+            self.template.timestamp(frame),
+            skip_meta=skip,
+            result_metadata_id=metadata_id,
+        )
+
+    def request(self, session: Session, query: Any, values: Any, timeout: float | None) -> ResponseFuture:
+        """A future that is ready to be sent."""
+        timestamp: Any = self.clock
+        if timestamp is None:
+            timestamp = None if self.timestamps is None else self.timestamps()
+        elif timestamp.ahead:
+            self.timestamps._asked_natively()
+        if query is self.prepared:
+            frame, token = self.template.encode(values, timestamp)
+            return self.future(session, frame, token, values, timeout)
+        bound = query._bound
+        future = self.future(session, self.template.encode_bound(bound, timestamp), bound.token, None, timeout)
+        future.query = query
+        return future
+
+    def future(
+        self, session: Session, frame: bytes, token: int | None, values: Any, timeout: float | None
+    ) -> ResponseFuture:
+        """What it does not get here it finds in ``_compiled`` when somebody asks."""
+        future = _new_future(self.future_class)
+        future._begin(session, timeout, monotonic(), self.profile.row_factory, self.result_plan, token)
+        future._compiled = self
+        future._frame = frame
+        future._values = values
+        return future
+
+
+def _default_of(session: Session, profile: ResolvedProfile) -> tuple[Any, Any, int] | None:
+    """Where *profile* was resolved from, if that is the default profile: its key, the profile and its version."""
+    source = session.cluster.profile_manager.profiles.get(EXEC_PROFILE_DEFAULT)
+    if source is None:
+        return None
+    version = source._version
+    same = session._resolve_profile(EXEC_PROFILE_DEFAULT) is profile
+    return (EXEC_PROFILE_DEFAULT, source, version) if same else None
+
+
+def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> CompiledExecute | None:
+    """How *query*, a prepared or bound statement, is executed under *profile*; None when it is out of the ordinary."""
+    prepared = query if type(query) is PreparedStatement else _prepared_of(query)
+    if prepared is None:
+        return None
+    cache: CompiledCache = prepared._compiled
+    compiled: CompiledExecute | None = cache.last
+    scope = session._scope
+    if (
+        compiled is not None
+        and compiled.prepared is prepared  # not so in a copy of it
+        and compiled.scope is scope
+        and compiled.profile is profile
+    ):
+        return compiled
+    key = (id(scope), id(profile))  # both are kept alive by what is found under them
+    compiled = cache.others.get(key)
+    if compiled is None or compiled.prepared is not prepared:
+        if not _is_ordinary(session, prepared, profile):
+            return None
+        compiled = CompiledExecute(session, scope, cache, prepared, profile)
+        if len(cache.others) >= KEPT:
+            cache.others.clear()
+        cache.others[key] = compiled
+    cache.last = compiled
+    return compiled
+
+
+def _prepared_of(query: Any) -> PreparedStatement | None:
+    """The statement *query* was bound from, if nothing was overridden in it."""
+    if type(query) is not BoundStatement or query._bound is None or query._routing_key is not None:
+        return None
+    prepared = query.prepared_statement
+    specs = prepared._bind_plan.specs
+    same = (
+        type(prepared) is PreparedStatement
+        and query.consistency_level is prepared.consistency_level
+        and query.serial_consistency_level is prepared.serial_consistency_level
+        and query.fetch_size is prepared.fetch_size
+        and query.retry_policy is prepared.retry_policy
+        and query.is_idempotent is prepared.is_idempotent
+        and query.custom_payload is prepared.custom_payload
+        and query.keyspace == (specs[0][0] if specs else prepared.keyspace)
+    )
+    return prepared if same else None
+
+
+def _is_ordinary(session: Session, prepared: PreparedStatement, profile: ResolvedProfile) -> bool:
+    timeout = profile.request_timeout
+    speculates = prepared.is_idempotent and type(profile.speculative_execution_policy) is not (
+        NoSpeculativeExecutionPolicy
+    )
+    levels = (prepared.consistency_level, profile.consistency_level)
+    serials = (prepared.serial_consistency_level, profile.serial_consistency_level)
+    sizes = (prepared.fetch_size, session.default_fetch_size)
+    return (
+        session.client_protocol_handler is session._default_protocol_handler
+        and prepared.custom_payload is None
+        and not speculates
+        and USE.match(prepared.query_string) is None  # whose fate must be known, whatever happens to the request
+        and (session.cluster.protocol_version < METADATA_IDS or prepared.result_metadata_id is not None)
+        and (timeout is None or (isinstance(timeout, (int, float)) and timeout > 0))
+        and all(level is None or isinstance(level, int) for level in (*levels, *serials))  # else the message complains
+        and all(size is None or isinstance(size, (int, Sentinel)) for size in sizes)
+    )

@@ -1,0 +1,124 @@
+"""PREPARE: on one host for the answer, on the others so that the first execution there is quick."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import UnsupportedOperation
+from cassandra._wire.messages.requests import PrepareMessage
+
+from ..cluster.profiles import EXEC_PROFILE_DEFAULT
+from ..statements.prepared import PreparedStatement
+from ..statements.statements import SimpleStatement
+from .attempts import KEYSPACE_PER_REQUEST
+from .future import ResponseFuture
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+
+    from ..session import Session
+
+log = logging.getLogger("cassandra.cluster")
+
+Payload = Mapping[str, bytes | None]
+
+
+class Preparer:
+    """Prepares the statements of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def prepare(self, query: str, custom_payload: Payload | None, keyspace: str | None) -> PreparedStatement:
+        """See Session.prepare."""
+        future = self._send(query, keyspace, custom_payload)
+        statement = self._made_of(future, future._wait_for_result(), query, keyspace)
+        for other in self._spread(query, future.coordinator_host, keyspace):
+            self._settled(other)
+        return statement
+
+    async def prepare_async(
+        self, query: str, custom_payload: Payload | None, keyspace: str | None
+    ) -> PreparedStatement:
+        """See Session.prepare_async."""
+        future = self._send(query, keyspace, custom_payload)
+        statement = self._made_of(future, await future._wait_async(), query, keyspace)
+        for other in self._spread(query, future.coordinator_host, keyspace):
+            try:
+                await other._wait_async()
+            except Exception as error:
+                _log_failure(other, error)
+        return statement
+
+    def prepare_on_all_hosts(self, query: str, excluded_host: Host | None, keyspace: str | None) -> None:
+        """See Session.prepare_on_all_hosts."""
+        for future in self._spread(query, excluded_host, keyspace, always=True):
+            self._settled(future)
+
+    def _send(
+        self, query: str, keyspace: str | None, payload: Payload | None = None, host: Host | None = None
+    ) -> ResponseFuture:
+        session = self._session
+        session._check_open()
+        profile = session._resolve_profile(EXEC_PROFILE_DEFAULT)
+        versioned = session.cluster.protocol_version >= KEYSPACE_PER_REQUEST
+        if keyspace is not None and not versioned and keyspace != session.keyspace:
+            raise UnsupportedOperation(
+                f"prepare(keyspace={keyspace!r}) needs protocol version 5, and this is "
+                f"{session.cluster.protocol_version}; name the keyspace in the statement, or prepare in a session of it"
+            )
+        message = PrepareMessage(query, keyspace if versioned else None)
+        message.update_custom_payload(payload)
+        future = ResponseFuture(
+            session,
+            message,
+            SimpleStatement(query, keyspace=keyspace, is_idempotent=True),  # parsing twice changes nothing
+            profile.request_timeout,
+            metrics=session.cluster.metrics,
+            retry_policy=profile.retry_policy,
+            load_balancer=profile.load_balancing_policy,
+            host=host,
+        )
+        future.send_request()
+        return future
+
+    def _made_of(self, future: ResponseFuture, message: Any, query: str, keyspace: str | None) -> PreparedStatement:
+        cluster = self._session.cluster
+        statement = PreparedStatement.from_message(
+            message.query_id,
+            message.bind_plan,
+            message.pk_indexes,
+            cluster.metadata,
+            query,
+            keyspace or self._session.keyspace,
+            cluster.protocol_version,
+            message.plan,
+            message.result_metadata_id,
+            message.is_lwt,
+        )
+        if future._custom_payload:
+            statement.custom_payload = future._custom_payload
+        cluster.add_prepared(message.query_id, statement)
+        return statement
+
+    def _spread(
+        self, query: str, excluded: Host | None, keyspace: str | None, always: bool = False
+    ) -> list[ResponseFuture]:
+        """PREPARE on the way to every other connected host, all at once."""
+        if not (always or self._session.cluster.prepare_on_all_hosts):
+            return []
+        hosts = [host for host in self._session._pools if host != excluded and host.is_up]
+        return [self._send(query, keyspace, host=host) for host in hosts]
+
+    @staticmethod
+    def _settled(future: ResponseFuture) -> None:
+        try:
+            future._wait_for_result()
+        except Exception as error:
+            _log_failure(future, error)
+
+
+def _log_failure(future: ResponseFuture, error: BaseException) -> None:
+    log.warning("A statement could not be prepared on %s ahead of its use: %s", future._host, error)

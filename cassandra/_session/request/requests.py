@@ -1,0 +1,175 @@
+"""From a statement, its parameters and a profile to a ResponseFuture with the message to send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import UnsupportedOperation
+from cassandra._core.codec import ResultPlan
+from cassandra._core.routing import murmur3_token
+from cassandra._routing.policies import NoSpeculativeExecutionPolicy
+from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
+
+from ..cluster.profiles import ResolvedProfile
+from ..statements.batch import BatchStatement
+from ..statements.prepared import BoundStatement, PreparedStatement
+from ..statements.sentinels import Sentinel
+from ..statements.statements import SimpleStatement, Statement, bind_params
+from .attempts import KEYSPACE_PER_REQUEST
+from .compiled import compiled_for
+from .future import ResponseFuture
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+
+    from ..session import Session
+
+
+class RequestBuilder:
+    """Builds the requests of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def build(
+        self,
+        query: str | Statement | PreparedStatement,
+        parameters: Sequence[Any] | Mapping[str, Any] | None,
+        trace: bool,
+        custom_payload: Mapping[str, bytes | None] | None,
+        timeout: float | Sentinel | None,
+        execution_profile: Any,
+        paging_state: bytes | None,
+        host: Host | None,
+    ) -> ResponseFuture:
+        """A future ready to be sent. Raises TypeError or ValueError for arguments that cannot be sent."""
+        session = self._session
+        profile = session._resolve_profile(execution_profile)
+        if isinstance(timeout, Sentinel):
+            timeout = profile.request_timeout
+            if not trace and custom_payload is None and paging_state is None and host is None:
+                compiled = query._compiled.last if type(query) is PreparedStatement else None
+                if (
+                    compiled is None
+                    or compiled.profile is not profile
+                    or compiled.scope is not session._scope
+                    or compiled.prepared is not query
+                ):
+                    compiled = compiled_for(session, query, profile)
+                if compiled is not None:
+                    return compiled.request(session, query, parameters, timeout)
+        statement = self._statement(query, parameters)
+        message, plan = self._message(statement, parameters, profile, paging_state)
+        message.tracing = trace
+        if statement.custom_payload:
+            message.update_custom_payload(statement.custom_payload)
+        if custom_payload:
+            message.update_custom_payload(custom_payload)
+        return ResponseFuture(
+            session,
+            message,
+            statement,
+            timeout,
+            metrics=session.cluster.metrics,
+            prepared_statement=statement.prepared_statement if isinstance(statement, BoundStatement) else None,
+            retry_policy=statement.retry_policy or profile.retry_policy,
+            row_factory=profile.row_factory,
+            load_balancer=profile.load_balancing_policy,
+            speculative_execution_plan=self._speculation(statement, profile),
+            host=host or getattr(statement, "target_host", None),
+            bound_result_metadata=plan,
+            routing_token=_token(statement),
+        )
+
+    def _statement(
+        self, query: str | Statement | PreparedStatement, parameters: Sequence[Any] | Mapping[str, Any] | None
+    ) -> Statement:
+        if isinstance(query, str):
+            return SimpleStatement(query)
+        if isinstance(query, PreparedStatement):
+            return query.bind(() if parameters is None else parameters)
+        if isinstance(query, Statement):
+            return query
+        raise TypeError(f"execute() takes CQL text or a statement, not {type(query).__name__}")
+
+    def _message(
+        self,
+        statement: Statement,
+        parameters: Sequence[Any] | Mapping[str, Any] | None,
+        profile: ResolvedProfile,
+        paging_state: bytes | None,
+    ) -> tuple[Any, ResultPlan | None]:
+        """The message, and the result plan it was built for (the answer may come without metadata)."""
+        session = self._session
+        consistency = statement.consistency_level
+        if consistency is None:
+            consistency = profile.consistency_level
+        serial = statement.serial_consistency_level
+        if serial is None:
+            serial = profile.serial_consistency_level
+        generator = session.timestamp_generator
+        timestamp = generator() if session.use_client_timestamp and generator is not None else None
+        fetch_size = statement.fetch_size
+        if isinstance(fetch_size, Sentinel):
+            fetch_size = session.default_fetch_size
+        if isinstance(statement, BoundStatement):
+            return self._execute_message(statement, consistency, serial, fetch_size, paging_state, timestamp)
+        keyspace = statement.keyspace if session.cluster.protocol_version >= KEYSPACE_PER_REQUEST else None
+        if isinstance(statement, SimpleStatement):
+            text = statement.query_string
+            if parameters:
+                text = bind_params(text, parameters, session.encoder)
+            return (
+                QueryMessage(text, consistency, serial, fetch_size, paging_state, timestamp, keyspace=keyspace),
+                None,
+            )
+        if isinstance(statement, BatchStatement):
+            if parameters:
+                raise ValueError("A batch takes the parameters of its statements in add(), not in execute()")
+            entries = list(statement._statements_and_parameters)  # as they are now, also if the request is sent again
+            return BatchMessage(statement.batch_type, entries, consistency, serial, timestamp, keyspace), None
+        raise UnsupportedOperation(f"{type(statement).__name__} is not a statement this driver can execute")
+
+    def _execute_message(
+        self,
+        statement: BoundStatement,
+        consistency: int,
+        serial: int | None,
+        fetch_size: Any,
+        paging_state: bytes | None,
+        timestamp: int | None,
+    ) -> tuple[ExecuteMessage, ResultPlan | None]:
+        prepared = statement.prepared_statement
+        bound = statement._bound
+        if bound is None:
+            bound = prepared._bind_plan.bind((), prepared.protocol_version)
+        plan, metadata_id = prepared._snapshot
+        message = ExecuteMessage(
+            prepared.query_id,
+            bound,
+            consistency,
+            serial,
+            fetch_size,
+            paging_state,
+            timestamp,
+            skip_meta=plan is not None and metadata_id is not None,  # else the server could not tell of other columns
+            result_metadata_id=metadata_id,
+        )
+        return message, plan
+
+    def _speculation(self, statement: Statement, profile: ResolvedProfile) -> Any:
+        policy = profile.speculative_execution_policy
+        if not statement.is_idempotent or type(policy) is NoSpeculativeExecutionPolicy:
+            return None
+        return policy.new_plan(statement.keyspace or self._session.keyspace, statement)
+
+
+def _token(statement: Statement) -> int | None:
+    """The token requests of *statement* are routed by; hashed once, while binding where that is possible."""
+    if isinstance(statement, BoundStatement) and statement._routing_key is None:
+        return statement._bound.token if statement._bound is not None else None
+    if isinstance(statement, BatchStatement) and statement._bound_token is not None:
+        return statement._bound_token
+    key = statement.routing_key
+    return None if key is None else murmur3_token(key)

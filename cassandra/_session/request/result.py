@@ -1,0 +1,387 @@
+"""ResultSet: the rows of a request, page after page (cassandra.cluster).
+
+L5. A ResultSet belongs to the thread or task that iterates it. Not slotted: applications subclass it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.public import public
+from cassandra._core.transport import Answer
+from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory
+
+from ..statements.batch import BatchStatement
+from ..statements.statements import SimpleStatement
+from .conclusion import NOTHING
+
+if TYPE_CHECKING:
+    from cassandra._core.codec import ResultPlan
+    from cassandra._core.transport import Flight
+
+    from .conclusion import Beside, Came, Outcome
+    from .future import ResponseFuture
+    from .trace import QueryTrace
+
+log = logging.getLogger("cassandra.cluster")
+
+
+@public("cassandra.cluster")
+class ResultSet(Answer):
+    """Rows of the current page, and the way to the next ones.
+
+    Iterating yields the rows of all pages, fetching the next page when it is needed; ``async for`` does the same
+    without blocking the loop, one page ahead. Empty pages in the middle are passed over. Indexing and ``==`` read every
+    page into memory first. When a page cannot be fetched, that is raised, and whatever is asked next asks for it again:
+    rows never end before all of them were there.
+
+    Example::
+
+        for row in session.execute("SELECT * FROM users"):
+            print(row.name)
+    """
+
+    response_future: ResponseFuture
+    _plan: ResultPlan | None
+    _beside: Beside | None
+
+    batch_regex = re.compile(r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH", re.IGNORECASE | re.ASCII)
+
+    _page_iter: Iterator[Any] | None = None
+    _list_mode: bool = False
+    _fetching: int | None = None  # the page that is on its way
+
+    def __init__(self, response_future: ResponseFuture, initial_response: Any) -> None:
+        self.response_future = response_future
+        outcome = response_future._outcome
+        self._came_with(NOTHING if outcome is None else outcome[2])
+        self._set_current_rows(initial_response)
+
+    def _future_of(self, flight: Flight) -> ResponseFuture:
+        """Of a result whose request had none."""
+        from ..concurrent.volley import future_of  # which makes results of its flights
+
+        future = future_of(flight)
+        future._outcome = (self._current_rows, None, (self._plan, self._paging_state, self._beside), 0)
+        future._finish()
+        return future
+
+    def _came_with(self, came: Came) -> None:
+        """What belongs to the current page is kept here: the future may be further on."""
+        self._plan, self._paging_state, self._beside = came
+
+    def _set_current_rows(self, result: Any) -> None:
+        if isinstance(result, list):
+            self._current_rows: Any = result
+        elif isinstance(result, Mapping):
+            self._current_rows = [result] if result else []
+        else:
+            try:
+                iter(result)
+            except TypeError:
+                self._current_rows = [result] if result else []
+            else:
+                self._current_rows = result  # what a user's row factory made
+
+    # ---- columns
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """Names of the columns; None for a result without rows."""
+        if self._beside is not None and self._beside.column_names is not None:
+            return self._beside.column_names
+        return None if self._plan is None else list(self._plan.names)
+
+    @property
+    def column_types(self) -> list[Any] | None:
+        """Types (classes of ``cassandra.cqltypes``) of the columns; None for a result without rows."""
+        if self._beside is not None and self._beside.column_types is not None:
+            return self._beside.column_types
+        return None if self._plan is None else column_types(self._plan)
+
+    # ---- pages
+
+    @property
+    def has_more_pages(self) -> bool:
+        """Whether there are rows after the current page."""
+        return self._paging_state is not None
+
+    @property
+    def paging_state(self) -> bytes | None:
+        """Opaque position after the current page; give it to ``execute(paging_state=…)`` to go on from there, also
+        when fetching the next page failed."""
+        return self._paging_state
+
+    @property
+    def current_rows(self) -> Any:
+        """The rows of the current page only."""
+        return self._current_rows or []
+
+    def fetch_next_page(self) -> None:
+        """Replace the current page by the next one, waiting for it; after the last one the page is empty.
+
+        When it cannot be fetched the current page stays, and calling this again asks again.
+        """
+        if self._paging_state is None:
+            self._current_rows = []
+        else:
+            page = self._ask_ahead()
+            try:
+                outcome = self.response_future._wait_for_page(page)
+            except BaseException:
+                self._not_fetched()
+                raise
+            self._turn_to(outcome)
+
+    async def fetch_next_page_async(self) -> None:
+        """As :meth:`fetch_next_page`, without blocking the running loop.
+
+        .. versionadded:: 4.0
+        """
+        if self._paging_state is None:
+            self._current_rows = []
+        else:
+            page = self._ask_ahead()
+            try:
+                outcome = await self.response_future._wait_for_page_async(page)
+            except BaseException:
+                self._not_fetched()
+                raise
+            self._turn_to(outcome)
+
+    def _ask_ahead(self) -> int:
+        """The number of the next page, which is on its way. It is asked for by this result's own paging state: there
+        may be other results over the same future."""
+        if self._fetching is None:
+            self._fetching = self.response_future._fetch(self._paging_state)
+        return self._fetching
+
+    def _not_fetched(self) -> None:
+        """An interrupted wait can be taken up again, a page that failed is asked for anew."""
+        if self._fetching is not None and self.response_future._is_over(self._fetching):
+            self._fetching = None
+
+    def _turn_to(self, outcome: Outcome) -> None:
+        self._fetching = None
+        self._came_with(outcome[2])
+        self._set_current_rows(outcome[0])
+        if self._page_iter is not None:
+            self._page_iter = iter(self._current_rows or ())
+
+    def _pass_over_empty_pages(self) -> None:
+        while self._paging_state is not None and not self._current_rows:
+            self.fetch_next_page()
+
+    def all(self) -> list[Any]:
+        """All rows of all remaining pages as one list. When a page cannot be fetched the rows before it are kept:
+        calling this again goes on from there."""
+        if self._page_iter is not None or self._list_mode or self._iterates_its_own_way():
+            return list(self)
+        rows = self._gather()
+        self._current_rows = []
+        self._page_iter = iter(())
+        return rows
+
+    def _gather(self) -> list[Any]:
+        """The current page becomes one with all that follow."""
+        rows = list(self._current_rows or ())
+        try:
+            while self._paging_state is not None:
+                self.fetch_next_page()
+                rows.extend(self._current_rows or ())
+        finally:
+            self._current_rows = rows
+        return rows
+
+    async def all_async(self) -> list[Any]:
+        """As :meth:`all`, without blocking the running loop.
+
+        .. versionadded:: 4.0
+        """
+        if self._page_iter is not None or self._list_mode:
+            return [row async for row in self]
+        rows = list(self._current_rows or ())
+        try:
+            while self._paging_state is not None:
+                await self.fetch_next_page_async()
+                rows.extend(self._current_rows or ())
+        except BaseException:
+            self._current_rows = rows
+            raise
+        self._current_rows = []
+        self._page_iter = iter(())
+        return rows
+
+    def one(self) -> Any:
+        """The first row of the current page, or None. Use it for queries that give one row at most.
+
+        Pages that are empty although there are more (a server that filters sends them) are passed over.
+        """
+        self._pass_over_empty_pages()
+        rows = self._current_rows
+        if not rows:
+            return None
+        try:
+            return rows[0]
+        except (TypeError, KeyError):  # not a sequence: a user's row factory decides
+            return next(iter(rows), None)
+
+    # ---- iteration
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._list_mode:
+            return iter(self._current_rows)
+        self._page_iter = iter(self._current_rows or ())
+        if self._iterates_its_own_way():
+            return self
+        return chain.from_iterable(self._pages())
+
+    def _iterates_its_own_way(self) -> bool:
+        cls = type(self)
+        return cls.__next__ is not ResultSet.__next__ or cls.next is not ResultSet.next
+
+    def _pages(self) -> Iterator[Iterator[Any]]:
+        """The rows of page after page, for ``chain``, which then needs no Python call per row. It never raises: chain
+        would take that for the end. What fetching a page raises comes out of the iterator that stands between two
+        pages, each time it is asked."""
+        while True:
+            page = self._page_iter or iter(())
+            yield page
+            turn = _Turn(self, page)
+            yield turn
+            if turn.was_last:
+                return
+            del page, turn  # the bytes of a large page must not wait for the end of the next one
+
+    def next(self) -> Any:
+        """The next row; StopIteration after the last row of the last page."""
+        if self._page_iter is None:
+            self._page_iter = iter(self._current_rows or ())
+        while True:
+            for row in self._page_iter:
+                return row
+            if not self._turn_page():
+                raise StopIteration
+
+    __next__ = next
+
+    def _turn_page(self) -> bool:
+        """False after the last page."""
+        if self._paging_state is None:
+            if not self._list_mode:
+                self._current_rows = []
+            return False
+        self.fetch_next_page()
+        return True
+
+    def __aiter__(self) -> ResultSet:
+        self._page_iter = iter(self._current_rows or ())
+        return self
+
+    async def __anext__(self) -> Any:
+        if self._page_iter is None:
+            self.__aiter__()
+        while True:
+            if self._fetching is None and self._paging_state is not None:
+                self._ask_ahead()  # the next page travels while this one is consumed
+            for row in self._page_iter or ():
+                return row
+            if self._paging_state is None:
+                if not self._list_mode:
+                    self._current_rows = []
+                raise StopAsyncIteration
+            await self.fetch_next_page_async()
+
+    # ---- as a list
+
+    def _enter_list_mode(self, operator: str) -> None:
+        if self._list_mode:
+            return
+        if self._page_iter is not None:
+            raise RuntimeError(f"Cannot use {operator} when results have been iterated.")
+        if self._paging_state is not None:
+            log.warning("Using %s on paged results causes entire result set to be materialized.", operator)
+        if self._iterates_its_own_way():
+            self._current_rows = list(self)
+            self._page_iter = None
+        elif self._paging_state is not None or not isinstance(self._current_rows, list):
+            self._gather()
+        self._list_mode = True
+
+    def __getitem__(self, index: Any) -> Any:
+        self._enter_list_mode("index operator")
+        return self._current_rows[index]
+
+    def __eq__(self, other: object) -> bool:
+        self._enter_list_mode("equality operator")
+        return bool(self._current_rows == other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        """Whether there are rows; empty pages with more behind them are passed over, as in :meth:`one`."""
+        self._pass_over_empty_pages()
+        return bool(self._current_rows)
+
+    __nonzero__ = __bool__
+
+    # ---- lightweight transactions, traces
+
+    @property
+    def was_applied(self) -> bool:
+        """Whether a lightweight transaction was applied.
+
+        RuntimeError when that cannot be told: another row factory than the driver's, a batch without conditions, or a
+        result that is not of one row.
+        """
+        future = self.response_future
+        if future.row_factory not in (named_tuple_factory, dict_factory, tuple_factory):
+            raise RuntimeError(f"Cannot determine LWT result with row factory {future.row_factory}")
+        query = future.query
+        is_batch = isinstance(query, BatchStatement) or (
+            isinstance(query, SimpleStatement) and self.batch_regex.match(query.query_string) is not None
+        )
+        if is_batch and (not self.column_names or self.column_names[0] != "[applied]"):
+            raise RuntimeError("No LWT were present in the BatchStatement")
+        if not is_batch and len(self.current_rows) != 1:
+            raise RuntimeError(f"LWT result should have exactly one row. This has {len(self.current_rows)}.")
+        row = self.current_rows[0]
+        return bool(row["[applied]"] if isinstance(row, dict) else row[0])
+
+    def get_query_trace(self, max_wait_sec: float | None = None) -> QueryTrace | None:
+        """See :meth:`ResponseFuture.get_query_trace`."""
+        return self.response_future.get_query_trace(max_wait_sec)
+
+    def get_all_query_traces(self, max_wait_sec_per: float | None = None) -> list[QueryTrace]:
+        """See :meth:`ResponseFuture.get_all_query_traces`."""
+        return self.response_future.get_all_query_traces(max_wait_sec_per)
+
+    def cancel_continuous_paging(self) -> None:
+        """Continuous paging is a feature of DSE servers only: UnsupportedOperation."""
+        raise UnsupportedOperation("Continuous paging needs a DSE server, which this driver does not support.")
+
+
+class _Turn:
+    """Stands between two pages, as an iterator without rows: asked for one, it fetches the next page, or raises why it
+    cannot, each time anew."""
+
+    __slots__ = ("_page", "_result", "was_last")
+
+    def __init__(self, result: ResultSet, page: Iterator[Any]) -> None:
+        self._result = result
+        self._page = page
+        self.was_last = False
+
+    def __iter__(self) -> _Turn:
+        return self
+
+    def __next__(self) -> Any:
+        result = self._result
+        if result._page_iter is self._page:  # else somebody turned the page already
+            self.was_last = not result._turn_page()
+        raise StopIteration
