@@ -34,6 +34,7 @@ from . import nodes
 from .agreement import block, cluster_round
 from .events import CLIENT_ROUTES_CHANGE, EVENT_TYPES, EventRouter, covers, merged
 from .refresh import Refresher
+from .unread import Due
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
@@ -89,6 +90,8 @@ class ControlConnection:
         self._lost_endpoint: EndPoint | None = None
         self._nodes_queued = False
         self.events = EventRouter(self._cluster, self)
+        self._due_nodes = Due(self._cluster, self.strand, "node list", self._refresh_nodes_quietly)
+        self._due_schema = Due(self._cluster, self.strand, "schema", self._refresh_noted_schema)
 
     def leave_to_parent(self) -> None:
         """In a forked child: the connection is the parent's."""
@@ -145,6 +148,8 @@ class ControlConnection:
         self.was_connected = True
         self._lost_endpoint = None
         self._delays.reset()
+        for due in (self._due_nodes, self._due_schema):
+            due.worked()
         if before is not None:
             before.close()
         if self._closed:
@@ -351,17 +356,24 @@ class ControlConnection:
 
     def _refresh_nodes(self, force_token_rebuild: bool = False) -> None:
         self.refresher.nodes(self.current(), force_token_rebuild)
+        self._due_nodes.worked()
 
     def _refresh_nodes_quietly(self) -> None:
         self._nodes_queued = False
         if self.connection is None:
             return  # the next one reads the node list anyway
-        self._quietly(self._refresh_nodes)
+        self._quietly(self._refresh_nodes, self._due_nodes)
 
     def _refresh_schema(self, targets: list[SchemaTarget]) -> None:
         connection = self.current()
-        self.events.take_schema(targets)
-        self.refresher.schema(connection, targets)
+        noted = self.events.take_schema(targets)
+        try:
+            self.refresher.schema(connection, targets)
+        except BaseException as error:
+            if noted:
+                self.events.give_back(noted)
+                self._due_schema.failed(error, connection.endpoint)
+            raise
 
     def _refresh_noted_schema(self) -> None:
         connection = self.connection
@@ -369,23 +381,27 @@ class ControlConnection:
             return  # the next one reads the whole schema anyway
         later = self._cluster.schema_changes.will_be_read()
         noted = [one for one in self.events.take_schema() if not any(covers(wide, one) for wide in later)]
-        if noted:
-            self._quietly(lambda: self.refresher.schema(connection, merged(noted)))
+        if noted and not self._quietly(lambda: self.refresher.schema(connection, merged(noted)), self._due_schema):
+            self.events.give_back(noted)
+        else:
+            self._due_schema.worked()
 
-    def _quietly(self, refresh: Callable[[], object]) -> None:
-        """A refresh nobody waits for. When the node does not answer it, another node is looked for, which is read
-        whole."""
+    def _quietly(self, refresh: Callable[[], object], due: Due) -> bool:
+        """A refresh nobody waits for; True if it worked. When the node does not answer, another one is looked for and
+        read whole; when it refuses, the refresh is *due*."""
         connection = self.connection
         try:
             refresh()
         except (ConnectionException, OperationTimedOut, OSError) as error:
-            if self._closed or connection is None or connection is not self.connection:
-                return
-            log.warning("Metadata could not be refreshed from %s: %s", connection.endpoint, error)
-            self._lost_endpoint = connection.endpoint
-            self._search()
-        except Exception:
-            log.exception("Metadata could not be refreshed from %s", connection and connection.endpoint)
+            if not self._closed and connection is not None and connection is self.connection:
+                log.warning("Metadata could not be refreshed from %s: %s", connection.endpoint, error)
+                self._lost_endpoint = connection.endpoint
+                self._search()
+        except Exception as error:
+            due.failed(error, connection and connection.endpoint)
+        else:
+            return True
+        return False
 
     # ---- the rest
 

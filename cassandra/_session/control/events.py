@@ -136,6 +136,12 @@ class EventRouter:
                 del self._schema[target]
         return taken
 
+    def give_back(self, targets: list[SchemaTarget]) -> None:
+        """They were taken and could not be read. They are older than what was noted since."""
+        with self._lock:
+            older = [target for target in targets if target not in self._schema]
+            self._schema = {**dict.fromkeys(older), **self._schema}
+
     def forget(self) -> None:
         """A new connection is about to read everything: what was noted is in it."""
         self.take_schema()
