@@ -341,8 +341,8 @@ class ByteFilter(Protocol):
 
     def start(self) -> bytes:
         """Bytes to send first."""
-    def receive(self, data: bytes) -> tuple[bytes, bytes]:
-        """(plaintext, bytes to send back); b"" as *data* never occurs."""
+    def receive(self, data: bytes) -> tuple[bytes, bytes, BaseException | None]:
+        """(plaintext, bytes to send back, what ends the connection after that or None); b"" as *data* never occurs."""
     def send(self, plaintext: bytes) -> bytes: ...
     def eof(self) -> None:
         """Peer closed its side; raise if that was not orderly."""

@@ -31,9 +31,11 @@ cdef Reason* filter_receive(
     void* target, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire
 ) noexcept:
     try:
-        received, answer = (<object> target).receive(bytes_at(data, size))
+        received, answer, error = (<object> target).receive(bytes_at(data, size))
         append_bytes(plain, received)
         append_bytes(wire, answer)
+        if error is not None:
+            return caught(error)
     except BaseException as exception:
         return caught(exception)
     return NULL

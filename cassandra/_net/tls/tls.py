@@ -71,12 +71,12 @@ class TlsFilter:
         self._handshake()
         return self._outgoing.read()
 
-    def receive(self, data: bytes) -> tuple[bytes, bytes]:
+    def receive(self, data: bytes) -> tuple[bytes, bytes, BaseException | None]:
         self._incoming.write(data)
         if not self.established:
             self._handshake()
-        plaintext = self._read() if self.established else b""
-        return plaintext, self._outgoing.read()
+        plaintext, error = self._read() if self.established else (b"", None)
+        return plaintext, self._outgoing.read(), error
 
     def send(self, plaintext: bytes) -> bytes:
         view = memoryview(plaintext)
@@ -113,8 +113,10 @@ class TlsFilter:
             raise self._translated(error) from error
         self.established = True
 
-    def _read(self) -> bytes:
+    def _read(self) -> tuple[bytes, BaseException | None]:
+        """What could be decrypted, and what came after it that could not."""
         pieces = []
+        fault: BaseException | None = None
         try:
             while piece := self._tls.read(_READ_SIZE):
                 pieces.append(piece)
@@ -124,10 +126,11 @@ class TlsFilter:
         except ssl.SSLZeroReturnError:
             self._ended = True
         except ssl.SSLError as error:
-            raise self._translated(error) from error
+            fault = self._translated(error)
+            fault.__cause__ = error
         if pieces and not self._session_kept:
             self._keep_session()
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), fault
 
     def _keep_session(self) -> None:
         """After the first data: in TLS 1.3 tickets come after the handshake."""

@@ -45,7 +45,7 @@ class Flip:
         self._check("start")
         return b""
 
-    def receive(self, data: bytes) -> tuple[bytes, bytes]:
+    def receive(self, data: bytes) -> tuple[bytes, bytes, BaseException | None]:
         self._check("receive")
         assert data
         answer = b""
@@ -53,7 +53,7 @@ class Flip:
             assert data.startswith(b"!")
             self.established = True
             data, answer = data[1:], b"?"
-        return self.send(data) if data else b"", answer
+        return self.send(data) if data else b"", answer, None
 
     def send(self, plaintext: bytes) -> bytes:
         self._check("send")
@@ -70,8 +70,9 @@ class Flip:
 class FlippedServer:
     """A server for it: greets, waits for the answer, echoes."""
 
-    def __init__(self, greet: bool = True) -> None:
+    def __init__(self, greet: bool = True, after: bytes = b"") -> None:
         self.greet = greet
+        self.after = after  # each answer, in the same write
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = self.listener.getsockname()
         self.sockets: list[socket.socket] = []
@@ -99,7 +100,7 @@ class FlippedServer:
         while data := sock.recv(65536):
             plain = bytes(byte ^ 0xFF for byte in data)
             answer = b"\x84\0" + plain[2:4] + b"\x08" + plain[5:9] + b"\0\0\0\1" + plain[13:]
-            sock.sendall(bytes(byte ^ 0xFF for byte in answer))
+            sock.sendall(bytes(byte ^ 0xFF for byte in answer) + self.after)
 
     def __enter__(self) -> FlippedServer:
         return self
@@ -171,7 +172,7 @@ def test_the_filter_sees_what_came_before_a_reset(reactor: Reactor) -> None:
             started.set()
             return b""
 
-        def receive(self, data: bytes) -> tuple[bytes, bytes]:
+        def receive(self, data: bytes) -> tuple[bytes, bytes, BaseException | None]:
             if b"ALERT" in data:
                 raise ssl.SSLError("told why")
             return super().receive(data)
@@ -187,6 +188,22 @@ def test_the_filter_sees_what_came_before_a_reset(reactor: Reactor) -> None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             sock.close()
             assert "told why" in str(handler.error)
+
+
+def test_what_was_received_before_an_error_is_delivered(reactor: Reactor) -> None:
+    """The answer is good, whatever came after it in the same bytes."""
+
+    class Damaged(Flip):
+        def receive(self, data: bytes) -> tuple[bytes, bytes, BaseException | None]:
+            good, damage, _ = data.partition(b"DAMAGE")
+            plaintext, answer, _ = super().receive(good)
+            return plaintext, answer, ssl.SSLError("bad record") if damage else None
+
+    with FlippedServer(after=b"DAMAGE") as server:
+        channel, handler = connect(reactor, server.address, byte_filter=Damaged())
+        assert answer_of(ask(channel, b"\0\0\0\0good")) == b"good"
+        assert "bad record" in str(handler.error)
+        assert channel.closed
 
 
 def test_a_filter_must_return_bytes(reactor: Reactor) -> None:

@@ -77,8 +77,8 @@ def shake(client: TlsFilter, peer: Peer, piece: int = 1 << 20) -> None:
         to_client = peer.feed(to_server)
         to_server = b""
         for start in range(0, len(to_client), piece):
-            plaintext, more = client.receive(to_client[start : start + piece])
-            assert plaintext == b""
+            plaintext, more, error = client.receive(to_client[start : start + piece])
+            assert (plaintext, error) == (b"", None)
             to_server += more
         if client.established and peer.established and not to_server:
             return
@@ -217,10 +217,26 @@ def test_damaged_records(certificates: Certificates) -> None:
     shake(client, peer)
     data = bytearray(peer.say(b"data"))
     data[-1] ^= 1
-    with pytest.raises(ConnectionException, match=r"TLS with 127.0.0.1:9042 failed: .*") as caught:
-        client.receive(bytes(data))
-    assert isinstance(caught.value.__cause__, ssl.SSLError)
-    assert caught.value.endpoint == ENDPOINT
+    plaintext, _, error = client.receive(bytes(data))
+    assert plaintext == b""
+    assert isinstance(error, ConnectionException) and str(error).startswith("TLS with 127.0.0.1:9042 failed: ")
+    assert isinstance(error.__cause__, ssl.SSLError)
+    assert error.endpoint == ENDPOINT
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_what_came_before_a_damaged_record_is_delivered(certificates: Certificates, version: ssl.TLSVersion) -> None:
+    context = server_context(certificates)
+    context.maximum_version = version
+    client, peer = TlsFilter(certificates.context(), ENDPOINT), Peer(context)
+    shake(client, peer)
+    data = bytearray(peer.say(b"one") + peer.say(b"two") + peer.say(b"three"))
+    data[-1] ^= 1
+    plaintext, alert, error = client.receive(bytes(data))
+    assert plaintext == b"onetwo"
+    assert isinstance(error, ConnectionException)
+    with pytest.raises(ssl.SSLError, match="(?i)alert"):
+        peer.feed(alert)
 
 
 def test_unknown_authority(certificates: Certificates, strangers: Certificates) -> None:

@@ -265,14 +265,15 @@ bool Channel::host_start_filter() {
 bool Channel::host_filter_input(const uint8_t* data, size_t size) {
     const Host& host = reactor_->host();
     plain_.clear();
-    if (auto reason = Ref<Reason>::adopt(host.filter_receive(filter, data, size, plain_, wire_))) {
-        close(std::move(reason));
-        return false;
+    auto reason = Ref<Reason>::adopt(host.filter_receive(filter, data, size, plain_, wire_));
+    if (!reason || !plain_.empty()) {  // what came before the fault is good
+        flush();
+        if (state() == State::Filtering && host.filter_established(filter)) become_open();
+        if (!plain_.empty() && !closed()) decode(plain_.data(), plain_.size(), nullptr);
     }
-    flush();
-    if (state() == State::Filtering && host.filter_established(filter)) become_open();
-    if (!plain_.empty() && !closed()) decode(plain_.data(), plain_.size(), nullptr);
-    return true;
+    if (!reason) return true;
+    if (!closed()) close(std::move(reason));
+    return false;
 }
 
 }  // namespace fastcql

@@ -37,7 +37,8 @@ struct Host {
     Reason* (*event)(Channel& channel, Frame& frame);
     void (*closed)(Channel& channel, Reason& reason);
 
-    // Byte filters (channel.filter) and decompressors (channel.decompressor). Output is appended.
+    // Byte filters (channel.filter) and decompressors (channel.decompressor). Output is appended, and counts also
+    // where there is a reason.
     Reason* (*filter_start)(void* filter, Buffer& wire);
     Reason* (*filter_receive)(void* filter, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire);
     Reason* (*filter_send)(void* filter, const uint8_t* data, size_t size, Buffer& wire);
