@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from cassandra import ConsistencyLevel, InvalidRequest, Unavailable
+from cassandra import ConsistencyLevel, InvalidRequest, Unavailable, UnsupportedOperation
 from cassandra.cluster import Session
 from cassandra.policies import FallthroughRetryPolicy
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
-from tests.integration.conftest import Connect
+from tests.integration.conftest import Connect, create_keyspace
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -130,9 +130,32 @@ def test_every_protocol(cluster_to: Connect, cassandra_node: Any, keyspace: str,
 
 
 def test_keyspace_on_protocol_5(cluster_to: Connect, cassandra_node: Any, keyspace: str, session: Session) -> None:
-    """A batch in a session without keyspace takes it from its first statement that has one."""
+    """It is that of its texts: of the session's where they say none, whatever its bound statements are of."""
     other = cluster_to(cassandra_node, protocol_version=5).connect()
     insert = other.prepare("INSERT INTO kv (p, k) VALUES (?, ?)", keyspace=keyspace)
-    batch = BatchStatement().add(insert, (90, 1)).add("INSERT INTO kv (p, k) VALUES (90, 2)")
-    other.execute(batch)
+    text = SimpleStatement("INSERT INTO kv (p, k) VALUES (90, 2)", keyspace=keyspace)
+    other.execute(BatchStatement().add(insert, (90, 1)).add(text))
     assert keys(session, 90) == [1, 2]
+    with pytest.raises(InvalidRequest, match=r"(?i)keyspace"):
+        other.execute(BatchStatement().add(insert, (91, 1)).add("INSERT INTO kv (p, k) VALUES (91, 2)"))
+    assert keys(session, 91) == []
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_text_beside_bound_statements_of_another_keyspace(
+    cluster_to: Connect, cassandra_node: Any, keyspace: str, session: Session, version: int
+) -> None:
+    create_keyspace(session, "it_batch_other")
+    session.execute("CREATE TABLE it_batch_other.kv (p int, k int, v text, PRIMARY KEY (p, k))")
+    here = cluster_to(cassandra_node, protocol_version=version).connect(keyspace)
+    there = here.prepare("INSERT INTO it_batch_other.kv (p, k) VALUES (?, ?)")
+    key = 100 + version
+    here.execute(BatchStatement().add(there, (key, 1)).add(f"INSERT INTO kv (p, k) VALUES ({key}, 2)"))
+    assert keys(session, key) == [2]
+    assert list(session.execute(f"SELECT k FROM it_batch_other.kv WHERE p = {key}")) == [(1,)]
+    batch = BatchStatement().add(f"INSERT INTO kv (p, k) VALUES ({key}, 3)")
+    batch.add(SimpleStatement(f"INSERT INTO kv (p, k) VALUES ({key}, 4)", keyspace="it_batch_other"))
+    with pytest.raises(UnsupportedOperation, match="several"):
+        here.execute(batch)
+    assert keys(session, key) == [2]
+    session.execute("DROP KEYSPACE it_batch_other", timeout=30)

@@ -13,10 +13,10 @@ from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, Quer
 
 from ..cluster.profiles import ResolvedProfile
 from ..statements.batch import BatchStatement
+from ..statements.keyspaces import keyspace_to_send
 from ..statements.prepared import BoundStatement, PreparedStatement
 from ..statements.sentinels import Sentinel
 from ..statements.statements import SimpleStatement, Statement, bind_params
-from .attempts import KEYSPACE_PER_REQUEST
 from .compiled import compiled_for
 from .future import ResponseFuture
 
@@ -102,6 +102,7 @@ class RequestBuilder:
     ) -> tuple[Any, ResultPlan | None]:
         """The message, and the result plan it was built for (the answer may come without metadata)."""
         session = self._session
+        keyspace = keyspace_to_send(statement, session.keyspace, session.cluster.protocol_version)
         consistency = statement.consistency_level
         if consistency is None:
             consistency = profile.consistency_level
@@ -115,7 +116,6 @@ class RequestBuilder:
             fetch_size = session.default_fetch_size
         if isinstance(statement, BoundStatement):
             return self._execute_message(statement, consistency, serial, fetch_size, paging_state, timestamp)
-        keyspace = statement.keyspace if session.cluster.protocol_version >= KEYSPACE_PER_REQUEST else None
         if isinstance(statement, SimpleStatement):
             text = statement.query_string
             if parameters:

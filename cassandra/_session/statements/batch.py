@@ -36,6 +36,11 @@ class BatchStatement(Statement):
 
     __module__ = "cassandra.query"
 
+    _keyspace: str | None = None  # to route by
+    _explicit_keyspace: str | None = None
+    #: The keyspaces that its texts say they are for (None: they do not say), each with the first such text.
+    _wanted: dict[str | None, str]
+
     def __init__(
         self,
         batch_type: BatchType = BatchType.LOGGED,
@@ -48,6 +53,7 @@ class BatchStatement(Statement):
         self.batch_type = batch_type
         self._statements_and_parameters: list[Entry] = []
         self._prepared: dict[bytes, PreparedStatement] = {}
+        self._wanted = {}
         self._session = session
         self._bound_token: int | None = None
         self._is_lwt = False
@@ -59,10 +65,23 @@ class BatchStatement(Statement):
             custom_payload=custom_payload,
         )
 
+    @property
+    def keyspace(self) -> str | None:
+        """The keyspace it is routed by: of the first statement that could be routed, unless one was set.
+
+        Setting it says too what text without a keyspace of its own means; where nothing was set that is the keyspace of
+        the session. Bound statements are of the keyspace they were prepared in, whatever is set here."""
+        return self._keyspace
+
+    @keyspace.setter
+    def keyspace(self, keyspace: str | None) -> None:
+        self._keyspace = self._explicit_keyspace = keyspace
+
     def clear(self) -> None:
         """Remove all statements, with the keyspace, routing key and payload they brought."""
         self._statements_and_parameters.clear()
         self._prepared.clear()
+        self._wanted.clear()
         self.keyspace = None
         self.routing_key = None
         self._bound_token = None
@@ -73,7 +92,7 @@ class BatchStatement(Statement):
         """Append *statement* with its *parameters*; returns self. A bound statement takes no parameters
         (ValueError)."""
         if isinstance(statement, str):
-            self._append(False, self._interpolate(statement, parameters), None)
+            self._add_text(statement, parameters, None)
         elif isinstance(statement, PreparedStatement):
             self._add_bound(statement.bind(() if parameters is None else parameters))
         elif isinstance(statement, BoundStatement):
@@ -82,7 +101,7 @@ class BatchStatement(Statement):
             self._add_bound(statement)
         elif isinstance(statement, SimpleStatement):
             self._inherit(statement)
-            self._append(False, self._interpolate(statement.query_string, parameters), None)
+            self._add_text(statement.query_string, parameters, statement.keyspace)
         else:
             raise TypeError(f"a batch takes CQL text or statements, not {type(statement).__name__}")
         return self
@@ -110,12 +129,17 @@ class BatchStatement(Statement):
 
     __repr__ = __str__
 
+    def _add_text(self, query: str, parameters: Parameters, keyspace: str | None) -> None:
+        self._append(False, self._interpolate(query, parameters), None)
+        self._wanted.setdefault(keyspace, query)
+
     def _interpolate(self, query: str, parameters: Parameters) -> str:
         if not parameters:
             return query
         return bind_params(query, parameters, self._session.encoder if self._session is not None else Encoder())
 
     def _add_bound(self, statement: BoundStatement) -> None:
+        statement._check_keyspace()
         prepared = statement.prepared_statement
         self._inherit(statement)
         bound = statement._bound
@@ -136,7 +160,7 @@ class BatchStatement(Statement):
         if statement.custom_payload:
             self.custom_payload = {**(self.custom_payload or {}), **statement.custom_payload}
         if self._routing_key is None and statement.keyspace and statement.routing_key is not None:
-            self.keyspace = statement.keyspace
+            self._keyspace = statement.keyspace
             self.table = statement.table
             self.routing_key = statement.routing_key
             bound = statement._bound if isinstance(statement, BoundStatement) else None

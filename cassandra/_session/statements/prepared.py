@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.errors import UnsupportedOperation
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan
 from cassandra._wire.messages.columns import ColumnMetadata, columns_of, specs_of
 from cassandra._wire.rows import column_types
@@ -319,6 +320,23 @@ class BoundStatement(Statement):
     @routing_key.setter
     def routing_key(self, key: RoutingKey | None) -> None:
         self._routing_key = key
+
+    def _check_keyspace(self) -> None:
+        """UnsupportedOperation if it is said to be of another keyspace than the server has prepared it for."""
+        prepared, said = self.prepared_statement, self.keyspace
+        specs = prepared._bind_plan.specs
+        if said is None or (specs and said == specs[0][0]):
+            return
+        known = {spec[0] for spec in specs}
+        if not specs:
+            plan = prepared._snapshot[0]
+            known = {prepared.keyspace or "", *(spec[0] for spec in (plan.specs if plan is not None else ()))}
+        if said not in known:
+            names = " or ".join(repr(name) for name in sorted(known) if name) or "none"
+            raise UnsupportedOperation(
+                f"keyspace={said!r} of a bound statement: it would be executed in that it was prepared for ({names}). "
+                f"Use prepare(keyspace={said!r}), or leave it out. Query: {prepared.query_string}"
+            )
 
     def is_lwt(self) -> bool:
         """True when the server said that this is a lightweight transaction."""

@@ -35,7 +35,8 @@ class Statement:
     :param routing_key: serialised partition key, or a sequence of its serialised components.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; ValueError otherwise.
     :param fetch_size: rows per page; None and 0 ask for one unlimited page.
-    :param keyspace: keyspace of the statement, for routing, and on protocol 5 for the server too.
+    :param keyspace: keyspace that names in its text are of, where that is not the session's; also routes it. Protocols
+        before 5 cannot tell the server: there any other than the session's is refused (UnsupportedOperation).
     :param custom_payload: ``{str: bytes}`` sent along.
     :param is_idempotent: True allows the driver to send it again when it cannot know whether it was executed.
     """

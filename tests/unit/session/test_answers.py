@@ -53,6 +53,7 @@ def lab_of(features: ProtocolFeatures) -> Lab:
     lab = Lab(hosts=2)
     lab.cluster.metadata._tablets = Tablets({})
     lab[0].features = features
+    lab.session.keyspace = "ks"
     return lab
 
 
@@ -117,6 +118,7 @@ class TestTablets:
     def test_the_sessions_keyspace(self) -> None:
         lab = lab_of(V1)
         lab[0].script = [self.ANSWER] * 2
+        lab.session.keyspace = None
         lab.session.execute(in_table(None))
         assert known(lab) == {}
         lab.session.keyspace = "current"

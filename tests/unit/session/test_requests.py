@@ -200,6 +200,7 @@ class TestMessages:
     @pytest.mark.parametrize("version", [3, 4, 5])
     def test_keyspace_only_on_protocol_5(self, version: int) -> None:
         lab = Lab(protocol_version=version)
+        lab.session.keyspace = "mine"
         sent(lab, SimpleStatement("SELECT 1", keyspace="mine"))
         assert (b"mine" in lab[0].sent[-1].body) is (version == 5)
 
