@@ -80,7 +80,7 @@ class PoolSet:
             options=self._connection_options,
             context=self._cluster.type_context,
             keyspace=self._session.keyspace,
-            delays=self._cluster.reconnection_policy.new_schedule,
+            delays=self._cluster.membership.new_schedule,
             on_defunct=self._cluster.signal_connection_failure,
             max_requests=self._cluster.max_requests_per_host,
             limit=self.line.limit,
@@ -137,7 +137,7 @@ class PoolSet:
         with self._lock:
             if self._closed:
                 return
-            delays = self._delays.setdefault(host, Delays(self._cluster.reconnection_policy.new_schedule))
+            delays = self._delays.setdefault(host, Delays(self._cluster.membership.new_schedule))
         delay = delays.next_or_last()  # one opening at a time: nobody else asks this schedule
         task = self._cluster.scheduler.schedule(delay, self._retry, host)
         with self._lock:

@@ -15,6 +15,9 @@ States of a host, and what moves it::
     event
     rising   reached; statements are prepared, pools opened     -> up, or down again when no pool opened
 
+While no host is up there is nothing to spare: each is tried about every second (``is_urgent``). When the last one goes
+down, those that wait for their next attempt wait anew; when the first one is back, schedules begin anew.
+
 Each passage to rising has a token (an object in ``_rising``): steps of an older passage that end late are recognised
 by it and ignored.
 """
@@ -22,6 +25,7 @@ by it and ignored.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from concurrent.futures import Future
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -33,7 +37,7 @@ from cassandra._wire.messages.requests import OptionsMessage
 
 from ..control.queries import gather_async, query, rows_of
 from .prepared_cache import Reprepare
-from .reconnection import Reconnector
+from .reconnection import Reconnector, urgent_delay
 
 if TYPE_CHECKING:
     from cassandra._net.pool.pool import HostPool
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 LOCAL_ID = "SELECT host_id FROM system.local WHERE key='local'"
+TELL_AGAIN = 60.0  # seconds between lines about an outage that lasts
 STABLE = 2.0  # seconds a host must have been up to be tried again at once: one that flaps follows the schedule
 
 
@@ -56,6 +61,8 @@ class Membership:
         self.strand = cluster.scheduler.strand()
         self._rising: dict[Host, object] = {}
         self._up_since: dict[Host, float] = {}
+        self._outage_since: float | None = None  # since when no host is up, and when that was logged
+        self._told_at = 0.0
 
     # ---- fork
 
@@ -176,6 +183,8 @@ class Membership:
         self._cluster.control_connection.on_down(host)
         if before is not False:
             self._tell("on_down", host)
+        if before and self.is_urgent():
+            self._outage_begins()
         if not self.is_ignored(host):
             stable = since is not None and monotonic() - since >= STABLE
             self.reconnect(host, stable if at_once is None else at_once)
@@ -184,7 +193,7 @@ class Membership:
         """Try to reach *host*, on schedule, or first of all now."""
         handler: Reconnector | None = host._reconnection_handler
         if handler is None:
-            handler = Reconnector(self._cluster, self.strand, host, self._reached, self._not_reached)
+            handler = Reconnector(self._cluster, self.strand, host, self._reached, self._not_reached, self.is_urgent)
             host.get_and_set_reconnection_handler(handler)
             handler.start(at_once)
         elif at_once:
@@ -198,6 +207,7 @@ class Membership:
             handler.cancel()
 
     def _not_reached(self, host: Host, error: BaseException) -> None:
+        self._outage_lasts(host, error)
         if host.is_up is None:  # a new host that did not let us in: down for now
             host.set_down()
             self._cluster.profile_manager.on_down(host)
@@ -288,6 +298,39 @@ class Membership:
     def _set_up(self, host: Host) -> None:
         host.set_up()
         self._up_since[host] = monotonic()
+        if self._outage_since is not None and not self.is_urgent():
+            log.warning("%s is up: the outage has lasted %.1f s", host, monotonic() - self._outage_since)
+            self._outage_since = None
+            for handler in self._handlers():
+                handler.begin_anew()
+
+    # ---- no host is up
+
+    def is_urgent(self) -> bool:
+        """Whether no host is up. Any thread."""
+        return not any(host.is_up and not self.is_ignored(host) for host in self._cluster.metadata.all_hosts())
+
+    def _outage_begins(self) -> None:
+        self._outage_since = self._told_at = monotonic()
+        log.warning("No host is up. Each is tried about every second")
+        for handler in self._handlers():
+            handler.hurry()
+
+    def _outage_lasts(self, host: Host, error: BaseException) -> None:
+        now = monotonic()
+        if self._outage_since is not None and now - self._told_at >= TELL_AGAIN:
+            self._told_at = now
+            log.warning("No host is up for %.0f s now. The last attempt: %s: %s", now - self._outage_since, host, error)
+
+    def _handlers(self) -> list[Reconnector]:
+        handlers = (host._reconnection_handler for host in self._cluster.metadata.all_hosts())
+        return [handler for handler in handlers if handler is not None]
+
+    def new_schedule(self) -> Iterator[float]:
+        """Delays for whoever reconnects beside the strand: the policy's, but short ones while no host is up. Any
+        thread."""
+        for delay in self._cluster.reconnection_policy.new_schedule():
+            yield min(delay, urgent_delay()) if self.is_urgent() else delay
 
     def assume_up(self, host: Host) -> None:
         """A host of the first node list counts as up until its pool says otherwise (strand)."""

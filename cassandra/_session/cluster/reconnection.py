@@ -1,13 +1,24 @@
 """Trying to reach one host again, on the reconnection policy's schedule or when an event says it is back.
 
 L5. Owner: everything here runs on the membership strand, except the answers of ``Connection.open``, which are posted
-to it. An attempt never blocks a thread while it connects; at most one is under way per host.
+to it. An attempt never blocks a thread while it connects.
+
+States, and what moves a reconnector::
+
+    waiting      for the next attempt (``_task``)              -> connecting: it is time, or an event
+    connecting   one attempt is under way                      -> waiting: it failed; done: it works
+    urgent       no host is up, so there is nothing to spare: an attempt begins about every second, also while others
+                 are under way (one that was lost with the network is only repeated after seconds), and also when the
+                 schedule has ended                            -> waiting: a host is up; the schedule begins anew
+    idle         the schedule has ended                        -> connecting: an event; urgent: the last host went down
+    done         cancelled, or reached
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from random import uniform
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors import AuthenticationFailed
@@ -21,6 +32,14 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 log = logging.getLogger("cassandra.cluster")
+
+URGENT = (0.75, 1.25)  # seconds between the beginnings of attempts while no host is up
+AT_A_TIME = 3  # attempts, then
+
+
+def urgent_delay() -> float:
+    """Until the next attempt while no host is up."""
+    return uniform(*URGENT)
 
 
 class Reconnector:
@@ -37,7 +56,9 @@ class Reconnector:
         host: Host,
         on_reached: Callable[[Host, Connection], None],
         on_failed: Callable[[Host, BaseException], None],
+        is_urgent: Callable[[], bool] = lambda: False,
     ) -> None:
+        """*is_urgent*: whether no host is up."""
         self._cluster = cluster
         self._strand = strand
         self.host = host
@@ -45,9 +66,10 @@ class Reconnector:
         self._on_failed = on_failed
         self._delays = Delays(lambda: cluster.reconnection_policy.new_schedule())
         self._task: Task | None = None
-        self._connecting = False
+        self._under_way = 0
         self._again = False
         self._cancelled = False
+        self._is_urgent = is_urgent
 
     def start(self, at_once: bool) -> None:
         """Begin the schedule, with an attempt now or after its first delay."""
@@ -60,24 +82,37 @@ class Reconnector:
         """Do not wait for the next attempt: there is reason to believe that the host is back."""
         if self._cancelled:
             return
-        if self._connecting:
+        if self._under_way:
             self._again = True  # the attempt under way may have come just too early
             return
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
+        self._stop_waiting()
         self._delays.reset()  # a host that shows signs of life deserves short delays again
         self._attempt()
+
+    def hurry(self) -> None:
+        """The last host went down: do not wait for what the schedule said."""
+        if not self._cancelled:
+            self._wait()
+
+    def begin_anew(self) -> None:
+        """The first host is back: the next attempt comes when it was to come, then the schedule begins."""
+        self._delays.reset()
 
     def cancel(self) -> None:
         """Stop. A connection that is still being opened is closed when it is there."""
         self._cancelled = True
+        self._stop_waiting()
+
+    def _stop_waiting(self) -> None:
         if self._task is not None:
             self._task.cancel()
             self._task = None
 
     def _wait(self) -> None:
+        self._stop_waiting()
         delay = self._delays.next()
+        if self._is_urgent():
+            delay = urgent_delay() if delay is None else min(delay, urgent_delay())
         if delay is None:
             log.warning("No more attempts to reconnect to %s: the reconnection schedule ended", self.host)
             return
@@ -85,14 +120,18 @@ class Reconnector:
         self._task = self._cluster.scheduler.schedule(delay, self._strand.post, self._attempt)
 
     def _attempt(self) -> None:
-        if self._cancelled or self._connecting or self._cluster.is_shutdown:
-            return
         self._task = None
-        self._connecting = True
-        try:
-            self._cluster.open_connection(self.host.endpoint, self._answered, host_id=self.host.host_id)
-        except Exception as error:  # the options could not be made, or the cluster is being shut down
-            self._conclude(error)
+        if self._cancelled or self._cluster.is_shutdown:
+            return
+        urgent = self._is_urgent()
+        if self._under_way < (AT_A_TIME if urgent else 1):
+            self._under_way += 1
+            try:
+                self._cluster.open_connection(self.host.endpoint, self._answered, host_id=self.host.host_id)
+            except Exception as error:  # the options could not be made, or the cluster is being shut down
+                self._conclude(error)
+        if urgent and self._under_way and not self._cancelled and self._task is None:
+            self._wait()
 
     def _answered(self, outcome: Connection | BaseException) -> None:
         """On the I/O thread."""
@@ -100,17 +139,18 @@ class Reconnector:
             outcome.close()  # the cluster was shut down meanwhile
 
     def _conclude(self, outcome: Connection | BaseException) -> None:
-        self._connecting = False
+        self._under_way -= 1
         if isinstance(outcome, Connection):
             if self._cancelled:
                 outcome.close()
             else:
-                self._cancelled = True
+                self.cancel()
                 self._on_reached(self.host, outcome)
             return
         if self._cancelled or self._cluster.is_shutdown:
             return
-        level = logging.ERROR if isinstance(outcome, AuthenticationFailed) else logging.INFO
+        level = logging.DEBUG if self._is_urgent() else logging.INFO  # the membership has a line for all of these
+        level = logging.ERROR if isinstance(outcome, AuthenticationFailed) else level
         log.log(level, "Could not connect to %s: %s", self.host, outcome)
         self._on_failed(self.host, outcome)
         self._go_on()
@@ -120,6 +160,7 @@ class Reconnector:
             return
         if self._again:
             self._again = False
+            self._stop_waiting()
             self._attempt()
-        else:
+        elif self._task is None and not self._under_way:
             self._wait()

@@ -251,6 +251,38 @@ def test_all_nodes_restart(scene: Scene) -> None:
     eventually(lambda: scene.cluster.control_connection.connection is not None)
 
 
+def test_while_no_node_is_up_nobody_waits_for_the_schedule(fake: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
+    """The last node that goes down hurries those that wait already; sessions have all pools again."""
+    scene = Scene(fake, reconnection_policy=ConstantReconnectionPolicy(600))
+    try:
+        other = scene.cluster.connect(wait_for_all_pools=True)
+        for node in fake.nodes:
+            node.stop()
+            eventually(lambda node=node: scene.host(node).is_up is False)
+        assert "No host is up" in caplog.text
+        for node in fake.nodes:
+            node.start()
+        eventually(lambda: len(scene.session._pools) == len(other._pools) == 3)
+        eventually(lambda: all(scene.host(node).is_up for node in fake.nodes))
+        assert caplog.text.count("No host is up") == caplog.text.count("the outage has lasted") == 1
+        eventually(lambda: scene.cluster.control_connection.connection is not None)
+    finally:
+        scene.cluster.shutdown()
+
+
+def test_an_outage_that_lasts_is_told_of_again(
+    fake: FakeCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cassandra._session.cluster.membership.TELL_AGAIN", 0.05)
+    scene = Scene(fake)
+    try:
+        for node in fake.nodes:
+            node.stop()
+        eventually(lambda: "No host is up for" in caplog.text)
+    finally:
+        scene.cluster.shutdown()
+
+
 def test_losing_the_control_connection_marks_nobody_down(scene: Scene) -> None:
     control = scene.cluster.control_connection
     before = control.connection

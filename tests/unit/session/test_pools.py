@@ -63,7 +63,7 @@ class FakeCluster:
         self.opened: list[Host] = []
         self.failures: list[tuple[Host, BaseException, bool]] = []
         self.reactor = self.type_context = None
-        self.reconnection_policy = SimpleNamespace(new_schedule=lambda: [1.0, 2.0])
+        self.membership = SimpleNamespace(new_schedule=lambda: [1.0, 2.0])
         self.waiting: list[tuple[float, Task]] = []
         self.scheduler = SimpleNamespace(schedule=self._schedule)
         self.profile_manager = SimpleNamespace(distance=lambda host: self.distances.get(host, HostDistance.LOCAL))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cassandra._net.connection import Connection
 from cassandra._session.background.scheduler import Task
 from cassandra._session.cluster.reconnection import Reconnector
 from cassandra.connection import DefaultEndPoint
@@ -23,6 +24,8 @@ class Lab:
         self.waiting: list[tuple[float, Task]] = []
         self.opening: list[Callable[[Any], None]] = []
         self.refusal: Exception | None = None
+        self.urgent = False
+        self.reached: list[Any] = []
         self.failures: list[BaseException] = []
         self.schedule: Callable[[], Iterator[float]] = lambda: iter([1.0, 2.0])
         self.cluster: Any = SimpleNamespace(
@@ -33,7 +36,12 @@ class Lab:
         )
         strand: Any = SimpleNamespace(post=lambda fn, *args: fn(*args) or True)
         self.reconnector = Reconnector(
-            self.cluster, strand, self.host, lambda *args: None, lambda host, error: self.failures.append(error)
+            self.cluster,
+            strand,
+            self.host,
+            lambda host, connection: self.reached.append(connection),
+            lambda host, error: self.failures.append(error),
+            lambda: self.urgent,
         )
 
     def _open(self, endpoint: Any, on_done: Callable[[Any], None], host_id: Any = None) -> None:
@@ -103,3 +111,48 @@ def test_a_schedule_that_ends_waits_for_an_event() -> None:
     assert lab.waiting == []
     lab.reconnector.try_now()
     assert len(lab.opening) == 1
+
+
+def test_while_no_host_is_up_attempts_come_every_second() -> None:
+    lab = Lab()
+    lab.schedule = lambda: iter([100.0, 200.0])
+    lab.reconnector.start(at_once=False)
+    assert [task[0] for task in lab.waiting] == [100.0]
+    lab.urgent = True
+    lab.reconnector.hurry()
+    for _ in range(10):
+        (delay,) = lab.run()
+        assert 0.5 < delay < 2.0
+        lab.opening.pop()(OSError("refused"))
+    lab.urgent = False
+    lab.reconnector.begin_anew()
+    (delay,) = lab.run()
+    assert delay < 2.0  # it was to come by then
+    lab.opening.pop()(OSError("refused"))
+    assert lab.run() == [100.0]
+
+
+def test_while_no_host_is_up_an_attempt_does_not_wait_for_the_one_before() -> None:
+    """The network may have lost it; then it is repeated only after seconds."""
+    lab = Lab()
+    lab.urgent = True
+    lab.reconnector.start(at_once=True)
+    for _ in range(6):
+        assert len(lab.run()) == 1
+    first, *others = lab.opening
+    assert len(others) == 2
+    first(OSError("timed out"))
+    assert len(lab.run()) == 1
+    assert len(lab.opening) == 4
+    connection: Any = Connection.__new__(Connection)
+    lab.opening[1](connection)
+    assert lab.reached == [connection]
+    assert lab.run() == []
+
+
+def test_short_delays_of_the_schedule_stay_short() -> None:
+    lab = Lab()
+    lab.urgent = True
+    lab.schedule = lambda: iter([0.1])
+    lab.reconnector.start(at_once=False)
+    assert lab.run() == [0.1]
