@@ -169,6 +169,15 @@ def patient_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     be_patient(monkeypatch, Cluster, connect_timeout=PATIENCE, control_connection_timeout=PATIENCE)
 
 
+@pytest.fixture(autouse=True)
+def _contact_points_in_order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clusters ask their contact points in the order given: a test knows which one has the control connection."""
+    if request.node.get_closest_marker("contact_points_are_shuffled") is None:
+        from cassandra._session.cluster import contact
+
+        monkeypatch.setattr(contact, "shuffled", list)
+
+
 @pytest.fixture
 def no_leaks(
     request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture, patient_clusters: None

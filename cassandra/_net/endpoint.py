@@ -38,6 +38,12 @@ class EndPoint:
         return None
 
     @property
+    def server_name(self) -> str:
+        """What TLS checks the certificate for, unless ``ssl_options`` has a ``server_hostname``: a name or an IP
+        address."""
+        return self.address
+
+    @property
     def socket_family(self) -> int:
         """The address family to look up."""
         return socket.AF_UNSPEC
@@ -82,9 +88,28 @@ class _Ordered(EndPoint):
 class DefaultEndPoint(_Ordered):
     """An IP address or host name, and a port."""
 
+    _name: str | None = None
+
     def __init__(self, address: str, port: int = DEFAULT_PORT) -> None:
         self._address = address
         self._port = port
+
+    @classmethod
+    def named(cls, address: str, port: int, name: str) -> DefaultEndPoint:
+        """The end point that the contact point *name* was resolved to. It is the same as any other with that address
+        and port, but TLS checks the certificate for *name*."""
+        endpoint = cls(address, port)
+        endpoint._name = name
+        return endpoint
+
+    @property
+    def server_name(self) -> str:
+        return self._address if self._name is None else self._name
+
+    @property
+    def tls_session_cache_key(self) -> tuple[Any, ...]:
+        key = (self._address, self._port)
+        return key if self._name is None else (*key, self._name)
 
     @property
     def address(self) -> str:

@@ -18,6 +18,7 @@ from cassandra._net.tls.sessions import SSLSessionCache
 
 _READ_SIZE: Final = 1 << 16
 
+_ADDRESS_MISMATCH: Final = 64  # X509_V_ERR_IP_ADDRESS_MISMATCH
 _NOT_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_MESSAGE", "PACKET_LENGTH_TOO_LONG"}
 
 
@@ -52,7 +53,7 @@ class TlsFilter:
         self._tls = self._wrap(context, server_hostname)
 
     def _wrap(self, context: ssl.SSLContext, server_hostname: str | None) -> ssl.SSLObject:
-        name = server_hostname if server_hostname is not None else self._endpoint.address
+        name = server_hostname if server_hostname is not None else self._endpoint.server_name.removesuffix(".")
         offered = self._sessions.get(self._endpoint.tls_session_cache_key) if self._sessions else None
         for session in (offered, None):
             try:
@@ -144,6 +145,8 @@ class TlsFilter:
         where = f"TLS with {self._endpoint} failed"
         if isinstance(error, ssl.SSLCertVerificationError):
             text = f"{where}: its certificate was refused: {error.verify_message}"
+            if error.verify_code == _ADDRESS_MISMATCH:
+                text += " Give the contact point by its name, or put the addresses of all nodes into the certificates."
         elif not self.established and error.reason in _NOT_TLS:
             text = f"{where}: the peer does not seem to speak TLS on this port ({error.reason})"
         elif error.reason is not None and "ALERT" in error.reason:

@@ -52,8 +52,8 @@ def _remote_tiers(
 class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
     """The hosts of the local data centre in turn; then, if asked for, some of every other data centre.
 
-    :param local_dc: name of the local data centre. Without it the data centre of the first contact point that is found
-        up becomes the local one: then give contact points of one data centre only.
+    :param local_dc: name of the local data centre. Without it the data centre of the first contact point that is a node
+        becomes the local one: then give contact points of one data centre only.
     :param used_hosts_per_remote_dc: how many hosts of each other data centre may be used when the local ones fail.
     """
 
@@ -62,8 +62,9 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
 
     def __init__(self, local_dc: str = "", used_hosts_per_remote_dc: int = 0) -> None:
         self._local_dc = local_dc
+        self._given = bool(local_dc)
         self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
-        self._contact_points: frozenset[Any] = frozenset()
+        self._contact_points: tuple[Any, ...] = ()  # in the order given
         self._view = _View()
         self._turn = Count()
         self._changes = Count()
@@ -78,12 +79,13 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
     def local_dc(self, name: str) -> None:
         with self._lock:
             self._local_dc = name
+            self._given = bool(name)
             self._replace(self._view.hosts)
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
         with self._lock:
             if not self._local_dc:
-                self._contact_points = frozenset(getattr(cluster, "endpoints_resolved", None) or ())
+                self._contact_points = tuple(getattr(cluster, "endpoints_resolved", None) or ())
             self._replace(tuple(hosts))
 
     def distance(self, host: Host) -> int:
@@ -134,8 +136,10 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
         self._changes.advance()  # last: who makes a plan reads it first
 
     def _infer_local_dc(self, hosts: tuple[Host, ...]) -> None:
-        for host in hosts:
-            if host.datacenter and host.endpoint in self._contact_points:
+        by_endpoint = {host.endpoint: host for host in hosts}
+        for endpoint in self._contact_points:
+            host = by_endpoint.get(endpoint)
+            if host is not None and host.datacenter:
                 self._local_dc = host.datacenter
                 log.info(
                     "Using datacenter '%s' for DCAwareRoundRobinPolicy (via host '%s'); if that is not the local one, "
@@ -144,6 +148,14 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
                     host.endpoint,
                 )
                 return
+
+
+def guessed_datacenter(policy: Any) -> str | None:
+    """The datacenter that *policy*, or what it wraps, took for the local one without being told; None if there is no
+    such guess."""
+    while policy is not None and not isinstance(policy, DCAwareRoundRobinPolicy):
+        policy = getattr(policy, "_child_policy", None)
+    return None if policy is None or policy._given else policy.local_dc
 
 
 @builtin

@@ -21,20 +21,18 @@ is called.
 from __future__ import annotations
 
 import logging
-import socket
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.errors import DriverException, NoHostAvailable, OperationTimedOut, UnresolvableContactPoints
+from cassandra._base.errors import DriverException, NoHostAvailable, OperationTimedOut
 from cassandra._base.public import public
 from cassandra._core.codec import TypeContext
 from cassandra._net.connection import Connection
-from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric
 from cassandra._routing.metadata import Metadata
 from cassandra._wire.types.registry import resolve_custom
 from cassandra._wire.types.udt import UserType
@@ -46,6 +44,7 @@ from ..control.control import ControlConnection
 from ..control.queries import UNBOUNDED
 from ..request.fallback import falls_back
 from ..session import Session
+from . import contact
 from .awaitable import connect, shutdown
 from .hosts import ClusterHosts
 from .life import Life
@@ -58,6 +57,8 @@ from .sessions import SessionSet
 from .topology import TopologyUpdater
 
 if TYPE_CHECKING:
+    from cassandra._net.endpoint import EndPoint
+
     from ..statements.prepared import PreparedStatement
     from .metrics import Metrics
     from .profiles import ExecutionProfile
@@ -122,12 +123,13 @@ class Cluster(ClusterHosts):
 
     is_shutdown: bool = False
     endpoints_resolved: list[EndPoint]
+    unresolved: Mapping[str, Exception]  # contact points that could not be looked up
     metrics: Metrics | None = None
     scheduler: Scheduler = made()
     executor: Scheduler = made()
 
     def _build(self) -> None:
-        self.endpoints_resolved = []
+        self.endpoints_resolved, self.unresolved = [], {}
         self.metadata = Metadata()
         self.sessions = SessionSet()
         self.user_types: defaultdict[str, dict[str, Any]] = defaultdict(dict)
@@ -214,29 +216,10 @@ class Cluster(ClusterHosts):
             raise DriverException("The cluster was shut down") from None
 
     def resolve_contact_points(self) -> list[EndPoint]:
-        """End points of all contact points, names looked up now. Blocks; UnresolvableContactPoints if nothing is
-        left."""
-        endpoints: dict[EndPoint, None] = {}
-        failed: dict[str, str] = {}
-        for point in self.contact_points:
-            if isinstance(point, EndPoint):
-                endpoints[point] = None
-                continue
-            name, port = point if isinstance(point, tuple) else (point, self.port)
-            if is_numeric(name):
-                endpoints[DefaultEndPoint(name, port)] = None
-                continue
-            try:
-                found = socket.getaddrinfo(name, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
-            except (OSError, UnicodeError) as error:
-                failed[name] = str(error)
-                log.warning("Could not resolve the contact point %s: %s", name, failed[name])
-            else:
-                endpoints.update(dict.fromkeys(DefaultEndPoint(str(entry[4][0]), port) for entry in found))
-        if not endpoints:
-            raise UnresolvableContactPoints(f"No contact point could be resolved: {failed or self.contact_points}")
-        self.endpoints_resolved = list(endpoints)
-        return self.endpoints_resolved
+        """End points of all contact points in random order, names looked up now. Blocks; UnresolvableContactPoints if
+        nothing is left."""
+        self.endpoints_resolved, self.unresolved = contact.resolve(self.contact_points, self.port)
+        return contact.shuffled(self.endpoints_resolved)
 
     # ---- for the parts
 

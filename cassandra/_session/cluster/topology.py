@@ -12,8 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._routing.host import Host
+from cassandra._routing.policies.dcaware import guessed_datacenter
+
+from .contact import as_given
 
 if TYPE_CHECKING:
+    from cassandra._net.endpoint import EndPoint
+
     from ..control.nodes import Node, NodeList
     from .cluster import Cluster
 
@@ -26,6 +31,7 @@ class TopologyUpdater:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._populated = False
+        self._warned_of_datacenters = False
         self._advertised: dict[Any, Any] = {}  # host id -> the end point given out by the nodes, where it is not ours
         self._tokens: dict[Any, Sequence[str]] = {}  # by host id, as last published
 
@@ -48,6 +54,7 @@ class TopologyUpdater:
         self._populated = True
         for host in hosts:
             cluster.host_listeners.tell("on_add", host)
+        self._warn_of_datacenters()
 
     def _update(self, listing: NodeList, rebuild_tokens: bool) -> None:
         known = {host.host_id: host for host in self._cluster.metadata.all_hosts()}
@@ -76,6 +83,27 @@ class TopologyUpdater:
             self._reach(host)
         for host in joined:
             self._welcome(host)
+        self._warn_of_datacenters()
+
+    def _warn_of_datacenters(self) -> None:
+        """Once, when which datacenter is local was guessed although there are several."""
+        if self._warned_of_datacenters:
+            return
+        cluster = self._cluster
+        names = sorted({host.datacenter for host in cluster.metadata.all_hosts() if host.datacenter})
+        guesses = [guessed_datacenter(policy) for policy in cluster.profile_manager.policies()]
+        guess = next((one for one in guesses if one is not None), None)
+        if len(names) < 2 or guess is None:
+            return
+        self._warned_of_datacenters = True
+        log.warning(
+            "The cluster has the datacenters %s, and no local_dc was given: %r is taken for the local one, because "
+            "of the contact points, and gets the requests. Say which one is yours: "
+            "ExecutionProfile(TokenAwarePolicy(DCAwareRoundRobinPolicy(local_dc=%r)))",
+            ", ".join(map(repr, names)),
+            guess,
+            guess or names[0],
+        )
 
     # ---- hosts that stay
 
@@ -122,7 +150,10 @@ class TopologyUpdater:
             membership.take_down(host, at_once=False)
             membership.stop_reconnecting(host)
         for host, endpoint in moves:
-            host.endpoint = endpoint
+            host.endpoint = self._as_given(endpoint)
+
+    def _as_given(self, endpoint: EndPoint) -> EndPoint:
+        return as_given(endpoint, self._cluster.endpoints_resolved)
 
     # ---- hosts that come and go
 
@@ -140,7 +171,7 @@ class TopologyUpdater:
 
     def _make(self, node: Node) -> Host:
         factory = self._cluster.conviction_policy_factory
-        host = Host(node.endpoint, factory, node.datacenter, node.rack, node.host_id)
+        host = Host(self._as_given(node.endpoint), factory, node.datacenter, node.rack, node.host_id)
         node.describe(host)
         return host
 

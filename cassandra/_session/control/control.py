@@ -12,9 +12,10 @@ node: only the pools' connections do. A new one reads everything, because events
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import CancelledError
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._base.errors import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from ..cluster.cluster import Cluster
 
 T = TypeVar("T")
+_NONE: Mapping[str, BaseException] = MappingProxyType({})
 log = logging.getLogger("cassandra.cluster")
 
 
@@ -113,10 +115,11 @@ class ControlConnection:
 
     def _connect_first(self) -> None:
         if self.connection is None:
-            self._connect_any(self._cluster.resolve_contact_points())
+            endpoints = self._cluster.resolve_contact_points()
+            self._connect_any(endpoints, self._cluster.unresolved)
 
-    def _connect_any(self, endpoints: Iterable[EndPoint]) -> None:
-        errors: dict[str, BaseException] = {}
+    def _connect_any(self, endpoints: Iterable[EndPoint], unresolved: Mapping[str, BaseException] = _NONE) -> None:
+        errors: dict[str, BaseException] = dict(unresolved)
         for endpoint in endpoints:
             if self._closed:
                 raise DriverException("The cluster was shut down while it was connecting")

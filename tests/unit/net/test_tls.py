@@ -235,7 +235,7 @@ def test_what_came_before_a_damaged_record_is_delivered(certificates: Certificat
     plaintext, alert, error = client.receive(bytes(data))
     assert plaintext == b"onetwo"
     assert isinstance(error, ConnectionException)
-    with pytest.raises(ssl.SSLError, match="(?i)alert"):
+    with pytest.raises(ssl.SSLError, match=r"(?i)alert"):
         peer.feed(alert)
 
 

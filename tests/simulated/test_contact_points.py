@@ -1,0 +1,242 @@
+"""The first second of a cluster: which contact point is asked, what names mean, and what an error tells."""
+
+from __future__ import annotations
+
+import logging
+import re
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import UnresolvableContactPoints
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
+from cassandra.connection import DefaultEndPoint
+from cassandra.policies import DCAwareRoundRobinPolicy, LoadBalancingPolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.testing import SimulatedCluster
+from tests.servers.certificates import Certificates
+from tests.simulated.conftest import eventually
+
+Resolve = Callable[[dict[str, Sequence[str]]], None]
+
+
+@pytest.fixture
+def resolve(monkeypatch: pytest.MonkeyPatch) -> Resolve:
+    """``resolve({name: addresses})``: what the name server knows from now on."""
+    known: dict[str, Sequence[str]] = {}
+    look_up = socket.getaddrinfo
+
+    def getaddrinfo(name: Any, port: Any, *args: Any, **options: Any) -> list[Any]:
+        if name in known:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in known[name]]
+        if str(name).endswith(".example"):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return look_up(name, port, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return known.update
+
+
+def asked_first(cluster: Cluster) -> Any:
+    with cluster:
+        cluster.connect()
+        host = cluster.get_control_connection_host()
+        assert host is not None
+        return host.endpoint
+
+
+@pytest.mark.contact_points_are_shuffled
+def test_a_fleet_of_clients_spreads_over_the_contact_points(no_leaks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SimulatedCluster(3, 1) as simulated:
+        found: set[Any] = set()
+        eventually(
+            lambda: found.add(asked_first(Cluster(simulated.contact_points, port=simulated.port))) or len(found) == 3
+        )
+
+
+@pytest.mark.contact_points_are_shuffled
+def test_the_datacenter_does_not_depend_on_the_order(no_leaks: None) -> None:
+    """The first contact point that is a node says which is the local one, whichever is asked."""
+    with SimulatedCluster(4, 1, dcs=("dc1", "dc2")) as simulated:
+        points = [node.address for node in simulated.nodes]
+        for chosen, dc in ((points, "dc1"), (points[::-1], "dc2"), (["127.255.255.254", *points[1:]], "dc2")):
+            for _ in range(8):
+                policy = DCAwareRoundRobinPolicy()
+                profile = ExecutionProfile(load_balancing_policy=policy)
+                with Cluster(
+                    chosen, port=simulated.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+                ) as cluster:
+                    cluster.connect()
+                    assert policy.local_dc == dc
+
+
+def test_a_name_stands_for_all_its_addresses_each_once(no_leaks: None, resolve: Resolve) -> None:
+    with SimulatedCluster(3, 1) as simulated:
+        first, second, third = simulated.contact_points
+        resolve({"db.example": [second, first, second]})
+        with Cluster([third, "db.example", first], port=simulated.port) as cluster:
+            cluster.connect()
+            assert cluster.endpoints_resolved == [
+                DefaultEndPoint(address, simulated.port) for address in (third, second, first)
+            ]
+
+
+def test_an_address_that_is_dead_does_not_hide_the_others(no_leaks: None, resolve: Resolve) -> None:
+    with SimulatedCluster(1, 1) as simulated:
+        (address,) = simulated.contact_points
+        resolve({"db.example": ["127.255.255.254", address]})
+        assert asked_first(Cluster(["db.example"], port=simulated.port)).address == address
+
+
+def test_the_error_names_every_contact_point_and_why(no_leaks: None, resolve: Resolve) -> None:
+    with SimulatedCluster(1, 1) as simulated:
+        port = simulated.port
+    resolve({"db.example": ["127.255.255.253"]})
+    with (
+        pytest.raises(NoHostAvailable) as caught,
+        Cluster(["127.255.255.254", "gone.example", "db.example"], port=port, connect_timeout=5) as cluster,
+    ):
+        cluster.connect()
+    errors = caught.value.errors
+    assert set(errors) == {f"127.255.255.254:{port}", f"127.255.255.253:{port}", "gone.example"}
+    assert isinstance(errors["gone.example"], UnresolvableContactPoints)
+    for text in ("gone.example", "could not be resolved", "Name or service not known", "127.255.255.253", "refused"):
+        assert text in str(caught.value)
+
+
+def test_names_alone_that_mean_nothing(no_leaks: None, resolve: Resolve) -> None:
+    with pytest.raises(UnresolvableContactPoints) as caught, Cluster(["gone.example", "lost.example"]) as cluster:
+        cluster.connect()
+    assert "gone.example" in str(caught.value) and "lost.example" in str(caught.value)
+
+
+# ---- TLS
+
+
+def tls_cluster(folder: Path, addresses: Sequence[str], names: Sequence[str]) -> tuple[SimulatedCluster, Certificates]:
+    certificates = Certificates.generate(folder, addresses, names)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(str(certificates.server))
+    return SimulatedCluster(2, 1, ssl_context=context), certificates
+
+
+def test_the_name_of_a_contact_point_is_checked(no_leaks: None, resolve: Resolve, tmp_path: Path) -> None:
+    simulated, certificates = tls_cluster(tmp_path, [], ["db.example"])
+    with simulated:
+        resolve({"db.example": simulated.contact_points})
+        with Cluster(["db.example"], port=simulated.port, ssl_context=certificates.context()) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            assert len(session.get_pools()) == 2, "the other node was found by the first, and is what the name means"
+
+
+def test_a_name_with_a_final_dot(no_leaks: None, resolve: Resolve, tmp_path: Path) -> None:
+    simulated, certificates = tls_cluster(tmp_path, [], ["db.example"])
+    with simulated:
+        resolve({"db.example.": simulated.contact_points})
+        with Cluster(["db.example."], port=simulated.port, ssl_context=certificates.context()) as cluster:
+            cluster.connect()
+
+
+def test_a_wrong_name_is_refused(no_leaks: None, resolve: Resolve, tmp_path: Path) -> None:
+    simulated, certificates = tls_cluster(tmp_path, [], ["db.example"])
+    with simulated:
+        resolve({"other.example": simulated.contact_points})
+        cluster = Cluster(["other.example"], port=simulated.port, ssl_context=certificates.context())
+        with pytest.raises(NoHostAvailable, match=r"certificate is not valid for 'other\.example'"):
+            cluster.connect()
+
+
+def test_an_address_needs_its_address_in_the_certificate(no_leaks: None, resolve: Resolve, tmp_path: Path) -> None:
+    simulated, certificates = tls_cluster(tmp_path, [], ["db.example"])
+    with simulated:
+        points = simulated.contact_points
+        cluster = Cluster(points, port=simulated.port, ssl_context=certificates.context())
+        with pytest.raises(NoHostAvailable, match=re.escape(f"certificate is not valid for '{points[0]}'")):
+            cluster.connect()
+        with Cluster(points, port=simulated.port, ssl_context=certificates.context(check_hostname=False)) as cluster:
+            cluster.connect()
+
+
+def test_a_node_that_only_the_others_know_is_checked_by_its_address(
+    no_leaks: None, resolve: Resolve, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    simulated, certificates = tls_cluster(tmp_path, [], ["db.example"])
+    with simulated:
+        known, unknown = simulated.contact_points
+        resolve({"db.example": [known]})
+        with (
+            caplog.at_level(logging.WARNING, "cassandra.cluster"),
+            Cluster(["db.example"], port=simulated.port, ssl_context=certificates.context()) as cluster,
+        ):
+            session = cluster.connect(wait_for_all_pools=True)
+            assert [pool.host.address for pool in session.get_pools()] == [known]
+        assert f"certificate is not valid for '{unknown}'" in caplog.text
+        assert "contact point by its name" in caplog.text
+
+
+def test_a_node_keeps_its_name_when_it_comes_back(no_leaks: None, resolve: Resolve, tmp_path: Path) -> None:
+    simulated, certificates = tls_cluster(tmp_path, [], ["db.example"])
+    with simulated:
+        resolve({"db.example": simulated.contact_points})
+        options: dict[str, Any] = {"topology_event_refresh_window": 0, "status_event_refresh_window": 0}
+        with Cluster(["db.example"], port=simulated.port, ssl_context=certificates.context(), **options) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            for node in simulated.nodes:  # the control connection moves to the other one, and back
+                node.stop()
+                eventually(lambda: len(session.get_pools()) == 1)
+                node.start()
+                eventually(lambda: len(session.get_pools()) == 2)
+            cluster.refresh_nodes()
+            assert {host.endpoint.server_name for host in cluster.metadata.all_hosts()} == {"db.example"}
+
+
+# ---- datacenters
+
+
+def warnings_of_datacenters(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "no local_dc was given" in record.getMessage()]
+
+
+@pytest.mark.parametrize("profiles", [1, 2])
+def test_several_datacenters_without_a_local_one_are_warned_of_once(
+    no_leaks: None, caplog: pytest.LogCaptureFixture, profiles: int
+) -> None:
+    with SimulatedCluster(2, 1, dcs=("east", "west")) as simulated:
+        policies = [TokenAwarePolicy(DCAwareRoundRobinPolicy()) for _ in range(profiles)]
+        names = [EXEC_PROFILE_DEFAULT, "other"]
+        by_name = {name: ExecutionProfile(policy) for name, policy in zip(names, policies, strict=False)}
+        with Cluster(simulated.contact_points, port=simulated.port, execution_profiles=by_name) as cluster:
+            cluster.connect()
+            cluster.refresh_nodes()
+            (warning,) = warnings_of_datacenters(caplog)
+        assert "'east', 'west'" in warning
+        assert "'east' is taken for the local one" in warning
+        assert "DCAwareRoundRobinPolicy(local_dc='east')" in warning
+
+
+def test_a_second_datacenter_that_comes_later_is_warned_of(no_leaks: None, caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        SimulatedCluster(1, 1, dcs=("east",)) as simulated,
+        Cluster(simulated.contact_points, port=simulated.port) as cluster,
+    ):
+        cluster.connect()
+        assert warnings_of_datacenters(caplog) == []
+        simulated.add_node(dc="west")
+        cluster.refresh_nodes()
+        assert len(warnings_of_datacenters(caplog)) == 1
+
+
+@pytest.mark.parametrize(
+    "policy", [TokenAwarePolicy(DCAwareRoundRobinPolicy("east")), RoundRobinPolicy()], ids=["given", "all"]
+)
+def test_who_said_which_datacenter_is_not_warned(
+    no_leaks: None, caplog: pytest.LogCaptureFixture, policy: LoadBalancingPolicy
+) -> None:
+    with SimulatedCluster(2, 1, dcs=("east", "west")) as simulated:
+        profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
+        with Cluster(simulated.contact_points, port=simulated.port, execution_profiles=profiles) as cluster:
+            cluster.connect()
+        assert warnings_of_datacenters(caplog) == []
