@@ -53,6 +53,10 @@ class SortedSet:
         except ValueError:
             return len(items), False
 
+    def _member(self) -> Member:
+        """What to ask about many items: searching one by one would take time by the product of both sizes."""
+        return self.__contains__ if self._ordered else _Members(self._items).__contains__
+
     def __len__(self) -> int:
         return len(self._items)
 
@@ -167,7 +171,7 @@ class SortedSet:
         return all(map(_member(other), self._items))
 
     def issuperset(self, other: Iterable[Any]) -> bool:
-        return all(item in self for item in other)
+        return all(map(self._member(), other))
 
     def union(self, *others: Iterable[Any]) -> "SortedSet":
         return self._from_list([*self._items, *(item for other in others for item in other)])
@@ -182,7 +186,8 @@ class SortedSet:
 
     def symmetric_difference(self, other: Iterable[Any]) -> "SortedSet":
         right = _as_set(other)
-        return self.difference(right).union(item for item in right if item not in self)
+        known = self._member()
+        return self.difference(right).union(item for item in right if not known(item))
 
 
 sortedset = SortedSet  # the name scylla-driver had first
@@ -220,11 +225,40 @@ def _unique(items: list[Any]) -> list[Any]:
     try:
         return list(dict.fromkeys(items))
     except TypeError:
-        unique: list[Any] = []
+        members = _Members()
+        return [item for item in items if members.add(item)]
+
+
+class _Members:
+    """Items that need not be hashable. Equality decides, of those that are alike when frozen; so sets of sets take no
+    time by the square of their size. Items of several types, which may equal each other, are compared one by one."""
+
+    __slots__ = ("_alike", "_all", "_type")
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        self._all: list[Any] = []
+        self._alike: dict[Any, list[Any]] = {}
+        self._type: type | None = None  # of all items; None when there are none, or several
         for item in items:
-            if item not in unique:
-                unique.append(item)
-        return unique
+            self.add(item)
+
+    def add(self, item: Any) -> bool:
+        """Whether it was not there."""
+        if item in self:
+            return False
+        if not self._all:
+            self._type = type(item)
+        elif self._type is not type(item):
+            self._type = None
+        if self._type is not None:
+            self._alike.setdefault(_frozen(item, _any_other), []).append(item)
+        self._all.append(item)
+        return True
+
+    def __contains__(self, item: Any) -> bool:
+        if self._type is type(item):
+            return item in self._alike.get(_frozen(item, _any_other), ())
+        return item in self._all
 
 
 def _is_collection(other: object) -> bool:
@@ -240,7 +274,7 @@ def _member(other: Iterable[Any]) -> Member:
     """A test for membership in *other* that takes unhashable items."""
     items = _as_set(other)
     if isinstance(items, SortedSet):
-        return items.__contains__
+        return items._member()
 
     def test(item: Any) -> bool:
         try:
@@ -397,19 +431,24 @@ def _restore_map(cls: type[OrderedMapSerializedKey], items: list[Any], protocol_
     return self
 
 
-def _frozen(key: Any) -> Any:
-    """*key* itself if hashable, else a hashable value that is equal for equal keys."""
+def _frozen(key: Any, opaque: "Callable[[Any], Any] | None" = None) -> Any:
+    """*key* itself if hashable, else a hashable value that is equal for equal keys. *opaque* makes it of what is no
+    collection, _pickled if not given."""
     try:
         hash(key)
     except TypeError:
         if isinstance(key, Mapping):
-            return frozenset((_frozen(k), _frozen(v)) for k, v in key.items())
+            return frozenset((_frozen(k, opaque), _frozen(v, opaque)) for k, v in key.items())
         if isinstance(key, (Set, SortedSet)):
-            return frozenset(map(_frozen, key))
+            return frozenset(_frozen(item, opaque) for item in key)
         if isinstance(key, (list, tuple)):
-            return tuple(map(_frozen, key))
-        return _pickled(key)
+            return tuple(_frozen(item, opaque) for item in key)
+        return (opaque or _pickled)(key)
     return key
+
+
+def _any_other(key: Any) -> None:
+    """All are alike: only equality tells."""
 
 
 def _pickled(key: Any) -> Any:

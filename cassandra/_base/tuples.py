@@ -1,8 +1,8 @@
 """Named tuple classes for rows and user types, cached by their column or field names (L0).
 
 CQL allows any name in quotes, Python does not: names are cleaned or, where that does not help, replaced by the
-position (``field_3_``); one that comes again gets underscores. The classes pickle by their names, so that rows travel
-between processes.
+position (``field_3_``); one that comes again gets underscores, from the 17th time on its position. The classes pickle by
+their names, so that rows travel between processes.
 """
 
 import logging
@@ -11,17 +11,26 @@ from collections import namedtuple
 from collections.abc import Sequence
 from functools import lru_cache
 from keyword import iskeyword
+from string import ascii_letters, digits
 from typing import Any
+
+_UNDERSCORES = 15  # that make a repeated name new, at most
+_NAMED = 10  # columns that a warning names
 
 log = logging.getLogger("cassandra.query")
 
-_OUTER_JUNK = r"^[^a-zA-Z0-9]+|[^a-zA-Z0-9_]+$"
-_INNER_JUNK = r"[^a-zA-Z0-9]"
+_LEADING_JUNK = re.compile(r"[^a-zA-Z0-9]+")
+_JUNK = re.compile(r"[^a-zA-Z0-9]")
+_KEPT_AT_THE_END = frozenset(ascii_letters + digits + "_")
 
 
 def clean_name(name: str) -> str:
     """*name* without leading and trailing characters that no identifier has, inner ones as underscores."""
-    return re.sub(_INNER_JUNK, "_", re.sub(_OUTER_JUNK, "", name))
+    junk = _LEADING_JUNK.match(name)
+    start, end = junk.end() if junk else 0, len(name)
+    while end > start and name[end - 1] not in _KEPT_AT_THE_END:
+        end -= 1
+    return _JUNK.sub("_", name[start:end])
 
 
 @lru_cache(maxsize=1024)
@@ -30,11 +39,12 @@ def row_class(names: tuple[str, ...]) -> Any:
     cleaned = tuple(map(clean_name, names))
     fields = _usable(cleaned)
     if fields != cleaned:
+        changed = [i for i, (field, name) in enumerate(zip(fields, cleaned, strict=True)) if field != name]
         log.warning(
-            "Some of the column names %s are not usable as attributes and get other names (%s). "
+            "Some column names are not usable as attributes and get other names: %s%s. "
             "Use aliases (SELECT x AS y) or another row factory to avoid this",
-            names,
-            ", ".join(field for field in fields if field not in cleaned),
+            ", ".join(f"{names[i]!r} is {fields[i]}" for i in changed[:_NAMED]),
+            f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else "",
         )
     return _tuple_class("Row", fields, "row", names)
 
@@ -47,14 +57,23 @@ def udt_class(type_name: str, names: tuple[str, ...]) -> Any:
 
 
 def _usable(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that namedtuple refuses become ``field_<position>_``; repeated ones get underscores until they are new."""
+    """Names that namedtuple refuses become ``field_<position>_``; repeated ones get underscores until they are new.
+
+    One that comes for more than the 16th time is named by its position too, or thousands of equal names would take
+    time and memory by the square of their number.
+    """
     fields: dict[str, None] = {}
     for position, name in enumerate(names):
-        if not name.isidentifier() or iskeyword(name) or name.startswith("_"):
-            name = f"field_{position}_"
-        while name in fields:
-            name += "_"
-        fields[name] = None
+        usable = name.isidentifier() and not iskeyword(name) and not name.startswith("_")
+        field = name if usable else f"field_{position}_"
+        for _ in range(_UNDERSCORES):
+            if field in fields:
+                field += "_"
+        if field in fields:
+            field = f"field_{position}_"
+        while field in fields:
+            field += "_"
+        fields[field] = None
     return tuple(fields)
 
 

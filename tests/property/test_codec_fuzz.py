@@ -184,6 +184,47 @@ def test_hostile_counts_take_no_memory(body: bytes) -> None:
         tracemalloc.stop()
 
 
+ONE_INT = short(0) + short(9)  # a column without a name
+LISTS = short(0) + short(0x20) * 120 + short(9)
+CLASSES = short(0) + short(0x30) + short(0) * 2 + short(0)  # a user type without name and fields
+WIDE = short(0) + short(0x31) + short(65535) + short(9) * 65535
+
+
+def columns_of(spec: bytes, count: int) -> bytes:
+    return int_(1) + int_(count) + short(0) * 2 + spec * count
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [
+        columns_of(ONE_INT, 65536),
+        columns_of(LISTS, 5000),
+        columns_of(CLASSES, 65535),
+        columns_of(WIDE, 17),
+        columns_of(short(0) + short(0) + string("x" * 65535), 80),
+        columns_of(string("n" * 65535) + short(9), 520),
+    ],
+    ids=["columns", "lists", "user types", "tuples", "custom types", "names"],
+)
+def test_what_metadata_may_cost_is_bounded(specs: bytes) -> None:
+    """Before anything is made of it: what takes two bytes on the wire takes hundreds here."""
+    for body in (int_(2) + specs + int_(0), int_(4) + short(0) + specs[:8] + int_(0) + specs[8:] + int_(4) + int_(0)):
+        tracemalloc.start()
+        try:
+            with pytest.raises(ProtocolError, match="metadata (of|has)"):
+                decode_result(Result, body, 0, 4, TypeContext(resolve_custom))
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
+
+
+@given(st.lists(st.sampled_from([ONE_INT, LISTS, CLASSES, WIDE, short(9), short(0x22), short(0)]), max_size=30), st.data())
+def test_any_types_in_metadata(specs: list[bytes], data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, 40) | st.sampled_from([2**31 - 1, -1, 65536]))
+    start = data.draw(st.sampled_from([int_(2), int_(4) + short(0), int_(4) + short(0) + short(0)]))
+    consume(start + int_(1) + int_(count) + short(0) * 2 + b"".join(specs), data.draw(st.sampled_from([3, 4, 5])))
+
+
 def test_a_page_of_nulls_takes_memory_for_its_rows_only() -> None:
     count = 10000
     body = rows_body([("c", INT)], [[None]] * count)

@@ -6,6 +6,13 @@ cdef enum:
     NO_METADATA = 0x4
     METADATA_CHANGED = 0x8
     MAX_KEPT_SPECS = 1 << 18  # bytes; what is longer is parsed every time, so that no server fills the cache with it
+    # What metadata may cost, looked at before anything is made of it: a column takes four bytes on the wire and a
+    # hundred here, a list<list<...>> two for three hundred. No table and no user type comes near.
+    MAX_COLUMNS = 65535
+    MAX_SPECS = 32 << 20  # bytes
+    MAX_WEIGHT = 1 << 20  # of all types, nested ones too; 1 for a scalar, which all share
+    WEIGHT_OF_NESTED = 4  # an object of its own
+    WEIGHT_OF_UDT = 32  # a class of its own
 
 
 @cython.final
@@ -106,42 +113,61 @@ cdef int skip(Cursor* c, Py_ssize_t n) except -1:
     return 0
 
 
-cdef int skip_type(Cursor* c, int depth) except -1:
+cdef int skip_type(Cursor* c, int depth, int* weight) except -1:
     cdef int kind = take_short(c)
     cdef int i, n
     if depth >= MAX_DEPTH:
         raise protocol_error(f"a CQL type is nested more than {MAX_DEPTH} levels deep")
     if kind == LIST or kind == SET:
-        skip_type(c, depth + 1)
+        weigh(weight, WEIGHT_OF_NESTED)
+        skip_type(c, depth + 1, weight)
     elif kind == MAP:
-        skip_type(c, depth + 1)
-        skip_type(c, depth + 1)
+        weigh(weight, WEIGHT_OF_NESTED)
+        skip_type(c, depth + 1, weight)
+        skip_type(c, depth + 1, weight)
     elif kind == TUPLE:
+        weigh(weight, WEIGHT_OF_NESTED)
         n = take_short(c)
         for i in range(n):
-            skip_type(c, depth + 1)
+            skip_type(c, depth + 1, weight)
     elif kind == UDT:
+        weigh(weight, WEIGHT_OF_UDT)
         skip(c, take_short(c))
         skip(c, take_short(c))
         n = take_short(c)
         for i in range(n):
             skip(c, take_short(c))
-            skip_type(c, depth + 1)
+            skip_type(c, depth + 1, weight)
     elif kind == CUSTOM:
-        skip(c, take_short(c))
+        n = take_short(c)
+        weigh(weight, WEIGHT_OF_NESTED + n // 4)  # types may be nested in the name
+        skip(c, n)
+    else:
+        weigh(weight, 1)
     return 0
 
 
-cdef int check_columns(Cursor* c, int32_t columns, int smallest) except -1:
-    """Refuse a column count that the rest of the message has no room for."""
-    if columns < 0 or <int64_t>columns * smallest > c.end - c.p:
+cdef int weigh(int* weight, int more) except -1:
+    weight[0] += more
+    if weight[0] > MAX_WEIGHT:
+        raise protocol_error("metadata has more types than any table can have")
+    return 0
+
+
+cdef int check_columns(Cursor* c, int32_t columns) except -1:
+    """Refuse a column count that no statement has, or the rest of the message no room for."""
+    if columns < 0 or <int64_t>columns * 4 > c.end - c.p:
         raise protocol_error(f"metadata of {columns} columns in {c.end - c.p} bytes")
+    if columns > MAX_COLUMNS:
+        raise protocol_error(f"metadata of {columns} columns; more than {MAX_COLUMNS} are not believed")
     return 0
 
 
 cdef int skip_specs(Cursor* c, int flags, int32_t columns) except -1:
-    cdef int i
-    check_columns(c, columns, 4)
+    """Go behind the specifications. ProtocolError when they are cut off, or making them would cost too much."""
+    cdef const uint8_t* start = c.p
+    cdef int i, weight = 0
+    check_columns(c, columns)
     if flags & GLOBAL_SPEC:
         skip(c, take_short(c))
         skip(c, take_short(c))
@@ -150,15 +176,16 @@ cdef int skip_specs(Cursor* c, int flags, int32_t columns) except -1:
             skip(c, take_short(c))
             skip(c, take_short(c))
         skip(c, take_short(c))
-        skip_type(c, 0)
+        skip_type(c, 0, &weight)
+    if c.p - start > MAX_SPECS:
+        raise protocol_error(f"metadata of {c.p - start} bytes for {columns} columns")
     return 0
 
 
 cdef list take_specs(Cursor* c, int flags, int32_t columns, TypeContext context):
-    """Column specifications: (keyspace, table, name, codec) each."""
+    """Column specifications that skip_specs() went over: (keyspace, table, name, codec) each."""
     cdef int i
     cdef list specs = []
-    check_columns(c, columns, 4)
     keyspace = table = None
     if flags & GLOBAL_SPEC:
         keyspace = take_string(c)

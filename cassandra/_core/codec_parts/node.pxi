@@ -330,10 +330,12 @@ cdef bint is_fields_tuple(make, tuple names) except -1:
     fields = make.__dict__.get("_fields")
     if not isinstance(fields, tuple) or len(fields) != len(names):
         return False
+    from collections import Counter
     from keyword import iskeyword
 
+    times = None if fields == names else Counter(names)
     for field, name in zip(fields, names):
         valid = name.isidentifier() and not name.startswith("_") and not iskeyword(name)
-        if field != name and valid and names.count(name) == 1:
+        if field != name and valid and times[name] == 1:
             return False
     return True

@@ -431,17 +431,21 @@ cdef int take_prepared(
     cdef int32_t flags, columns, count
     cdef Py_ssize_t i
     cdef list indexes = []
+    cdef Cursor specs_at
     rare.query_id = take_short_bytes(c)
     if ids:
         rare.result_metadata_id = take_short_bytes(c)
     flags = take_int(c)
     columns = take_int(c)
-    check_columns(c, columns, 4)
+    check_columns(c, columns)
     if version >= 4:
         count = take_int(c)
-        check_columns(c, count, 2)
+        if count < 0 or count > columns:
+            raise protocol_error(f"a partition key of {count} columns in a statement of {columns} parameters")
         indexes = [take_short(c) for i in range(count)]
-    specs = take_specs(c, flags, columns, context)
+    specs_at = c[0]
+    skip_specs(c, flags, columns)
+    specs = take_specs(&specs_at, flags, columns, context)
     if any([index >= columns for index in indexes]):
         raise protocol_error(f"partition key positions {indexes} in a statement of {columns} parameters")
     rare.bind_plan = BindPlan(specs, indexes)

@@ -1,11 +1,15 @@
 # One native loop per page: the cells of a row straight into the object that is the row.
 
 from libcpp.atomic cimport atomic
+from libcpp.vector cimport vector
 
 cdef enum:
     LARGE = 1 << 20  # bytes; rows of larger pages are made as they are consumed
 
 LARGE_PAGE = LARGE
+
+cdef enum:
+    MARK = 64  # rows between two places that a page knows the bytes of, once a row was asked for out of turn
 
 cdef struct RowPosition:
     Py_ssize_t row
@@ -153,14 +157,18 @@ cdef class RowsPage:
     cdef readonly ResultPlan plan
     cdef object _owner
     cdef Cursor _rows
-    cdef Py_ssize_t _count
     # Where the last slice ended: row in the upper half, offset in the lower; one word, so that a reader on another
     # thread sees a pair that belongs together.
     cdef atomic[uint64_t] _resume
-    cdef int _version
+    cdef vector[uint32_t]* _marks  # offset of every MARK-th row, as far as somebody looked; guarded by the GIL
+    cdef int32_t _count
+    cdef int32_t _version
 
     def __init__(self):
         raise TypeError("pages come from decode_result()")
+
+    def __dealloc__(self):
+        del self._marks
 
     def __len__(self):
         return self._count
@@ -208,14 +216,30 @@ cdef class RowsPage:
 
     cdef int _seek(self, Cursor* c, Py_ssize_t start, RowPosition* at) except -1:
         cdef uint64_t resume = self._resume.load()
-        if <Py_ssize_t>(resume >> 32) <= start:
-            at.row = <Py_ssize_t>(resume >> 32)
-            c.p += <uint32_t>resume
+        cdef Py_ssize_t last = <Py_ssize_t>(resume >> 32)
         try:
+            if last <= start < last + MARK:
+                at.row = last
+                c.p += <uint32_t>resume
+            else:
+                self._go_to_mark(c, start // MARK, at)
             skip_rows(self.plan, c, start - at.row, at)
         except ValueError as error:
             raise row_error(self.plan, at, error) from error
-        at.row = start
+        return 0
+
+    cdef int _go_to_mark(self, Cursor* c, Py_ssize_t mark, RowPosition* at) except -1:
+        """Go to row *mark* * MARK, over the rows in front of it if nobody did before. So any number of accesses in any
+        order goes over the page once."""
+        cdef Py_ssize_t known
+        if self._marks == NULL:
+            self._marks = new vector[uint32_t](1, 0)
+        known = min(mark, <Py_ssize_t>self._marks.size() - 1)
+        at.row = known * MARK
+        c.p += self._marks.at(<size_t>known)
+        while at.row < mark * MARK:
+            skip_rows(self.plan, c, MARK, at)
+            self._marks.push_back(<uint32_t>(c.p - self._rows.p))
         return 0
 
     def batches(self, RowPlan row_plan not None, Py_ssize_t size=8192, Py_ssize_t nbytes=1 << 18):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassandra.util import Date, SortedSet, sortedset
+from cassandra.util import Date, OrderedMap, SortedSet, sortedset
 
 NAN = float("nan")
 SETS = st.sets(st.integers(-5, 5))
@@ -117,6 +117,50 @@ def test_changing_it(steps: list[tuple[str, int]]) -> None:
         getattr(model, name)(item)
         getattr(made, name)(item)
         assert list(made) == sorted(model)
+
+
+class Counted(set[int]):
+    """A set that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return set.__eq__(self, other)
+
+
+def test_sets_of_sets_are_not_compared_each_with_each() -> None:
+    count = 500
+    items = [Counted([i, i + 1]) for i in range(count)]
+    Counted.compared = 0
+    made = SortedSet([*items, *map(Counted, items)])
+    assert len(made) == count and Counted.compared < 20 * count
+    Counted.compared = 0
+    assert made == SortedSet(items[::-1]) and made <= made and made & made == made and made - made == []
+    assert made ^ items[:5] == items[5:]
+    assert Counted.compared < 100 * count
+
+
+def test_sets_of_maps_and_of_what_is_no_collection() -> None:
+    class Opaque:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __init__(self, key: int) -> None:
+            self.key, self.other = key, object()
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Opaque) and self.key == other.key
+
+    def map_of(*pairs: tuple[Any, Any]) -> OrderedMap:
+        return OrderedMap(pairs)
+
+    assert len(SortedSet([Opaque(1), Opaque(2), Opaque(1)])) == 2
+    assert len(SortedSet([(Opaque(1), [1]), (Opaque(2), [1]), (Opaque(1), [1])])) == 2
+    maps = SortedSet([map_of((1, [1]), (2, [2])), map_of((2, [2]), (1, [1])), map_of((1, [1]), (2, [2]))])
+    assert len(maps) == 2, "their order counts"
+    mixed = SortedSet([SortedSet([3]), [3], SortedSet([4]), {5}, [4, 4], {3}])
+    assert len(mixed) == len([item for i, item in enumerate(mixed) if item not in list(mixed)[:i]]) == 3
 
 
 def test_pop_update_clear_and_del() -> None:

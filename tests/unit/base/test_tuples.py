@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassandra._base.tuples import row_class, udt_class
+from cassandra._base.tuples import clean_name, row_class, udt_class
 
 CLEANED = {
     "a": "a",
@@ -51,6 +53,37 @@ def test_what_cannot_be_cleaned_is_numbered_and_names_are_unique(
         assert row_class(names)._fields == fields
         row_class(names)
     assert len(caplog.records) == (0 if names == ("A", "a") else 1)
+
+
+def test_equal_names_take_no_more_room_or_time_than_others(caplog: pytest.LogCaptureFixture) -> None:
+    count = 20_000
+    row_class.cache_clear()
+    started = time.thread_time()
+    fields = row_class(("a",) * count)._fields
+    assert time.thread_time() - started < 10, "it takes 0.2 s; where time goes by the square, minutes"
+    assert fields[:17] == (*("a" + "_" * i for i in range(16)), "field_16_") and len(set(fields)) == count
+    assert max(map(len, fields)) < 20
+    assert sum(len(record.getMessage()) for record in caplog.records) < 1000, "and the log names some of them"
+
+
+def test_names_that_stand_where_repeated_ones_would_go() -> None:
+    taken = [f"field_20_{'_' * i}" for i in range(20)]
+    fields = row_class((*taken, *["a"] * 20))._fields
+    assert len(set(fields)) == 40 and fields[:20] == tuple(taken)
+
+
+@pytest.mark.parametrize("name", ["a" + "!" * 65_000 + "a", "!" * 65_000, "a" + "!" * 65_000], ids=len)
+def test_a_long_name_is_cleaned_in_one_pass(name: str) -> None:
+    started = time.thread_time()
+    cleaned = clean_name(name)
+    assert time.thread_time() - started < 1
+    assert cleaned in (name.replace("!", "_"), "", "a")
+
+
+@given(st.text(alphabet="aB0_!. ä\n", max_size=8))
+def test_cleaning_is_what_the_pattern_says(name: str) -> None:
+    kept = re.sub(r"\A[^a-zA-Z0-9]+|[^a-zA-Z0-9_]+\Z", "", name)
+    assert clean_name(name) == re.sub(r"[^a-zA-Z0-9]", "_", kept)
 
 
 @given(st.lists(st.text(max_size=6), max_size=5))

@@ -428,8 +428,20 @@ def test_lwt_mark() -> None:
 def test_prepared_with_key_positions_that_do_not_exist() -> None:
     with pytest.raises(ProtocolError, match="partition key positions"):
         decode(prepared([("x", INT)], [], indexes=(1,)))
-    with pytest.raises(ProtocolError, match="metadata of 1000000 columns"):
+    with pytest.raises(ProtocolError, match="a partition key of 1000000 columns"):
         decode(int_(PREPARED) + short(0) + int_(GLOBAL) + int_(0) + int_(1000000))
+
+
+def test_prepared_with_more_key_positions_than_parameters() -> None:
+    with pytest.raises(ProtocolError, match="a partition key of 2 columns in a statement of 1 parameters"):
+        decode(prepared([("x", INT)], [], indexes=(0, 0)))
+
+
+def test_as_many_columns_as_a_statement_can_have() -> None:
+    columns = [("", INT)] * 65535
+    result = decode(rows_body(columns, []))
+    assert result.plan is not None and len(result.plan) == 65535
+    assert decode(prepared(columns, [])).bind_metadata == [("ks", "t", "", INT)] * 65535
 
 
 PLACE = udt_codec("ks", "place", ("street", "more"), (TEXT, list_codec(INT)))

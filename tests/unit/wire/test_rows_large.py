@@ -5,17 +5,21 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+import random
 import sys
 import threading
+import time
 import tracemalloc
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cassandra import DriverException
-from cassandra._core.codec import LARGE_PAGE, Codec, RowsPage
+from cassandra._core.codec import LARGE_PAGE, Codec, RowPlan, RowsPage
 from cassandra._wire.rows import (
     PageRows,
     decode_page,
@@ -25,7 +29,7 @@ from cassandra._wire.rows import (
     row_plan,
     tuple_factory,
 )
-from tests.unit.core.codec_frames import BLOB, INT, TEXT, bytes_, decode, encoded, int_, metadata, page_of
+from tests.unit.core.codec_frames import BLOB, INT, TEXT, bytes_, cells, decode, encoded, int_, metadata, page_of
 
 COLUMNS: list[tuple[str, Codec]] = [("k", INT), ("v", TEXT)]
 COUNT = 6000
@@ -91,6 +95,48 @@ def test_index(rows: PageRows) -> None:
             rows[at]
     with pytest.raises(TypeError):
         rows["k"]
+
+
+def test_access_from_the_back_costs_no_more_than_from_the_front() -> None:
+    count = 60_000
+    rows = PageRows(*one_column(count))
+
+    def seconds(order: Sequence[int]) -> float:
+        started = time.thread_time()
+        for at in order:
+            assert rows[at] == (at,)
+        return time.thread_time() - started
+
+    forward = seconds(range(count))
+    assert seconds(range(count)[::-1]) < 20 * forward, "decoding from row 0 each time takes hundreds of times as long"
+    random.Random(1).shuffle(order := list(range(count)))
+    assert seconds(order) < 20 * forward
+
+
+def one_column(count: int) -> tuple[RowsPage, RowPlan]:
+    page = page_of([("k", INT)], [(i,) for i in range(count)])
+    how = row_plan(page.plan, tuple_factory)
+    assert how is not None
+    return page, how
+
+
+@given(st.lists(st.integers(0, 999), min_size=1), st.integers(0, 999))
+def test_any_order_of_access_even_where_a_row_is_broken(order: list[int], broken: int) -> None:
+    columns = [("k", INT), ("v", TEXT)]
+    cell_rows = encoded(columns, [(i, "x" * (i % 7)) for i in range(1000)])
+    body = int_(2) + metadata(columns) + int_(1000)
+    body += cells(cell_rows[:broken]) + int_(2**31 - 1) + cells(cell_rows[broken:])[4:]
+    page = decode(body).page
+    assert page is not None
+    how = row_plan(page.plan, tuple_factory)
+    assert how is not None
+    rows = PageRows(page, how)
+    for at in order:
+        if at < broken:
+            assert rows[at] == (at, "x" * (at % 7))
+        else:
+            with pytest.raises(DriverException, match=f"in row {broken} of the page"):
+                rows[at]
 
 
 @pytest.mark.parametrize(
