@@ -1,8 +1,8 @@
 """Named tuple classes for rows and user types, cached by their column or field names (L0).
 
 CQL allows any name in quotes, Python does not: names are cleaned or, where that does not help, replaced by the
-position (``field_3_``); one that comes again gets underscores, from the 17th time on its position. The classes pickle by
-their names, so that rows travel between processes.
+position (``field_3_``); one that comes again gets underscores, from the 17th time on its position. The classes pickle
+by their names, so that rows travel between processes.
 """
 
 import logging

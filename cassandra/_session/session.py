@@ -66,6 +66,10 @@ COMPILED_IN = frozenset(
 )
 
 
+#: Policies of a session whose routers are kept.
+ROUTERS_KEPT = 64
+
+
 def _nowhere() -> bool:
     return False
 
@@ -315,10 +319,15 @@ class Session:
         return cached[2]
 
     def _router_of(self, policy: LoadBalancingPolicy) -> Router:
-        """How to ask *policy*; found out once per policy (it is kept alive by its router, so its id stays its own)."""
+        """How to ask *policy*; found out once per policy (it is kept alive by its router, so its id stays its own),
+        unless so many others came since that programs which make one per request would fill the memory."""
         router = self._routers.get(id(policy))
         if router is None:
-            router = self._routers[id(policy)] = measured(router_for(policy), self)
+            router = measured(router_for(policy), self)
+            with self._request_lock:
+                router = self._routers.setdefault(id(policy), router)
+                if len(self._routers) > ROUTERS_KEPT:
+                    del self._routers[next(iter(self._routers))]
         return router
 
     def get_execution_profile(self, name: Any) -> Any:

@@ -211,14 +211,17 @@ def test_what_metadata_may_cost_is_bounded(specs: bytes) -> None:
     for body in (int_(2) + specs + int_(0), int_(4) + short(0) + specs[:8] + int_(0) + specs[8:] + int_(4) + int_(0)):
         tracemalloc.start()
         try:
-            with pytest.raises(ProtocolError, match="metadata (of|has)"):
+            with pytest.raises(ProtocolError, match=r"metadata (of|has)"):
                 decode_result(Result, body, 0, 4, TypeContext(resolve_custom))
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:
             tracemalloc.stop()
 
 
-@given(st.lists(st.sampled_from([ONE_INT, LISTS, CLASSES, WIDE, short(9), short(0x22), short(0)]), max_size=30), st.data())
+PARTS = st.sampled_from([ONE_INT, LISTS, CLASSES, WIDE, short(9), short(0x22), short(0)])
+
+
+@given(st.lists(PARTS, max_size=30), st.data())
 def test_any_types_in_metadata(specs: list[bytes], data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 40) | st.sampled_from([2**31 - 1, -1, 65536]))
     start = data.draw(st.sampled_from([int_(2), int_(4) + short(0), int_(4) + short(0) + short(0)]))

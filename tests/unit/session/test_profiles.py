@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import logging
+import weakref
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from cassandra.policies import (
 )
 from cassandra.query import dict_factory, named_tuple_factory
 from tests.fakes.routing import make_host
+from tests.unit.session.harness import InOrder, Lab, void
 
 
 class Recorder(RoundRobinPolicy):
@@ -95,6 +98,25 @@ def test_a_copy_resolves_for_itself() -> None:
     clone.row_factory = dict_factory
     assert clone.resolved().row_factory is dict_factory
     assert profile.resolved().row_factory is named_tuple_factory
+
+
+def test_policies_that_came_and_went_are_not_kept() -> None:
+    """Asking a policy is found out once, but a policy per request must not fill the memory."""
+    lab = Lab()
+    assert lab.session._router_of(lab.policy) is lab.session._router_of(lab.policy)
+    policies: list[weakref.ref[Any]] = []
+    for _ in range(500):
+        policy = InOrder(lab.hosts)
+        policies.append(weakref.ref(policy))
+        profile = lab.session.execution_profile_clone_update(EXEC_PROFILE_DEFAULT, load_balancing_policy=policy)
+        lab[0].script = [void()]
+        lab.session.execute("SELECT 1", execution_profile=profile)
+        assert policy.plans == 1
+        lab[0].sent.clear()
+        del policy, profile
+    gc.collect()
+    assert sum(policy() is not None for policy in policies) <= 100
+    assert lab.session._router_of(lab.policy) is lab.session._router_of(lab.policy)
 
 
 def test_subclass_attributes_count() -> None:
