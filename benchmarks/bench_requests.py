@@ -3,13 +3,17 @@
 Everybody talks to the same native responder on another core. The floor of a request that its caller waits for is a C++
 program that does nothing but send the same bytes and receive the answer (``native/pingpong.cpp``); the same with a
 hundred requests in flight shows what the responder can do. Rates are by the wall clock, the best of all samples; what
-requests cost with a hundred in flight is CPU of the whole client process. ``python -m benchmarks.bench_requests``
+requests cost with a hundred in flight is CPU of the whole client process. The last lines are about what LZ4 and TLS add
+to that. ``python -m benchmarks.bench_requests``
 prints the figures beside the targets.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from benchmarks.capture import execute_frames
+from benchmarks.clients.modes import LZ4, TLS, V5
 from benchmarks.measure import FASTCQL, Driver, Program, Samples, alternate, pyperf_wanted
 from benchmarks.native import build
 from benchmarks.peers import ACSYLLA, CASSANDRA, SCYLLA, SCYLLAPY
@@ -22,6 +26,8 @@ OF_PING_PONG, MOST = 0.85, 4e-6
 OF_PEERS = {SCYLLA.name: 80.0, ACSYLLA.name: 2.0}
 COUNT, SLOW_COUNT = 5000, 500  # requests of a sample
 PROCESSES, AT_ONCE = 5, 100
+OF_WITHOUT = {LZ4: 1.25, TLS: 1.5}  # CPU, at most
+COVERS = {LZ4: "protocol 5 with LZ4", TLS: "TLS"}
 KINDS = {"read": "a point read", "insert": "an INSERT"}
 
 
@@ -43,15 +49,34 @@ def floor(port: int) -> Program:
     return Program(tuple(words))
 
 
+def covered(newer: Responder, secure: Responder) -> dict[str, Driver]:
+    """The same with what goes over the wire covered, or not, for comparison: protocol 5 with LZ4, protocol 4 by TLS."""
+    found = {}
+    for mode, responder in ((V5, newer), (LZ4, newer), (TLS, secure)):
+        words = str(responder.port), mode, responder.authority
+        for name, count, peer in ((FASTCQL, COUNT, None), (SCYLLA.name, SLOW_COUNT, SCYLLA)):
+            found[f"{name} {mode}"] = Driver("requests", (words[0], str(count), *words[1:]), peer)
+    return found
+
+
 def lines() -> list[Line]:
-    with Responder() as responder:
-        samples = alternate({NATIVE: floor(responder.port), **drivers(responder.port)}, PROCESSES)
+    with Responder() as responder, Responder(version=5) as newer, Responder(tls=True) as secure:
+        programs: Mapping[str, Driver | Program] = {
+            NATIVE: floor(responder.port),
+            **drivers(responder.port),
+            **covered(newer, secure),
+        }
+        samples = alternate(programs, PROCESSES)
     if pyperf_wanted():
         return [_concurrent(samples, kind) for kind in KINDS]
     found = [line for kind in KINDS for line in _one_by_one(samples, kind)]
     found += [_concurrent(samples, kind) for kind in KINDS]
     found.append(_concurrent(samples, "read", ", rows not made"))
     found += [_limit(samples, kind) for kind in KINDS]
+    for how in ("", "concurrent "):
+        found.append(_covered(samples, f"{how}read", LZ4, f" {V5}", judged=bool(how)))
+        found.append(_covered(samples, f"{how}insert", LZ4, f" {V5}"))
+        found.append(_covered(samples, f"{how}read", TLS, "", judged=not how))
     return [*found, responder.line()]
 
 
@@ -103,6 +128,23 @@ def _limit(samples: Samples, kind: str) -> Line:
     ours = samples.best(FASTCQL, f"concurrent {kind} wall")
     measure = f"{KINDS[kind]}, {AT_ONCE} in flight: what the responder can do"
     return Line(measure, _rate(pipelined), "", f"{FASTCQL} {_rate(ours)}", f"{ours / pipelined:.1f}x")
+
+
+def _covered(samples: Samples, work: str, mode: str, without: str, judged: bool = False) -> Line:
+    """What *mode* makes of the CPU of an operation."""
+    with_it, plain, theirs = (
+        samples[name, work] for name in (f"{FASTCQL} {mode}", FASTCQL + without, f"{SCYLLA.name} {mode}")
+    )
+    most = OF_WITHOUT[mode]
+    times = with_it / plain
+    return Line(
+        f"{work}, {COVERS[mode]}: CPU",
+        _micro(with_it),
+        f"≤ {most:g}x without" if judged else "",
+        f"without {_micro(plain)}, {SCYLLA.name} {_micro(theirs)}",
+        f"{times:.2f}x of without, {theirs / with_it:.1f}x",
+        times <= most if judged else None,
+    )
 
 
 def _rate(took: float) -> str:

@@ -49,7 +49,7 @@ class Peer(NamedTuple):
 
 
 TOOLS = ("pyperf", "pympler")
-SCYLLA = Peer("scylla-driver", "3.29.12", ROOT / ".venv-scylla")
+SCYLLA = Peer("scylla-driver", "3.29.12", ROOT / ".venv-scylla", ("lz4",))
 CASSANDRA = Peer("cassandra-driver", "3.30.1", ROOT / ".venv-cassandra")
 ACSYLLA = Peer("acsylla", "1.2.0", ROOT / ".venv-acsylla", ("uvloop",))
 SCYLLAPY = Peer("scyllapy", "1.3.3", ROOT / ".venv-scyllapy", ("uvloop",))

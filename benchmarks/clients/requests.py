@@ -1,7 +1,8 @@
 """Point reads and INSERTs of five columns, one after another and a hundred at a time, by the API that fastcql,
 scylla-driver and cassandra-driver share.
 
-Arguments: the responder's port, and how many statements ``execute_concurrent_with_args`` gets.
+Arguments: the responder's port, how many statements ``execute_concurrent_with_args`` gets, and the words of
+``modes.options``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.clients.harness import INSERT, POINT, SELECT, Client, Work, run
+from benchmarks.clients.modes import options
 from cassandra.cluster import Cluster
 from cassandra.concurrent import execute_concurrent_with_args
 
@@ -39,10 +41,10 @@ def works(session: Any, count: int) -> dict[str, Work]:
 @contextlib.contextmanager
 def make(arguments: list[str]) -> Iterator[Client]:
     logging.disable(logging.WARNING)
-    port, count = map(int, arguments)
-    cluster = Cluster(["127.0.0.1"], port=port, compression=False, protocol_version=4)
+    port, count, *mode = arguments
+    cluster = Cluster(["127.0.0.1"], port=int(port), **options(*mode))
     try:
-        yield Client(works(cluster.connect(), count))
+        yield Client(works(cluster.connect(), int(count)))
     finally:
         cluster.shutdown()
 

@@ -14,23 +14,28 @@ from pathlib import Path
 from types import TracebackType
 
 from benchmarks.cores import pinned
+from benchmarks.native import CORE
 from benchmarks.report import Line, compared_only
 from benchmarks.responder.recording import load
+from tests.servers.certificates import Certificates
 
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build"
-COMPILE = ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror"]
+COMPILE = ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{CORE}"]
+CHECKSUMS = CORE / "transport" / "crc.cpp"  # of segments: the driver's own
 
 
 def build(name: str = "responder") -> Path:
     """The program of ``<name>.cpp``, compiled when its source is newer."""
     source, binary = HERE / f"{name}.cpp", BUILD / name
-    newest = max(path.stat().st_mtime for path in (source, HERE / "recording.h"))
+    newest = max(path.stat().st_mtime for path in (source, CHECKSUMS, *HERE.glob("*.h")))
     if not binary.exists() or binary.stat().st_mtime < newest:
         BUILD.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=BUILD) as folder:  # whoever runs the old one keeps it
             made = Path(folder) / name
-            subprocess.run([*COMPILE, str(source), "-o", str(made)], check=True, env=environment())
+            subprocess.run(
+                [*COMPILE, str(source), str(CHECKSUMS), "-o", str(made), "-ldl"], check=True, env=environment()
+            )
             made.replace(binary)
     return binary
 
@@ -41,13 +46,21 @@ def environment() -> dict[str, str]:
 
 
 class Responder:
-    """A running responder; a context manager. It ends with this process, whatever happens."""
+    """A running responder; a context manager. It ends with this process, whatever happens.
 
-    def __init__(self) -> None:
+    It speaks protocol 4, or also 5. With *tls*, ``authority`` is the PEM file of who signed its certificate."""
+
+    def __init__(self, version: int = 4, tls: bool = False) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="responder-")
-        recording = Path(self._folder.name) / "recording"
+        folder = Path(self._folder.name)
+        recording = folder / "recording"
         recording.write_bytes(load())
-        command = [str(build()), str(recording)]
+        command = [str(build()), str(recording), "0", str(version)]
+        self.authority = ""
+        if tls:
+            certificates = Certificates.generate(folder, ["127.0.0.1"])
+            self.authority = str(certificates.ca)
+            command.append(str(certificates.server))
         with pinned(last=False):
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None

@@ -111,7 +111,7 @@ private:
 };
 
 // What a request is looked up by; *size* was checked against the header.
-inline std::string key_of(uint8_t opcode, const char* body, size_t size) {
+inline std::string key_of(uint8_t opcode, const char* body, size_t size, uint8_t version = kVersion) {
     switch (opcode) {
         case 0x05:
             return "O";
@@ -125,9 +125,15 @@ inline std::string key_of(uint8_t opcode, const char* body, size_t size) {
             return std::string(1, opcode == 0x07 ? 'Q' : 'P').append(body + 4, big32(body));
         }
         case 0x0A: {
-            if (size < 2 || size < 2u + big16(body) + 3) return "?";
+            if (size < 2) return "?";
             const size_t id = big16(body);
-            const bool skip_metadata = (body[2 + id + 2] & 0x02) != 0;
+            size_t flags = 2 + id + 2;
+            if (version > kVersion) {  // an id of the metadata comes before, and four bytes of flags
+                if (size < 2 + id + 2) return "?";
+                flags += 2 + big16(body + 2 + id) + 3;
+            }
+            if (size <= flags) return "?";
+            const bool skip_metadata = (body[flags] & 0x02) != 0;
             return std::string(skip_metadata ? "X1" : "X0").append(body + 2, id);
         }
         default:
@@ -136,14 +142,25 @@ inline std::string key_of(uint8_t opcode, const char* body, size_t size) {
 }
 
 // What a client of a newer protocol is told, so that it steps down.
-inline Answer refusal(uint8_t version) {
+inline Answer refusal(uint8_t version, uint8_t newest = kVersion) {
+    const std::string versions = newest > kVersion ? "3/v3, 4/v4, 5/v5" : "3/v3, 4/v4";
     return error(kProtocolError, "Invalid or unsupported protocol version (" + std::to_string(version) +
-                                     "); supported versions are (3/v3, 4/v4)");
+                                     "); supported versions are (" + versions + ")");
+}
+
+// In protocol 5 what was prepared has an id of its result's metadata, too: here it is that of the statement.
+inline Answer with_metadata_id(const Answer& answer) {
+    constexpr size_t kId = 4;
+    if (answer.opcode != 0x08 || answer.body.size() < kId + 2 || big32(answer.body.data()) != 4) return answer;
+    Answer made = answer;
+    const std::string id = answer.body.substr(kId, 2 + big16(answer.body.data() + kId));
+    made.body.insert(kId + id.size(), id);
+    return made;
 }
 
 // ANSWER as the answer to the request that REQUEST begins, at the end of OUT.
-inline void append(std::string& out, const char* request, const Answer& answer) {
-    char header[kHeader] = {static_cast<char>(0x80 | kVersion), static_cast<char>(answer.flags), request[2], request[3],
+inline void append(std::string& out, const char* request, const Answer& answer, uint8_t version = kVersion) {
+    char header[kHeader] = {static_cast<char>(0x80 | version), static_cast<char>(answer.flags), request[2], request[3],
                             static_cast<char>(answer.opcode)};
     const uint32_t length = htonl(static_cast<uint32_t>(answer.body.size()));
     std::memcpy(header + 5, &length, 4);

@@ -1,9 +1,9 @@
 // A CQL server that knows no CQL: it plays recorded answers, so that what is measured is the client.
 //
-//   responder RECORDING [PORT]
+//   responder RECORDING [PORT [VERSION [CERTIFICATE]]]
 //
-// One thread, epoll, protocol 4 (newer versions are refused as Cassandra refuses them, so that clients step down). It
-// prints the port it listens on (127.0.0.1) and ends when its standard input does, so that it cannot outlive whoever
+// One thread, epoll, protocol 4 or, as VERSION says, also 5, with LZ4 for who asks for it (newer versions are refused as
+// Cassandra refuses them, so that clients step down); by TLS with a CERTIFICATE, a PEM file with its key. It prints the port it listens on (127.0.0.1) and ends when its standard input does, so that it cannot outlive whoever
 // started it; its last line is "<answers> <CPU seconds>", which shows that it was not the limit. Everything that was
 // received in one read is answered with one write.
 //
@@ -22,6 +22,7 @@
 #include <memory>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <optional>
 #include <string>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -29,41 +30,51 @@
 #include <unordered_map>
 
 #include "recording.h"
+#include "segments.h"
+#include "stream.h"
 
 namespace {
 
 class Client {
 public:
-    explicit Client(int fd) : fd_(fd) {}
+    Client(int fd, uint8_t newest, const OpenSsl* library) : fd_(fd), newest_(newest), stream_(fd, library) {}
     ~Client() { ::close(fd_); }
     int fd() const { return fd_; }
     bool blocked() const { return sent_ < output_.size(); }
 
     // False: the connection ended.
     bool receive(Recording& recording) {
-        const size_t before = input_.size();
-        input_.resize(before + kChunk);
-        const ssize_t got = ::recv(fd_, input_.data() + before, kChunk, 0);
+        std::string& input = segments_ ? covered_ : input_;
+        const size_t before = input.size();
+        input.resize(before + kChunk);
+        const ssize_t got = stream_.read(input.data() + before, kChunk);
         if (got <= 0) {
-            input_.resize(before);
+            input.resize(before);
             return got < 0 && (errno == EAGAIN || errno == EINTR);
         }
-        input_.resize(before + static_cast<size_t>(got));
+        input.resize(before + static_cast<size_t>(got));
+        if (segments_ && !segments_->unpack(covered_, input_)) return false;
+        const bool covered = segments_.has_value();
+        std::string& answers = covered ? answers_ : output_;
         size_t at = 0;
         while (input_.size() - at >= kHeader) {
             const char* frame = input_.data() + at;
             const size_t length = big32(frame + 5);
             if (input_.size() - at - kHeader < length) break;
-            answer(frame, length, recording);
+            answer(frame, length, recording, answers);
             at += kHeader + length;
         }
         input_.erase(0, at);
+        if (covered) {
+            segments_->pack(answers_, output_);
+            answers_.clear();
+        }
         return send();
     }
 
     bool send() {
         while (blocked()) {
-            const ssize_t done = ::send(fd_, output_.data() + sent_, output_.size() - sent_, MSG_NOSIGNAL);
+            const ssize_t done = stream_.write(output_.data() + sent_, output_.size() - sent_);
             if (done < 0) return errno == EAGAIN || errno == EINTR;
             sent_ += static_cast<size_t>(done);
         }
@@ -74,25 +85,40 @@ public:
 
 private:
     static constexpr size_t kChunk = 64 << 10;
+    static constexpr uint8_t kStartup = 0x01;
 
-    void answer(const char* frame, size_t length, Recording& recording) {
-        const auto version = static_cast<uint8_t>(frame[0]);
-        if (version > kVersion) {
-            append(output_, frame, refusal(version));
-        } else {
-            append(output_, frame, recording.find(key_of(static_cast<uint8_t>(frame[4]), frame + kHeader, length)));
+    void answer(const char* frame, size_t length, Recording& recording, std::string& out) {
+        const auto version = static_cast<uint8_t>(frame[0]), opcode = static_cast<uint8_t>(frame[4]);
+        if (version > newest_) {
+            append(out, frame, refusal(version, newest_));
+            return;
         }
+        const Answer& found = recording.find(key_of(opcode, frame + kHeader, length, version));
+        if (version <= kVersion) {
+            append(out, frame, found);
+            return;
+        }
+        append(out, frame, with_metadata_id(found), version);
+        if (opcode == kStartup) segments_.emplace(std::string(frame + kHeader, length).find("lz4") != std::string::npos);
     }
 
     const int fd_;
+    const uint8_t newest_;
+    Stream stream_;
+    std::optional<Segments> segments_;  // from STARTUP on, in protocol 5
+    std::string covered_;               // received, in segments
     std::string input_;
+    std::string answers_;  // to be put into segments
     std::string output_;
     size_t sent_ = 0;
 };
 
 class Server {
 public:
-    explicit Server(Recording& recording) : recording_(recording), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+    Server(Recording& recording, uint8_t newest, const char* certificate)
+        : recording_(recording), newest_(newest), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+        if (certificate) library_.emplace(certificate);
+    }
 
     int listen(int port) {
         listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -143,7 +169,7 @@ private:
         if (fd < 0) return;
         const int on = 1;
         ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        clients_[fd] = std::make_unique<Client>(fd);
+        clients_[fd] = std::make_unique<Client>(fd, newest_, library_ ? &*library_ : nullptr);
         watch(fd, EPOLLIN, EPOLL_CTL_ADD);
     }
 
@@ -161,6 +187,8 @@ private:
     }
 
     Recording& recording_;
+    const uint8_t newest_;
+    std::optional<OpenSsl> library_;
     const int epoll_;
     int listener_ = -1;
     std::unordered_map<int, std::unique_ptr<Client>> clients_;
@@ -172,10 +200,11 @@ int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);
     Recording recording;
     if (argc < 2 || !recording.load(argv[1])) {
-        std::fprintf(stderr, "usage: responder RECORDING [PORT]\n");
+        std::fprintf(stderr, "usage: responder RECORDING [PORT [VERSION [CERTIFICATE]]]\n");
         return 2;
     }
-    Server server(recording);
+    const int newest = argc > 3 ? std::atoi(argv[3]) : kVersion;
+    Server server(recording, static_cast<uint8_t>(newest), argc > 4 ? argv[4] : nullptr);
     const int port = server.listen(argc > 2 ? std::atoi(argv[2]) : 0);
     if (port < 0) {
         std::perror("listen");

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.capture import execute_frames
+from benchmarks.clients.modes import LZ4, PLAIN, TLS, V5, options
 from benchmarks.responder import Responder
 from benchmarks.responder.recording import answers
-from cassandra.cluster import Cluster
+from cassandra.cluster import Cluster, NoHostAvailable
+from cassandra.concurrent import execute_concurrent_with_args
 
 
 def test_the_responder_plays_pages() -> None:
@@ -32,3 +36,36 @@ def test_the_bytes_of_our_own_requests_are_captured() -> None:
 def test_who_asks_for_metadata_gets_it() -> None:
     found = [answer.body for key, answer in answers().items() if key[:2] == b"X0" and b"point 1" in answer.body]
     assert len(found) == 1 and b"ratio" in found[0]
+
+
+@pytest.mark.parametrize("mode", [PLAIN, V5, LZ4, TLS])
+def test_the_responder_speaks_as_it_is_told(mode: str) -> None:
+    version = 5 if mode in (V5, LZ4) else 4
+    with (
+        Responder(version, tls=mode == TLS) as responder,
+        Cluster(["127.0.0.1"], port=responder.port, **options(mode, responder.authority)) as cluster,
+    ):
+        session = cluster.connect()
+        assert cluster.protocol_version == version
+        rows = list(session.execute(session.prepare("SELECT id, part, name, score, ratio, mark, at FROM bench.pages7")))
+        assert len(rows) == 5000 and rows[-1].name.startswith("user-")  # over several segments, in protocol 5
+        point = session.prepare("SELECT id, score, name, ratio, at FROM bench.points WHERE id = ?")
+        found = execute_concurrent_with_args(session, point, [(number,) for number in range(1000)])
+        assert [result.one().name for ok, result in found if ok] == ["point 1"] * 1000
+        # what a client compresses is read, too: 300 kB in three segments, and of matches longer than their distance
+        long = f"SELECT * FROM system.local WHERE key='local' /* {'long ' * 60_000} */"
+        assert session.execute(long).one().key == "local"
+
+
+def test_protocol_5_is_refused_where_it_is_not_spoken() -> None:
+    with Responder() as responder, Cluster(["127.0.0.1"], port=responder.port) as cluster:
+        cluster.connect()
+        assert cluster.protocol_version == 4
+
+
+def test_who_does_not_speak_tls_is_cut_off_and_others_are_served() -> None:
+    with Responder(tls=True) as responder:
+        with Cluster(["127.0.0.1"], port=responder.port, protocol_version=4) as cluster, pytest.raises(NoHostAvailable):
+            cluster.connect()
+        with Cluster(["127.0.0.1"], port=responder.port, **options(TLS, responder.authority)) as cluster:
+            assert cluster.connect().execute("SELECT * FROM system.local WHERE key='local'").one().key == "local"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import bench_resident, cores, measure, peers, report, soak_results
+from benchmarks import bench_lead, bench_resident, cores, measure, peers, report, soak_results
 from benchmarks.clients import harness
 from benchmarks.clients.messages import COLLECTIONS, WIDTHS, Recordings, decode
 from benchmarks.measure import DATA, Samples
@@ -144,6 +144,15 @@ def test_processes_start_where_they_belong(last: bool) -> None:
 @pytest.mark.parametrize(("grown", "reached"), [(-4096, True), (1 << 20, True), ((1 << 20) + 1, False)])
 def test_growth_of_resident_memory_is_judged(grown: int, reached: bool) -> None:
     assert bench_resident.growth(1_000_000, grown, 1 << 25).reached is reached
+
+
+@pytest.mark.parametrize(
+    ("ours", "less", "reached"), [(80e-6, "20%", True), (90e-6, "10%", False), (120e-6, "20%", False)]
+)
+def test_what_polling_is_worth_is_judged_where_it_has_a_target(ours: float, less: str, reached: bool) -> None:
+    judged, shown = (bench_lead.worth("latency", ours, 100e-6, judged=wanted) for wanted in (True, False))
+    assert judged.reached is reached and shown.reached is None
+    assert judged.ratio == f"{less} {'less' if ours < 100e-6 else 'more'}"
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in Path(measure.__file__).parent.glob("bench_*.py")))

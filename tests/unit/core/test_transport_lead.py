@@ -65,6 +65,18 @@ def warm_up(reactor: Reactor, channel: Channel) -> None:
         assert time.monotonic() < deadline
 
 
+@pytest.mark.parametrize("backend", ["epoll", "poll"])
+def test_callers_do_not_poll_where_the_environment_says_so(
+    backend: str, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FASTCQL_LEAD", "0")
+    with running_reactor(backend) as reactor:
+        channel, _ = connect(reactor, server.address)
+        for number in range(300):
+            assert answer_of(ask(channel, b"%d" % number)) == b"%d" % number
+        assert reactor.stats()["leads"] == 0
+
+
 def test_callbacks_run_on_the_io_thread_whoever_polls(reactor: Reactor, server: ScriptedServer) -> None:
     channel, _ = connect(reactor, server.address)
     io_thread = on_reactor(reactor, threading.get_ident)

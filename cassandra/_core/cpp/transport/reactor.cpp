@@ -4,11 +4,22 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <unistd.h>
 
 namespace fastcql {
 
 thread_local Reactor* Reactor::current_ = nullptr;
+
+namespace {
+
+bool told_not_to_lead() {
+    const char* const told = std::getenv("FASTCQL_LEAD");
+    return told && std::strcmp(told, "0") == 0;
+}
+
+}  // namespace
 
 Reactor::Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name, Arena* arena,
                  Nanos warn_after)
@@ -17,7 +28,8 @@ Reactor::Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* n
       generation_(fork_generation()),
       poller_(std::move(poller)),
       backend_(poller_->name()),
-      intake_(*this, arena, warn_after) {}
+      intake_(*this, arena, warn_after),
+      callers_lead_(!told_not_to_lead()) {}
 
 Ref<Reactor> Reactor::create(const Host& host, const char* backend, const char* name,
                              memory::FramePool& pool, Nanos warn_after) {

@@ -165,6 +165,8 @@ private:
     Bell bell_;  // rung with commands_mutex_ held, so that it is not closed meanwhile
 
     Role role_;
+    // Not with FASTCQL_LEAD=0 in the environment: for measuring what it is worth (benchmarks/bench_lead.py).
+    const bool callers_lead_;
     std::mutex commands_mutex_;
     std::vector<Command> commands_;
     bool accepting_ = true;  // guarded by commands_mutex_

@@ -7,7 +7,7 @@ namespace fastcql {
 
 // Only where turns may be run without the host.
 bool Reactor::may_lead() const {
-    return host_channels_.load(std::memory_order_seq_cst) == 0 && !on_role() && !foreign();
+    return callers_lead_ && host_channels_.load(std::memory_order_seq_cst) == 0 && !on_role() && !foreign();
 }
 
 Waited Reactor::await(Operation& operation, Nanos deadline) {
@@ -27,7 +27,7 @@ Waited Reactor::await(Operation& operation, Nanos deadline) {
         }
         const Nanos now = monotonic_now();
         if (now >= deadline) return Waited::TimedOut;
-        if (role_.is_io()) role_.ask();
+        if (callers_lead_ && role_.is_io()) role_.ask();
         const Parked parked = sleep.sleep(deadline == kNever ? kNever : deadline - now);
         if (!operation.still_waiting()) return Waited::Ready;
         if (parked == Parked::Interrupted) return Waited::Interrupted;
