@@ -130,6 +130,7 @@ class Cluster(ClusterHosts):
 
     def _build(self) -> None:
         self.endpoints_resolved, self.unresolved = [], {}
+        self._told_unresolved: set[str] = set()
         self.metadata = Metadata()
         self.sessions = SessionSet()
         self.user_types: defaultdict[str, dict[str, Any]] = defaultdict(dict)
@@ -218,7 +219,9 @@ class Cluster(ClusterHosts):
     def resolve_contact_points(self) -> list[EndPoint]:
         """End points of all contact points in random order, names looked up now. Blocks; UnresolvableContactPoints if
         nothing is left."""
-        self.endpoints_resolved, self.unresolved = contact.resolve(self.contact_points, self.port)
+        self.endpoints_resolved, self.unresolved = contact.resolve(
+            self.contact_points, self.port, self._told_unresolved
+        )
         return contact.shuffled(self.endpoints_resolved)
 
     # ---- for the parts

@@ -22,8 +22,9 @@ log = logging.getLogger("cassandra.cluster")
 _random = random.SystemRandom()
 
 
-def resolve(points: Iterable[Any], default_port: int) -> tuple[list[EndPoint], dict[str, Exception]]:
-    """The end points of *points*, each once, and why names have none. UnresolvableContactPoints if nothing is left."""
+def resolve(points: Iterable[Any], default_port: int, told: set[str]) -> tuple[list[EndPoint], dict[str, Exception]]:
+    """The end points of *points*, each once, and why names have none. UnresolvableContactPoints if nothing is left.
+    *told*: names that the log has a warning of; kept up to date, so that there is one until the name is found."""
     endpoints: dict[EndPoint, None] = {}
     failed: dict[str, Exception] = {}
     for point in points:
@@ -37,9 +38,12 @@ def resolve(points: Iterable[Any], default_port: int) -> tuple[list[EndPoint], d
         try:
             found = socket.getaddrinfo(name, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            log.warning("Could not resolve the contact point %s: %s", name, error)
+            level = logging.DEBUG if name in told else logging.WARNING
+            log.log(level, "Could not resolve the contact point %s: %s", name, error)
+            told.add(name)
             failed[name] = UnresolvableContactPoints(f"{name!r} could not be resolved: {error}")
         else:
+            told.discard(name)
             for entry in found:
                 endpoints.setdefault(DefaultEndPoint.named(str(entry[4][0]), port, name))
     if not endpoints:

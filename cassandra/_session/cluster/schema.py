@@ -1,9 +1,11 @@
 """Schema changes made by the cluster's own sessions: agreement, one refresh, and then the future that waits.
 
 L5. :meth:`SchemaChanges.handle` is called on the I/O thread with a SCHEMA_CHANGE answer. Waiting for agreement takes
-no thread; changes that agree while a refresh runs are read together by the next one. ``_open`` and ``_agreed`` are
-guarded by ``_lock``; whoever takes a change out of ``_open`` completes it, so that each is completed exactly once,
-by a refresh or by the shutdown.
+no thread; changes that agree while a refresh runs are read together by the next one. While there is no control
+connection nobody waits for the refresh longer than for an answer (``control_connection_timeout``).
+
+``_open`` and ``_agreed`` are guarded by ``_lock``; whoever takes a change out of ``_open`` completes it, so that each
+is completed exactly once, by a refresh, its limit or the shutdown.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.schema import SchemaTarget
 
+    from ..background.scheduler import Task
     from .cluster import Cluster
 
 log = logging.getLogger("cassandra.cluster")
@@ -32,13 +35,14 @@ OnDone = Callable[[bool, BaseException | None], None]
 class _Change:
     """One DDL statement whose future waits."""
 
-    __slots__ = ("agreed", "being_read", "on_done", "target")
+    __slots__ = ("agreed", "being_read", "limit", "on_done", "target")
 
     def __init__(self, target: SchemaTarget, on_done: OnDone) -> None:
         self.target = target
         self.on_done = on_done
         self.agreed = False
         self.being_read = False
+        self.limit: Task | None = None
 
 
 class SchemaChanges:
@@ -94,6 +98,28 @@ class SchemaChanges:
             self._agreed.append(change)
         if not self._cluster.control_connection.strand.post(self._refresh):
             self._complete([change], None)
+            return
+        self._limit(change)
+
+    def _limit(self, change: _Change) -> None:
+        """Do not wait for ever for *change* to be read: there may be no control connection, and looking for one can
+        take long."""
+        limit = self._cluster.scheduler.schedule(self._cluster.control_timeout(), self._overdue, change)
+        with self._lock:
+            change.limit = limit
+            needed = change in self._open and not change.being_read
+        if not needed:
+            limit.cancel()
+
+    def _overdue(self, change: _Change) -> None:
+        with self._lock:
+            if change not in self._open or change.being_read:
+                return
+        if self._cluster.control_connection.search.is_under_way:
+            text = "there is no control connection at the moment; the metadata follows when there is one"
+            self._complete([change], DriverException(text))
+        else:
+            self._limit(change)  # others are being read; each of them has an end
 
     def _refresh(self) -> None:
         """On the control connection's strand: read all changes that are waiting."""
@@ -118,6 +144,8 @@ class SchemaChanges:
             for change in mine:
                 del self._open[change]
         for change in mine:
+            if change.limit is not None:
+                change.limit.cancel()
             try:
                 change.on_done(change.agreed, error)
             except Exception:

@@ -4,18 +4,17 @@ L5. Owner: ``strand``. ``connection`` and everything about connecting is written
 refreshes run there one after the other, so that none overtakes another. Readers take ``connection`` as it is, None
 while there is none.
 
-States: *idle* (no connection yet), *connected*, *searching* (the connection was lost; other nodes are tried at once,
-and again by the reconnection schedule when none worked), *closed*. A connection that is lost says nothing about its
-node: only the pools' connections do. A new one reads everything, because events were missed.
+States: *idle* (no connection yet), *connected*, *searching* (the connection was lost; ``search.py``), *closed*. A
+connection that is lost says nothing about its node: only the pools' connections do. A new one reads everything, because
+events were missed, and its node is up: who waits to try that host again need not wait any longer.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from concurrent.futures import CancelledError
 from enum import Enum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._base.errors import (
@@ -25,7 +24,6 @@ from cassandra._base.errors import (
     OperationTimedOut,
 )
 from cassandra._net.connection import Connection
-from cassandra._net.delays import Delays
 from cassandra._net.opening import Awaited
 from cassandra._routing.schema import SchemaTarget
 from cassandra._wire.messages.requests import OptionsMessage
@@ -35,6 +33,7 @@ from . import nodes
 from .agreement import block, cluster_round
 from .events import CLIENT_ROUTES_CHANGE, EVENT_TYPES, EventRouter, covers, merged
 from .refresh import Refresher
+from .search import Search
 from .unread import Due
 
 if TYPE_CHECKING:
@@ -43,11 +42,9 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._wire.messages.events import EventMessage
 
-    from ..background.scheduler import Task
     from ..cluster.cluster import Cluster
 
 T = TypeVar("T")
-_NONE: Mapping[str, BaseException] = MappingProxyType({})
 log = logging.getLogger("cassandra.cluster")
 
 
@@ -79,7 +76,6 @@ class ControlConnection:
         self.strand = cluster.scheduler.strand()
         self._closed = False
         self.was_connected = False
-        self._delays = Delays(lambda: cluster.reconnection_policy.new_schedule())
         self.refresher = Refresher(cluster)
         self._begin()
 
@@ -88,8 +84,7 @@ class ControlConnection:
         self.connection: Connection | None = None
         self._candidate: Connection | None = None  # open, not yet adopted
         self._opening: Opening | None = None
-        self._retry: Task | None = None
-        self._lost_endpoint: EndPoint | None = None
+        self.search = Search(self._cluster, self.strand, self._connect_to)
         self._nodes_queued = False
         self.events = EventRouter(self._cluster, self)
         self._due_nodes = Due(self._cluster, self.strand, "node list", self._refresh_nodes_quietly)
@@ -111,25 +106,11 @@ class ControlConnection:
 
     def reconnect(self) -> None:
         """Connect to some node anew, replacing the connection there is. Does not block."""
-        self.strand.post(self._search)
+        self.strand.post(self.search.begin)
 
     def _connect_first(self) -> None:
         if self.connection is None:
-            endpoints = self._cluster.resolve_contact_points()
-            self._connect_any(endpoints, self._cluster.unresolved)
-
-    def _connect_any(self, endpoints: Iterable[EndPoint], unresolved: Mapping[str, BaseException] = _NONE) -> None:
-        errors: dict[str, BaseException] = dict(unresolved)
-        for endpoint in endpoints:
-            if self._closed:
-                raise DriverException("The cluster was shut down while it was connecting")
-            try:
-                self._connect_to(endpoint)
-                return
-            except Exception as error:
-                log.warning("Control connection could not be opened to %s: %s", endpoint, error)
-                errors[str(endpoint)] = error.with_traceback(None)  # its frames would keep the whole cluster alive
-        raise NoHostAvailable("Unable to connect to any servers", errors)
+            self.search.first()
 
     def _connect_to(self, endpoint: EndPoint) -> None:
         connection = self._candidate = self._open(endpoint)
@@ -149,8 +130,6 @@ class ControlConnection:
             raise
         before, self.connection, self._candidate = self.connection, connection, None
         self.was_connected = True
-        self._lost_endpoint = None
-        self._delays.reset()
         for due in (self._due_nodes, self._due_schema):
             due.worked()
         if before is not None:
@@ -198,56 +177,8 @@ class ControlConnection:
     def _lost(self, connection: Connection, error: BaseException | None) -> None:
         if connection is not self.connection or self._closed:
             return
-        log.warning("Control connection to %s was lost: %s", connection.endpoint, error)
         self.connection = None
-        self._lost_endpoint = connection.endpoint
-        self._search()
-
-    def _search(self) -> None:
-        """Connect to any node, or come back later."""
-        if self._closed:
-            return
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
-        try:
-            self._connect_any(self._candidates())
-        except NoHostAvailable as error:
-            self._come_back(error)
-        except DriverException as error:
-            log.debug("The search for a control connection ends: %s", error)
-
-    def _come_back(self, error: NoHostAvailable) -> None:
-        """Try again later. An exhausted schedule starts anew: without a control connection the driver is blind."""
-        if self._closed:
-            return
-        delay = self._delays.next()
-        if delay is None:
-            self._delays.reset()
-            delay = self._delays.next_or_last()
-        log.warning("No node takes the control connection, next try in %.1f s: %s", delay, error)
-        self._retry = self._cluster.scheduler.schedule(delay, self.strand.post, self._search)
-
-    def _candidates(self) -> list[EndPoint]:
-        """Where to try: hosts that are up in the order of the default policy, then those that are not, then the
-        contact points again, whose addresses may have changed. The node that was just lost comes last."""
-        cluster = self._cluster
-        try:
-            planned = list(cluster.profile_manager.default.load_balancing_policy.make_query_plan())
-        except Exception:
-            log.exception("The load balancing policy failed to make a plan for the control connection")
-            planned = []
-        others = [host for host in cluster.metadata.all_hosts() if not cluster.membership.is_ignored(host)]
-        others.sort(key=lambda host: host.is_up is False)
-        endpoints = dict.fromkeys(host.endpoint for host in [*planned, *others])
-        try:
-            endpoints.update(dict.fromkeys(cluster.resolve_contact_points()))
-        except Exception as error:
-            log.info("The contact points could not be resolved again: %s", error)
-        if self._lost_endpoint in endpoints:
-            del endpoints[self._lost_endpoint]
-            endpoints[self._lost_endpoint] = None
-        return list(endpoints)
+        self.search.begin(f"The control connection to {connection.endpoint} was lost ({error})", connection.endpoint)
 
     # ---- host states (called on the membership strand; never block)
 
@@ -281,7 +212,7 @@ class ControlConnection:
 
     def _search_if_lost(self) -> None:
         if self.connection is None:
-            self._search()
+            self.search.begin()
 
     # ---- refreshing
 
@@ -397,9 +328,8 @@ class ControlConnection:
             refresh()
         except (ConnectionException, OperationTimedOut, OSError) as error:
             if not self._closed and connection is not None and connection is self.connection:
-                log.warning("Metadata could not be refreshed from %s: %s", connection.endpoint, error)
-                self._lost_endpoint = connection.endpoint
-                self._search()
+                why = f"Metadata could not be read over the control connection to {connection.endpoint} ({error})"
+                self.search.begin(why, connection.endpoint)
         except Exception as error:
             due.failed(error, connection and connection.endpoint)
         else:
@@ -419,6 +349,7 @@ class ControlConnection:
     def shutdown(self) -> None:
         """Close the connection and end whatever waits for one. Idempotent, from any thread, never blocks."""
         self._closed = True
+        self.search.stop()
         self.events.stop()
         opening, candidate, connection = self._opening, self._candidate, self.connection
         self.connection = None

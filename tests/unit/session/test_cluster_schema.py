@@ -152,7 +152,7 @@ def test_without_schema_metadata_nothing_is_read(fake: FakeCluster) -> None:
 def test_without_a_control_connection_the_statement_still_ends(fake: FakeCluster) -> None:
     with Cluster(fake.contact_points, **OPTIONS, max_schema_agreement_wait=0.2) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        cluster.control_connection._search = lambda: None  # type: ignore[method-assign]
+        cluster.control_connection.search.begin = lambda *args: None  # type: ignore[method-assign]
         cluster.control_connection.connection.close()  # type: ignore[union-attr]
         eventually(lambda: cluster.control_connection.connection is None)
         future = session.execute_async("CREATE TABLE ks.fresh (k text PRIMARY KEY)")

@@ -90,7 +90,8 @@ def test_searching_until_a_node_is_back(cluster: Cluster, fake: FakeCluster, cap
     with caplog.at_level(logging.WARNING, "cassandra.cluster"):
         for node in fake.nodes:
             node.stop()
-        eventually(lambda: "next try in" in caplog.text)
+        eventually(lambda: "No host is up" in caplog.text)
+        eventually(lambda: cluster.control_connection.connection is None)
     assert cluster.control_connection.connection is None
     assert cluster.get_control_connection_host() is None
     with pytest.raises(DriverException, match="not refreshed"):
@@ -109,7 +110,7 @@ def test_a_host_that_comes_up_ends_the_search_at_once(fake: FakeCluster) -> None
         for node in fake.nodes:
             node.stop()
         eventually(lambda: all(host.is_up is False for host in hosts), 30)
-        eventually(lambda: control._retry, 30)
+        eventually(lambda: control.search.is_under_way and control.search.tries, 30)
         settle(cluster)
         assert control.connection is None
         fake.nodes[1].start()

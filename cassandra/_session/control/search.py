@@ -1,0 +1,201 @@
+"""Finding a node that takes the control connection: who is tried, in which order, when again, and what is said of it.
+
+L5. Owner: the control connection's strand. States: *idle* (there is a connection, or none is wanted yet), *trying*
+(one candidate after the other, in one call on the strand), *waiting* (nobody took it; ``_retry`` is set). From waiting
+it goes on by the reconnection schedule, when a host comes up, and when a name leads to where nobody was tried.
+
+Names of contact points are looked up beside, on a thread of their own and once at a time: a name server that is slow,
+as those are when a network breaks, holds up nobody who knows addresses.
+
+While nobody takes it, though hosts are up, there is one line in the log when that is certain, at most one a minute, and
+one when it ends. (What is said when no host is up: ``cluster/membership.py``.)
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from time import monotonic
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from cassandra._base.errors import DriverException, NoHostAvailable
+from cassandra._net.delays import Delays
+from cassandra._net.endpoint import EndPoint, is_numeric, needs_look_up
+from cassandra._net.exchange import run_blocking
+
+if TYPE_CHECKING:
+    from ..background.scheduler import Strand, Task
+    from ..cluster.cluster import Cluster
+
+log = logging.getLogger("cassandra.cluster")
+
+SAY_AGAIN = 60.0  # seconds between lines about one outage
+SHOWN = 3  # errors in one line
+_NONE: Mapping[str, BaseException] = MappingProxyType({})
+
+
+class Search:
+    """Connects *cluster*'s control connection by *connect_to*, which blocks and raises."""
+
+    def __init__(self, cluster: Cluster, strand: Strand, connect_to: Callable[[EndPoint], None]) -> None:
+        self._cluster = cluster
+        self._strand = strand
+        self._connect_to = connect_to
+        self._delays = Delays(cluster.membership.new_schedule)
+        self._retry: Task | None = None
+        self._trying = False
+        self._looking_up = False
+        self._closed = False
+        self._tried: set[EndPoint] = set()  # in this round
+        self._avoided: EndPoint | None = None
+        self._why = ""
+        self._since: float | None = None  # when it was that nobody took it
+        self._told: float | None = None  # when the log was told of it
+        self._errors: Mapping[str, BaseException] = {}
+        self.tries = 0  # rounds that ended with nobody
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether there is no control connection because none was found yet. For any thread."""
+        return self._trying or self._retry is not None
+
+    def first(self) -> None:
+        """Connect to a contact point. Blocks; NoHostAvailable with an error for each."""
+        endpoints = self._cluster.resolve_contact_points()
+        self._connect_any(endpoints, logging.WARNING, self._cluster.unresolved)
+
+    def begin(self, why: str = "", avoided: EndPoint | None = None) -> None:
+        """Connect to any node, or come back later. *avoided* is tried last: the connection to it was lost."""
+        if self._closed:
+            return
+        self._why = why or self._why
+        self._avoided = avoided or self._avoided
+        self._tried = set()
+        self._look_up()
+        self._try(self._known())
+
+    def stop(self) -> None:
+        """The cluster is shut down. From any thread."""
+        self._closed = True
+
+    # ---- trying
+
+    def _try(self, endpoints: list[EndPoint]) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+        self._trying, self._retry = True, None
+        try:
+            endpoint = self._connect_any(endpoints, logging.DEBUG)
+        except NoHostAvailable as error:
+            self._errors = {**self._errors, **(error.errors or {})}
+            self._come_back()
+        except DriverException as error:
+            log.debug("The search for a control connection ends: %s", error)
+        else:
+            self._found(endpoint)
+        finally:
+            self._trying = False
+
+    def _connect_any(
+        self, endpoints: Iterable[EndPoint], level: int, unresolved: Mapping[str, BaseException] = _NONE
+    ) -> EndPoint:
+        errors = dict(unresolved)
+        for endpoint in endpoints:
+            if self._closed:
+                raise DriverException("The cluster was shut down while it was connecting")
+            self._tried.add(endpoint)
+            try:
+                self._connect_to(endpoint)
+                return endpoint
+            except Exception as error:
+                log.log(level, "Control connection could not be opened to %s: %s", endpoint, error)
+                errors[str(endpoint)] = error.with_traceback(None)  # its frames would keep the whole cluster alive
+        raise NoHostAvailable("Unable to connect to any servers", errors)
+
+    def _come_back(self) -> None:
+        """Try again later. An exhausted schedule starts anew: without a control connection the driver is blind."""
+        if self._closed:
+            return
+        delay = self._delays.next()
+        if delay is None:
+            self._delays.reset()
+            delay = self._delays.next_or_last()
+        self._tell(delay)
+        self._retry = self._cluster.scheduler.schedule(delay, self._strand.post, self.begin)
+
+    def _found(self, endpoint: EndPoint) -> None:
+        if self._told is not None:
+            blind = monotonic() - (self._since or self._told)
+            log.warning("The control connection is open again, to %s, after %.1f s without one", endpoint, blind)
+        elif self._why:
+            log.info("%s; it is open to %s now", self._why, endpoint)
+        self._delays.reset()
+        self._why, self._avoided, self._since, self._told, self._errors, self.tries = "", None, None, None, {}, 0
+
+    def _tell(self, delay: float) -> None:
+        """Nobody took it. Not worth a line the first time, which may be the beginning of an outage: when no host is up
+        the membership says so."""
+        self.tries += 1
+        now = monotonic()
+        if self._since is None:
+            self._since = now
+        told = self.tries > 1 and not self._cluster.membership.is_urgent()
+        told = told and (self._told is None or now - self._told >= SAY_AGAIN)
+        if told:
+            self._told = now
+        shown = "; ".join(f"{endpoint}: {error}" for endpoint, error in islice(self._errors.items(), SHOWN))
+        log.log(
+            logging.WARNING if told else logging.DEBUG,
+            "%sNo node has taken the control connection for %.0f s, in %d tries, next one in %.1f s. Of %d errors: %s",
+            f"{self._why}. " if self._why else "", now - self._since, self.tries, delay, len(self._errors), shown,
+        )  # fmt: skip
+        self._errors = {}
+
+    # ---- whom to try
+
+    def _known(self) -> list[EndPoint]:
+        """Hosts that are up in the order of the default policy, then those that are not, then where the contact points
+        have led. Among equals those that are known by address come first."""
+        cluster = self._cluster
+        try:
+            planned = list(cluster.profile_manager.default.load_balancing_policy.make_query_plan())
+        except Exception:
+            log.exception("The load balancing policy failed to make a plan for the control connection")
+            planned = []
+        hosts = [*planned, *(host for host in cluster.metadata.all_hosts() if not cluster.membership.is_ignored(host))]
+        hosts.sort(key=lambda host: (host.is_up is False, needs_look_up(host.endpoint)))
+        endpoints = dict.fromkeys([*(host.endpoint for host in hosts), *cluster.endpoints_resolved])
+        if self._avoided in endpoints:
+            del endpoints[self._avoided]
+            endpoints[self._avoided] = None
+        return list(endpoints)
+
+    def _look_up(self) -> None:
+        """Find out where the contact points lead now: their addresses, or they themselves, may have changed."""
+        if not any(_is_name(point) for point in self._cluster.contact_points):
+            self._resolve()
+        elif not self._looking_up:
+            self._looking_up = True
+            run_blocking(self._resolve, self._looked_up)
+
+    def _resolve(self) -> None:
+        try:
+            self._cluster.resolve_contact_points()
+        except Exception as error:
+            log.debug("The contact points could not be resolved again: %s", error)
+
+    def _looked_up(self, result: None, error: BaseException | None) -> None:
+        """On the thread that looked up."""
+        self._strand.post(self._try_new)
+
+    def _try_new(self) -> None:
+        self._looking_up = False
+        new = [endpoint for endpoint in self._cluster.endpoints_resolved if endpoint not in self._tried]
+        if new and self._retry is not None and not self._closed:
+            self._try(new)
+
+
+def _is_name(point: object) -> bool:
+    return not isinstance(point, EndPoint) and not is_numeric(point[0] if isinstance(point, tuple) else str(point))
