@@ -30,6 +30,7 @@ from .pools import PoolSet
 from .request.future import ResponseFuture
 from .request.measured import measured
 from .request.preparing import Preparer
+from .request.repreparing import Repreparing
 from .request.requests import RequestBuilder
 from .request.result import ResultSet
 from .request.sending import CLOSED, Sending
@@ -153,6 +154,7 @@ class Session:
         self._pool_set = PoolSet(self)
         self._builder = RequestBuilder(self)
         self._preparer = Preparer(self)
+        self._repreparing = Repreparing()
         for keyspace_name, types in cluster.user_types.items():
             for type_name, klass in types.items():
                 self.user_type_registered(keyspace_name, type_name, klass)

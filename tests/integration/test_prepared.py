@@ -11,7 +11,7 @@ import pytest
 
 from cassandra import DriverException, InvalidRequest
 from cassandra.cluster import Cluster, Session
-from cassandra.query import UNSET_VALUE, BoundStatement, tuple_factory
+from cassandra.query import UNSET_VALUE, BatchStatement, BoundStatement, tuple_factory
 from tests.integration.conftest import Connect, create_keyspace
 
 
@@ -167,6 +167,38 @@ class TestSchemaChanges:
         session.execute("CREATE TABLE recreated (k int PRIMARY KEY, v int)")
         session.execute(insert, (1, 2))
         assert session.execute("SELECT * FROM recreated").one() == (1, 2)
+
+    @pytest.mark.parametrize("version", [4, 5])
+    def test_recreated_table_with_other_types(
+        self, cluster_to: Connect, cassandra_node: Any, keyspace: str, version: int
+    ) -> None:
+        """What was bound as an int would be stored as the text 'ABCD'."""
+        session = cluster_to(cassandra_node, protocol_version=version).connect(keyspace)
+        name = f"retyped{version}"
+        session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v int)")
+        insert = session.prepare(f"INSERT INTO {name} (k, v) VALUES (?, ?)")
+        session.execute(insert, (1, 1094861636))
+        session.execute(f"DROP TABLE {name}")
+        session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v text)")
+        refused = rf"'v' of {keyspace}.{name} is of type text, where it was int.*prepare it again"
+        for statement in (insert.bind((2, 1094861636)), BatchStatement().add(insert, (3, 1094861636))):
+            with pytest.raises(DriverException, match=refused):
+                session.execute(statement)
+        with pytest.raises(DriverException, match=refused):
+            session.execute(insert, (4, 1094861636))
+        assert list(session.execute(f"SELECT * FROM {name}")) == []
+        session.execute(session.prepare(f"INSERT INTO {name} (k, v) VALUES (?, ?)"), (1, "ABCD"))
+        assert list(session.execute(f"SELECT v FROM {name}")) == [("ABCD",)]
+
+    def test_altered_user_type(self, session: Session) -> None:
+        """A further field changes nothing about values that were bound without it."""
+        session.execute("CREATE TYPE place (street text)")
+        session.execute("CREATE TABLE places (k int PRIMARY KEY, v frozen<place>)")
+        insert = session.prepare("INSERT INTO places (k, v) VALUES (?, ?)")
+        session.execute(insert, (1, ("one",)))
+        session.execute("ALTER TYPE place ADD zip int")
+        session.execute(insert, (2, ("two",)))
+        assert sorted(tuple(row.v) for row in session.execute("SELECT v FROM places")) == [("one", None), ("two", None)]
 
     def test_rows_in_flight_around_an_alter(self, session: Session) -> None:
         """Answers of before and after never mix: every row has the values of its own columns."""

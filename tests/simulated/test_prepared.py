@@ -6,12 +6,13 @@ import struct
 
 import pytest
 
-from cassandra import ConsistencyLevel, InvalidRequest
+from cassandra import ConsistencyLevel, DriverException, InvalidRequest
 from cassandra.cluster import Session
 from cassandra.query import BatchStatement, BatchType, named_tuple_factory
 from cassandra.testing import SimulatedCluster
 from cassandra.testing import errors as simulated_errors
-from tests.simulated.conftest import Connect
+from cassandra.testing.faults import Hold
+from tests.simulated.conftest import Connect, eventually
 
 
 def test_metadata_of_markers(session: Session) -> None:
@@ -187,3 +188,37 @@ def test_what_is_not_simulated_says_so(session: Session, query: str) -> None:
     session.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     with pytest.raises(InvalidRequest, match="not supported by the simulation"):
         session.execute(query)
+
+
+def test_a_statement_is_prepared_again_once_for_all_who_need_it(simulated: SimulatedCluster, session: Session) -> None:
+    """As after a restart: 300 requests on all connections of every node, answered UNPREPARED before one PREPARE is."""
+    session.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
+    insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
+    for node in simulated.nodes:
+        node.forget_prepared()
+    simulated.clear_requests()
+    with simulated.inject(Hold(executed=False), opcode="PREPARE") as rule:
+        futures = [session.execute_async(insert, (number, number)) for number in range(300)]
+        eventually(lambda: len([one for one in simulated.requests if one.error == "Unprepared"]) == 300)
+        rule.release()
+    for future in futures:
+        future.result()
+    prepared = [request.node for request in simulated.requests if request.opcode == "PREPARE"]
+    assert sorted(prepared) == sorted(set(prepared))
+    assert len(list(session.execute("SELECT id FROM t"))) == 300
+
+
+def test_a_table_that_is_created_again_with_other_types(simulated: SimulatedCluster, session: Session) -> None:
+    session.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
+    insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
+    session.execute(insert, (1, 1094861636))
+    session.execute("DROP TABLE t")
+    session.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    for node in simulated.nodes:
+        node.forget_prepared()
+    for statement in (insert.bind((1, 1094861636)), BatchStatement().add(insert, (1, 1094861636))):
+        with pytest.raises(DriverException, match=r"'v' of ks.t is of type text, where it was int.*prepare it again"):
+            session.execute(statement)
+    assert list(session.execute("SELECT v FROM t")) == []
+    session.execute(session.prepare("INSERT INTO t (id, v) VALUES (?, ?)"), (1, "ABCD"))
+    assert session.execute("SELECT v FROM t").one() == ("ABCD",)

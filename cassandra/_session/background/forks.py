@@ -30,6 +30,7 @@ from cassandra._base.errors import ConnectionShutdown
 
 from ..pools import PoolSet
 from ..request import fallback
+from ..request.repreparing import Repreparing
 from . import aio
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def _leave_to_parent(cluster: Cluster) -> None:
             pool.leave_to_parent()
         session._pool_set = PoolSet(session, reopening=not session.is_shutdown)
         session._delayed.clear()
+        session._repreparing = Repreparing()
         session._on_io_thread = _nowhere
 
 

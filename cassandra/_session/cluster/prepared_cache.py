@@ -1,21 +1,24 @@
 """The prepared statements of a cluster by their ids, and preparing them again on a host that comes (back) up.
 
 L5. The registry is weak: a statement that the application dropped is forgotten, and not prepared again.
-``_statements`` is guarded by ``_lock``.
+``_statements`` and ``_all`` are guarded by ``_lock``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from cassandra._base.constants import ProtocolVersion
+from cassandra._base.errors import DriverException
 from cassandra._wire.messages.requests import PrepareMessage
 
 from ..control.queries import gather_async
+from ..statements.parameters import changed
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
@@ -33,11 +36,21 @@ class PreparedRegistry:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._statements: WeakValueDictionary[bytes, PreparedStatement] = WeakValueDictionary()
+        self._all: WeakSet[PreparedStatement] = WeakSet()
 
     def add(self, query_id: bytes, statement: PreparedStatement) -> None:
-        """Remember *statement*; a later one with the same id replaces it."""
+        """Remember *statement*; a later one with the same id replaces it. Those before are found to be outdated, if it
+        takes other parameters."""
         with self._lock:
+            known = self._statements.get(query_id)
             self._statements[query_id] = statement
+            self._all.add(statement)
+            before = []
+            if known is not None and changed(known._bind_plan, statement._bind_plan) is not None:
+                before = [one for one in self._all if one.query_id == query_id and one is not statement]
+        for one in before:
+            with contextlib.suppress(DriverException):  # who executes it is told
+                one._compare(statement._bind_plan)
 
     def get(self, query_id: bytes) -> PreparedStatement | None:
         """The statement with that id, if the application still has it."""
@@ -70,6 +83,7 @@ class Reprepare:
         self._remaining = iter(ordered)
         self._next_up: PreparedStatement | None = next(self._remaining, None)
         self._failed = 0
+        self._asked: list[PreparedStatement] = []
 
     def start(self) -> None:
         """Send the first PREPAREs."""
@@ -95,7 +109,7 @@ class Reprepare:
             self.start()
 
     def _send(self, keyspace: str | None) -> None:
-        chunk = self._take(keyspace, IN_FLIGHT)
+        chunk = self._asked = self._take(keyspace, IN_FLIGHT)
         messages = [PrepareMessage(one.query_string, keyspace if self._per_request else None) for one in chunk]
         gather_async(self._connection, messages, self._timeout, self._answered)
 
@@ -110,7 +124,14 @@ class Reprepare:
         return taken
 
     def _answered(self, answers: list[Any]) -> None:
-        for error in (answer for answer in answers if isinstance(answer, BaseException)):
-            self._failed += 1
-            log.debug("A statement could not be prepared on %s: %s", self._connection.endpoint, error)
+        for statement, answer in zip(self._asked, answers, strict=True):
+            try:
+                if isinstance(answer, BaseException):
+                    raise answer
+                if getattr(answer, "query_id", None) == statement.query_id:
+                    statement._compare(answer.bind_plan)
+            except Exception as error:
+                self._failed += 1
+                level = logging.DEBUG if error is answer else logging.WARNING
+                log.log(level, "A statement could not be prepared on %s: %s", self._connection.endpoint, error)
         self.start()

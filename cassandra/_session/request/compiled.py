@@ -262,6 +262,7 @@ def _is_ordinary(session: Session, prepared: PreparedStatement, profile: Resolve
     return (
         session.client_protocol_handler is session._default_protocol_handler
         and prepared.custom_payload is None
+        and prepared._outdated is None
         and not speculates
         and USE.match(prepared.query_string) is None  # whose fate must be known, whatever happens to the request
         and (session.cluster.protocol_version < METADATA_IDS or prepared.result_metadata_id is not None)

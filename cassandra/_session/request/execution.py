@@ -18,6 +18,7 @@ from cassandra._base.errors import (
     ConnectionException,
     DriverException,
     ErrorMessage,
+    OperationTimedOut,
     PreparedQueryNotFound,
 )
 from cassandra._core.codec import is_plain_rows
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 server_log = logging.getLogger("cassandra.protocol")
 
+ITS_OWN_TIME = 0.01  # seconds: a request that has no more than this left has timed out itself
 REPREPARE_LIMIT = 5  # per statement and host; one that forgets quicker than that is not asked again
 
 
@@ -73,7 +75,11 @@ class Execution(Sending):
     def _unanswered(self, attempt: Attempt, failure: Failure) -> None:
         self._unsure |= failure.sent and attempt.reprepares is None
         if is_timeout(failure):
-            self._time_out(attempt)
+            remaining = self._remaining()
+            if attempt.reprepares is None or (remaining is not None and remaining <= ITS_OWN_TIME):
+                self._time_out(attempt)
+            else:  # of the request that it was prepared again for
+                self._not_reprepared(attempt, _slow(attempt.host), True)
         else:
             self._connection_lost(attempt, failure)
 
@@ -245,8 +251,17 @@ class Execution(Sending):
                     f"is its cache of prepared statements too small? Query: {prepared.query_string}"
                 ),
             )
-        elif not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page, prepared)):
+        else:
+            again = Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page, prepared)
+            self.session._repreparing.join(self, again)
+
+    def _not_reprepared(self, attempt: Attempt, error: Exception, may_go_on: bool) -> None:
+        """PREPARE could not be sent, or was not answered; another host may have the statement."""
+        if may_go_on:
+            self._errors[attempt.host] = error
             self._send_page(attempt.page)
+        else:
+            self._fail(attempt.page, error)
 
     def _counts_reprepare(self, host: Host, query_id: bytes) -> int:
         if self._reprepares is None:
@@ -285,11 +300,20 @@ class Execution(Sending):
                 ),
             )
         else:
+            try:
+                prepared._compare(message.bind_plan)
+            except DriverException as error:
+                self._fail(attempt.page, self._public_error(attempt, error))
+                return
             prepared.update_result_metadata(message.plan, message.result_metadata_id)
             if prepared is self.prepared_statement:
                 self._use_snapshot(prepared)
             if not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page)):
                 self._send_page(attempt.page)
+
+
+def _slow(host: Host) -> OperationTimedOut:
+    return OperationTimedOut({str(host.endpoint): "The statement was not prepared again in time"}, host)
 
 
 def beside(answer: Any) -> Came:

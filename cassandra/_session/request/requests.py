@@ -88,6 +88,7 @@ class RequestBuilder:
         if isinstance(query, str):
             return SimpleStatement(query)
         if isinstance(query, PreparedStatement):
+            query._check()
             return query.bind(() if parameters is None else parameters)
         if isinstance(query, Statement):
             return query
@@ -127,6 +128,8 @@ class RequestBuilder:
         if isinstance(statement, BatchStatement):
             if parameters:
                 raise ValueError("A batch takes the parameters of its statements in add(), not in execute()")
+            for prepared in statement._prepared.values():
+                prepared._check()
             entries = list(statement._statements_and_parameters)  # as they are now, also if the request is sent again
             return BatchMessage(statement.batch_type, entries, consistency, serial, timestamp, keyspace), None
         raise UnsupportedOperation(f"{type(statement).__name__} is not a statement this driver can execute")
@@ -141,6 +144,7 @@ class RequestBuilder:
         timestamp: int | None,
     ) -> tuple[ExecuteMessage, ResultPlan | None]:
         prepared = statement.prepared_statement
+        prepared._check()
         bound = statement._bound
         if bound is None:
             bound = prepared._bind_plan.bind((), prepared.protocol_version)

@@ -146,7 +146,7 @@ class BatchStatement(Statement):
         if bound is None:
             bound = prepared._bind_plan.bind((), prepared.protocol_version)
         self._append(True, prepared.query_id, bound)
-        self._prepared[prepared.query_id] = prepared
+        self._prepared.setdefault(prepared.query_id, prepared)  # the first: it is outdated if any is
 
     def _append(self, prepared: bool, query: str | bytes, values: Bound | None) -> None:
         if len(self._statements_and_parameters) >= MAX_STATEMENTS:

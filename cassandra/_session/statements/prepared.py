@@ -3,7 +3,8 @@
 L5. A PreparedStatement owns two compiled things: the bind plan of its parameters, fixed for its life, and a *snapshot*
 ``(ResultPlan | None, metadata id | None)`` of its result shape. The snapshot is replaced as a whole when the server
 tells of new metadata, and a request keeps the snapshot it was built with, so that two answers in flight around a
-schema change never mix.
+schema change never mix. A statement whose parameters turn out to have other types by now is *outdated*, for good, and
+not executed any more.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.errors import DriverException, UnsupportedOperation
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan
 from cassandra._wire.messages.columns import ColumnMetadata, columns_of, specs_of
 from cassandra._wire.rows import column_types
 
+from .parameters import changed
 from .sentinels import FETCH_SIZE_UNSET, Sentinel
 from .statements import Payload, RoutingKey, Statement
 
@@ -80,6 +82,7 @@ class PreparedStatement:
     column_encryption_policy: Any = None
 
     _compiled: CompiledCache
+    _outdated: str | None = None  # what is different by now
 
     __module__ = "cassandra.query"
 
@@ -189,7 +192,26 @@ class PreparedStatement:
         self, result_metadata: Specs | ResultPlan | None, result_metadata_id: bytes | None
     ) -> None:
         """Replace metadata and id together; requests already built keep the pair they were built with."""
-        self._snapshot = (_plan_of(result_metadata), result_metadata_id)
+        snapshot = (_plan_of(result_metadata), result_metadata_id)
+        if snapshot != self._snapshot:  # many requests may be told the same after a restart
+            self._snapshot = snapshot
+
+    def _compare(self, bind_plan: BindPlan | None) -> None:
+        """The server has it with these parameters now. Raises what :meth:`_check` does if they have other types."""
+        if bind_plan is not self._bind_plan and self._outdated is None:
+            difference = changed(self._bind_plan, bind_plan)
+            if difference is not None:
+                self._outdated = difference
+        self._check()
+
+    def _check(self) -> None:
+        """DriverException if it is outdated."""
+        if self._outdated is not None:
+            raise DriverException(
+                "The table is another one than when the statement was prepared: "
+                f"{self._outdated}. Values that are bound to it would be stored as something else; prepare it again. "
+                f"Query: {self.query_string}"
+            )
 
     @property
     def _result_col_names(self) -> list[str] | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from cassandra import DriverException
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.cluster.prepared_cache import IN_FLIGHT
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
@@ -96,3 +98,61 @@ def test_statements_that_cannot_be_prepared_do_not_keep_a_host_down(fake: FakeCl
         assert fake.nodes[1].prepared == []
         assert len(other._pools) == 2
         del statements
+
+
+# ---- a table that was dropped and created again, with a parameter of another type
+
+INT, TEXT = 0x09, 0x0D
+
+
+@pytest.fixture
+def parameter(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """``parameter(type)``: from now on statements are prepared with one parameter of that type."""
+
+    def is_of(kind: int) -> None:
+        def body(version: int, text: str) -> bytes:
+            ids = wire.short_bytes(hashlib.md5(text.encode()).digest()) * (2 if version >= 5 else 1)
+            column = wire.string("ks") + wire.string("t") + wire.string("v") + wire.short(kind)
+            bound = wire.int32(1) + wire.int32(1) + wire.int32(0) + column
+            return wire.int32(4) + ids + bound + wire.int32(4) + wire.int32(0)
+
+        monkeypatch.setattr(FakeNode, "_prepared", staticmethod(body))
+
+    return is_of
+
+
+OUTDATED = r"'v' of ks.t is of type text, where it was int.*prepare it again"
+
+
+def test_is_noticed_when_a_host_comes_up(
+    fake: FakeCluster, parameter: Callable[[int], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    parameter(INT)
+    with Cluster(fake.contact_points, **OPTIONS) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        statement = session.prepare("INSERT INTO ks.t (v) VALUES (?)")
+        bound = statement.bind((1,))
+        session.execute(bound)
+        parameter(TEXT)
+        bounce(cluster, fake.nodes[1])
+        with pytest.raises(DriverException, match=OUTDATED):
+            session.execute(bound)
+        assert "could not be prepared" in caplog.text and "where it was int" in caplog.text
+    caplog.clear()
+
+
+def test_is_noticed_when_somebody_else_prepares_the_statement(
+    fake: FakeCluster, parameter: Callable[[int], None]
+) -> None:
+    """Then the server knows its id again, and would take old values for what they are not."""
+    parameter(INT)
+    with Cluster(fake.contact_points, **OPTIONS) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        first, second = (session.prepare("INSERT INTO ks.t (v) VALUES (?)") for _ in range(2))
+        session.execute(first, (1,))
+        parameter(TEXT)
+        anew = session.prepare("INSERT INTO ks.t (v) VALUES (?)")
+        for old in (first, second):
+            with pytest.raises(DriverException, match=OUTDATED):
+                session.execute(old, (1,))
+        session.execute(anew, ("text",))

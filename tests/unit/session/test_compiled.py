@@ -214,7 +214,7 @@ class TestTrouble:
         assert lab.session.execute(select, (7,)).one().n == 5
         assert [sent.opcode for sent in lab[0].sent] == [EXECUTE, PREPARE, EXECUTE]
         assert lab[0].sent[0].frame == lab[0].sent[2].frame
-        assert [sent.attempt for sent in lab[0].sent] == [0, 1, 2]
+        assert [sent.attempt for sent in lab[0].sent if sent.opcode == EXECUTE] == [0, 2]
 
     def test_a_retry_sends_what_the_policy_wants(self) -> None:
         class Down(RetryPolicy):
