@@ -104,7 +104,8 @@ class Cluster(ClusterHosts):
         what the protocol allows, no limit, no limit); where they are reached requests wait, *max_waiting_requests* of
         them, up to *max_request_wait* seconds (None: as long as their own timeout lets them).
     Hosts:
-        *reconnection_policy*, *conviction_policy_factory*.
+        *reconnection_policy* (how long to wait before a host that is down is tried again: from one second up to one
+        minute), *conviction_policy_factory*.
     Metadata:
         *control_connection_timeout* (seconds per query), *max_schema_agreement_wait* (seconds after a schema change;
         0 does not wait),

@@ -96,6 +96,11 @@ class Membership:
         if host.is_up is None:
             self.strand.post(self._proven, host)
 
+    def answers(self, host_id: Any, others_too: bool) -> None:
+        """The node with *host_id* took the control connection. *others_too*: no node did for some time, so that others
+        may be back as well."""
+        self.strand.post(self._on_answer, host_id, others_too)
+
     def event_up(self, address: str, port: int | None) -> None:
         """The server says that a node came up."""
         self.strand.post(self._on_event_up, address, port)
@@ -125,7 +130,12 @@ class Membership:
         if host is None:
             log.info("A node the driver does not know came up at %s:%s: refreshing the node list", address, port)
             self._cluster.control_connection.refresh_nodes_soon()
-        elif host in self._rising:
+        else:
+            self._lives(host)
+
+    def _lives(self, host: Host) -> None:
+        """There is reason to believe that *host* can be reached: do not wait until it is time to try."""
+        if host in self._rising:
             pass
         elif host.is_up:
             for session in self._sessions():
@@ -140,6 +150,12 @@ class Membership:
             self._tell("on_up", host)
         else:
             self.reconnect(host, at_once=True)
+
+    def _on_answer(self, host_id: Any, others_too: bool) -> None:
+        for host in self._cluster.metadata.all_hosts():
+            waits = host.is_up is False and not self.is_ignored(host)
+            if host.host_id == host_id or (others_too and waits):
+                self._lives(host)
 
     def _on_event_down(self, address: str, port: int | None) -> None:
         host = self._cluster.metadata.get_host(address, port)

@@ -54,7 +54,7 @@ class ClusterOptions:
     contact_points: list[Any] = ["127.0.0.1"]
     port: int = 9042
     compression: bool | str = True
-    reconnection_policy: ReconnectionPolicy = ExponentialReconnectionPolicy(1.0, 600.0)
+    reconnection_policy: ReconnectionPolicy = ExponentialReconnectionPolicy(1.0, 60.0)
     conviction_policy_factory: Callable[..., ConvictionPolicy] = SimpleConvictionPolicy
     address_translator: AddressTranslator = IdentityTranslator()
     metrics_enabled: bool = False

@@ -132,6 +132,7 @@ class ControlConnection:
         self.was_connected = True
         for due in (self._due_nodes, self._due_schema):
             due.worked()
+        self._cluster.membership.answers(connection.host_id, others_too=self.search.tries > 0)
         if before is not None:
             before.close()
         if self._closed:
