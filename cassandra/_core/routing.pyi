@@ -70,7 +70,7 @@ class Tablet:
         """The shard on the host with this id; None if it is not a replica."""
 
 class TabletMap:
-    """Tablets by table and token. Lookups take no lock; changes take turns. Ids of hosts may be any hashable objects.
+    """Tablets by table and token. Each call is one step to other threads. Ids of hosts may be any hashable objects.
 
     What adds tablets raises ValueError for more than 255 replicas or a shard beyond 65535, OverflowError for more than
     65535 hosts over the life of the map.
@@ -112,7 +112,7 @@ class TabletMap:
         """All tablets by (keyspace, table), sorted by last token, and the count of changes they belong to."""
 
 class TabletTable:
-    """The tablets of one table, held by :meth:`TabletMap.table`. True if there are any. Lookups take no lock."""
+    """The tablets of one table, held by :meth:`TabletMap.table`. True if there are any."""
 
     keyspace: Final[str]
     table: Final[str]

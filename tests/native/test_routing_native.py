@@ -15,10 +15,7 @@ def test_shards() -> None:
     run_program(TESTS / "routing" / "shard_test.cpp", "asan")
 
 
-@pytest.mark.parametrize(
-    ("program", "variant"),
-    [("tablets_test", "asan"), ("tablets_test", "tsan"), ("tablets_payload_test", "asan"), ("route_test", "asan")],
-)
-def test_tablets(program: str, variant: str) -> None:
-    objects = compile_objects(sorted((CORE / "routing").glob("tablets_*.cpp")), variant)
-    run_program(TESTS / "routing" / f"{program}.cpp", variant, objects)
+@pytest.mark.parametrize("program", ["tablets_test", "tablets_payload_test", "route_test"])
+def test_tablets(program: str) -> None:
+    objects = compile_objects(sorted((CORE / "routing").glob("tablets_*.cpp")), "asan")
+    run_program(TESTS / "routing" / f"{program}.cpp", "asan", objects)

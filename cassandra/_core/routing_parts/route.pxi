@@ -288,7 +288,7 @@ cdef class RoutePlan:
         cdef RouteHosts hosts = routes.hosts
         cdef int positions[MANY]
         cdef int count, at, i
-        has_tablet[0] = self.table is not None and self.table.native.find_undisturbed(token, found[0])
+        has_tablet[0] = self.table is not None and self.table.native.find(token, found[0])
         if has_tablet[0]:
             count = found.count
             for i in range(count):

@@ -61,7 +61,7 @@ cdef class TabletMap:
             Py_XDECREF(self.named[i].table)
         del self.native
 
-    # Writers hold the GIL, which is held here: nothing is pinned. Only the value of *t* may be foreign code.
+    # Only the value of *t* may be foreign code: tables may come and go meanwhile.
     @cython.binding(False)
     @cython.embedsignature(False)
     def get_tablet_for_key(self, keyspace, table, t):
@@ -77,7 +77,7 @@ cdef class TabletMap:
         if beyond:
             return None
         if is_named(known, keyspace, table):
-            if not known.native.find_undisturbed(token, found):
+            if not known.native.find(token, found):
                 return None
         elif not self.find_named(keyspace, table, token, found, known):
             return None
@@ -242,13 +242,9 @@ cdef class TabletTable:
         if self.native != NULL:
             self.owner.native.release(self.native)
 
-    # Hosts by number and their shards, without a Python object and without the GIL.
-    cdef int find_native(self, int64_t token, FoundTablet& found) except -1 nogil:
-        return self.native.find(token, found)
-
     def find(self, int64_t token):
         cdef FoundTablet found
-        return found_tablet(self.owner.hosts, found) if self.native.find_undisturbed(token, found) else None
+        return found_tablet(self.owner.hosts, found) if self.native.find(token, found) else None
 
     def __bool__(self):
         return self.native.has_tablets()

@@ -1,4 +1,4 @@
-cdef extern from "routing/tablets_map.h" namespace "fastcql" nogil:
+cdef extern from "routing/tablets_map.h" namespace "fastcql":
     ctypedef uint32_t Replica
     Replica make_replica(uint16_t host, uint16_t shard)
     uint16_t replica_host(Replica replica)
@@ -34,8 +34,7 @@ cdef extern from "routing/tablets_map.h" namespace "fastcql" nogil:
         TableName(const char* keyspace, size_t keyspace_size, const char* table, size_t table_size)
 
     cppclass NativeTable "fastcql::TabletTable":
-        cbool find(int64_t token, FoundTablet& found) except +
-        cbool find_undisturbed(int64_t token, FoundTablet& found)
+        cbool find(int64_t token, FoundTablet& found)
         cbool has_tablets()
 
     cppclass CopiedTable "fastcql::TabletMap::Copy":
@@ -44,8 +43,8 @@ cdef extern from "routing/tablets_map.h" namespace "fastcql" nogil:
 
     cppclass NativeMap "fastcql::TabletMap":
         NativeMap(shared_ptr[NativeHosts] hosts) except +
-        cbool find(const TableName& name, int64_t token, FoundTablet& found) except +
-        cbool has_tablets(const TableName& name) except +
+        cbool find(const TableName& name, int64_t token, FoundTablet& found)
+        cbool has_tablets(const TableName& name)
         size_t tables()
         uint64_t changes()
         void add(const TableName& name, const TabletRow& row) except +

@@ -1,6 +1,6 @@
 """Tablets: which hosts and shards hold a range of a ScyllaDB table (L4). The map itself is native.
 
-Readers take no lock. What is read of one table is one moment of it; see the head of ``tablets_map.h``.
+What is read of one table is one moment of it; see the head of ``tablets_map.h``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TableKey = tuple[str, str]
 class Tablets(TabletMap):
     """The tablets of all tables, as far as servers have told of them. Keyspace and table are the key of everything.
 
-    Safe to use from any thread: who looks up takes no lock, changes take turns. A tablet that is added takes the place
+    Safe to use from any thread: each call is one step to all others. A tablet that is added takes the place
     of all those it overlaps, at once: nobody finds a mixture. What was looked up stays as it is.
 
     ::

@@ -41,7 +41,7 @@ TEST(dice_are_fair) {
     }
 }
 
-TEST(undisturbed_reads_find_the_same) {
+TEST(a_held_table_finds_what_its_name_does) {
     const auto hosts = std::make_shared<TabletHosts>();
     TabletMap map(hosts);
     const TableName name("ks", "t");
@@ -55,7 +55,7 @@ TEST(undisturbed_reads_find_the_same) {
     for (int64_t token = -3; token < 5010; ++token) {
         FoundTablet one, other;
         const bool found = table->find(token, one);
-        CHECK(table->find_undisturbed(token, other) == found);
+        CHECK(map.find(name, token, other) == found);
         CHECK(found == (token > 0 && token < 5000 && token % 10 >= 1 && token % 10 <= 5));
         if (!found) continue;
         CHECK(one.first == other.first && one.last == other.last && one.version == other.version);

@@ -1,12 +1,10 @@
-// The tablet map against a list that is searched from end to end; many threads at once.
-#include <sys/wait.h>
-#include <unistd.h>
-
+// The tablet map against a list that is searched from end to end.
 #include <algorithm>
-#include <atomic>
+#include <ctime>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "routing/tablets_map.h"
 #include "testing.h"
@@ -130,7 +128,11 @@ TEST(any_changes_give_what_a_simple_list_gives) {
                 std::vector<TabletRow> rows;
                 for (int64_t at = 0; at < limit; at += 1 + static_cast<int64_t>(random() % 3))
                     several.push_back(make(at, at + 1, random));
-                if (random() % 2) several.push_back(make(5, 9, random));  // overlaps others
+                for (uint64_t more = random() % 6; more > 0; --more) {  // overlaps others, some wrap
+                    const int64_t at = token_below(random, limit), other = token_below(random, limit);
+                    several.push_back(make(random() % 2 ? at : std::min(at, other), std::max(at, other), random));
+                }
+                std::shuffle(several.begin(), several.end(), random);
                 model.tablets.clear();
                 for (const Owned& tablet : several) {
                     rows.push_back(tablet.row());
@@ -145,6 +147,31 @@ TEST(any_changes_give_what_a_simple_list_gives) {
             check_token(map, model, token_below(random, limit));
             if (step % 60 == 0) check_same(map, model);
         }
+        check_same(map, model);
+    }
+}
+
+TEST(replacing_by_any_rows) {
+    for (unsigned seed = 0; seed < 500; ++seed) {
+        Random random(seed);
+        TabletMap map(std::make_shared<TabletHosts>());
+        Model model;
+        std::vector<Owned> several;
+        std::vector<TabletRow> rows;
+        const auto token = [&] {
+            const int64_t edge = random() % 3 ? 0 : random() % 2 ? INT64_MAX - 3 : INT64_MIN + 3;
+            return edge + static_cast<int64_t>(random() % 16) % (edge ? 4 : 16) - (edge < 0 ? 3 : 0);
+        };
+        for (uint64_t left = random() % 10; left > 0; --left) {
+            const int64_t a = token(), b = token();
+            const bool wraps = random() % 6 == 0;
+            several.push_back(make(wraps ? std::max(a, b) : std::min(a, b), wraps ? std::min(a, b) : std::max(a, b), random));
+        }
+        for (const Owned& tablet : several) {
+            rows.push_back(tablet.row());
+            model.add(tablet);
+        }
+        map.replace(kTable, rows);
         check_same(map, model);
     }
 }
@@ -238,111 +265,46 @@ TEST(hosts_have_numbers) {
     CHECK(full && hosts.intern(id(3)) == 3);
 }
 
-// A writer splits, merges, moves and drops while readers look up. Whoever finds a tablet finds a whole one: it covers
-// the token, and version and replicas are those of its range. Two tablets that are never touched are always found.
-TEST(readers_never_find_a_wrong_tablet) {
-    constexpr int64_t kSpan = 1 << 14;
-    TabletMap map(std::make_shared<TabletHosts>());
-    const auto put = [&](int64_t first, int64_t last) {
-        Replica replicas[6];
-        const size_t count = 1 + static_cast<size_t>(first + last) % 6;
-        for (size_t i = 0; i < count; ++i) replicas[i] = make_replica(static_cast<uint16_t>(first >> 6), static_cast<uint16_t>(last & 0xFF));
-        map.add(kTable, {first, last, first * 31 + last, replicas, static_cast<uint8_t>(count), kHasVersion});
-    };
-    const auto check = [](int64_t token, const FoundTablet& found) {
-        CHECK(found.first < token && token <= found.last);
-        CHECK(found.version == found.first * 31 + found.last && found.flags == kHasVersion);
-        CHECK(found.count == 1 + static_cast<size_t>(found.first + found.last) % 6);
-        for (size_t i = 0; i < found.count; ++i) {
-            CHECK(replica_host(found.replicas[i]) == static_cast<uint16_t>(found.first >> 6));
-            CHECK(replica_shard(found.replicas[i]) == static_cast<uint16_t>(found.last & 0xFF));
-        }
-    };
-    put(-2, -1);
-    put(kSpan, kSpan + 1);
-    for (int64_t at = 0; at < kSpan; at += 16) put(at, at + 16);
-
-    constexpr int kReaders = 3, kLookups = 400000;
-    std::atomic<int> ready{0}, through{0};
-    std::vector<std::thread> readers;
-    for (unsigned number = 0; number < kReaders; ++number) {
-        readers.emplace_back([&, number] {
-            Random random(number);
-            TabletTable* table = map.hold(kTable);
-            FoundTablet found;
-            ++ready;
-            while (ready.load() < kReaders) std::this_thread::yield();
-            for (int i = 0; i < kLookups; ++i) {
-                const int64_t token = 1 + static_cast<int64_t>(random() % kSpan);
-                if (i % 2 ? map.find(kTable, token, found) : table->find(token, found)) check(token, found);
-                if (i % 100) continue;
-                CHECK(map.find(kTable, -1, found) && table->find(kSpan + 1, found));
-                CHECK(!map.find({"ks", "other"}, 1, found) || found.last == 2);
-            }
-            map.release(table);
-            ++through;
-        });
-    }
-    Random random(99);
-    for (int step = 0; step < 1000 || through.load() < kReaders; ++step) {
-        const int64_t width = int64_t{16} << (random() % (step % 50 ? 3 : 9));
-        const int64_t at = static_cast<int64_t>(random() % (kSpan / width)) * width;
-        const Replica replica = make_replica(1, 1);
-        switch (step % 5) {
-            case 0:
-                put(at, at + width);
-                break;
-            case 1:
-            case 2:
-                put(at, at + width / 2);
-                put(at + width / 2, at + width);
-                break;
-            case 3:
-                map.add({"ks", "other"}, {0, 2, 0, &replica, 1, 0});
-                break;
-            default:
-                map.drop({"ks", "other"});
-        }
-        if (step % 500 == 499) map.drop_host(static_cast<uint16_t>(1 + random() % (kSpan >> 6)));
-    }
-    for (std::thread& reader : readers) reader.join();
-}
-
-// Threads come and go, each with its slot; what is retired is freed all the same.
-TEST(short_lived_readers) {
-    TabletMap map(std::make_shared<TabletHosts>());
+// Overlaps and tablets that wrap around cost no more than sorting does.
+TEST(replacing_takes_no_time_by_the_square) {
+    static constexpr int64_t kCount = 20000;
     const Replica replica = make_replica(1, 1);
-    for (int round = 0; round < 100; ++round) {
-        map.add(kTable, {0, 10, round, &replica, 1, kHasVersion});
-        std::vector<std::thread> threads;
-        for (int i = 0; i < 3; ++i)
-            threads.emplace_back([&] {
-                FoundTablet found;
-                CHECK(map.find(kTable, 5, found) && found.version >= round);
-            });
-        map.add(kTable, {0, 10, round + 1, &replica, 1, kHasVersion});
-        for (std::thread& thread : threads) thread.join();
-    }
+    const auto clocks_for = [&](auto tablet_of) {
+        std::vector<TabletRow> rows;
+        for (int64_t i = 0; i < kCount; ++i) {
+            const std::pair<int64_t, int64_t> range = tablet_of(i);
+            rows.push_back({range.first, range.second, 0, &replica, 1, 0});
+        }
+        TabletMap map(std::make_shared<TabletHosts>());
+        const std::clock_t start = std::clock();
+        map.replace(kTable, rows);
+        FoundTablet found;
+        CHECK(map.find(kTable, rows.back().last, found) && found.first == rows.back().first);
+        return static_cast<double>(std::clock() - start);
+    };
+    using Range = std::pair<int64_t, int64_t>;
+    const Range middle(kCount * 5, kCount * 5 + 11);
+    const auto in_order = [](int64_t i) { return Range(i * 10, i * 10 + 10); };
+    const auto in_any_order = [](int64_t i) { return Range(i * 7919 % kCount * 10, i * 7919 % kCount * 10 + 10); };
+    const double most = 200 * clocks_for(in_order) + 1e4;
+    CHECK(clocks_for([&](int64_t i) { return i ? in_any_order(i) : middle; }) < most);
+    CHECK(clocks_for([&](int64_t i) { return i > 1 ? in_any_order(i) : i ? middle : Range(kCount * 10, 0); }) < most);
 }
 
-// A thread that reads while another forks does not read in the child: its pin is no pin there.
-TEST(a_child_is_not_held_up_by_readers_it_does_not_have) {
-    std::atomic<bool> pinned{false}, done{false};
-    std::thread reader([&] {
-        const Pin pin;
-        pinned = true;
-        while (!done.load()) std::this_thread::yield();
-    });
-    while (!pinned.load()) std::this_thread::yield();
-    CHECK(Epochs::oldest() != UINT64_MAX);
-    const pid_t child = fork();
-    if (child == 0) _exit(Epochs::oldest() == UINT64_MAX ? 0 : 1);
-    int status = -1;
-    CHECK(child > 0 && waitpid(child, &status, 0) == child);
-    done = true;
-    reader.join();
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    CHECK(Epochs::oldest() == UINT64_MAX);
+// So does learning them one by one beside a tablet that wraps around.
+TEST(adding_beside_a_tablet_that_wraps) {
+    constexpr int64_t kCount = 20000;
+    const Replica replica = make_replica(1, 1);
+    const auto clocks = [&](bool wraps) {
+        TabletMap map(std::make_shared<TabletHosts>());
+        if (wraps) map.add(kTable, {kCount * 10, 0, 0, &replica, 1, 0});
+        const std::clock_t start = std::clock();
+        for (int64_t i = 0; i < kCount; ++i) map.add(kTable, {i * 10, i * 10 + 10, 0, &replica, 1, 0});
+        FoundTablet found;
+        CHECK(map.find(kTable, 5, found) && map.find(kTable, -5, found) == wraps);
+        return static_cast<double>(std::clock() - start);
+    };
+    CHECK(clocks(true) < 20 * clocks(false) + 1e4);
 }
 
 TEST_MAIN()

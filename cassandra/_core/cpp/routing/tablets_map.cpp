@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace fastcql {
 
@@ -41,16 +42,16 @@ TabletTable* TableNames::find(const TableName& name, uint64_t hash) const {
     return nullptr;
 }
 
-TableNames* TableNames::of(const std::vector<TabletTable*>& tables) {
+TableNames::TableNames(const std::vector<TabletTable*>& tables) {
     size_t slots = 4;
     while (slots < tables.size() * 2 + 1) slots *= 2;
-    TableNames* names = new TableNames(slots);
+    slots_.resize(slots);
+    mask_ = slots - 1;
     for (TabletTable* table : tables) {
-        size_t at = table->hash & names->mask_;
-        while (names->slots_[at]) at = (at + 1) & names->mask_;
-        names->slots_[at] = table;
+        size_t at = table->hash & mask_;
+        while (slots_[at]) at = (at + 1) & mask_;
+        slots_[at] = table;
     }
-    return names;
 }
 
 // ---------------------------------------------------------------- hosts
@@ -61,12 +62,7 @@ size_t TabletHosts::Hash::operator()(const HostId& id) const {
     return (halves[0] ^ (halves[1] * 0x9E3779B97F4A7C15u)) * 0x9E3779B97F4A7C15u >> 7;
 }
 
-TabletHosts::~TabletHosts() {
-    for (std::atomic<HostId*>& block : blocks_) delete[] block.load(std::memory_order_relaxed);
-}
-
 bool TabletHosts::look_up(const HostId& id, uint16_t& host) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = numbers_.find(id);
     if (found == numbers_.end()) return false;
     host = found->second;
@@ -74,56 +70,42 @@ bool TabletHosts::look_up(const HostId& id, uint16_t& host) const {
 }
 
 uint16_t TabletHosts::intern(const HostId& id) {
-    const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = numbers_.find(id);
     if (found != numbers_.end()) return found->second;
-    const uint16_t host = next(id);
+    const uint16_t host = add(id);
     numbers_.emplace(id, host);
     return host;
 }
 
 uint16_t TabletHosts::add(const HostId& id) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return next(id);
-}
-
-uint16_t TabletHosts::next(const HostId& id) {
-    if (size_ == kMax) throw std::overflow_error("more than 65535 hosts in the tablet map");
-    std::atomic<HostId*>& block = blocks_[size_ / kBlock];
-    if (!block.load(std::memory_order_relaxed)) block.store(new HostId[kBlock](), std::memory_order_release);
-    block.load(std::memory_order_relaxed)[size_ % kBlock] = id;
-    return static_cast<uint16_t>(size_++);
+    if (ids_.size() == kMax) throw std::overflow_error("more than 65535 hosts in the tablet map");
+    ids_.push_back(id);
+    return static_cast<uint16_t>(ids_.size() - 1);
 }
 
 // ---------------------------------------------------------------- the map
 
-TabletMap::TabletMap(std::shared_ptr<TabletHosts> hosts) : names_(TableNames::of({})), hosts_(std::move(hosts)) {}
+TabletMap::TabletMap(std::shared_ptr<TabletHosts> hosts) : hosts_(std::move(hosts)) {}
 
 TabletMap::~TabletMap() {
-    for (const Retired& old : retired_) old.free(old.memory);
     for (TabletTable* table : tables_) {
-        free_snapshot_with_chunks(table->current_.load());
+        free_snapshot_with_chunks(table->current_);
         delete table;
     }
-    delete names_.load();
 }
 
 bool TabletMap::has_tablets(const TableName& name) const {
-    const uint64_t hash = TableNames::hash(name);
-    Pin pin;
-    const TabletTable* table = names_.load()->find(name, hash);
+    const TabletTable* table = names_.find(name, TableNames::hash(name));
     return table && table->has_tablets();
 }
 
 void TabletMap::add(const TableName& name, const TabletRow& row) {
-    const std::lock_guard<std::mutex> lock(mutex_);
     TabletTable* table = table_for(name);
-    Change change = Change::add(table->current_.load(), row);
+    Change change = Change::add(table->current_, row);
     publish(table, change);
 }
 
 const char* TabletMap::learn(const TableName& name, const uint8_t* payload, size_t size, bool& added) {
-    const std::lock_guard<std::mutex> lock(mutex_);
     added = false;
     payload_.replicas.clear();
     payload_.has_version = false;
@@ -144,41 +126,37 @@ const char* TabletMap::learn(const TableName& name, const uint8_t* payload, size
                            static_cast<uint8_t>(count),
                            payload_.has_version ? uint8_t{kHasVersion} : uint8_t{0}};
     TabletTable* table = table_for(name);
-    Change change = Change::add(table->current_.load(), row);
+    Change change = Change::add(table->current_, row);
     publish(table, change);
     added = true;
     return nullptr;
 }
 
 void TabletMap::replace(const TableName& name, const std::vector<TabletRow>& rows) {
-    const std::lock_guard<std::mutex> lock(mutex_);
     Change change = Change::all_of(rows);
     TabletTable* table = table_for(name);
-    if (const Snapshot* before = table->current_.load())
+    if (const Snapshot* before = table->current_)
         change.gone.assign(before->all(), before->all() + before->chunks());
     publish(table, change);
     if (rows.empty()) remove_unused();
 }
 
 void TabletMap::drop(const TableName& name) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    TabletTable* table = names_.load()->find(name, TableNames::hash(name));
+    TabletTable* table = names_.find(name, TableNames::hash(name));
     if (!table) return;
     clear(table);
     remove_unused();
 }
 
 void TabletMap::drop_keyspace(const std::string& keyspace) {
-    const std::lock_guard<std::mutex> lock(mutex_);
     for (TabletTable* table : tables_)
         if (table->keyspace == keyspace) clear(table);
     remove_unused();
 }
 
 void TabletMap::drop_host(uint16_t host) {
-    const std::lock_guard<std::mutex> lock(mutex_);
     for (TabletTable* table : tables_) {
-        const Snapshot* before = table->current_.load();
+        const Snapshot* before = table->current_;
         if (!before) continue;
         Change change = Change::without_host(*before, host);
         if (!change.gone.empty()) publish(table, change);
@@ -187,14 +165,12 @@ void TabletMap::drop_host(uint16_t host) {
 }
 
 TabletTable* TabletMap::hold(const TableName& name) {
-    const std::lock_guard<std::mutex> lock(mutex_);
     TabletTable* table = table_for(name);
     ++table->holders_;
     return table;
 }
 
 void TabletMap::release(TabletTable* table) noexcept {
-    const std::lock_guard<std::mutex> lock(mutex_);
     if (--table->holders_ > 0 || table->has_tablets()) return;
     try {
         remove_unused();
@@ -203,11 +179,10 @@ void TabletMap::release(TabletTable* table) noexcept {
 }
 
 std::vector<TabletMap::Copy> TabletMap::copy(uint64_t& changes) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    changes = changes_.load();
+    changes = changes_;
     std::vector<Copy> copies;
     for (const TabletTable* table : tables_) {
-        const Snapshot* snapshot = table->current_.load();
+        const Snapshot* snapshot = table->current_;
         if (!snapshot) continue;
         Copy& copy = copies.emplace_back();
         copy.keyspace = table->keyspace;
@@ -230,82 +205,51 @@ std::vector<TabletMap::Copy> TabletMap::copy(uint64_t& changes) const {
 }
 
 size_t TabletMap::bytes() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
     size_t bytes = 0;
     for (const TabletTable* table : tables_)
-        if (const Snapshot* snapshot = table->current_.load()) bytes += snapshot->bytes();
+        if (const Snapshot* snapshot = table->current_) bytes += snapshot->bytes();
     return bytes;
 }
 
-// ---------------------------------------------------------------- writing, under the mutex
+// ---------------------------------------------------------------- writing
 
 TabletTable* TabletMap::table_for(const TableName& name) {
     const uint64_t hash = TableNames::hash(name);
-    if (TabletTable* table = names_.load()->find(name, hash)) return table;
+    if (TabletTable* table = names_.find(name, hash)) return table;
     std::unique_ptr<TabletTable> table(new TabletTable(name, hash));
     std::vector<TabletTable*> tables(tables_);
     tables.push_back(table.get());
-    publish_names(tables);
+    names_ = TableNames(tables);
+    tables_.swap(tables);
     return table.release();
 }
 
-// Whatever can fail has been done before: what is published is complete.
-void TabletMap::publish_names(const std::vector<TabletTable*>& tables) {
-    std::vector<TabletTable*> kept(tables);
-    std::unique_ptr<TableNames> names(TableNames::of(tables));
-    reserve_retired(1);
-    const TableNames* before = names_.exchange(names.release());
-    tables_.swap(kept);
-    table_count_.store(tables_.size(), std::memory_order_relaxed);
-    retired_.push_back({Epochs::advance(), before, [](const void* old) { delete static_cast<const TableNames*>(old); }});
-    reclaim();
-}
-
-void TabletMap::publish(TabletTable* table, Change& change) {
-    reserve_retired(change.gone.size() + 1);
-    const Snapshot* before = table->current_.exchange(change.commit());
-    changes_.fetch_add(1);
-    const uint64_t epoch = Epochs::advance();
-    for (const Chunk* chunk : change.gone)
-        retired_.push_back({epoch, chunk, [](const void* old) { Chunk::Free()(static_cast<const Chunk*>(old)); }});
-    if (before)
-        retired_.push_back({epoch, before, [](const void* old) { free_snapshot(static_cast<const Snapshot*>(old)); }});
-    reclaim();
+// Whatever can fail has been done before.
+void TabletMap::publish(TabletTable* table, Change& change) noexcept {
+    const Snapshot* before = std::exchange(table->current_, change.commit());
+    ++changes_;
+    for (const Chunk* chunk : change.gone) Chunk::Free()(chunk);
+    if (before) free_snapshot(before);
 }
 
 void TabletMap::clear(TabletTable* table) {
-    const Snapshot* before = table->current_.load();
-    if (!before) return;
+    if (!table->has_tablets()) return;
     Change nothing;
-    nothing.gone.assign(before->all(), before->all() + before->chunks());
+    nothing.gone.assign(table->current_->all(), table->current_->all() + table->current_->chunks());
     publish(table, nothing);
 }
 
 // Tables without tablets that nobody holds.
 void TabletMap::remove_unused() {
-    const auto unused = [](const TabletTable* table) { return table->holders_ == 0 && !table->has_tablets(); };
     std::vector<TabletTable*> kept, gone;
-    for (TabletTable* table : tables_) (unused(table) ? gone : kept).push_back(table);
+    for (TabletTable* table : tables_) {
+        const bool unused = table->holders_ == 0 && !table->has_tablets();
+        (unused ? gone : kept).push_back(table);
+    }
     if (gone.empty()) return;
-    reserve_retired(gone.size() + 1);
-    publish_names(kept);
-    const uint64_t epoch = Epochs::advance();
-    for (const TabletTable* table : gone)
-        retired_.push_back({epoch, table, [](const void* old) { delete static_cast<const TabletTable*>(old); }});
-    reclaim();
-}
-
-void TabletMap::reserve_retired(size_t more) {
-    const size_t wanted = retired_.size() + more;
-    if (wanted > retired_.capacity()) retired_.reserve(wanted * 2);
-}
-
-void TabletMap::reclaim() {
-    const uint64_t oldest = Epochs::oldest();
-    const auto readable = [oldest](const Retired& old) { return old.epoch >= oldest; };
-    const auto end = std::partition(retired_.begin(), retired_.end(), readable);
-    for (auto old = end; old != retired_.end(); ++old) old->free(old->memory);
-    retired_.erase(end, retired_.end());
+    names_ = TableNames(kept);
+    tables_.swap(kept);
+    for (const TabletTable* table : gone) delete table;
 }
 
 }  // namespace fastcql

@@ -1,7 +1,10 @@
 #include "routing/tablets_snapshot.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <iterator>
+#include <map>
 #include <new>
 
 namespace fastcql {
@@ -20,6 +23,35 @@ bool disjoint(const std::vector<TabletRow>& rows) {
         if (rows[i].wraps() || rows[i].first < rows[i - 1].last) return false;
     return rows.empty() || !rows[0].wraps() || rows.size() == 1 || rows.back().last <= rows[0].first;
 }
+
+// Tokens that are covered by any of the tablets put in.
+class Covered {
+public:
+    // Whether none of the tokens of *row* was covered. They are from now on.
+    bool put(const TabletRow& row) {
+        if (!row.wraps()) return put(row.first + 1, row.last);
+        const bool low = put(INT64_MIN, row.last);
+        return (row.first == INT64_MAX || put(row.first + 1, INT64_MAX)) && low;
+    }
+
+private:
+    // From one token to another, both included.
+    bool put(int64_t begin, int64_t end) {
+        auto next = ranges_.upper_bound(begin);
+        if (next != ranges_.begin() && std::prev(next)->second >= begin) --next;
+        const auto first = next;
+        for (; next != ranges_.end() && next->first <= end; ++next) {
+            begin = std::min(begin, next->first);
+            end = std::max(end, next->second);
+        }
+        const bool was_free = first == next;
+        ranges_.erase(first, next);
+        ranges_.emplace(begin, end);
+        return was_free;
+    }
+
+    std::map<int64_t, int64_t> ranges_;  // disjoint: each is merged into another one at most once
+};
 
 // First position in the sorted *values* that is above *key*.
 size_t upper_bound(const int64_t* values, size_t size, int64_t key) {
@@ -129,7 +161,7 @@ Change Change::rebuild(const Snapshot* before, const Pieces& pieces) {
 
 Change Change::add(const Snapshot* before, const TabletRow& row) {
     if (!before) return rebuild(nullptr, {Piece::of(row)});
-    if (row.wraps() || before->wraps()) {
+    if (row.wraps() || (before->wraps() && overlap(row, before->chunk(0)->row(0)))) {
         Pieces pieces;
         bool put = false;
         for (size_t i = 0; i < before->chunks(); ++i) {
@@ -200,30 +232,22 @@ Change Change::without_host(const Snapshot& before, uint16_t host) {
     return found ? rebuild(&before, pieces) : Change();
 }
 
+// A row stays if no later one overlaps it, not even one that has to go itself: so says adding one after the other.
 Change Change::all_of(const std::vector<TabletRow>& rows) {
     std::vector<TabletRow> sorted(rows);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.last < b.last; });
-    if (disjoint(sorted)) {
-        Pieces pieces;
-        pieces.reserve(sorted.size());
-        for (const TabletRow& row : sorted) pieces.push_back(Piece::of(row));
-        return rebuild(nullptr, pieces);
+    const auto by_last = [](const TabletRow& a, const TabletRow& b) { return a.last < b.last; };
+    std::sort(sorted.begin(), sorted.end(), by_last);
+    if (!disjoint(sorted)) {
+        sorted.clear();
+        Covered covered;
+        for (size_t i = rows.size(); i > 0; --i)
+            if (covered.put(rows[i - 1])) sorted.push_back(rows[i - 1]);
+        std::sort(sorted.begin(), sorted.end(), by_last);
     }
-    Change all;
-    for (const TabletRow& row : rows) {
-        Change step = add(all.next, row);
-        const std::vector<const Chunk*>& gone = step.gone;
-        all.fresh.erase(std::remove_if(all.fresh.begin(), all.fresh.end(),
-                                       [&](const OwnedChunk& chunk) {
-                                           return std::find(gone.begin(), gone.end(), chunk.get()) != gone.end();
-                                       }),
-                        all.fresh.end());
-        for (OwnedChunk& chunk : step.fresh) all.fresh.push_back(std::move(chunk));
-        if (all.next) free_snapshot(all.next);
-        all.next = std::exchange(step.next, nullptr);
-        step.fresh.clear();
-    }
-    return all;
+    Pieces pieces;
+    pieces.reserve(sorted.size());
+    for (const TabletRow& row : sorted) pieces.push_back(Piece::of(row));
+    return rebuild(nullptr, pieces);
 }
 
 }  // namespace fastcql

@@ -1,7 +1,7 @@
 // All tablets of one table at one moment: chunks, and a directory of their last tokens. Immutable.
 //
-// A change makes a new snapshot that shares the untouched chunks with the old one. Who publishes it owns the old
-// directory and the chunks it replaced, and frees them when nobody reads them any more.
+// A change makes a new snapshot that shares the untouched chunks with the old one, so that a change which fails has
+// changed nothing. Who publishes it owns the old directory and the chunks it replaced.
 #pragma once
 
 #include <cstring>
