@@ -1,6 +1,6 @@
 """Typed contract of the routing extension: tokens, the vnode ring, tablets, route plans."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -124,6 +124,9 @@ class HostState:
     """What routing reads of a host on every request. Base of ``Host``."""
 
     is_up: bool | None
+    is_suspect: bool
+    """Silent just now: last in plans, until it answers or is taken for down. Only of a host that is up; setting it of
+    another one is without effect."""
     _hash: int
 
 class Count:
@@ -190,7 +193,7 @@ class RouteRing:
 
 class RoutePlan:
     """Picks the first host and shard of requests by their tokens: one of the nearest live replicas, by chance; else the
-    next host in turn.
+    next host in turn. Suspects are picked only for want of others.
 
     :param make: gives the hosts and the ring to go by; called now, and when those are not current any more.
     :param table: the tablets that are asked before the ring.
@@ -209,6 +212,13 @@ class RoutePlan:
         """Where a request with this token goes first; None if there are no hosts at all."""
     def locate(self, token: int | None) -> tuple[Place | None, Tablet | None]:
         """:meth:`pick`, with the tablet it went by."""
+
+class SuspectsLast:
+    """The hosts of *plan*, in its order, but suspects behind all others. The plan is followed as this is."""
+
+    def __init__(self, plan: Iterable[Any]) -> None: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __next__(self) -> Any: ...
 
 class ShardingInfo:
     """How a ScyllaDB node maps tokens to its shards, as it says in SUPPORTED. Immutable; compares by value."""

@@ -400,6 +400,12 @@ class Channel:
         one, or the channel closed. False: there is room, or it is closed."""
     def end_line(self) -> None:
         """As ``Limit.end_line``."""
+    def watch_quiet(self, patience: float, on_quiet: Callable[[], object]) -> None:
+        """From now on *on_quiet* is called when nothing was received for *patience* seconds though a request that was
+        sent waits as long: on the I/O thread, once. What is received then speaks for all requests that were sent
+        before; of those it is called again only after seconds. Not while it is us who do not read."""
+    def waiting(self) -> list[tuple[Operation, int]]:
+        """The requests that were sent and not answered, each with the number of its attempt."""
     idle_seconds: Final[float]  # since the last byte was received
     bytes_sent: Final[int]
     bytes_received: Final[int]

@@ -1,15 +1,31 @@
 # What routing reads of a host on every request, as C fields: ``Host`` is made on top of it.
+cdef enum:
+    UNKNOWN = 0
+    DOWN = 1
+    UP = 2
+    SUSPECT = 3  # up, and silent just now: last in plans
+
+
 cdef class HostState:
-    cdef signed char up  # 0 not known, 1 down, 2 up
+    cdef signed char up
     cdef public Py_hash_t _hash
 
     @property
     def is_up(self):
-        return None if self.up == 0 else self.up == 2
+        return None if self.up == UNKNOWN else self.up >= UP
 
     @is_up.setter
     def is_up(self, is_up):
-        self.up = 0 if is_up is None else 2 if is_up else 1
+        self.up = UNKNOWN if is_up is None else UP if is_up else DOWN
+
+    @property
+    def is_suspect(self):
+        return self.up == SUSPECT
+
+    @is_suspect.setter
+    def is_suspect(self, bint is_suspect):
+        if self.up >= UP:
+            self.up = SUSPECT if is_suspect else UP
 
     def __hash__(self):
         return self._hash

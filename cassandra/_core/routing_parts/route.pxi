@@ -159,8 +159,8 @@ cdef class RouteHosts:
             known.append(place)
         return <Place> known[shard + 1]
 
-    cdef bint is_live(self, size_t position) noexcept:
-        return (<HostState> self.hosts[position]).up == 2
+    cdef bint is_suspect(self, size_t position) noexcept:
+        return (<HostState> self.hosts[position]).up == SUSPECT
 
     cdef bint allows(self, size_t position) except -1:
         for predicate in self.predicates:
@@ -168,9 +168,9 @@ cdef class RouteHosts:
                 return False
         return True
 
-    # The index in *positions* of the replica to ask: a live one of the nearest, by chance or, if *ordered*, the first
-    # one. NOWHERE if none is live.
-    cdef int choose(self, const int* positions, size_t count, bint ordered) except -2:
+    # The index in *positions* of the replica to ask: one of the nearest whose state is *wanted* (UP, SUSPECT), by chance
+    # or, if *ordered*, the first one. NOWHERE if there is none.
+    cdef int choose(self, const int* positions, size_t count, bint ordered, signed char wanted) except -2:
         cdef uint8_t nearest[MANY]
         cdef size_t found = 0, i
         cdef int best = 127, far
@@ -178,7 +178,7 @@ cdef class RouteHosts:
             if positions[i] < 0:
                 continue
             far = self.far[positions[i]]
-            if far == IGNORED or far > best or not self.is_live(positions[i]):
+            if far == IGNORED or far > best or (<HostState> self.hosts[positions[i]]).up != wanted:
                 continue
             if self.predicates and not self.allows(positions[i]):
                 continue
@@ -208,21 +208,30 @@ cdef class RouteHosts:
     cdef double waiting(self, size_t position) except -1:
         return 1 if self.in_flight is None else 1 + <double> self.in_flight(self.hosts[position])
 
-    # The next in turn of the nearest hosts, or the quicker one of it and another; None if there are none.
-    cdef Place next_in_turn(self):
-        cdef uint64_t turn = self.turn.value
+    # The next in turn of the nearest hosts, or the quicker one of it and another; None if there are none. Not a suspect,
+    # unless *any_state*.
+    cdef Place next_in_turn(self, bint any_state):
+        cdef uint64_t turn = self.turn.value, skipped
         cdef size_t i, j, count
         cdef uint16_t position, other
-        self.turn.value = turn + 1
+        cdef bint suspect
+        if not any_state:
+            self.turn.value = turn + 1
         for i in range(self.tiers.size()):
             count = self.tiers[i].size()
             if self.meter_of is not None and count > 1:
                 position = self.tiers[i][turn % count]
                 other = self.tiers[i][(turn + 1 + self.dice.below(count - 1)) % count]
-                if self.allows(position) and self.allows(other):
+                suspect = not any_state and (self.is_suspect(position) or self.is_suspect(other))
+                if not suspect and self.allows(position) and self.allows(other):
                     return self.place(position if self.is_fit(position, other) else other, NO_SHARD)
+            skipped = 0
             for j in range(count):
-                position = self.tiers[i][(turn + j) % count]
+                position = self.tiers[i][(turn + j if j == 0 else turn + 1 + (skipped + j - 1) % (count - 1)) % count]
+                if not any_state and self.is_suspect(position):
+                    if j == 0:
+                        skipped = turn // count  # so that all others have its turns in turn
+                    continue
                 if not self.predicates or self.allows(position):
                     return self.place(position, NO_SHARD)
         return None
@@ -283,8 +292,11 @@ cdef class RoutePlan:
             routes = self.routes = <RouteRing?> self.make()
         return routes
 
-    # The replica of *token* to ask, and its tablet if that is known. None if no replica is known or live.
-    cdef Place replica(self, RouteRing routes, int64_t token, FoundTablet* found, bint* has_tablet):
+    # The replica of *token* to ask, of those whose state is *wanted*, and its tablet if that is known. None if no such
+    # replica is known.
+    cdef Place replica(
+        self, RouteRing routes, int64_t token, FoundTablet* found, bint* has_tablet, signed char wanted
+    ):
         cdef RouteHosts hosts = routes.hosts
         cdef int positions[MANY]
         cdef int count, at, i
@@ -295,31 +307,59 @@ cdef class RoutePlan:
                 positions[i] = hosts.position_of(replica_host(found.replicas[i]))
             at = NOWHERE
             if self.leader_first and count:
-                at = hosts.choose(positions, 1, True)
+                at = hosts.choose(positions, 1, True, wanted)
             if at == NOWHERE:
-                at = hosts.choose(positions, count, self.ordered)
+                at = hosts.choose(positions, count, self.ordered, wanted)
             return None if at == NOWHERE else hosts.place(positions[at], replica_shard(found.replicas[at]))
         count = routes.find(token, positions)
-        at = hosts.choose(positions, count, self.ordered)
+        at = hosts.choose(positions, count, self.ordered, wanted)
         return None if at == NOWHERE else hosts.place(positions[at], NO_SHARD)
+
+    # First the hosts that are up, and only for want of them the suspects.
+    cdef Place first(self, RouteRing routes, token, FoundTablet* found, bint* has_tablet):
+        cdef Place place = None
+        if token is not None:
+            place = self.replica(routes, <int64_t> token, found, has_tablet, UP)
+        if place is None:
+            place = routes.hosts.next_in_turn(False)
+        if place is None and token is not None:
+            place = self.replica(routes, <int64_t> token, found, has_tablet, SUSPECT)
+        return routes.hosts.next_in_turn(True) if place is None else place
 
     @cython.binding(False)
     def pick(self, token):
-        cdef RouteRing routes = self.current()
         cdef FoundTablet found
         cdef bint has_tablet = False
-        cdef Place place = None
-        if token is not None:
-            place = self.replica(routes, <int64_t> token, &found, &has_tablet)
-        return routes.hosts.next_in_turn() if place is None else place
+        return self.first(self.current(), token, &found, &has_tablet)
 
     def locate(self, token):
         cdef RouteRing routes = self.current()
         cdef FoundTablet found
         cdef bint has_tablet = False
-        cdef Place place = None
-        if token is not None:
-            place = self.replica(routes, <int64_t> token, &found, &has_tablet)
-        if place is None:
-            place = routes.hosts.next_in_turn()
+        cdef Place place = self.first(routes, token, &found, &has_tablet)
         return place, found_tablet(routes.hosts.numbers, found) if has_tablet else None
+
+
+@cython.final
+cdef class SuspectsLast:
+    cdef object plan
+    cdef list suspects
+
+    def __init__(self, plan):
+        self.plan = iter(plan)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.plan is not None:
+            for host in self.plan:
+                if not isinstance(host, HostState) or (<HostState> host).up != SUSPECT:
+                    return host
+                if self.suspects is None:
+                    self.suspects = []
+                self.suspects.append(host)
+            self.plan = None
+        if not self.suspects:
+            raise StopIteration
+        return self.suspects.pop(0)

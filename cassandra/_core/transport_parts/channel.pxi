@@ -9,6 +9,7 @@ cdef class Channel:
     cdef readonly Limit limit
     cdef object handler
     cdef object byte_filter
+    cdef object on_quiet
     cdef object compressor
     cdef object decompressor
 
@@ -169,6 +170,22 @@ cdef class Channel:
     def set_limit(self, Limit limit not None):
         self.limit = limit
         self.core.set_limit(limit.core)
+
+    def watch_quiet(self, double patience, on_quiet not None):
+        if self.core.closed():
+            return
+        self.on_quiet = on_quiet
+        self.core.watch_quiet(deadline_after(0, patience))
+
+    def waiting(self):
+        cdef vector[WaitingRequest] found
+        cdef list result = []
+        cdef WaitingRequest one
+        if not self.core.reactor().foreign():
+            self.core.waiting(found)
+        for one in found:
+            result.append((<Operation> one.operation.self, one.attempt))
+        return result
 
     def wait_for_room(self, Operation waiter not None):
         if self.core.reactor().foreign():

@@ -114,9 +114,18 @@ cdef void host_closed(CChannel& core, Reason& reason) noexcept:
         report(exception, handler)
     channel.handler = None
     channel.byte_filter = None
+    channel.on_quiet = None
     core.self = NULL
     core.filter = NULL
     Py_DECREF(channel)  # the engine's
+
+
+cdef void host_quiet(CChannel& core) noexcept:
+    on_quiet = (<Channel> core.self).on_quiet
+    try:
+        on_quiet()
+    except BaseException as exception:
+        report(exception, on_quiet)
 
 
 cdef Host make_host() noexcept:
@@ -132,6 +141,7 @@ cdef Host make_host() noexcept:
     host.connected = host_connected
     host.event = host_event
     host.closed = host_closed
+    host.quiet = host_quiet
     host.filter_start = filter_start
     host.filter_receive = filter_receive
     host.filter_send = filter_send

@@ -174,6 +174,7 @@ cdef extern from "transport/host.h" namespace "fastcql":
         Reason* (*connected)(CChannel& channel) noexcept
         Reason* (*event)(CChannel& channel, CFrame& frame) noexcept
         void (*closed)(CChannel& channel, Reason& reason) noexcept
+        void (*quiet)(CChannel& channel) noexcept
         Reason* (*filter_start)(void* filter, Buffer& wire) noexcept
         Reason* (*filter_receive)(
             void* filter, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire
@@ -203,6 +204,9 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         Accepted
         Busy
         Closed
+    cdef cppclass WaitingRequest:
+        COperation* operation
+        uint32_t attempt
     cdef cppclass Submitted:
         SubmitStatus status
         int stream
@@ -229,6 +233,8 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         int max_requests()
         void set_max_requests(int limit)
         void set_limit(Ref[CLimit] limit)
+        void watch_quiet(Nanos patience)
+        void waiting(vector[WaitingRequest]& found)
         Wait wait_for_stream(COperation* waiter)
         void end_line()
         uint64_t bytes_sent()

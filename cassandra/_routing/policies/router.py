@@ -5,6 +5,10 @@ set, for every request, though all but the first host is thrown away unless a ho
 unmodified built-in class, with such children all the way down, a native plan is made (``route.pxi``); a subclass may
 have overridden anything, so its own plan is followed.
 
+Hosts that are silent just now (``Host.is_suspect``) go last, whatever the policy says: they are picked only for want of
+others, and every plan that is followed is followed by way of ``SuspectsLast``. Where the policy's order says which host
+is near, a far one that answers is better than a near one that does not.
+
 What a router gives are places: a host, and the shard of it that holds the request's tablet.
 """
 
@@ -14,7 +18,7 @@ from collections.abc import Callable, Iterator
 from random import getrandbits
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
-from cassandra._core.routing import Place, RouteHosts, RoutePlan, RouteRing
+from cassandra._core.routing import Place, RouteHosts, RoutePlan, RouteRing, SuspectsLast
 
 from .base import Wanted, is_lwt
 
@@ -95,7 +99,7 @@ class Router:
         return Wanted.of(state, keyspace, token, statement).place(host)
 
     def _plan_of(self, wanted: Wanted) -> Iterator[Place]:
-        return map(wanted.place, fallback_of(self.policy, wanted))
+        return map(wanted.place, SuspectsLast(fallback_of(self.policy, wanted)))
 
 
 class PickingRouter(Router):

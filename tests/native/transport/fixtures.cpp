@@ -81,6 +81,7 @@ Host make_host() {
         channel.self = nullptr;
         ++events.closed;
     };
+    table.quiet = [](Channel& channel) { ++events_of(channel).quiet; };
     table.filter_start = [](void*, Buffer& wire) -> Reason* {
         const std::string hello = "hello";
         wire.insert(wire.end(), hello.begin(), hello.end());

@@ -118,6 +118,7 @@ struct Events {
     std::atomic<int> connected{0};
     std::atomic<int> closed{0};
     std::atomic<int> events{0};
+    std::atomic<int> quiet{0};
     Reason::Kind kind{};
     int error = 0;
     std::string message;

@@ -300,12 +300,15 @@ void Channel::on_scan(Nanos now) {
     armed_scan_ = kNever;
     std::vector<EndedRequest> expired;
     Nanos next = kNever;
-    bool opening;
+    bool opening, quiet;
     {
         Lock lock(mutex_);
         opening = state() < State::Open;
         if (opening) next = connect_deadline_;
         next = std::min(next, expire(now, expired));
+        const Nanos quiet_from = quiet_at(now);
+        quiet = quiet_from <= now;
+        next = std::min(next, quiet ? now + patience_ : quiet_from);
         scan_at_ = next == kNever ? kNever : std::max(next, now + kPrecision);
         next = scan_at_;
         leave(lock);
@@ -322,6 +325,10 @@ void Channel::on_scan(Nanos now) {
              state() == State::Filtering ? "handshake of the byte filter timed out" : "connect timed out",
              ETIMEDOUT);
         return;
+    }
+    if (quiet && is_quiet()) {
+        told_at_ = now;
+        reactor_->host_quiet(*this);
     }
     if (next != kNever) reactor_->arm_scan(*this, next);
 }

@@ -48,6 +48,12 @@ struct EndedRequest {
     Nanos elapsed;
 };
 
+// A request that was sent. The operation is nobody's: it is valid as long as the caller holds the host lock.
+struct WaitingRequest {
+    Operation* operation;
+    uint32_t attempt;
+};
+
 struct Submitted {
     SubmitStatus status;
     int stream;
@@ -92,6 +98,10 @@ public:
     void set_max_requests(int limit) { max_requests_.store(limit, std::memory_order_relaxed); }
     // Before the first request that is to count.
     void set_limit(Ref<Limit> limit);
+    // Host::quiet is called when a request that was sent waits and nothing was received for *patience*: see
+    // channel_quiet.cpp. Before the first request that is to count.
+    void watch_quiet(Nanos patience);
+    void waiting(std::vector<WaitingRequest>& found);
     // For those in line: tell *waiter* when something changed, unless there is a free stream (or the channel
     // is closed). The limit is asked separately.
     Wait wait_for_stream(Operation* waiter);
@@ -184,6 +194,10 @@ private:
     bool unsent(const StreamEntry& entry) const;
     void take_requests(ChannelClosing& closing);
 
+    // channel_quiet.cpp
+    Nanos quiet_at(Nanos now);
+    bool is_quiet();
+
     // channel_write.cpp
     void send_or_hand_over(Lock& lock);
     void pump(Lock& lock, int batches);
@@ -221,6 +235,8 @@ private:
     Line line_;
     Ref<Limit> limit_;
     Nanos scan_at_ = kNever;
+    static constexpr Nanos kPatient = kNever / 2;  // nobody is told; a moment this much later is one, too
+    Nanos patience_ = kPatient;
     WriteQueue queue_;
     bool writing_ = false;
     bool blocked_ = false;  // the socket takes no more; the poller waits for it
@@ -244,6 +260,7 @@ private:
     uint32_t interest_ = 0;
     bool registered_ = false;
     Nanos armed_scan_ = kNever;
+    Nanos told_at_ = 0;  // when the host was told that it is quiet
     Splitter splitter_;
     std::unique_ptr<SegmentDecoder> decoder_;
     Peek peek_ = Peek::Nothing;

@@ -55,8 +55,9 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, ui
     FASTCQL_COUNT(requests, 1);
     in_flight_.fetch_add(1, std::memory_order_relaxed);
     if (operation->calls()) watch_wanted_ = true;
-    if (entry.deadline < scan_at_) {
-        scan_at_ = entry.deadline;
+    const Nanos look_at = std::min(entry.deadline, entry.started + patience_);
+    if (look_at < scan_at_) {
+        scan_at_ = look_at;
         ask(kScan);
     }
     return stream;

@@ -36,6 +36,7 @@ struct Host {
     Reason* (*connected)(Channel& channel);
     Reason* (*event)(Channel& channel, Frame& frame);
     void (*closed)(Channel& channel, Reason& reason);
+    void (*quiet)(Channel& channel);  // nothing comes though requests wait
 
     // Byte filters (channel.filter) and decompressors (channel.decompressor). Output is appended, and counts also
     // where there is a reason.

@@ -85,6 +85,7 @@ public:
     void host_connected(Channel& channel);
     void host_event(Channel& channel, Frame&& frame);
     void host_input(Channel& channel);
+    void host_quiet(Channel& channel);
     void host_closed(Channel& channel, std::unique_ptr<ChannelClosing> closing);
     void mark_dirty(Channel& channel);
     void arm_scan(Channel& channel, Nanos due);
@@ -108,7 +109,7 @@ private:
         ConnectStep step;
     };
     struct HostTask {
-        enum class Kind : uint8_t { Dispatch, Call, Timer, Connected, Event, Input, Flush, Closed, Warn } kind;
+        enum class Kind : uint8_t { Dispatch, Call, Timer, Connected, Event, Input, Flush, Closed, Warn, Quiet } kind;
         Ref<Channel> channel;
         Ref<fastcql::Timer> timer;
         void* object = nullptr;

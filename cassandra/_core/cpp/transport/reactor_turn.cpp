@@ -199,6 +199,9 @@ void Reactor::run_host_task(HostTask& task) {
             task.channel->host_closed(*task.closing);
             task.closing.reset();
             break;
+        case HostTask::Kind::Quiet:
+            if (!task.channel->closed()) host_->quiet(*task.channel);
+            break;
         case HostTask::Kind::Warn:
             host_->warn(task.text.c_str());
             break;
@@ -279,6 +282,12 @@ void Reactor::host_input(Channel& channel) {
     if (!std::exchange(channel.counted_host, true)) host_channels_.fetch_add(1, std::memory_order_seq_cst);
     HostTask& task = host_tasks_.emplace_back();
     task.kind = HostTask::Kind::Input;
+    task.channel = Ref<Channel>(&channel);
+}
+
+void Reactor::host_quiet(Channel& channel) {
+    HostTask& task = host_tasks_.emplace_back();
+    task.kind = HostTask::Kind::Quiet;
     task.channel = Ref<Channel>(&channel);
 }
 

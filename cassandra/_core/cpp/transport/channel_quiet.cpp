@@ -1,0 +1,69 @@
+// Whether the peer is silent: requests that were sent wait, and nothing comes. The host is told once per silence, and
+// finds out what that means.
+//
+// A request that is answered late is not a silent peer, but nobody can tell the two apart by looking. So the host, when
+// it is told, asks something that is answered at once; what arrives then is a sign of life for every request that was
+// sent before (*told_at_*), and those are looked at again only after the longer kLongPatience.
+//
+// Nothing of this is paid by requests: the first one of a busy time arms the channel's scan a little sooner than its
+// deadline would, and the scan looks at the moments that are noted anyway.
+#include <algorithm>
+#include <cerrno>
+#include <sys/socket.h>
+
+#include "transport/channel.h"
+#include "transport/reactor.h"
+
+namespace fastcql {
+
+namespace {
+
+constexpr Nanos kLongPatience = kSecond;
+
+}  // namespace
+
+void Channel::watch_quiet(Nanos patience) {
+    Lock lock(mutex_);
+    patience_ = std::min(patience, kPatient);
+}
+
+// Locked; the role holder. When it will have been quiet for too long, as far as one can tell now.
+Nanos Channel::quiet_at(Nanos now) {
+    if (patience_ >= kPatient || in_flight() == 0 || state() != State::Open) return kNever;
+    const Nanos heard = last_received();
+    Nanos oldest = kNever;
+    bool unsent = false, told = false;
+    for (const StreamEntry& entry : entries_) {
+        if (entry.state != StreamState::Waiting) continue;
+        if (entry.position == kNotQueued || queue_.still_queued(entry.position)) {
+            unsent = true;  // it is we who are late
+        } else if (entry.started <= told_at_) {
+            told = true;
+        } else {
+            oldest = std::min(oldest, entry.started);
+        }
+    }
+    Nanos at = oldest == kNever ? kNever : std::max(oldest, heard) + patience_;
+    if (told) at = std::min(at, std::max(told_at_, heard) + std::max(patience_, kLongPatience));
+    if (unsent) at = std::min(at, now + patience_);
+    return at;
+}
+
+// The role holder, when quiet_at() has come. False if there is something to read after all: it is we who were busy, or
+// did not run at all.
+bool Channel::is_quiet() {
+    uint8_t byte;
+    const ssize_t found = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return found < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+void Channel::waiting(std::vector<WaitingRequest>& found) {
+    Lock lock(mutex_);
+    for (const StreamEntry& entry : entries_) {
+        if (entry.state == StreamState::Waiting && entry.position != kNotQueued &&
+            !queue_.still_queued(entry.position))
+            found.push_back({entry.operation, entry.attempt});
+    }
+}
+
+}  // namespace fastcql
