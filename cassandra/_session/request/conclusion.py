@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import CancelledError
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cassandra._base.errors import ConnectionShutdown, DriverException
+from cassandra._base.errors import ConnectionShutdown, DriverException, annotate
 from cassandra._core.codec import ResultPlan
 from cassandra._core.transport import Request
 
@@ -77,10 +79,27 @@ class Conclusion(Request):
         return self._outcome is not None or self._page != page
 
     def cancel(self) -> bool:
-        """Give the request up: whoever waits gets CancelledError, a late answer is dropped. False if it was over."""
-        import asyncio
+        """Give the request up; a late answer is dropped. False if it was over.
 
-        return self._fail(self._page, asyncio.CancelledError())
+        A thread in ``result()`` and errbacks get :exc:`concurrent.futures.CancelledError`, tasks that await it
+        ``asyncio.CancelledError``."""
+        return self._fail(self._page, self._cancelled())
+
+    def _cancelled(self) -> CancelledError:
+        """What a request that was given up ends with. It is an ordinary exception, as of any future of threads: that
+        of asyncio is none, and would end a thread as if it were asked to stop. Tasks get theirs, see future.py."""
+        error = CancelledError("The request was cancelled")
+        annotate(
+            error,
+            attempts=len(self.attempted_hosts),
+            elapsed=monotonic() - self._start_time,
+            maybe_executed=self._may_be_executed(),
+        )
+        return error
+
+    def _may_be_executed(self) -> bool:
+        """Override. Whether a server may have executed it, or may yet."""
+        raise NotImplementedError
 
     # ---- the next page
 
@@ -161,9 +180,7 @@ class Conclusion(Request):
             self._waiters = others
             wanted = bool(others or self._callbacks or self._errbacks or self._blocked)
         if not wanted:
-            import asyncio
-
-            self._fail(page, asyncio.CancelledError())
+            self._fail(page, self._cancelled())
         elif others:
             aio.deliver_to(others[0].get_loop(), self)  # this one's may be about to end
 

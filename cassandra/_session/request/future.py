@@ -6,6 +6,7 @@ L5. The engine below it, and who owns which state, is described in execution.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from types import coroutine
 from typing import Any
 
@@ -13,9 +14,11 @@ from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import DriverException, QueryExhausted, as_before, copy_to_raise
 from cassandra._base.public import public
 
+from ..statements.prepared import BoundStatement
+from ..statements.statements import SimpleStatement, shortened
 from .conclusion import Outcome
 from .execution import Execution
-from .result import ResultSet
+from .result import ResultSet, described
 from .trace import QueryTrace
 
 
@@ -40,7 +43,8 @@ class ResponseFuture(Execution):
         return _result_of(self._settle())[0]
 
     def result(self) -> ResultSet:
-        """Wait and return a :class:`ResultSet`, or raise what the request failed with. Ctrl-C interrupts the wait."""
+        """Wait and return a :class:`ResultSet`, or raise what the request failed with:
+        ``concurrent.futures.CancelledError`` if it was cancelled. Ctrl-C interrupts the wait."""
         outcome = self._settle()
         return ResultSet._of(self, outcome if outcome[1] is None else _result_of(outcome))
 
@@ -150,13 +154,27 @@ class ResponseFuture(Execution):
         return trace
 
     def __repr__(self) -> str:
-        result, error, _, _ = self._outcome or ("(no result yet)", None, None, None)
+        """Of rows and values only how many there are: they may be large, and nobody else's business."""
+        result, error, _, _ = self._outcome or (None, None, None, None)
+        if self._outcome is None:
+            came = "(no result yet)"
+        else:
+            came = repr(error) if error is not None else described(result)
         return (
-            f"<ResponseFuture: query='{self.query or self.message}' request_id={self._last_stream} "
-            f"result={error or result!r} exception={error!r} coordinator_host={self.coordinator_host}>"
+            f"<ResponseFuture: query={self._asked()} request_id={self._last_stream} "
+            f"result={came} exception={error!r} coordinator_host={self.coordinator_host}>"
         )
 
     __str__ = __repr__
+
+    def _asked(self) -> str:
+        query = self.__dict__.get("query")
+        prepared = self.prepared_statement if query is None or isinstance(query, BoundStatement) else None
+        if prepared is not None:
+            count = len(prepared._bind_plan)
+            return f"{shortened(prepared.query_string)!r} with {count} parameter{'' if count == 1 else 's'}"
+        text = query.query_string if isinstance(query, SimpleStatement) else str(query or self.message)
+        return repr(shortened(text))
 
     @property
     def _last_stream(self) -> int | None:
@@ -174,6 +192,10 @@ def _result_of(outcome: Outcome) -> Outcome:
 def _awaited(outcome: Outcome) -> Outcome:
     """As :func:`_result_of`, for one of several tasks that may wait for it at a time."""
     error = outcome[1]
+    if type(error) is CancelledError:
+        import asyncio
+
+        raise asyncio.CancelledError(*error.args)
     if error is not None:
         raise copy_to_raise(error, _awaited.__code__)
     return outcome

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,10 @@ class ResultSet(Answer):
                 self._current_rows = [result] if result else []
             else:
                 self._current_rows = result  # what a user's row factory made
+
+    def __repr__(self) -> str:
+        more = ", and there are more" if self.has_more_pages else ""
+        return f"<ResultSet: {described(self._current_rows)}{more}>"
 
     # ---- columns
 
@@ -364,6 +368,15 @@ class ResultSet(Answer):
     def cancel_continuous_paging(self) -> None:
         """Continuous paging is a feature of DSE servers only: UnsupportedOperation."""
         raise UnsupportedOperation("Continuous paging needs a DSE server, which this driver does not support.")
+
+
+def described(result: Any) -> str:
+    """How much *result*, of a page, is."""
+    if result is None:
+        return "no rows"
+    if not isinstance(result, Sized):
+        return f"a {type(result).__name__}"
+    return f"{len(result)} row{'' if len(result) == 1 else 's'}"
 
 
 class _Turn:

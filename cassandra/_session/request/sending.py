@@ -346,6 +346,9 @@ class Sending(Launching):
         super()._give_up(attempt)
         self._forget_keyspace(attempt)
 
+    def _may_be_executed(self) -> bool:
+        return self._unsure or any(attempt.reprepares is None for attempt in list(self._attempts.values()))
+
     def _forget_keyspace(self, attempt: Attempt) -> None:
         """A USE without an answer is carried out or not, now or later: nothing may be sent on that connection any more
         that could then end up in another keyspace. The channel sees to those that it recognises and that were not

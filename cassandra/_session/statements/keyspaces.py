@@ -13,9 +13,7 @@ from cassandra._base.errors import UnsupportedOperation
 
 from .batch import BatchStatement
 from .prepared import BoundStatement
-from .statements import Statement
-
-SHOWN = 100  # characters of a text in an error
+from .statements import Statement, shortened
 
 
 def keyspace_to_send(statement: Statement, session_keyspace: str | None, version: int) -> str | None:
@@ -49,7 +47,7 @@ def _of_batch(batch: BatchStatement, session_keyspace: str | None) -> str | None
         return None  # nothing but bound statements
     meant = {keyspace or session_keyspace: text for keyspace, text in said.items()}
     if len(meant) > 1:
-        parts = "; ".join(f"{_named(keyspace)}: {_shown(text)}" for keyspace, text in meant.items())
+        parts = "; ".join(f"{_named(keyspace)}: {shortened(text)}" for keyspace, text in meant.items())
         raise UnsupportedOperation(
             "The statements of a batch are sent with one keyspace, and the texts of this one are for several. Name the "
             f"keyspace in them, prepare them, or use a batch for each. The first of each: {parts}"
@@ -59,7 +57,3 @@ def _of_batch(batch: BatchStatement, session_keyspace: str | None) -> str | None
 
 def _named(keyspace: str | None) -> str:
     return "no keyspace" if keyspace is None else f"keyspace {keyspace!r}"
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -214,6 +214,11 @@ BatchType.UNLOGGED = BatchType("UNLOGGED", 1)
 BatchType.COUNTER = BatchType("COUNTER", 2)
 
 
+def shortened(text: str, most: int = 200) -> str:
+    """*text* as far as it is of use in a message."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: Encoder) -> str:
     """Put *params* into *query* as CQL literals: a mapping fills ``%(name)s``, a sequence ``%s`` in order.
 

@@ -8,6 +8,7 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ class Callers:
             future = self.asked(PATIENCE if dice.random() < 0.9 else 0.003)
             if dice.random() < 0.2:
                 future.cancel()
-            with contextlib.suppress(OperationTimedOut, asyncio.CancelledError):
+            with contextlib.suppress(OperationTimedOut, CancelledError):
                 assert future.result().one()
 
     def loop(self, dice: random.Random) -> None:

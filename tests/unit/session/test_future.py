@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import CancelledError
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from cassandra import DriverException, InvalidRequest
 from cassandra.cluster import QueryExhausted, ResponseFuture, ResultSet
 from cassandra.policies import RetryPolicy
-from tests.unit.session.harness import Answer, Lab, Lost, error, rows, schema_change, set_keyspace, void
+from cassandra.query import SimpleStatement
+from tests.unit.session.harness import Answer, Lab, Lost, error, routed_lab, rows, schema_change, set_keyspace, void
 
 QUERY = "SELECT n FROM tbl"
 
@@ -80,6 +82,30 @@ class TestResult:
             future.result()
         assert "because" in repr(future)
         assert str(future) == repr(future)
+
+    def test_repr_counts(self) -> None:
+        """A log is no place for rows and values."""
+        lab, select = routed_lab()
+        lab[0].script = [rows(*range(1000, 4000), more=b"2"), rows(1), void()]
+        future = lab.session.execute_async(select, (123456,))
+        result = future.result()
+        assert "'SELECT n FROM tbl WHERE k = ?' with 1 parameter " in repr(future)
+        assert "result=3000 rows" in repr(future) and len(repr(future)) < 300
+        assert repr(result) == "<ResultSet: 3000 rows, and there are more>"
+        assert future._frame is not None and "message" not in future.__dict__, "asking changes nothing"
+        assert lab.session.execute(select.bind((123456,))).response_future.query.values
+        for query in (select.bind((123456,)), SimpleStatement("INSERT " + "x" * 10_000)):
+            future = lab.session.execute_async(query)
+            assert "123456" not in repr(future) and len(repr(future)) < 400
+        lab[0].answer(void())
+        future.result()
+        assert "result=no rows" in repr(future)
+
+    def test_repr_of_a_result(self) -> None:
+        lab = Lab()
+        lab[0].script = [rows(1), rows(), void()]
+        results = [repr(lab.session.execute(QUERY)) for _ in range(3)]
+        assert results == ["<ResultSet: 1 row>", "<ResultSet: 0 rows>", "<ResultSet: 0 rows>"]
 
 
 class TestCallbacks:
@@ -312,7 +338,7 @@ class TestAwait:
         loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
         loop.close()
         lab[0].answer(rows(1))
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(CancelledError):
             future.result()
 
     def test_pages(self) -> None:

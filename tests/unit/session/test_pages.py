@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import CancelledError
 from typing import Any
 
 import pytest
@@ -165,7 +166,7 @@ class TestConclusion:
         with lab.listening(lambda future: future.cancel()):
             future = lab.session.execute_async(QUERY)
         assert lab[0].sent == []
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(CancelledError):
             future.result()
 
     def test_pages_and_waiters_on_many_threads(self) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from typing import Any
 
 import pytest
@@ -55,7 +55,7 @@ class TestWithoutAnAnswer:
         future = lab.session.execute_async(text)
         future.cancel()
         assert lab[0].defunct_with is not None
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(CancelledError):
             future.result()
 
 
