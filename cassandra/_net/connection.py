@@ -67,6 +67,8 @@ class Connection:
     """Requests in, messages out. Methods may be called from any thread; those that block not from the I/O thread."""
 
     protocol_version: int = ProtocolVersion.MAX_SUPPORTED
+    highest_version: int | None = None
+    """The highest protocol version that its server and this driver speak; None if the server did not tell."""
     features: ProtocolFeatures
     keyspace: str | None = None
     last_error: BaseException | None = None

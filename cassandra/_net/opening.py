@@ -31,6 +31,7 @@ from cassandra._base.errors import (
 from cassandra._core.transport import Failure, Frame, Reactor
 from cassandra._net.endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
 from cassandra._net.exchange import Exchange, failure_error, guarded, run_blocking
+from cassandra._net.handshake.features import supported_versions
 from cassandra._net.handshake.handshake import (
     Blocking,
     Established,
@@ -113,7 +114,9 @@ class Opening:
         self._errors: list[BaseException] = []
         self._local_ports: Iterator[int] = iter(())
         self._local_port = 0
-        self._version = options.protocol_version or ProtocolVersion.MAX_SUPPORTED
+        known = None if options.begin_high else options.protocol_version
+        self._version = known or ProtocolVersion.MAX_SUPPORTED
+        self._refused = False  # the server said that it speaks no higher version than this
         self._connection: Connection | None = None  # the current try
         self._steps: Any = None
         self._step = "starting"
@@ -300,7 +303,10 @@ class Opening:
 
     def _succeeded(self, connection: Connection, negotiated: Negotiated) -> None:
         connection._ready(negotiated)
+        connection.highest_version = self._highest_version(negotiated)
         self._connection = None
+        if self._options.on_open is not None:
+            guarded(self._options.on_open, connection)
         self._finish(connection)
 
     def _failed(self, connection: Connection, error: BaseException) -> None:
@@ -327,14 +333,30 @@ class Opening:
 
     def _lower_version(self, error: BaseException, was_connected: bool) -> int | None:
         """The version to try next when *error* is about the version. Old servers and some proxies answer an unknown
-        version by closing, or in a format of their own."""
-        if self._options.protocol_version is not None:
-            return None
+        version by closing, or in a format of their own; as long as none is known to work, that is taken for a refusal,
+        else it may be about anything."""
+        known, begun_high = self._options.protocol_version, self._options.begin_high
         if isinstance(error, VersionRefused):
+            if known is not None and not (begun_high or self._options.may_lower):
+                return None
+            self._refused = True
             return next_version(self._version, error.versions)
         if was_connected and not self._answered and isinstance(error, (ConnectionException, ProtocolError, OSError)):
-            return next_version(self._version, frozenset())
+            if known is None:
+                return next_version(self._version, frozenset())
+            if begun_high and self._version > known:
+                return known
         return None
+
+    def _highest_version(self, negotiated: Negotiated) -> int | None:
+        """Of those that both sides speak, as far as the server told. What it did counts for more than what it says."""
+        if self._refused:
+            return self._version
+        listed = supported_versions(negotiated.supported.options) or {}
+        common = [one for one, beta in listed.items() if one in ProtocolVersion.SUPPORTED_VERSIONS and not beta]
+        if common:
+            return max(common)
+        return self._version if self._version == ProtocolVersion.MAX_SUPPORTED else None
 
     def _explained(self, error: BaseException, was_connected: bool) -> BaseException:
         """*error* with what is known about where it happened, and what to look at."""

@@ -55,7 +55,9 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 COMPILED_IN = frozenset(
     (
         "_listeners",
+        "_metadata_ids",
         "_overrides",
+        "_protocol_version",
         "_version_blocks",
         "client_protocol_handler",
         "default_fetch_size",
@@ -140,6 +142,8 @@ class Session:
         self.hosts = hosts
         self.keyspace = keyspace
         self._version_blocks = cluster.version_blocks
+        self._metadata_ids = cluster.metadata_ids
+        self._protocol_version = cluster.protocol_version
         self.session_id = uuid4()
         self.encoder = Encoder()
         self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator

@@ -139,3 +139,26 @@ class TestOlderServer:
         cluster = cluster_to(cassandra_41)
         assert cluster.connect().execute("SELECT key FROM system.local").one()
         assert cluster.protocol_version == 5
+
+
+@pytest.mark.parametrize(("before", "after"), [(4, 5), (5, 4), (3, 5)])
+def test_statements_outlive_the_version(
+    cluster_to: Connect, cassandra_node: Any, keyspace: str, before: int, after: int
+) -> None:
+    """As when the nodes of a cluster are upgraded: what was prepared with one version is executed with another."""
+    old = cluster_to(cassandra_node, protocol_version=before).connect(keyspace)
+    new = cluster_to(cassandra_node, protocol_version=after).connect(keyspace)
+    table = f"outlives{before}{after}"
+    old.execute(f"CREATE TABLE {table} (k int PRIMARY KEY, v text)")
+    insert = old.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?)")
+    select = old.prepare(f"SELECT * FROM {table} WHERE k = ?")
+    claim = old.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?) IF NOT EXISTS")
+    for session in (old, new, old, new):
+        for k in range(5):
+            session.execute(insert, (k, f"v{k}"))
+            assert session.execute(select, (k,)).one() == (k, f"v{k}")
+            assert not session.execute(claim, (k, "other")).was_applied
+    old.execute(f"ALTER TABLE {table} ADD w int")
+    new.execute(f"INSERT INTO {table} (k, v, w) VALUES (1, 'v1', 7)")
+    for session in (new, old):
+        assert session.execute(select, (1,)).one()._asdict() == {"k": 1, "v": "v1", "w": 7}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import ssl
 
+    from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint
     from cassandra._net.handshake.application import ApplicationInfoBase
     from cassandra._net.handshake.auth import AuthProvider
@@ -26,6 +27,9 @@ class ConnectionOptions:
     """Everything a connection needs besides its endpoint. Immutable; ``replace`` makes variants of it."""
 
     protocol_version: int | None = None  # None: negotiate down from the highest supported
+    may_lower: bool = False  # a server that refuses protocol_version is asked for lower ones
+    begin_high: bool = False  # ask for the highest supported one first; protocol_version is known to work
+    on_open: Callable[[Connection], None] | None = None  # hears of each connection first, on the I/O thread
     allow_beta: bool = False
     compression: bool | str = True  # True: the best both sides have; a name insists on that one
     cql_version: str | None = None

@@ -147,6 +147,8 @@ class HostPool(PoolState, PoolNames):
             for one in () if change is None else change.retired:
                 self._drain(one, monotonic() + DRAIN_LIMIT)
             self._tell_sharding()
+            if joined in (Joined.TAKEN, Joined.RESHARDED):
+                guarded(self.follow_version, connection)  # which may have changed while it was being opened
             on_done(Arrival(connection, joined, error or (self._closed_error() if shut else None)))
             self._changed()
             if change is not None and connection.is_closed:  # while it was joining
@@ -270,6 +272,16 @@ class HostPool(PoolState, PoolNames):
             if connection.orphaned:
                 self._replace(connection)
 
+    def follow_version(self, new: Connection | None = None) -> None:
+        """Replace the connections that speak another protocol version than new ones shall. With *new* only that one is
+        in question, and it stays if its server has just refused that version."""
+        version = self._options().protocol_version
+        for connection in self._connections if new is None else (new,):
+            spoken, highest = connection.protocol_version, connection.highest_version
+            refused = new is not None and version is not None and highest is not None and highest < version
+            if version not in (None, spoken) and not refused:
+                self._replace(connection, f"it speaks protocol version {spoken}")
+
     def _changed(self) -> None:
         if self._on_room is not None:
             guarded(self._on_room, self.host)
@@ -301,12 +313,14 @@ class HostPool(PoolState, PoolNames):
         if self._on_defunct is not None and not self.is_shutdown:
             guarded(self._on_defunct, self.host, error)
 
-    def _replace(self, worn: Connection) -> None:
-        """Open a successor for a connection with too many orphaned streams."""
+    def _replace(self, worn: Connection, why: str = "") -> None:
+        """Open a successor for a connection, which closes when what it has in flight was answered. Without *why*: it
+        has too many orphaned streams."""
         with self._lock:
             known = self.is_shutdown or not self._slots.wear(worn)
         if not known:
-            log.info("Replacing a connection to %s: %d of its requests were given up", self.host, worn.orphaned)
+            why = why or f"{worn.orphaned} of its requests were given up"
+            log.info("Replacing a connection to %s: %s", self.host, why)
             self._filling.look()
 
     def _drain(self, connection: Connection, deadline: float) -> None:

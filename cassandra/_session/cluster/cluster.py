@@ -6,6 +6,7 @@ L5. A cluster is options (``cluster/options.py``) plus parts, each with one task
     reactor             the I/O thread                      _core/transport
     metadata            hosts, ring, schema                 _routing/metadata.py
     control_connection  keeps the metadata fresh            control.py, events.py, refresh.py, agreement.py
+    versions            the protocol version to speak       versions.py
     topology            which hosts there are               cluster/topology.py
     membership          whether they are up                 cluster/membership.py, reconnection.py
     schema_changes      DDL of the cluster's own sessions   cluster/schema.py
@@ -55,9 +56,11 @@ from .prepared_cache import PreparedRegistry
 from .schema import SchemaChanges
 from .sessions import SessionSet
 from .topology import TopologyUpdater
+from .versions import Versions
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
+    from cassandra._net.handshake.options import ConnectionOptions
 
     from ..statements.prepared import PreparedStatement
     from .metrics import Metrics
@@ -86,9 +89,9 @@ class Cluster(ClusterHosts):
         *address_translator*; *client_routes_config* (:class:`cassandra.client_routes.ClientRoutesConfig`) for nodes of
         ScyllaDB behind private links.
     Connections:
-        *protocol_version* (negotiated down from 5 unless given), *allow_beta_protocol_version*, *compression* (True:
-        the best both
-        sides have; False; ``"lz4"``, ``"snappy"``), *auth_provider*, *ssl_context* (or *ssl_options*, ``{}``
+        *protocol_version* (the highest that all nodes speak, unless given), *allow_beta_protocol_version*,
+        *compression* (True: the best both sides have; False; ``"lz4"``, ``"snappy"``), *auth_provider*, *ssl_context*
+        (or *ssl_options*, ``{}``
         included, for TLS),
         *ssl_session_cache*, *sockopts*, *connect_timeout* (seconds for the whole opening), *cql_version*,
         *no_compact*,
@@ -139,6 +142,7 @@ class Cluster(ClusterHosts):
         self.type_context = TypeContext(resolve_custom, self._resolve_udt)
         self.scheduler = self.executor = Scheduler(self.executor_threads)
         self.host_listeners = Listeners(self.scheduler)
+        self.versions = Versions(self)
         self.membership = Membership(self)
         self.topology = TopologyUpdater(self)
         self.schema_changes = SchemaChanges(self)
@@ -236,9 +240,15 @@ class Cluster(ClusterHosts):
         self, endpoint: EndPoint, on_done: Callable[[Connection | BaseException], None], host_id: Any = None
     ) -> None:
         """Open a connection outside of pools. Does not block; *on_done* is called on the I/O thread."""
-        Connection.open(
-            self.reactor, endpoint, self.connection_options(), on_done, context=self.type_context, host_id=host_id
-        )
+        options = self.asking_options()
+        Connection.open(self.reactor, endpoint, options, on_done, context=self.type_context, host_id=host_id)
+
+    def asking_options(self) -> ConnectionOptions:
+        """``connection_options`` for a connection that finds out which protocol version its node speaks."""
+        return self.connection_options().replace(begin_high=not self._protocol_version_explicit)
+
+    def _connection_opened(self, connection: Connection) -> None:
+        self.versions.heard(connection)
 
     def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
         """Run *fn* on a background thread; the future is cancelled if the cluster is shut down before."""

@@ -440,10 +440,15 @@ class ClusterOptions:
         if self._mode is ConfigMode.LEGACY:
             raise ValueError("Cannot add execution profiles when legacy parameters are set explicitly.")
 
+    def _connection_opened(self, connection: Connection) -> None:
+        """A connection of this cluster was opened. On the I/O thread."""
+
     def connection_options(self, keyspace: str | None = None) -> ConnectionOptions:
         """How to open a connection now; negotiating the protocol version as long as none is known."""
         return ConnectionOptions(
             protocol_version=self._protocol_version,
+            may_lower=not self._protocol_version_explicit,
+            on_open=self._connection_opened,
             allow_beta=self.allow_beta_protocol_version,
             compression=self.compression,
             cql_version=self.cql_version,

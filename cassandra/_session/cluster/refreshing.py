@@ -37,6 +37,7 @@ class ClusterRefresh(ClusterOptions):
     life: Life
     is_shutdown: bool
     version_blocks: bool = False  # whether the control connection's node wants them; the others most probably do, too
+    metadata_ids: bool = False  # whether it has those of ScyllaDB
 
     _schema_metadata_page_size: int
 

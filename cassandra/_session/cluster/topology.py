@@ -55,6 +55,7 @@ class TopologyUpdater:
         for host in hosts:
             cluster.host_listeners.tell("on_add", host)
         self._warn_of_datacenters()
+        cluster.versions.review()
 
     def _update(self, listing: NodeList, rebuild_tokens: bool) -> None:
         known = {host.host_id: host for host in self._cluster.metadata.all_hosts()}
@@ -84,6 +85,7 @@ class TopologyUpdater:
         for host in joined:
             self._welcome(host)
         self._warn_of_datacenters()
+        self._cluster.versions.review()
 
     def _warn_of_datacenters(self) -> None:
         """Once, when which datacenter is local was guessed although there are several."""

@@ -28,7 +28,7 @@ from cassandra._net.opening import Awaited
 from cassandra._routing.schema import SchemaTarget
 from cassandra._wire.messages.requests import OptionsMessage
 
-from ..request.tablet_routing import use_version_blocks
+from ..request.tablet_routing import use_metadata_ids, use_version_blocks
 from . import nodes
 from .agreement import block, cluster_round
 from .events import CLIENT_ROUTES_CHANGE, EVENT_TYPES, EventRouter, covers, merged
@@ -117,6 +117,7 @@ class ControlConnection:
         try:
             self._cluster.negotiated(connection.protocol_version)
             use_version_blocks(self._cluster, connection.features.tablets_routing_v2)
+            use_metadata_ids(self._cluster, connection.features.use_metadata_id)
             self.events.forget()
             listing = self.refresher.nodes(connection)
             connection.host_id = listing.nodes[0].host_id
@@ -145,7 +146,7 @@ class ControlConnection:
         """Open a connection that is registered for events. Blocks; ends early when the cluster is shut down."""
         cluster = self._cluster
         events = EVENT_TYPES if cluster.client_routes is None else (*EVENT_TYPES, CLIENT_ROUTES_CHANGE)
-        options = cluster.connection_options().replace(register_events=events)
+        options = cluster.asking_options().replace(register_events=events)
         awaited = Awaited()
         opening = self._opening = Connection.open(
             cluster.reactor,

@@ -20,7 +20,7 @@ from cassandra._core.transport import Lane
 from cassandra._net.handshake.features import dialect_of
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._routing.policies.router import PickingRouter
-from cassandra._wire.messages.requests import ExecuteMessage
+from cassandra._wire.messages.requests import NO_METADATA, ExecuteMessage
 
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from ..statements.prepared import BoundStatement, CompiledCache, PreparedStatement
@@ -91,6 +91,7 @@ class CompiledExecute:
             serial = profile.serial_consistency_level
         if isinstance(fetch_size, Sentinel):
             fetch_size = session.default_fetch_size
+        with_ids = version >= METADATA_IDS or session._metadata_ids  # the statement may be of another version
         skip = plan is not None and metadata_id is not None
         self.result_plan = plan
         self.timestamps: Any = generator if session.use_client_timestamp else None
@@ -104,8 +105,8 @@ class CompiledExecute:
             version,
             prepared.query_id,
             consistency,
-            result_metadata_id=metadata_id,
-            skip_metadata=skip,
+            result_metadata_id=metadata_id or NO_METADATA if with_ids else None,
+            skip_metadata=skip and with_ids,
             page_size=fetch_size or None,
             serial_consistency=serial,
             with_timestamp=self.timestamps is not None,
@@ -115,7 +116,7 @@ class CompiledExecute:
             if blocks
             else None,
         )
-        self.dialect = dialect_of(version, metadata_id is not None, blocks)
+        self.dialect = dialect_of(version, with_ids, blocks)
         self._message = (consistency, serial, fetch_size, skip, metadata_id)
         self.retry_policy = prepared.retry_policy or profile.retry_policy
         self.router = session._router_of(profile.load_balancing_policy or session.cluster.load_balancing_policy)
@@ -265,7 +266,6 @@ def _is_ordinary(session: Session, prepared: PreparedStatement, profile: Resolve
         and prepared._outdated is None
         and not speculates
         and USE.match(prepared.query_string) is None  # whose fate must be known, whatever happens to the request
-        and (session.cluster.protocol_version < METADATA_IDS or prepared.result_metadata_id is not None)
         and (timeout is None or (isinstance(timeout, (int, float)) and timeout > 0))
         and all(level is None or isinstance(level, int) for level in (*levels, *serials))  # else the message complains
         and all(size is None or isinstance(size, (int, Sentinel)) for size in sizes)

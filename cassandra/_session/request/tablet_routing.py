@@ -60,6 +60,14 @@ def use_version_blocks(cluster: Cluster, wanted: bool) -> None:
             session._version_blocks = wanted
 
 
+def use_metadata_ids(cluster: Cluster, wanted: bool) -> None:
+    """Make compiled requests for connections with ScyllaDB's metadata ids, or without."""
+    cluster.metadata_ids = wanted
+    for session in cluster.sessions:
+        if session._metadata_ids != wanted:
+            session._metadata_ids = wanted
+
+
 def version_block_of(tablets: Tablets, keyspace: str | None, table: str | None) -> Callable[[int | None], int]:
     """What gives the version block of requests about one table by their tokens."""
     if keyspace is None or table is None:

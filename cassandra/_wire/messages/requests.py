@@ -82,6 +82,11 @@ class PrepareMessage(RequestMessage):
         return encode_prepare(version, self.query, flags=flags, payload=payload, keyspace=self.keyspace)
 
 
+#: The id of a statement that was prepared where there are none: another than the server's, which then describes what it
+#: answers and tells its id.
+NO_METADATA = b""
+
+
 @public("cassandra.protocol")
 class _QueryMessage(RequestMessage):
     """What QUERY and EXECUTE have in common."""
@@ -212,7 +217,7 @@ class ExecuteMessage(_QueryMessage):
             self.query_id,
             self.consistency_level,
             self.query_params,  # type: ignore[arg-type]
-            result_metadata_id=self.result_metadata_id if with_id else None,
+            result_metadata_id=(self.result_metadata_id or NO_METADATA) if with_id else None,
             flags=flags,
             payload=payload,
             **self._options(),

@@ -25,7 +25,7 @@ from cassandra._net.opening import Awaited, Opening
 from cassandra._net.pool.sharding import Aim, ShardAwarePortGenerator
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
-from tests.fakes.scripted import ScriptedConnection, ScriptedServer
+from tests.fakes.scripted import SUPPORTED, ScriptedConnection, ScriptedServer
 from tests.patience import PATIENCE, eventually, ever_longer
 from tests.servers.certificates import Certificates
 
@@ -99,6 +99,53 @@ def test_every_version(reactor: Reactor, version: int, compression: bool | str) 
         assert not connection.is_closed and not connection.is_defunct and connection.in_flight == 0
         connection.close()
         assert connection.is_closed and not connection.is_defunct
+
+
+@pytest.mark.parametrize(
+    ("spoken", "listed", "options", "version", "highest"),
+    [
+        ((3, 4), (), {"protocol_version": 5, "may_lower": True}, 4, 4),
+        ((3, 4, 5), (), {"protocol_version": 4, "may_lower": True}, 4, None),
+        ((3, 4, 5), (3, 4, 5), {"protocol_version": 4, "may_lower": True}, 4, 5),
+        ((3, 4, 5), (), {"protocol_version": 4, "begin_high": True}, 5, 5),
+        ((3, 4), (3, 4), {"protocol_version": 4, "begin_high": True}, 4, 4),
+        ((3,), (), {"protocol_version": 4, "begin_high": True}, 3, 3),
+        ((3, 4), (3, 4, 5), {"protocol_version": 5, "may_lower": True}, 4, 4),
+        ((3, 4), (), {}, 4, 4),
+    ],
+)
+def test_what_is_asked_for_and_what_the_server_shows(
+    reactor: Reactor,
+    spoken: tuple[int, ...],
+    listed: tuple[int, ...],
+    options: dict[str, Any],
+    version: int,
+    highest: int | None,
+) -> None:
+    names = {"PROTOCOL_VERSIONS": [f"{number}/v{number}" for number in listed]} if listed else {}
+    heard: list[Connection] = []
+    with ScriptedServer(versions=spoken, supported={**SUPPORTED, **names}) as server:
+        connection = connect(reactor, server, on_open=heard.append, **options)
+        assert (connection.protocol_version, connection.highest_version) == (version, highest)
+        assert heard == [connection]
+        heard.clear()
+
+
+def test_a_server_that_closes_says_nothing_about_versions_that_are_known_to_work(reactor: Reactor) -> None:
+    closing = [5]
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> bool:
+        if request.version in closing:
+            connection.close()
+        return request.version in closing
+
+    with ScriptedServer(script) as server:
+        assert isinstance(fails(reactor, server, protocol_version=5, may_lower=True), errors.ConnectionException), (
+            "it may be about to end"
+        )
+        connection = connect(reactor, server, protocol_version=3, begin_high=True)
+        assert (connection.protocol_version, connection.highest_version) == (3, None)
+        assert connect(reactor, server).protocol_version == 4, "nothing is known: the best that works"
 
 
 def test_the_highest_common_version(reactor: Reactor) -> None:

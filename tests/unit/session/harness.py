@@ -315,6 +315,7 @@ class FakeCluster:
     profile_manager: ProfileManager
     protocol_version: int = 4
     version_blocks: bool = False
+    metadata_ids: bool = False
     reactor: ManualReactor = field(default_factory=ManualReactor)
     metrics: Any = None
     timestamp_generator: Any = None

@@ -1,0 +1,102 @@
+"""Which protocol versions the nodes speak, and which one is spoken with all of them.
+
+L5. During a rolling upgrade some nodes speak a version that others do not. The cluster's version then is the highest
+that all of them speak: what a program may use does not depend on which node takes its request. Nobody fails for it. A
+connection is opened with the cluster's version, and with a lower one if the server refuses that in words; requests are
+encoded for the connection they are sent on, so connections of both versions work until those of the wrong one are
+replaced, and each closes when what is in flight on it was answered.
+
+What is known of a node is the evidence of its latest connections: the versions that it lists (Cassandra), else that it
+refused a higher one, or took the highest. So that an upgrade is noticed where servers do not list, connections to nodes
+that come up, and the control connection, ask for the highest version first. The common version is looked at whenever a
+connection brought news, and when the node list has changed: who left holds nobody back. A version that was given to
+``Cluster`` is used with every node, always.
+
+``_speaks`` is guarded by ``_lock``; nothing foreign is called with it held. ``heard`` runs on the I/O thread,
+``review`` on any.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
+    from cassandra._net.endpoint import EndPoint
+
+    from .cluster import Cluster
+
+log = logging.getLogger("cassandra.cluster")
+
+NAMED = 10  # nodes that a warning lists
+
+
+class Versions:
+    """The versions of the nodes of *cluster*."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._lock = threading.RLock()  # a log handler of the user may do anything
+        self._speaks: dict[EndPoint, int] = {}  # the highest version of each node that is known
+        self._warned = False
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: whoever held the lock is not here."""
+        self._lock = threading.RLock()
+
+    def heard(self, connection: Connection) -> None:
+        """A connection was opened: its server showed what it speaks."""
+        endpoint = connection.endpoint
+        before = self._speaks.get(endpoint)
+        speaks = connection.highest_version
+        if speaks is None:  # it was not asked for more than this
+            speaks = max(connection.protocol_version, before or 0)
+        if speaks == before:
+            return
+        with self._lock:
+            self._speaks[endpoint] = speaks
+        self.review()
+
+    def review(self) -> None:
+        """Speak the highest version that all nodes speak from now on."""
+        cluster = self._cluster
+        current, known = cluster._protocol_version, {host.endpoint for host in cluster.metadata.all_hosts()}
+        if cluster._protocol_version_explicit or current is None or not known:
+            return
+        with self._lock:
+            speaks = self._speaks = {endpoint: one for endpoint, one in self._speaks.items() if endpoint in known}
+            common = min(speaks.values(), default=current)
+            is_mixed = common < max(speaks.values(), default=current)
+            warns, self._warned = is_mixed and not self._warned, is_mixed
+            cluster._protocol_version = common
+        if warns:
+            _warn(speaks, common)
+        if common != current:
+            if common > current:
+                log.info("All nodes speak protocol version %d by now: it is used from now on", common)
+            self._follow()
+
+    def _follow(self) -> None:
+        """Let what is compiled, and the connections, be of the version that is spoken now."""
+        for session in self._cluster.sessions:
+            session._protocol_version = self._cluster.protocol_version
+            for pool in session.get_pools():
+                pool.follow_version()
+
+
+def _warn(speaks: Mapping[EndPoint, int], common: int) -> None:
+    held_back = sorted(str(endpoint) for endpoint, version in speaks.items() if version == common)
+    names = ", ".join(held_back[:NAMED])
+    if len(held_back) > NAMED:
+        names += f" and {len(held_back) - NAMED} more"
+    log.warning(
+        "The nodes do not speak the same protocol versions: some only version %d (%s), others up to %d. Version %d is "
+        "used with all of them until all speak a higher one. That is right while the cluster is being upgraded",
+        common,
+        names,
+        max(speaks.values()),
+        common,
+    )
