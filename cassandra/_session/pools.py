@@ -161,6 +161,17 @@ class PoolSet:
         if needed:
             self.add_or_renew(host, is_host_addition=False)
 
+    def try_now(self) -> None:
+        """What hosts refused before they may let in now: open what is missing without waiting for its time."""
+        with self._lock:
+            hosts = list(self._retries)
+            for host in hosts:
+                self._forget_retry(host)
+        for host in hosts:
+            self.add_or_renew(host, is_host_addition=False)
+        for pool in self.pools.values():
+            pool.try_now()
+
     def _forget_retry(self, host: Host) -> None:
         """Locked. (Cancelling a task calls nothing: it has no future.)"""
         self._delays.pop(host, None)

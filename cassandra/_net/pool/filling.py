@@ -57,7 +57,7 @@ class Arrival(NamedTuple):
 
 
 class Filling:
-    """See above. ``look`` and ``block`` are for any thread."""
+    """See above. ``look``, ``try_now`` and ``block`` are for any thread."""
 
     def __init__(self, pool: HostPool, delays: Callable[[], Iterable[float]] | None, use_port: bool) -> None:
         """*delays* gives a fresh reconnection schedule. *use_port*: False, never through the shard-aware port."""
@@ -89,6 +89,17 @@ class Filling:
                 self._attempt(shard)
             else:
                 pool._later(random.uniform(0.0, SPREAD), partial(self._attempt, shard))
+
+    def try_now(self) -> None:
+        """There is reason to believe that what failed works now: nobody is put off any longer, delays begin anew."""
+        self._pool._soon(self._try_now)
+
+    def _try_now(self) -> None:
+        with self._pool._lock:
+            self._era += 1
+            self._put_off.clear()
+        self._delays.clear()
+        self.look()
 
     def block(self, seconds: float = BLOCKED) -> None:
         """Leave the shard-aware port alone for *seconds*."""

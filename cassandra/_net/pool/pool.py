@@ -208,6 +208,10 @@ class HostPool(PoolState, PoolNames):
     def _closed_error(self) -> ConnectionShutdown:
         return ConnectionShutdown(f"Pool for {self.host} is closed", self.host.endpoint)
 
+    def try_now(self) -> None:
+        """What the host refused before it may let in now: open what is missing without waiting for its time."""
+        self._filling.try_now()
+
     # ---- requests
 
     def pick(self, token: int | None = None, shard: int | None = None) -> Connection:

@@ -25,7 +25,7 @@ by it and ignored.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -109,6 +109,10 @@ class Membership:
         """The server says that a node went down."""
         self.strand.post(self._on_event_down, address, port)
 
+    def keyspaces_created(self, names: Collection[str]) -> None:
+        """There are keyspaces that were not there before."""
+        self.strand.post(self._on_keyspaces, names)
+
     # ---- evidence (strand)
 
     def examine(self, host: Host, convicted: bool, expected_down: bool) -> None:
@@ -156,6 +160,16 @@ class Membership:
             waits = host.is_up is False and not self.is_ignored(host)
             if host.host_id == host_id or (others_too and waits):
                 self._lives(host)
+
+    def _on_keyspaces(self, names: Collection[str]) -> None:
+        """While the keyspace of a session was not there nothing could be opened for it, and hosts that only such
+        sessions tried to reach are down."""
+        waiting = [session for session in self._sessions() if session.keyspace in names]
+        for session in waiting:
+            session._pool_set.try_now()
+        for host in self._cluster.metadata.all_hosts() if waiting else ():
+            if host.is_up is False and not self.is_ignored(host):
+                self.reconnect(host, at_once=True)
 
     def _on_event_down(self, address: str, port: int | None) -> None:
         host = self._cluster.metadata.get_host(address, port)

@@ -15,7 +15,9 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.constants import SchemaTargetType
 from cassandra._base.errors import DriverException
+from cassandra._routing.schema.target import KEYSPACE_CONTENTS
 
 from ..control.agreement import Wait, cluster_round
 from ..control.events import merged
@@ -91,6 +93,9 @@ class SchemaChanges:
         change.agreed = agreed
         if not agreed:
             log.warning("The nodes did not agree on the schema within %s s", self._cluster.max_schema_agreement_wait)
+        target = change.target
+        if target.keyspace and target.kind in (SchemaTargetType.KEYSPACE, KEYSPACE_CONTENTS) and not target.dropped:
+            self._cluster.membership.keyspaces_created((target.keyspace,))  # at the latest now everywhere
         if not self._cluster.schema_metadata_enabled:
             self._complete([change], None)
             return

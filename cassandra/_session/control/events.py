@@ -103,6 +103,8 @@ class EventRouter:
 
     def _on_schema_change(self, args: dict[str, Any]) -> None:
         metadata = self._cluster.metadata
+        if (args.get("change_type"), args.get("target_type")) == (SchemaChangeType.CREATED, SchemaTargetType.KEYSPACE):
+            self._cluster.membership.keyspaces_created((args["keyspace"],))
         if self._cluster.schema_event_refresh_window >= 0 and self._cluster.schema_metadata_enabled:
             self.note_schema([metadata.schema_target(args)])
         elif args.get("change_type") != SchemaChangeType.CREATED:

@@ -73,8 +73,12 @@ class Refresher:
     def schema(self, connection: Connection, targets: Sequence[SchemaTarget]) -> None:
         """Read *targets* and publish them."""
         traits = self._traits(connection)
+        before = self._cluster.metadata.keyspaces.keys()
         for target in targets:
             self._cluster.metadata.apply_schema(target, self._read(connection, target, traits))
+        created = self._cluster.metadata.keyspaces.keys() - before
+        if created:
+            self._cluster.membership.keyspaces_created(created)
         if any(target.kind != "TABLE" for target in targets):
             self._cluster.type_context.clear()  # user types may have changed
 
