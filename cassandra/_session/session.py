@@ -374,11 +374,15 @@ class Session:
         """``USE keyspace`` for this session, on all its connections."""
         self.execute(f"USE {protect_name(keyspace)}")
 
-    def _set_keyspace_for_all_pools(self, keyspace: str, on_done: Callable[[Mapping[Host, Any]], None]) -> None:
-        """After a USE: set it on every connection of every pool; *on_done* gets the errors by host, of all hosts."""
+    def _set_keyspace_for_all_pools(
+        self, keyspace: str, on_done: Callable[[Mapping[Host, Any]], None], waiting: set[Host] | None = None
+    ) -> None:
+        """After a USE: set it on every connection of every pool; *on_done* gets the errors by host, of all hosts.
+        *waiting* holds those that have not followed yet."""
         pools = self._pool_set.use(keyspace)
         errors: dict[Host, Any] = {}
-        waiting = set(pools)
+        waiting = set() if waiting is None else waiting
+        waiting.update(pools)
         lock = threading.Lock()
         if not waiting:
             on_done(errors)

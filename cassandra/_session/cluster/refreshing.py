@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..control.control import ControlConnection
     from .life import Life
-    from .schema import SchemaChanges
+    from .schema import SchemaChange, SchemaChanges
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -148,9 +148,13 @@ class ClusterRefresh(ClusterOptions):
     # ---- changes made by our own sessions
 
     def handle_schema_change(
-        self, event: dict[str, Any] | None, host: Host | None, on_done: Callable[[bool, BaseException | None], None]
-    ) -> None:
+        self,
+        event: dict[str, Any] | None,
+        host: Host | None,
+        on_done: Callable[[bool, BaseException | None], None],
+        wait: float | None = None,
+    ) -> SchemaChange | None:
         """After a SCHEMA_CHANGE answer from *host*: wait for agreement, refresh what changed, then ``on_done(agreed,
-        error)``, exactly once, on any thread. Never blocks; bounded by ``max_schema_agreement_wait`` plus the time
-        of one refresh."""
-        self.schema_changes.handle(event, host, on_done)
+        error)``, exactly once, on any thread. Never blocks; bounded by *wait* (None: ``max_schema_agreement_wait``)
+        plus the time of one refresh."""
+        return self.schema_changes.handle(event, host, on_done, wait)

@@ -34,17 +34,28 @@ log = logging.getLogger("cassandra.cluster")
 OnDone = Callable[[bool, BaseException | None], None]
 
 
-class _Change:
+class SchemaChange:
     """One DDL statement whose future waits."""
 
-    __slots__ = ("agreed", "being_read", "limit", "on_done", "target")
+    __slots__ = ("agreed", "being_read", "limit", "on_done", "target", "wait", "was_waited")
 
-    def __init__(self, target: SchemaTarget, on_done: OnDone) -> None:
+    def __init__(self, target: SchemaTarget, on_done: OnDone, wait: float) -> None:
         self.target = target
         self.on_done = on_done
+        self.wait = wait  # seconds for agreement
+        self.was_waited = False
         self.agreed = False
         self.being_read = False
         self.limit: Task | None = None
+
+
+    @property
+    def stage(self) -> str:
+        """What is not done yet."""
+        if not self.was_waited:
+            return "the nodes did not agree on the schema yet"
+        agreed = "the nodes agree on the schema, but" if self.agreed else "the nodes do not agree on the schema, and"
+        return f"{agreed} the metadata were not read yet"
 
 
 class SchemaChanges:
@@ -58,22 +69,24 @@ class SchemaChanges:
     def leave_to_parent(self) -> None:
         """Nothing is under way: in the beginning, and in a forked child, where it is the parent's."""
         self._lock = threading.RLock()
-        self._open: dict[_Change, None] = {}
-        self._agreed: list[_Change] = []
+        self._open: dict[SchemaChange, None] = {}
+        self._agreed: list[SchemaChange] = []
 
-    def handle(self, event: dict[str, Any] | None, host: Host | None, on_done: OnDone) -> None:
+    def handle(
+        self, event: dict[str, Any] | None, host: Host | None, on_done: OnDone, wait: float | None = None
+    ) -> SchemaChange | None:
         """After a change made by *host*: wait for agreement, refresh, then ``on_done(agreed, error)``, exactly once.
-        Never blocks."""
+        Never blocks. *wait* overrides the cluster's time for agreement. None once the cluster is shut down."""
         cluster = self._cluster
-        change = _Change(cluster.metadata.schema_target(event or {}), on_done)
+        wait = cluster.max_schema_agreement_wait if wait is None else wait
+        change = SchemaChange(cluster.metadata.schema_target(event or {}), on_done, wait)
         with self._lock:
             closed = self._closed
             if not closed:
                 self._open[change] = None
         if closed:
             on_done(False, DriverException("The cluster was shut down"))
-            return
-        wait = cluster.max_schema_agreement_wait
+            return None
         if wait > 0:
             Wait(
                 cluster,
@@ -83,16 +96,17 @@ class SchemaChanges:
             ).start()
         else:
             self._on_agreement(change, True)
+        return change
 
     def will_be_read(self) -> list[SchemaTarget]:
         """What refreshes that have not begun are going to read: events about it need no fetch of their own."""
         with self._lock:
             return [change.target for change in self._open if not change.being_read]
 
-    def _on_agreement(self, change: _Change, agreed: bool) -> None:
-        change.agreed = agreed
+    def _on_agreement(self, change: SchemaChange, agreed: bool) -> None:
+        change.agreed, change.was_waited = agreed, True
         if not agreed:
-            log.warning("The nodes did not agree on the schema within %s s", self._cluster.max_schema_agreement_wait)
+            log.warning("The nodes did not agree on the schema within %.3g s", change.wait)
         target = change.target
         if target.keyspace and target.kind in (SchemaTargetType.KEYSPACE, KEYSPACE_CONTENTS) and not target.dropped:
             self._cluster.membership.keyspaces_created((target.keyspace,))  # at the latest now everywhere
@@ -106,7 +120,7 @@ class SchemaChanges:
             return
         self._limit(change)
 
-    def _limit(self, change: _Change) -> None:
+    def _limit(self, change: SchemaChange) -> None:
         """Do not wait for ever for *change* to be read: there may be no control connection, and looking for one can
         take long."""
         limit = self._cluster.scheduler.schedule(self._cluster.control_timeout(), self._overdue, change)
@@ -116,7 +130,7 @@ class SchemaChanges:
         if not needed:
             limit.cancel()
 
-    def _overdue(self, change: _Change) -> None:
+    def _overdue(self, change: SchemaChange) -> None:
         with self._lock:
             if change not in self._open or change.being_read:
                 return
@@ -143,7 +157,7 @@ class SchemaChanges:
             self._cluster.control_connection.events.note_schema(targets)  # events about them were left to this refresh
         self._complete(changes, error)
 
-    def _complete(self, changes: list[_Change], error: BaseException | None) -> None:
+    def _complete(self, changes: list[SchemaChange], error: BaseException | None) -> None:
         with self._lock:
             mine = [change for change in changes if change in self._open]
             for change in mine:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ResultKind
@@ -27,6 +25,7 @@ from cassandra._core.transport import Attempt, Failure, Frame
 from cassandra._wire.messages.results import ResultMessage
 from cassandra._wire.rows import apply_factory, decode_page
 
+from . import completing
 from .attempts import (
     IGNORE,
     MAYBE_EXECUTED,
@@ -108,12 +107,9 @@ class Execution(Sending):
         elif kind == ResultKind.VOID or kind == ResultKind.PREPARED:
             self._conclude(attempt.page, None if kind == ResultKind.VOID else message, None, beside(message))
         elif kind == ResultKind.SET_KEYSPACE:
-            keyspace = message.new_keyspace or ""
-            attempt.connection.keyspace = keyspace
-            self.session._set_keyspace_for_all_pools(keyspace, partial(self._keyspace_set, attempt, message))
+            completing.follow(self, attempt, message.new_keyspace or "", beside(message))
         elif kind == ResultKind.SCHEMA_CHANGE:
-            on_done = partial(self._schema_agreed, attempt, message)
-            self.session.cluster.handle_schema_change(message.schema_change_event, attempt.host, on_done)
+            completing.agree(self, attempt, message.schema_change_event, beside(message))
         else:
             self._fail(attempt.page, DriverException(f"unknown kind of RESULT: {kind!r}"))
 
@@ -154,20 +150,6 @@ class Execution(Sending):
         plan, metadata_id = prepared._snapshot
         skip = plan is not None and metadata_id is not None
         self._change_message(plan, result_metadata_id=metadata_id, skip_meta=skip)
-
-    def _keyspace_set(self, attempt: Attempt, message: ResultMessage, errors: Mapping[Host, Any]) -> None:
-        if errors:
-            self._fail(attempt.page, ConnectionException(f"Failed to set keyspace on all hosts: {dict(errors)}"))
-        else:
-            self._conclude(attempt.page, None, None, beside(message))
-
-    def _schema_agreed(
-        self, attempt: Attempt, message: ResultMessage, agreed: bool, error: BaseException | None
-    ) -> None:
-        if error is not None:
-            log.warning("The schema metadata could not be refreshed after a schema change: %s", error)
-        self.is_schema_agreed = agreed
-        self._conclude(attempt.page, None, None, beside(message))
 
     # ---- errors
 

@@ -323,7 +323,8 @@ class FakeCluster:
     prepare_on_all_hosts: bool = False
     prepared: dict[bytes, Any] = field(default_factory=dict)
     schema_changes: list[Any] = field(default_factory=list)
-    schema_outcome: tuple[bool, BaseException | None] = (True, None)
+    schema_outcome: tuple[bool, BaseException | None] | None = (True, None)  # None: not yet
+    agreement_waits: list[float | None] = field(default_factory=list)
     closed_sessions: list[Session] = field(default_factory=list)
     legacy: list[str] = field(default_factory=list)
     max_requests_per_host: int | None = None
@@ -344,9 +345,15 @@ class FakeCluster:
     def load_balancing_policy(self) -> Any:
         return self.profile_manager.default.load_balancing_policy
 
-    def handle_schema_change(self, event: Any, host: Any, on_done: Callable[..., None]) -> None:
+    max_schema_agreement_wait: float = 10
+
+    def handle_schema_change(self, event: Any, host: Any, on_done: Callable[..., None], wait: Any = None) -> Any:
         self.schema_changes.append((event, host))
-        on_done(*self.schema_outcome)
+        self.agreement_waits.append(wait)
+        change = SimpleNamespace(agreed=False, stage="a step was not done yet")
+        if self.schema_outcome is not None:
+            on_done(*self.schema_outcome)
+        return change
 
     def add_prepared(self, query_id: bytes, statement: Any) -> None:
         self.prepared[query_id] = statement
