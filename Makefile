@@ -18,7 +18,7 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
-.PHONY: build demo demo-scylla test lint test-native test-unit test-versions test-integration docs bench soak sanitize clean help \
+.PHONY: build demo demo-scylla test lint test-native test-unit test-versions test-integration docs bench drill soak sanitize clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
@@ -72,6 +72,9 @@ sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBS
 
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks
+
+drill: build server-tools  ## real nodes are killed, stopped, cut off and restarted under load; beside scylla-driver
+	$(PY) -m benchmarks.drill
 
 soak: build  ## results, lives, tablets, ten million requests, ten minutes of faults: all is right, nothing grows
 	$(PY) -m benchmarks.soak_results
