@@ -41,6 +41,7 @@ from .statements.usertypes import register_encoder
 
 if TYPE_CHECKING:
     from cassandra._core.transport import Lane
+    from cassandra._net.endpoint import EndPoint
     from cassandra._net.pool.pool import HostPool
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy
@@ -174,7 +175,7 @@ class Session:
         custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
-        host: Host | None = None,
+        host: Host | EndPoint | str | None = None,
         execute_as: str | None = None,
     ) -> ResultSet:
         """Execute *query* and wait for its :class:`ResultSet`.
@@ -184,7 +185,7 @@ class Session:
         :param timeout: seconds, None for no limit, else the profile's.
         :param trace: ask the server for a trace (:meth:`ResultSet.get_query_trace`).
         :param paging_state: start after this position of an earlier result.
-        :param host: send to this host only.
+        :param host: send to this host only: a Host, its endpoint, or its address. NoHostAvailable if it is not known.
 
         Raises what the server answered, :exc:`NoHostAvailable`, :exc:`OperationTimedOut` or a connection error.
         Ctrl-C interrupts the wait.
@@ -202,7 +203,7 @@ class Session:
         timeout: float | Sentinel | None = NOT_SET,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
-        host: Host | None = None,
+        host: Host | EndPoint | str | None = None,
         execute_as: str | None = None,
     ) -> ResponseFuture:
         """Send *query* and return its :class:`ResponseFuture` at once; ``await`` it, add callbacks, or ask its result.

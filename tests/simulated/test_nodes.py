@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 import pytest
 
 from cassandra import ConsistencyLevel, Unavailable
-from cassandra.cluster import Session
-from cassandra.query import SimpleStatement
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
+from cassandra.policies import DefaultLoadBalancingPolicy, RoundRobinPolicy
+from cassandra.query import HostTargetingStatement, SimpleStatement
 from cassandra.testing import SimulatedCluster
-from tests.simulated.conftest import DEADLINE, eventually
+from tests.simulated.conftest import DEADLINE, Connect, eventually
 from tests.simulated.raw import RawClient, text
 
 
@@ -157,3 +159,53 @@ def test_closing_twice_and_late_calls(no_leaks: None) -> None:
     simulated.close()
     with pytest.raises(RuntimeError, match="closed"):
         simulated.execute("SELECT * FROM system.local")
+
+
+def addressed(session: Session, host: Any, **options: Any) -> int:
+    """The node that a statement for *host* was sent to."""
+    statement = HostTargetingStatement(SimpleStatement("SELECT host_id FROM system.local"), host)
+    future = session.execute_async(statement, **options)
+    host_id = future.result().one().host_id
+    assert len(future.attempted_hosts) == 1
+    return [node.host_id for node in session.simulated.nodes].index(host_id)  # type: ignore[attr-defined]
+
+
+def test_statements_for_one_host(simulated: SimulatedCluster, connect: Connect) -> None:
+    """By its address, as in scylla-driver, its endpoint, or itself."""
+    session = connect(simulated)
+    session.simulated = simulated  # type: ignore[attr-defined]
+    for number, node in enumerate(simulated.nodes):
+        host = session.cluster.metadata.get_host_by_host_id(node.host_id)
+        assert host is not None
+        for target in (node.address, host.endpoint, host):
+            assert [addressed(session, target) for _ in range(3)] == [number] * 3
+            assert session.execute("SELECT host_id FROM system.local", host=target).one() == (node.host_id,)
+            prepared = session.prepare("SELECT host_id FROM system.local")
+            for inner in (prepared.bind(()), prepared):
+                assert session.execute(HostTargetingStatement(inner, target)).one() == (node.host_id,)
+
+
+def test_a_statement_for_a_host_that_is_not_known(simulated: SimulatedCluster, connect: Connect) -> None:
+    session = connect(simulated)
+    statement = HostTargetingStatement(SimpleStatement("SELECT host_id FROM system.local"), "192.0.2.9")
+    for query, host in ((statement, None), ("SELECT host_id FROM system.local", "192.0.2.9")):
+        with pytest.raises(NoHostAvailable, match=rf"192\.0\.2\.9.*known are .*{simulated.nodes[0].address}"):
+            session.execute(query, host=host)
+
+
+def test_a_statement_for_a_host_that_is_down(simulated: SimulatedCluster, connect: Connect) -> None:
+    session = connect(simulated)
+    host = session.cluster.metadata.get_host_by_host_id(simulated.nodes[1].host_id)
+    simulated.nodes[1].kill()
+    eventually(lambda: host is not None and host.is_up is False)
+    statement = HostTargetingStatement(SimpleStatement("SELECT host_id FROM system.local"), simulated.nodes[1].address)
+    with pytest.raises(NoHostAvailable, match=simulated.nodes[1].address):
+        session.execute(statement)
+
+
+def test_a_policy_that_tries_the_host_first(simulated: SimulatedCluster, connect: Connect) -> None:
+    profile = ExecutionProfile(DefaultLoadBalancingPolicy(RoundRobinPolicy()))
+    session = connect(simulated, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+    session.simulated = simulated  # type: ignore[attr-defined]
+    assert [addressed(session, simulated.nodes[2].address) for _ in range(4)] == [2] * 4
+    assert addressed(session, "192.0.2.9") in range(3)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
 from cassandra._core.codec import ResultPlan
 from cassandra._core.routing import murmur3_token
+from cassandra._routing.host import Host
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
 from cassandra._wire.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
 
@@ -22,7 +23,7 @@ from .completing import CHANGES
 from .future import ResponseFuture
 
 if TYPE_CHECKING:
-    from cassandra._routing.host import Host
+    from cassandra._net.endpoint import EndPoint
 
     from ..session import Session
 
@@ -42,7 +43,7 @@ class RequestBuilder:
         timeout: float | Sentinel | None,
         execution_profile: Any,
         paging_state: bytes | None,
-        host: Host | None,
+        host: Host | EndPoint | str | None,
     ) -> ResponseFuture:
         """A future ready to be sent. Raises TypeError or ValueError for arguments that cannot be sent."""
         session = self._session
@@ -78,7 +79,7 @@ class RequestBuilder:
             row_factory=profile.row_factory,
             load_balancer=profile.load_balancing_policy,
             speculative_execution_plan=self._speculation(statement, profile),
-            host=host or getattr(statement, "target_host", None),
+            host=self._host(host, query, profile),
             bound_result_metadata=plan,
             routing_token=_token(statement),
         )
@@ -165,6 +166,21 @@ class RequestBuilder:
             result_metadata_id=metadata_id,
         )
         return message, plan
+
+    def _host(self, host: Host | EndPoint | str | None, query: Any, profile: ResolvedProfile) -> Host | None:
+        """The only host that the request may go to, if it is for one."""
+        if host is None:
+            host = getattr(query, "target_host", None)
+            if isinstance(host, str) and hasattr(profile.load_balancing_policy, "_targets_hosts"):
+                return None  # the policy puts it first, and others behind it
+        if host is None or isinstance(host, Host):
+            return host
+        metadata = self._session.cluster.metadata
+        found: Host | None = metadata.get_host(host)
+        if found is None:
+            known = ", ".join(sorted(str(one.endpoint) for one in metadata.all_hosts())) or "none"
+            raise NoHostAvailable(f"The statement is for {host}, but no host has that address; known are {known}", {})
+        return found
 
     def _speculation(self, statement: Statement, profile: ResolvedProfile) -> Any:
         policy = profile.speculative_execution_policy

@@ -179,13 +179,19 @@ class SimpleStatement(Statement):
 
 
 class HostTargetingStatement:
-    """A statement pinned to one host: everything else is read from the inner statement."""
+    """A statement for one host: a ``Host``, its endpoint, or its address as text. All else is read from the inner
+    statement.
+
+    It is sent to that host only. A :class:`~cassandra.policies.DefaultLoadBalancingPolicy` takes an address for the
+    host to try first, with the others behind it. Executing it raises :exc:`~cassandra.cluster.NoHostAvailable` when no
+    host has the address.
+    """
 
     __module__ = "cassandra.query"
 
     def __init__(self, inner_statement: Statement, target_host: Any) -> None:
         self.__class__ = type(inner_statement.__class__.__name__, (self.__class__, inner_statement.__class__), {})
-        self.__dict__ = inner_statement.__dict__
+        self.__dict__ = dict(inner_statement.__dict__)  # its own: the inner one is for any host, or another one
         self.target_host = target_host
 
 

@@ -190,6 +190,12 @@ class TestHostTargeting:
         assert pinned.query_string == "SELECT 1"
         assert pinned.consistency_level == ConsistencyLevel.TWO
 
+    def test_leaves_the_inner_statement_alone(self) -> None:
+        inner = SimpleStatement("SELECT 1")
+        one, two = (HostTargetingStatement(inner, host) for host in ("host1", "host2"))
+        assert (one.target_host, two.target_host) == ("host1", "host2")
+        assert not hasattr(inner, "target_host")
+
 
 def test_unset_fetch_size_keeps_its_identity_when_pickled() -> None:
     assert pickle.loads(pickle.dumps(FETCH_SIZE_UNSET)) is FETCH_SIZE_UNSET
