@@ -287,13 +287,16 @@ class Cluster(ClusterHosts):
 
     def register_user_type(self, keyspace: str, user_type: str, klass: type) -> None:
         """Read values of ``keyspace.user_type`` as instances of *klass*, made with the fields as keyword arguments,
-        and let simple statements write them. Raises :exc:`UserTypeDoesNotExist` on a connected cluster without that
+        and let simple statements write them. Holds for statements that were prepared before, too, in requests made from
+        now on. Raises :exc:`UserTypeDoesNotExist` on a connected cluster without that
         type."""
         for session in self.sessions:
             session.user_type_registered(keyspace, user_type, klass)
         self.user_types[keyspace][user_type] = klass
         UserType.evict_udt_class(keyspace, user_type)
         self.type_context.clear()
+        for statement in self.prepared.every():
+            statement._read_as(keyspace, user_type, klass)
 
     def _resolve_udt(self, keyspace: str, name: str) -> Any:
         types = self.user_types.get(keyspace)

@@ -56,8 +56,13 @@ class PreparedRegistry:
         """The statement with that id, if the application still has it."""
         return self._statements.get(query_id)
 
+    def every(self) -> list[PreparedStatement]:
+        """Every statement that is alive, also several of one id."""
+        with self._lock:
+            return list(self._all)
+
     def all(self) -> list[PreparedStatement]:
-        """Every statement that is alive."""
+        """A statement of every id."""
         with self._lock:
             return list(self._statements.values())
 

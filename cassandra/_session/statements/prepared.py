@@ -20,6 +20,7 @@ from cassandra._wire.rows import column_types
 from .parameters import changed
 from .sentinels import FETCH_SIZE_UNSET, Sentinel
 from .statements import Payload, RoutingKey, Statement
+from .usertypes import read_as
 
 if TYPE_CHECKING:
     from cassandra._routing.metadata import Metadata
@@ -195,6 +196,13 @@ class PreparedStatement:
         snapshot = (_plan_of(result_metadata), result_metadata_id)
         if snapshot != self._snapshot:  # many requests may be told the same after a restart
             self._snapshot = snapshot
+
+    def _read_as(self, keyspace: str, user_type: str, klass: Any) -> None:
+        """Values of that user type are instances of *klass* from now on."""
+        plan, metadata_id = self._snapshot
+        changed_plan = None if plan is None else read_as(plan, keyspace, user_type, klass)
+        if changed_plan is not plan:
+            self._snapshot = (changed_plan, metadata_id)
 
     def _compare(self, bind_plan: BindPlan | None) -> None:
         """The server has it with these parameters now. Raises what :meth:`_check` does if they have other types."""

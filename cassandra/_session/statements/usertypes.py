@@ -1,4 +1,5 @@
-"""Registered user types in simple statements: writing instances of an application's class as UDT literals."""
+"""Registered user types: instances of an application's class as UDT literals in simple statements, and in the rows of
+statements that were prepared before."""
 
 from __future__ import annotations
 
@@ -6,8 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UserTypeDoesNotExist
 from cassandra._base.names import protect_name
+from cassandra._core.codec import (
+    ResultPlan,
+    list_codec,
+    map_codec,
+    set_codec,
+    tuple_codec,
+    udt_codec,
+    vector_codec,
+)
 
 if TYPE_CHECKING:
+    from cassandra._core.codec import Codec
     from cassandra._routing.metadata import Metadata
     from cassandra._wire.encoder import Encoder
 
@@ -30,3 +41,31 @@ def register_encoder(encoder: Encoder, metadata: Metadata, keyspace: str, user_t
         return "{" + ", ".join(literals) + "}"
 
     encoder.mapping[klass] = encode
+
+
+def read_as(plan: ResultPlan, keyspace: str, user_type: str, klass: Any) -> ResultPlan:
+    """A plan like *plan* that makes instances of *klass* of values of ``keyspace.user_type``; *plan* itself when there
+    are none. Codecs belong to many plans, and rows may be read by them at this moment, so they are not changed."""
+    specs = [(*spec[:3], _read_as(spec[3], keyspace, user_type, klass)) for spec in plan.specs]
+    same = all(new[3] is old[3] for new, old in zip(specs, plan.specs, strict=True))
+    return plan if same else ResultPlan(specs)
+
+
+def _read_as(codec: Codec, keyspace: str, user_type: str, klass: Any) -> Codec:
+    children = [_read_as(child, keyspace, user_type, klass) for child in codec.children]
+    meant = (codec.keyspace, codec.type_name) == (keyspace, user_type)
+    if not meant and all(new is old for new, old in zip(children, codec.children, strict=True)):
+        return codec
+    if codec.type_name is not None:
+        factory = klass if meant else codec.factory
+        made = udt_codec(codec.keyspace or "", codec.type_name, codec.field_names, children, factory)
+    elif codec.name == "vector":
+        made = vector_codec(children[0], codec.dimensions)
+    elif codec.name == "tuple":
+        made = tuple_codec(children)
+    elif codec.name == "map":
+        made = map_codec(*children)
+    else:
+        made = list_codec(*children) if codec.name == "list" else set_codec(*children)
+    made.empty_value = codec.empty_value
+    return made
