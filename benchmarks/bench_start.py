@@ -14,7 +14,7 @@ from benchmarks.report import Line, at_most, compared_only, show
 from benchmarks.responder import Responder
 
 TITLE = "From nothing to a session"
-IMPORT, CONNECT = 0.060, 0.005
+IMPORT, CONNECT = 0.060, 0.004
 
 
 def drivers(port: int) -> dict[str, Driver]:

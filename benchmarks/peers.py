@@ -53,7 +53,8 @@ SCYLLA = Peer("scylla-driver", "3.29.12", ROOT / ".venv-scylla", ("lz4",))
 CASSANDRA = Peer("cassandra-driver", "3.30.1", ROOT / ".venv-cassandra")
 ACSYLLA = Peer("acsylla", "1.2.0", ROOT / ".venv-acsylla", ("uvloop",))
 SCYLLAPY = Peer("scyllapy", "1.3.3", ROOT / ".venv-scyllapy", ("uvloop",))
-PEERS = {peer.name: peer for peer in (SCYLLA, CASSANDRA, ACSYLLA, SCYLLAPY)}
+SCYLLA_RS = Peer("scylladb-rs-driver", "0.2.0", ROOT / ".venv-scylla-rs", ("uvloop",))
+PEERS = {peer.name: peer for peer in (SCYLLA, CASSANDRA, ACSYLLA, SCYLLAPY, SCYLLA_RS)}
 
 
 @contextlib.contextmanager

@@ -45,12 +45,26 @@ def frames(sock: socket.socket) -> Iterator[tuple[bytes, bytes]]:
 
 
 def load() -> bytes:
-    return gzip.decompress(PATH.read_bytes())
+    """What the responder reads: the recording, and large answers also with metadata."""
+    known = answers()
+    prepared = {answer.body[6:22]: answer.body for key, answer in known.items() if key[:1] == b"P"}
+    for key, answer in list(known.items()):
+        identity, other = key[2:], b"X0" + key[2:]
+        if key[:2] == b"X1" and other not in known and identity in prepared:
+            body = with_metadata(prepared[identity], answer.body)
+            if body is not None:
+                known[other] = answer._replace(body=body)
+    return packed(known)
 
 
 def answers() -> dict[bytes, Answer]:
-    """The recording, taken apart."""
-    data, at, found = load(), 0, {}
+    """The recording."""
+    return taken_apart(gzip.decompress(PATH.read_bytes()))
+
+
+def taken_apart(data: bytes) -> dict[bytes, Answer]:
+    """What :func:`packed` put together."""
+    at, found = 0, {}
     while at < len(data):
         (size,) = struct.unpack_from("<I", data, at)
         key = data[at + 4 : at + 4 + size]
@@ -62,6 +76,18 @@ def answers() -> dict[bytes, Answer]:
 
 
 LARGE = 64 << 10
+PREPARED = 4
+PREFIX = struct.Struct(">iii")
+
+
+def with_metadata(prepared: bytes, rows: bytes) -> bytes | None:
+    """The ROWS result *rows*, which has no metadata, with that of the PREPARED result; None unless the statement has no
+    parameters, where that is easy to find."""
+    kind, size = struct.unpack_from(">ih", prepared)
+    at = 6 + size
+    if kind != PREPARED or PREFIX.unpack_from(prepared, at)[1:] != (0, 0):
+        return None
+    return rows[:4] + prepared[at + PREFIX.size :] + rows[PREFIX.size :]
 
 
 def save(answers: Mapping[bytes, Answer]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.capture import execute_frames
+from benchmarks.clients.messages import decode
 from benchmarks.clients.modes import LZ4, PLAIN, TLS, V5, options
 from benchmarks.responder import Responder
-from benchmarks.responder.recording import answers
+from benchmarks.responder.recording import LARGE, answers, load, taken_apart
 from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.concurrent import execute_concurrent_with_args
 
@@ -69,3 +70,13 @@ def test_who_does_not_speak_tls_is_cut_off_and_others_are_served() -> None:
             cluster.connect()
         with Cluster(["127.0.0.1"], port=responder.port, **options(TLS, responder.authority)) as cluster:
             assert cluster.connect().execute("SELECT * FROM system.local WHERE key='local'").one().key == "local"
+
+
+def test_pages_that_were_recorded_without_metadata_are_played_with_it_to_who_asks() -> None:
+    played = taken_apart(load())
+    large = {key[2:]: answer.body for key, answer in answers().items() if key[:2] == b"X1" and len(answer.body) > LARGE}
+    assert len(large) == 2
+    for identity, body in large.items():
+        message = decode(played[b"X0" + identity].body)
+        assert len(message.parsed_rows) == 5000 and message.column_names[0] == "id"
+        assert played[b"X1" + identity].body == body
