@@ -1,4 +1,9 @@
-"""PREPARE: on one host for the answer, on the others so that the first execution there is quick."""
+"""PREPARE: on one host for the answer, on the others so that the first execution there is quick.
+
+L5. Preparing twice changes nothing. So after a part of the timeout a host that is silent is waited for no longer alone:
+the next one is asked beside it, and whichever answers first is taken. The other hosts, where the statement is prepared
+ahead, have as long, and never longer than the whole call; what they miss is made up for when they are needed.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UnsupportedOperation
+from cassandra._routing.policies import SpeculativeExecutionPlan
 from cassandra._wire.messages.requests import PrepareMessage
 
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from ..statements.prepared import PreparedStatement
+from ..statements.sentinels import NOT_SET, Sentinel
 from ..statements.statements import SimpleStatement
 from .attempts import KEYSPACE_PER_REQUEST
 from .future import ResponseFuture
@@ -25,6 +32,22 @@ log = logging.getLogger("cassandra.cluster")
 Payload = Mapping[str, bytes | None]
 
 
+FURTHER_HOSTS = 3  # that are asked at most beside the first
+PER_HOST = 2.0  # seconds, or less with a short timeout: preparing takes a few milliseconds
+
+
+class NextHost(SpeculativeExecutionPlan):
+    """Goes on to the next host, up to *others* times, when one has been silent for its part of *timeout*."""
+
+    def __init__(self, timeout: float | None, others: int) -> None:
+        self._others = others
+        self._delay = PER_HOST if timeout is None else min(PER_HOST, timeout / (others + 2))
+
+    def next_execution(self, host: Host | None) -> float:
+        self._others -= 1
+        return self._delay if self._others >= 0 else -1
+
+
 class Preparer:
     """Prepares the statements of one session."""
 
@@ -35,7 +58,7 @@ class Preparer:
         """See Session.prepare."""
         future = self._send(query, keyspace, custom_payload)
         statement = self._made_of(future, future._wait_for_result(), query, keyspace)
-        for other in self._spread(query, future.coordinator_host, keyspace):
+        for other in self._ahead(query, keyspace, future):
             self._settled(other)
         return statement
 
@@ -45,7 +68,7 @@ class Preparer:
         """See Session.prepare_async."""
         future = self._send(query, keyspace, custom_payload)
         statement = self._made_of(future, await future._wait_async(), query, keyspace)
-        for other in self._spread(query, future.coordinator_host, keyspace):
+        for other in self._ahead(query, keyspace, future):
             try:
                 await other._wait_async()
             except Exception as error:
@@ -54,11 +77,16 @@ class Preparer:
 
     def prepare_on_all_hosts(self, query: str, excluded_host: Host | None, keyspace: str | None) -> None:
         """See Session.prepare_on_all_hosts."""
-        for future in self._spread(query, excluded_host, keyspace, always=True):
+        for future in self._spread(query, excluded_host, keyspace, NOT_SET):
             self._settled(future)
 
     def _send(
-        self, query: str, keyspace: str | None, payload: Payload | None = None, host: Host | None = None
+        self,
+        query: str,
+        keyspace: str | None,
+        payload: Payload | None = None,
+        host: Host | None = None,
+        timeout: float | Sentinel | None = NOT_SET,
     ) -> ResponseFuture:
         session = self._session
         session._check_open()
@@ -69,16 +97,20 @@ class Preparer:
                 f"prepare(keyspace={keyspace!r}) needs protocol version 5, and this is "
                 f"{session.cluster.protocol_version}; name the keyspace in the statement, or prepare in a session of it"
             )
+        if isinstance(timeout, Sentinel):
+            timeout = profile.request_timeout
+        others = 0 if host is not None else min(FURTHER_HOSTS, len(session._pools) - 1)
         message = PrepareMessage(query, keyspace if versioned else None)
         message.update_custom_payload(payload)
         future = ResponseFuture(
             session,
             message,
             SimpleStatement(query, keyspace=keyspace, is_idempotent=True),  # parsing twice changes nothing
-            profile.request_timeout,
+            timeout,
             metrics=session.cluster.metrics,
             retry_policy=profile.retry_policy,
             load_balancer=profile.load_balancing_policy,
+            speculative_execution_plan=NextHost(timeout, others) if others > 0 else None,
             host=host,
         )
         future.send_request()
@@ -103,14 +135,20 @@ class Preparer:
         cluster.add_prepared(message.query_id, statement)
         return statement
 
+    def _ahead(self, query: str, keyspace: str | None, future: ResponseFuture) -> list[ResponseFuture]:
+        """What *future* prepared, on its way to all other hosts, if that is wanted and there is time."""
+        remaining = future._remaining()
+        if not self._session.cluster.prepare_on_all_hosts or (remaining is not None and remaining <= 0):
+            return []
+        timeout = PER_HOST if remaining is None else min(PER_HOST, remaining)
+        return self._spread(query, future.coordinator_host, keyspace, timeout)
+
     def _spread(
-        self, query: str, excluded: Host | None, keyspace: str | None, always: bool = False
+        self, query: str, excluded: Host | None, keyspace: str | None, timeout: float | Sentinel
     ) -> list[ResponseFuture]:
         """PREPARE on the way to every other connected host, all at once."""
-        if not (always or self._session.cluster.prepare_on_all_hosts):
-            return []
         hosts = [host for host in self._session._pools if host != excluded and host.is_up]
-        return [self._send(query, keyspace, host=host) for host in hosts]
+        return [self._send(query, keyspace, host=host, timeout=timeout) for host in hosts]
 
     @staticmethod
     def _settled(future: ResponseFuture) -> None:
