@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.errors import DriverException, NoHostAvailable, UnsupportedOperation
+from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._routing.policies.router import Router, router_for
@@ -26,6 +26,7 @@ from cassandra._wire.handlers import ProtocolHandler
 from .cluster.profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
 from .control import prefetch
 from .control.agreement import SchemaAgreementScope
+from .ending import Ending
 from .pools import PoolSet
 from .request.future import ResponseFuture
 from .request.measured import measured
@@ -33,7 +34,7 @@ from .request.preparing import Preparer
 from .request.repreparing import Repreparing
 from .request.requests import RequestBuilder
 from .request.result import ResultSet
-from .request.sending import CLOSED, Sending
+from .request.sending import CLOSED
 from .statements.prepared import PreparedStatement
 from .statements.sentinels import NOT_SET, Sentinel
 from .statements.statements import Statement
@@ -56,6 +57,7 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 COMPILED_IN = frozenset(
     (
         "_listeners",
+        "_draining",
         "_metadata_ids",
         "_overrides",
         "_protocol_version",
@@ -72,10 +74,6 @@ COMPILED_IN = frozenset(
 
 #: Policies of a session whose routers are kept.
 ROUTERS_KEPT = 64
-
-
-def _nowhere() -> bool:
-    return False
 
 
 def _profile_option(name: str, attribute: str, doc: str) -> property:
@@ -95,7 +93,7 @@ def _profile_option(name: str, attribute: str, doc: str) -> property:
 
 
 @public("cassandra.cluster")
-class Session:
+class Session(Ending):
     """Executes statements; made by :meth:`Cluster.connect`, one per application and keyspace is enough.
 
     All methods may be called from any thread. Example::
@@ -106,7 +104,6 @@ class Session:
 
     hosts: Iterable[Host]
     keyspace: str | None = None
-    is_shutdown: bool = False
     max_trace_wait: float = 2.0
     default_fetch_size: int | None = 5000
     use_client_timestamp: bool = True
@@ -151,6 +148,7 @@ class Session:
         self._request_lock = threading.RLock()  # a __del__ that garbage collection runs may make a request anywhere
         self._on_io_thread: Callable[[], bool] = cluster.reactor.in_reactor
         self._delayed: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._closed = threading.Event()
         self._overrides: dict[str, Any] = {}
         #: The default profile, what was overridden of it, and what that makes.
         self._overridden: tuple[ResolvedProfile, dict[str, Any], ResolvedProfile] | None = None
@@ -230,7 +228,9 @@ class Session:
         )
         for listener, args, kwargs in self._listeners:
             listener(future, *args, **kwargs)
-        if future._compiled is None or not future._launch():
+        if self._draining:
+            future._fail(0, NoHostAvailable(CLOSED, {}))
+        elif future._compiled is None or not future._launch():
             future._send_page(0)
         return future
 
@@ -450,46 +450,3 @@ class Session:
     def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Run *fn* on a background thread of the cluster; returns a concurrent future."""
         return self.cluster.submit(fn, *args, **kwargs)
-
-    def _check_open(self) -> None:
-        if self.is_shutdown:
-            raise NoHostAvailable(CLOSED, {})
-
-    def _call_later(self, delay: float, future: Sending, step: Callable[[], None]) -> Any:
-        """A delayed step of a request; shutdown fails the requests that wait for one."""
-        with self._request_lock:
-            if self.is_shutdown:
-                raise DriverException("The session was shut down while the request waited to be sent again.")
-            self._delayed.add(future)
-        return self.cluster.reactor.call_later(delay, step)
-
-    def shutdown(self) -> None:
-        """Close all connections; requests in flight fail. Idempotent, callable from any thread."""
-        with self._request_lock:
-            if self.is_shutdown:
-                return
-            self.is_shutdown = True
-            delayed = list(self._delayed)
-        self._pool_set.close()
-        self._on_io_thread = _nowhere  # a session that is kept keeps no reactor alive
-        for future in delayed:
-            error = DriverException("The session was shut down while the request waited to be sent again.")
-            future._fail(future._page, error)
-        self.cluster.session_closed(self)
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.shutdown()
-
-    async def __aenter__(self) -> Session:
-        return self
-
-    async def __aexit__(self, *args: object) -> None:
-        self.shutdown()
-
-    def __del__(self) -> None:
-        pools = getattr(self, "_pool_set", None)
-        if pools is not None and not self.is_shutdown:
-            pools.close()

@@ -43,6 +43,11 @@ class PoolState:
     def in_flight(self) -> int:
         return sum(connection.in_flight for connection in self._slots.all)
 
+    @property
+    def waiting(self) -> int:
+        """Requests that somebody waits for."""
+        return sum(connection.waiting for connection in self._slots.all)
+
     def state(self) -> dict[str, Any]:
         """What is open and in flight, for people and metrics. Lists have an entry per connection; of a host with shards
         also which shard each leads to, and how many there are."""

@@ -63,24 +63,32 @@ async def _opened(session: Session, opening: Collection[Future[bool]], wait_for_
         await waiter
 
 
-async def shutdown(life: Life) -> None:
+async def shutdown(life: Life, drain: float) -> None:
     """Body of :meth:`Cluster.shutdown_async`; when it returns the threads are gone. Cancelled, it goes on."""
     if life.has_stopped:
         return
     if life.has_no_threads:
         life.stop()
         return
+    if drain:
+        life.begin_drain()
+    await on_a_thread(life.reactor, lambda: life.stop(drain=drain))
+
+
+async def on_a_thread(reactor: Reactor | None, call: Callable[[], None]) -> None:
+    """*call*, which may block, on a thread of its own; it goes on when the task is cancelled. Starting a thread may
+    take a moment, too: the I/O thread of *reactor* does that."""
     ended: Future[None] = Future()
 
-    def stop() -> None:
+    def run() -> None:
         try:
-            life.stop()
+            call()
         except BaseException as error:
             ended.set_exception(error)
         else:
             ended.set_result(None)
 
-    thread = threading.Thread(target=stop, name="fastcql-shutdown", daemon=True)
+    thread = threading.Thread(target=run, name="fastcql-shutdown", daemon=True)
 
     def start() -> None:
         try:
@@ -88,7 +96,7 @@ async def shutdown(life: Life) -> None:
         except RuntimeError as error:  # out of threads
             ended.set_exception(error)
 
-    if not _soon(life.reactor, start):
+    if not _soon(reactor, start):
         start()
     await result_of(ended)
     while thread.is_alive():  # it has nothing left to do

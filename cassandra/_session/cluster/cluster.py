@@ -47,6 +47,7 @@ from ..request.fallback import falls_back
 from ..session import Session
 from . import contact
 from .awaitable import connect, shutdown
+from .config import seconds
 from .hosts import ClusterHosts
 from .life import Life
 from .listeners import Listeners
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
     from cassandra._net.handshake.options import ConnectionOptions
 
+    from ..ending import Ending
     from ..statements.prepared import PreparedStatement
     from .metrics import Metrics
     from .profiles import ExecutionProfile
@@ -192,7 +194,7 @@ class Cluster(ClusterHosts):
     def _new_session(self, keyspace: str | None) -> Session:
         session = Session(self, self.metadata.all_hosts(), keyspace or None)
         self.sessions.add(session)
-        if self.is_shutdown:
+        if self.is_shutdown or self.life.is_draining:
             session.shutdown()
             raise DriverException("Cluster is already shut down")
         return session
@@ -254,7 +256,7 @@ class Cluster(ClusterHosts):
         """Run *fn* on a background thread; the future is cancelled if the cluster is shut down before."""
         return self.scheduler.submit(fn, *args, **kwargs)
 
-    def session_closed(self, session: Session) -> None:
+    def session_closed(self, session: Ending) -> None:
         """A session was shut down."""
         self.sessions.discard(session)
 
@@ -339,21 +341,24 @@ class Cluster(ClusterHosts):
 
     # ---- the end
 
-    def shutdown(self) -> None:
-        """Close all sessions and connections; requests in flight fail. Idempotent, bounded, from any thread,
-        callbacks included.
+    def shutdown(self, drain: float | None = None) -> None:
+        """Close all sessions and connections. Idempotent, bounded, from any thread, callbacks included.
+
+        With *drain* nothing new is taken from now on, and what is in flight (retries and agreement on schema changes
+        included) may finish within so many seconds; what has not finished then, and without *drain* everything, fails.
+        In a callback, on the I/O thread, it does not wait.
 
         A cluster that was connected lives until this is called, or the process exits: its threads refer to it, so
         that it keeps its connections although the program has let go of it.
         """
-        self.life.stop()
+        self.life.stop(drain=seconds("drain", drain) or 0.0)
 
-    async def shutdown_async(self) -> None:
+    async def shutdown_async(self, drain: float | None = None) -> None:
         """As :meth:`shutdown`, without blocking the running loop.
 
         .. versionadded:: 4.0
         """
-        await shutdown(self.life)
+        await shutdown(self.life, seconds("drain", drain) or 0.0)
 
     def __enter__(self) -> Cluster:
         return self

@@ -24,6 +24,9 @@ from cassandra._base.errors import DriverException
 from cassandra._core.transport import Reactor
 from cassandra._net.heartbeat import Heartbeat
 
+from ..background.draining import apart, busy, drain
+from ..request.fallback import falls_back
+
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
 
@@ -45,6 +48,8 @@ class Life:
         self._lock = threading.RLock()
         self._started: Future[None] | None = None
         self._stopping = False
+        self.is_draining = False
+        self._ending = threading.Event()  # no more waiting
         self._stopped = threading.Event()
         self._heartbeat: Heartbeat | None = None
         self._dormant = False
@@ -56,7 +61,7 @@ class Life:
         """The I/O thread, from now on if there was none. Never blocks."""
         self.awaken()
         with self._lock:
-            if self._stopping:
+            if self._stopping or self.is_draining:
                 raise DriverException("Cluster is already shut down")
             return self.reactor or self._new_reactor()
 
@@ -118,6 +123,8 @@ class Life:
         """In a forked child: what runs is the parent's, and what the parent has begun to end is ended here."""
         self._lock = threading.RLock()
         self._stopped = threading.Event()
+        self._ending = threading.Event()
+        self._stopping |= self.is_draining
         self._heartbeat = None
         self._started = self.reactor = None
         self._dormant = self._cluster.control_connection.was_connected and not self._stopping
@@ -165,14 +172,44 @@ class Life:
         with self._lock:
             return self.reactor is None and not self._stopping and not self._cluster.scheduler.has_threads
 
-    def stop(self, limit: float = SHUTDOWN_LIMIT) -> None:
-        """Close everything: requests in flight fail, threads end, descriptors close. Idempotent, bounded, from any
-        thread."""
+    def begin_drain(self) -> None:
+        """Nothing new is taken from now on."""
+        self.is_draining = True
+        for session in self._cluster.sessions:
+            session._draining = True
+
+    def _drain(self, limit: float) -> None:
+        """Wait until what is in flight has finished, or somebody does not want to wait."""
+        cluster = self._cluster
+        fallback = falls_back(cluster)
+
+        def left() -> int:
+            waiting = busy(cluster.sessions) + cluster.schema_changes.count
+            for connection in cluster.control_connection.get_connections() if fallback else ():
+                waiting += connection.waiting
+            return waiting
+
+        drain(limit, left, self._ending)
+
+    def stop(self, limit: float = SHUTDOWN_LIMIT, drain: float = 0.0) -> None:
+        """Close everything: requests in flight fail, threads end, descriptors close. With *drain*, what is in flight
+        may finish before, within so many seconds. Idempotent, bounded, from any thread."""
+        reactor = self.reactor
+        on_io_thread = reactor is not None and reactor.in_reactor()
+        if drain and reactor is not None and not self._stopping:
+            self.begin_drain()
+            if on_io_thread:
+                apart(lambda: self.stop(limit, drain))
+                return
+            try:
+                self._drain(drain)
+            except BaseException:  # Ctrl-C ends the waiting, not the end
+                self.stop(limit)
+                raise
         with self._lock:
             first = not self._stopping
             self._stopping = True
-        reactor = self.reactor
-        on_io_thread = reactor is not None and reactor.in_reactor()
+        self._ending.set()
         if not first:
             if not on_io_thread and not self._cluster.scheduler.in_worker():
                 self._stopped.wait(2 * limit)

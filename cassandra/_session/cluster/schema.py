@@ -98,6 +98,11 @@ class SchemaChanges:
             self._on_agreement(change, True)
         return change
 
+    @property
+    def count(self) -> int:
+        """How many changes are not done: nodes do not agree, or they were not read yet."""
+        return len(self._open)
+
     def will_be_read(self) -> list[SchemaTarget]:
         """What refreshes that have not begun are going to read: events about it need no fetch of their own."""
         with self._lock:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 if TYPE_CHECKING:
+    from ..ending import Ending
     from ..session import Session
 
 
@@ -27,7 +28,7 @@ class SessionSet:
         with self._lock:
             self._sessions = (*self._sessions, ref(session, self._collected))
 
-    def discard(self, session: Session) -> None:
+    def discard(self, session: Ending) -> None:
         """Let go of *session*, if it is here."""
         with self._lock:
             self._sessions = tuple(one for one in self._sessions if one() not in (None, session))

@@ -144,7 +144,7 @@ class CompiledExecute:
         if lane is None or not lane.holds(session):
             state = session.cluster.metadata.state
             route, kind = self.route(state, session.keyspace), self.future_class
-            direct = kind is ResponseFuture and not (session._listeners or session.is_shutdown)
+            direct = kind is ResponseFuture and not (session._listeners or session.is_shutdown or session._draining)
             lane = None
             if route is not None:
                 default = _default_of(session, self.profile)

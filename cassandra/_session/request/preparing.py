@@ -138,7 +138,8 @@ class Preparer:
     def _ahead(self, query: str, keyspace: str | None, future: ResponseFuture) -> list[ResponseFuture]:
         """What *future* prepared, on its way to all other hosts, if that is wanted and there is time."""
         remaining = future._remaining()
-        if not self._session.cluster.prepare_on_all_hosts or (remaining is not None and remaining <= 0):
+        late = self._session._draining or (remaining is not None and remaining <= 0)
+        if late or not self._session.cluster.prepare_on_all_hosts:
             return []
         timeout = PER_HOST if remaining is None else min(PER_HOST, remaining)
         return self._spread(query, future.coordinator_host, keyspace, timeout)

@@ -318,6 +318,9 @@ class Sending(Launching):
     def _fetch(self, paging_state: bytes | None) -> int:
         """Ask for the page at *paging_state*; its number. Errors of sending are the page's."""
         page = self._begin_page(paging_state)
+        if self.session._draining:
+            self._fail(page, NoHostAvailable(CLOSED, {}))
+            return page
         try:
             self._send_page(page)
         except BaseException as error:  # whoever waits for the page must hear of it too

@@ -1,0 +1,61 @@
+"""Draining: what is in flight may finish before a session or a cluster is shut down.
+
+L5. A session that drains refuses what is new (requests, pages, statements to prepare) and goes on with what it has
+begun: answers, retries and their pauses, requests that wait for room, statements that are prepared again, agreement on
+the schema after a change. None of these is counted while it runs, or every request would pay for it: ``busy`` looks at
+where they are. Between two attempts a request is nowhere for a moment, on its way through the thread that handles the
+answer of the first one; so what counts as finished must have been idle for ``QUIET`` seconds.
+
+Whoever drains waits, in a thread of its own or in the caller's, never on the I/O thread. It ends when all is idle, when
+the time is up, or when somebody shuts down without draining.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..ending import Ending
+
+log = logging.getLogger("cassandra.cluster")
+
+QUIET = 0.05
+LOOK = 0.01  # seconds between two looks
+
+
+def busy(sessions: Iterable[Ending]) -> int:
+    """How many requests of *sessions* somebody still waits for."""
+    return sum(_in_flight(session) for session in sessions)
+
+
+def _in_flight(session: Ending) -> int:
+    with session._request_lock:
+        delayed = list(session._delayed)
+    paused = sum(request._outcome is None and not request._wait(0.0) for request in delayed)  # and no answer is there
+    return sum(pool.waiting for pool in session._pool_set.pools.values()) + paused + len(session._pool_set.line)
+
+
+def drain(seconds: float, count: Callable[[], int], over: threading.Event) -> None:
+    """Wait until *count* is zero and stays so, at most *seconds*, or until *over*."""
+    now = monotonic()
+    deadline, idle_since = now + seconds, now
+    while not over.wait(LOOK):
+        now, left = monotonic(), count()
+        if left:
+            idle_since = now
+            if now >= deadline:
+                log.warning("%d requests have not ended within the %s s of the shutdown, and fail", left, seconds)
+                return
+        elif now - idle_since >= QUIET:
+            return
+
+
+def apart(call: Callable[[], Any]) -> threading.Thread:
+    """*call* on a thread of its own, which may wait."""
+    thread = threading.Thread(target=call, name="fastcql-shutdown", daemon=True)
+    thread.start()
+    return thread
