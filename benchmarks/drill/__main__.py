@@ -42,6 +42,7 @@ def main() -> int:
             missed += show(f"{fault.name}: {fault.title}", lines(fault, found))
             for figures in found if wanted.verbose else ():
                 print(f"  {figures.driver}: missing {figures.missing}, twice {figures.twice}, left {figures.left}")
+                print(f"    errors of children: {figures.children_errors}")
                 for line, count in figures.logged.most_common():
                     print(f"    {count:5} {line}")
     print(f"\n{missed} missed" if missed else "\nEvery target is reached.")

@@ -89,7 +89,7 @@ FAULTS = {
         Fault("drain", "a node is shut down (SIGTERM) and started again", drain),
         Fault("ddl", "tables come, are altered, and go", ddl, after=4.0),
         Fault("fork", "the process forks, the children execute", fork, after=4.0),
-        Fault("shutdown", "clusters are shut down with requests in flight", shutdown, module="cycles"),
+        Fault("shutdown", "clusters are shut down with requests in flight", shutdown, load=False),
         # one replica is enough, so that the first node that answers can serve
         Fault("restart", "all nodes are restarted", restart_all, after=30.0, consistency="ONE"),
         Fault("address", "a node returns with another address", address, after=20.0),  # the last: it stays there

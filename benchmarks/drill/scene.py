@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.drill.accounts import BEFORE, Figures, Moments, Stored, figures
+from benchmarks.drill.calls import Report
 from benchmarks.drill.network import Network
 from benchmarks.drill.program import Program
 from cassandra import ConsistencyLevel
@@ -41,7 +41,11 @@ class Fault(NamedTuple):
     after: float = 8.0  # seconds of load when it is over
     through: bool = False  # relays
     consistency: str = "LOCAL_QUORUM"
-    module: str = "client"
+    load: bool = True  # for as long as it takes; else clients do something else, and end by themselves
+
+    @property
+    def module(self) -> str:
+        return "client" if self.load else "cycles"
 
 
 class Scene:
@@ -96,38 +100,41 @@ class Scene:
     def run(self, fault: Fault, seconds: float) -> list[Figures]:
         """What each driver made of *fault*."""
         self.moments = Moments()
+        with self._session() as session:
+            for driver in self.drivers:
+                for statement in SCHEMA:
+                    session.execute(statement.format(keyspace_of(driver)))
         with contextlib.ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="drill-")))
             if fault.through:
                 self.network = stack.enter_context(Network([node.endpoint for node in self.nodes]))
-            with self._session() as session:
-                for driver in self.drivers:
-                    for statement in SCHEMA:
-                        session.execute(statement.format(keyspace_of(driver)))
-            self._programs = []
-            for driver in self.drivers:
-                program = Program(driver, fault.module, folder, self._orders(fault, driver))
-                stack.callback(program.close)
-                self._programs.append(program)
-            for program in self._programs:
-                program.wait_ready()
-            if fault.module == "client":
-                time.sleep(BEFORE + (SETTLING if self._warm else WARMING))
-                self._warm = True
-            fault.act(self, seconds)
-            if fault.module == "client":
-                time.sleep(fault.after)
-            self.moments.ended = time.monotonic()
-            if fault.module == "client":
-                self.command("stop")
-            reports = [program.report() for program in self._programs]
-            self.network = None
+            reports = self._under_load(fault, seconds, stack)
+        self.network = None
         self.servers.restore()
         with self._session() as session:
             return [
                 figures(report, self.moments, stored(session, keyspace_of(driver)))
                 for driver, report in zip(self.drivers, reports, strict=True)
             ]
+
+    def _under_load(self, fault: Fault, seconds: float, stack: contextlib.ExitStack) -> list[Report]:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="drill-")))
+        self._programs = []
+        for driver in self.drivers:
+            program = Program(driver, fault.module, folder, self._orders(fault, driver))
+            stack.callback(program.close)
+            self._programs.append(program)
+        for program in self._programs:
+            program.wait_ready()
+        if not fault.load:
+            fault.act(self, seconds)
+        else:
+            time.sleep(BEFORE + (SETTLING if self._warm else WARMING))
+            self._warm = True
+            fault.act(self, seconds)
+            time.sleep(fault.after)
+            self.moments.ended = time.monotonic()
+            self.command("stop")
+        return [program.report() for program in self._programs]
 
     def _orders(self, fault: Fault, driver: str) -> dict[str, Any]:
         translated = self.network.translated if self.network else {}
@@ -168,9 +175,3 @@ def at_once(function: Callable[[int], None], nodes: Sequence[int]) -> None:
     """Of all *nodes*; raises the first error."""
     with ThreadPoolExecutor(len(nodes)) as pool:
         list(pool.map(function, nodes))
-
-
-def later(function: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=function)
-    thread.start()
-    return thread

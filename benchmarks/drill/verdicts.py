@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.drill.accounts import Figures
@@ -23,49 +23,38 @@ Judge = Callable[[Figures], bool]
 
 def lines(fault: Fault, found: Sequence[Figures]) -> list[Line]:
     """*found*: ours, and then the peer's, if it ran."""
-    name = fault.name
     table = [
         _line(found, "calls", lambda f: f"{f.calls:,}"),
         _line(found, "errors by class", lambda f: classes(f.errors)),
+        _errors(fault.name, found),
     ]
-    table.append(_errors(name, found))
-    if name in GONE + HARMLESS:
-        table.append(
-            _line(found, "errors of idempotent requests", lambda f: f.idempotent, "0", lambda f: not f.idempotent)
-        )
-    if name != "shutdown":
-        table.append(_rates(name, found))
+    if fault.name in GONE + HARMLESS:
+        table.append(_none(found, "errors of idempotent requests", lambda f: f.idempotent))
+    if fault.load:
+        table.append(_rates(fault.name, found))
     if found[0].recovered is not None:
-        table += _recovery(name, found)
-    if name == "fork":
-        table.append(
-            _line(
-                found,
-                "executed by children",
-                lambda f: f"{f.children} {classes(f.children_errors)}".strip(),
-                "no errors",
-                lambda f: f.children > 0 and not f.children_errors,
-            )
-        )
-    zero = "0"
+        table += _recovery(fault.name, found)
+    if fault.name == "fork":
+        table.append(_line(found, "executed by children", lambda f: f.children, "> 0", lambda f: f.children > 0))
+        table.append(_none(found, "errors of children", lambda f: len(f.children_errors)))
     return [
         *table,
-        _line(found, "acknowledged writes that are missing", lambda f: len(f.missing), zero, lambda f: not f.missing),
-        _line(found, "non-idempotent writes done twice", lambda f: len(f.twice), zero, lambda f: not f.twice),
-        _line(found, "calls that hang", lambda f: f.hung, zero, lambda f: not f.hung),
+        _none(found, "acknowledged writes that are missing", lambda f: len(f.missing)),
+        _none(found, "non-idempotent writes done twice", lambda f: len(f.twice)),
+        _none(found, "calls that hang", lambda f: f.hung),
         _line(found, "longest call", lambda f: f"{f.longest:.2f} s"),
         _line(found, "longest shutdown", lambda f: f"{f.shutdown:.2f} s"),
         _line(found, "lines logged, WARNING and above", lambda f: f.logged.total()),
-        _line(found, "threads and connections left", lambda f: len(f.left), zero, lambda f: not f.left),
-    ]  # fmt: skip
+        _none(found, "threads and connections left", lambda f: len(f.left)),
+    ]
 
 
 def _errors(name: str, found: Sequence[Figures]) -> Line:
     measure = "errors of calls that began after it"
+    if name in GONE + HARMLESS:
+        return _none(found, measure, lambda f: f.beyond)
     if name in SILENT:
         return _line(found, measure, lambda f: f.beyond, f"≤ {FEW}", lambda f: f.beyond <= FEW)
-    if name in GONE + HARMLESS:
-        return _line(found, measure, lambda f: f.beyond, "0", lambda f: not f.beyond)
     return _line(found, measure, lambda f: f.beyond)
 
 
@@ -90,15 +79,18 @@ def _recovery(name: str, found: Sequence[Figures]) -> list[Line]:
     ]
 
 
+def _none(found: Sequence[Figures], measure: str, count: Callable[[Figures], int]) -> Line:
+    return _line(found, measure, count, "0", lambda f: count(f) == 0)
+
+
 def _line(found: Sequence[Figures], measure: str, show: Show, target: str = "", judge: Judge | None = None) -> Line:
     ours, *others = found
     compared = ", ".join(f"{other.driver} {show(other)}" for other in others)
     return Line(measure, str(show(ours)), target, compared, "", judge(ours) if judge else None)
 
 
-def classes(errors: Any) -> str:
-    counted = errors if isinstance(errors, dict) else {name: errors.count(name) for name in errors}
-    return ", ".join(f"{name} {count}" for name, count in sorted(counted.items())) or "none"
+def classes(errors: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(errors.items())) or "none"
 
 
 def _seconds(value: float | None) -> str:

@@ -183,7 +183,9 @@ def test_what_is_lost_doubled_or_left_is_missed_whatever_the_fault() -> None:
 def test_children_execute_without_an_error() -> None:
     good = verdicts("fork", *steady(5), moments=Moments(), children=[Child(30, [], 0.1)])
     bad = verdicts("fork", *steady(5), moments=Moments(), children=[Child(30, [], 0.1), Child(0, ["hangs"], 20.0)])
-    assert good["executed by children"] is True and bad["executed by children"] is False
+    assert good["executed by children"] and good["errors of children"]
+    assert bad["executed by children"] and bad["errors of children"] is False
+    assert verdicts("fork", *steady(5), moments=Moments())["executed by children"] is False
 
 
 def test_the_peer_stands_beside_ours_and_is_not_judged() -> None:
