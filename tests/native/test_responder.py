@@ -55,7 +55,7 @@ def test_the_responder_speaks_as_it_is_told(mode: str) -> None:
         assert [result.one().name for ok, result in found if ok] == ["point 1"] * 1000
         # what a client compresses is read, too: 300 kB in three segments, and of matches longer than their distance
         long = f"SELECT * FROM system.local WHERE key='local' /* {'long ' * 60_000} */"
-        assert session.execute(long).one().key == "local"
+        assert session.execute(long).one().host_id is not None
 
 
 def test_protocol_5_is_refused_where_it_is_not_spoken() -> None:
