@@ -6,8 +6,8 @@ so that a host never gets two pools at a time.
 
 A host that is up and has no pool gets one: by the passage that took it for up, or else, when it answered with a refusal
 or is up for another session, by ``_retries``, on the reconnection schedule. A host that is down is left alone: its
-return opens the pools. ``_opening``, ``_retries`` and ``_delays`` are guarded by the lock; nothing is called with it
-held.
+return opens the pools. ``_opening``, ``_again``, ``_retries`` and ``_delays`` are guarded by the lock; nothing is
+called with it held.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class PoolSet:
         self._cluster = session.cluster
         self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the session anywhere
         self._opening: dict[Host, tuple[Future[bool], HostPool]] = {}
+        self._again: set[Host] = set()  # of those being opened: whom to try once more if that fails
         self._retries: dict[Host, Task] = {}
         self._delays: dict[Host, Delays] = {}
         self._closed = False
@@ -99,7 +100,12 @@ class PoolSet:
             entry = self._opening.get(host)
             wanted = entry is not None and entry[0] is done
             behind = wanted and error is None and bool(keyspace) and pool.keyspace != keyspace
-            if wanted and not behind:
+            again = wanted and error is not None and host in self._again
+            self._again.discard(host)
+            if again:
+                successor = self._new_pool(host, pool.host_distance)
+                self._opening[host] = done, successor
+            elif wanted and not behind:
                 del self._opening[host]
                 if error is not None:
                     self.errors[host] = error
@@ -109,6 +115,10 @@ class PoolSet:
                     self.pools = {**others, host: pool}  # an equal host, replaced at its address, must not stay as key
                     self.errors.pop(host, None)
                     self._forget_retry(host)
+        if again:
+            pool.close()
+            successor.open(lambda error: self._opened(successor, error, is_host_addition, done))
+            return
         if behind:  # there was a USE meanwhile
             pool.set_keyspace(
                 keyspace or "",
@@ -164,6 +174,7 @@ class PoolSet:
     def try_now(self) -> None:
         """What hosts refused before they may let in now: open what is missing without waiting for its time."""
         with self._lock:
+            self._again.update(self._opening)  # they may have been refused already
             hosts = list(self._retries)
             for host in hosts:
                 self._forget_retry(host)

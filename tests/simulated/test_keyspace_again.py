@@ -80,18 +80,20 @@ def test_with_nodes_that_were_restarted_meanwhile(simulated: SimulatedCluster, s
     node.kill()
     eventually(lambda: host.is_up is False)
     node.start()
-    eventually(lambda: node.connections > 0)
+    eventually(lambda: "does not exist" in str(session._pool_set.errors.get(host)))
     again(simulated)
     eventually(lambda: bool(host.is_up) and has_all_connections(session)())
     assert works(session)
 
 
 def test_what_another_session_does(simulated: SimulatedCluster, session: Session) -> None:
-    """Of the same cluster, and without waiting for events."""
-    other = session.cluster.connect()
+    """Of the same cluster."""
+    other = session.cluster.connect(wait_for_all_pools=True)
+    eventually(has_all_connections(other))
     other.execute("DROP KEYSPACE ks")
-    for node in simulated.nodes:
-        node.drop_connections()
+    for pool in session._pools.values():
+        for connection in pool.get_connections():
+            connection.close()
     eventually(lambda: not any(pool.open_count for pool in session._pools.values()))
     other.execute(KEYSPACE)
     other.execute(TABLE)

@@ -67,6 +67,7 @@ class Filling:
         self._use_port = use_port
         self._opening: set[int] = set()
         self._put_off: set[int] = set()
+        self._again: set[int] = set()  # of those being opened: whom to try once more if that fails
         self._era = 0  # goes up when it is known anew what shards there are: whoever was put off is not any more
         self._held = False
         self._delays: dict[int, Delays] = {}
@@ -98,6 +99,7 @@ class Filling:
         with self._pool._lock:
             self._era += 1
             self._put_off.clear()
+            self._again.update(self._opening)  # they may have been refused already
         self._delays.clear()
         self.look()
 
@@ -134,10 +136,15 @@ class Filling:
         pool, error = self._pool, arrival.error
         if pool.is_shutdown:
             return
+        with pool._lock:
+            again = error is not None and shard in self._again
+            self._again.discard(shard)
         if arrival.connection is not None and aim is not None:
             self._check(arrival.connection, aim)
         if arrival.joined is Joined.CROWDED:
             self._put_off_until_later(shard, None)
+        elif again:
+            self._leave_lane(shard)
         elif error is None:
             self._came(shard, arrival.joined)
             self._leave_lane(shard)

@@ -156,6 +156,8 @@ class Membership:
             self.reconnect(host, at_once=True)
 
     def _on_answer(self, host_id: Any, others_too: bool) -> None:
+        for session in self._sessions():
+            session._pool_set.try_now()  # events were missed: there may be keyspaces that there were not before
         for host in self._cluster.metadata.all_hosts():
             waits = host.is_up is False and not self.is_ignored(host)
             if host.host_id == host_id or (others_too and waits):

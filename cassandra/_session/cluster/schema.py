@@ -48,7 +48,6 @@ class SchemaChange:
         self.being_read = False
         self.limit: Task | None = None
 
-
     @property
     def stage(self) -> str:
         """What is not done yet."""
