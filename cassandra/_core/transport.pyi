@@ -98,6 +98,8 @@ class Operation:
         parent will get. Raises ConnectionShutdown unless overridden."""
     def _on_outcome(self) -> None:
         """Override. Takes and processes outcomes; must not block and must not raise."""
+    def _on_silent(self, attempt: int) -> None:
+        """Override. The peer that *attempt* was sent to gives no sign of life. On the I/O thread."""
 
 class Attempt:
     """One send of a request: where it went, on which stream, so that it can be given up, and how its answer is
@@ -163,6 +165,9 @@ class Request(Operation):
         """Pending, with nothing sent yet."""
     def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None:
         """What _on_outcome does, for an attempt that somebody else sent and waited for."""
+    def _on_nudge(self) -> None:
+        """Override. Somebody injected an outcome of attempt NOTHING_ELSE, so that whoever processes outcomes looks at
+        the attempts. What it raises is what the page fails with."""
     def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
         """Override. The answer of *attempt*, unless it is plain rows or nothing to a compiled request: that is read
         and concluded natively. What it raises is what its page fails with."""

@@ -1,7 +1,8 @@
 """Heartbeats: idle connections prove that they live, or are closed (L3). One per cluster.
 
 A timer on the I/O thread asks OPTIONS on every connection that received nothing for an interval. No answer within the
-timeout, or an error, makes the connection defunct; its pool and its owner hear of it as of any lost connection.
+timeout, or an error, makes the connection defunct; its pool and its owner hear of it as of any lost connection. That
+requests wait while nothing is received is noticed much sooner: ``silence.py``.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from cassandra._wire.messages.results import SupportedMessage
 log = logging.getLogger("cassandra.connection")
 
 
+LOOKS = 8  # per interval: a connection is asked when it has been idle for one, not for two
+
+
 class Heartbeat:
-    """Checks connections every *interval* seconds until ``stop``. *connections* is asked on the I/O thread: the
-    cluster's connections at that moment; it must not block."""
+    """Asks connections that were idle for *interval* seconds, until ``stop``. *connections* is asked on the I/O
+    thread: the cluster's connections at that moment; it must not block."""
 
     def __init__(
         self,
@@ -43,7 +47,7 @@ class Heartbeat:
         if self._interval <= 0 or self._stopped:
             return
         try:
-            self._timer = self._reactor.call_later(self._interval, self._beat)
+            self._timer = self._reactor.call_later(self._interval / LOOKS, self._beat)
         except (RuntimeError, ConnectionException) as error:  # there is nothing left to check
             log.debug("Heartbeats end: %s", error)
 

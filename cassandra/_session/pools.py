@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
 from cassandra._net.delays import Delays
-from cassandra._net.pool.pool import HostPool
+from cassandra._net.pool.pool import SILENCE_LIMIT, HostPool
 from cassandra._routing.policies import HostDistance
 
 from .request.admission import Line
@@ -87,7 +87,15 @@ class PoolSet:
             limit=self.line.limit,
             on_room=self.line.look,
             shards=self._cluster.shard_aware_options,
+            silence_limit=self._silence_limit(),
+            on_suspect=self._cluster.membership.suspected,
         )
+
+    def _silence_limit(self) -> float:
+        """Seconds after which a silent connection is closed: a host that is gone is down within two heartbeat
+        intervals, also if it had nothing to answer when it went."""
+        interval = self._cluster.idle_heartbeat_interval
+        return max(1.0, min(0.75 * interval, self._cluster.idle_heartbeat_timeout) if interval else SILENCE_LIMIT)
 
     def _connection_options(self) -> Any:
         return self._cluster.connection_options(self._session.keyspace)

@@ -161,6 +161,9 @@ cdef class Operation:
     def _on_outcome(self):
         """Override. Takes and processes outcomes; must not block and must not raise."""
 
+    def _on_silent(self, attempt):
+        """Override. Its peer gives no sign of life; on the I/O thread."""
+
 
 cdef Waited wait_natively(COperation& core, Reactor home, Nanos deadline) noexcept nogil:
     """Where requests are in flight, this thread may poll for itself."""

@@ -129,14 +129,17 @@ cdef class Request(Operation):
         drop_references(self, batch.references)
         for index in range(batch.size()):
             attempt = self._attempts.pop(batch.at(index).attempt, None)
-            if attempt is None:
+            if attempt is None and batch.at(index).attempt != LAST_SLOT:
                 continue
             try:
+                if attempt is None:
+                    self._on_nudge()
+                    continue
                 self.settle(attempt, wrap_outcome(batch.at(index)))
             except Exception as error:  # a policy, a row factory or a malformed body: this request's error only
-                self.conclude(attempt.page, None, error, NOTHING)
+                self.conclude(self._page if attempt is None else attempt.page, None, error, NOTHING)
             except BaseException as error:  # Ctrl-C: the answer is lost with it, nobody must wait for another
-                self.conclude(attempt.page, None, error, NOTHING)
+                self.conclude(self._page if attempt is None else attempt.page, None, error, NOTHING)
                 raise
         self.core.give_back(move(batch))
 
@@ -163,6 +166,10 @@ cdef class Request(Operation):
                 return 0
         self._process(attempt, answer)
         return 0
+
+    def _on_nudge(self):
+        """Override. Somebody injected an outcome of NOTHING_ELSE: attempts are to be looked at. What it raises is the
+        request's error."""
 
     def _process(self, attempt, answer):
         """Override. Everything that is not plain; what it raises is the request's error."""

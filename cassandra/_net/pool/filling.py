@@ -103,6 +103,13 @@ class Filling:
         self._delays.clear()
         self.look()
 
+    def aim_beside(self, known: Connection) -> Aim | None:
+        """For another connection to the shard of *known*."""
+        with self._pool._lock:
+            sharding = self._pool._slots.sharding
+        shard = known.shard
+        return None if sharding is None or shard is None else self._aim(shard, sharding, known)
+
     def block(self, seconds: float = BLOCKED) -> None:
         """Leave the shard-aware port alone for *seconds*."""
         self.blocked_until = max(self.blocked_until, time() + seconds)

@@ -9,6 +9,9 @@ back. Whether its host is up is not its business: the owner of the pools closes 
 ``_connections`` and ``picks`` are replaced, never changed, and may be one behind the other for a moment;
 ``pick`` reads them without a lock. Everything else is guarded by ``_lock``; nothing foreign is called with it held.
 
+A connection that gives no sign of life is relieved by another one (``relief.py``); who finds that out, and what follows
+for the host, is in ``silence.py``.
+
 A lost connection is opened again, at once and then by the reconnection schedule. A connection that has lost too many
 streams to requests that were given up is replaced: new requests go to the new one, the old one closes when what it has
 in flight was answered. The pool never sends anything twice.
@@ -36,12 +39,15 @@ from cassandra._net.limits import Waiter
 from cassandra._net.opening import Opening
 from cassandra._net.pool.filling import Arrival, Filling
 from cassandra._net.pool.names import PoolNames
+from cassandra._net.pool.relief import Relief
 from cassandra._net.pool.sharding import Aim, ShardChoice
 from cassandra._net.pool.slots import Change, Joined, Slots
 from cassandra._net.pool.state import PoolState
+from cassandra._net.silence import watch_of
 
 log = logging.getLogger("cassandra.pool")
 
+SILENCE_LIMIT = 20.0
 DRAIN_CHECK = 0.25
 DRAIN_LIMIT = 300.0  # a retired connection is closed after this, answered or not
 
@@ -67,13 +73,16 @@ class HostPool(PoolState, PoolNames):
         limit: Limit | None = None,
         on_room: Callable[[Any], object] | None = None,
         shards: ShardChoice | None = None,
+        silence_limit: float = SILENCE_LIMIT,
+        on_suspect: Callable[[Any], object] | None = None,
     ) -> None:
         """*host* has ``endpoint`` and ``host_id``. *options* is asked before every connection attempt;
         *delays* gives a fresh reconnection schedule; *on_defunct* (host, error) hears of every connection that was lost
         or could not be opened again, and may close the pool. At most *max_requests* are in flight on all connections
         together, within the *limit* that the pool shares with others. *on_room* (host) hears that requests that were
         refused may fare otherwise now: there may be room, or nothing to wait for any more. *shards* says how to reach
-        the shards of the host, if it has any."""
+        the shards of the host, if it has any. A connection that gives no sign of life for *silence_limit* seconds is
+        closed; *on_suspect* (host) hears much sooner that it was one of this pool that made the host a suspect."""
         self.host = host
         self.host_distance = host_distance
         self.keyspace = keyspace
@@ -88,6 +97,9 @@ class HostPool(PoolState, PoolNames):
         self._shares_limit = max_requests is None
         self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the pool anywhere
         self._slots = Slots(shard_aware=shards is None or not shards.disable)
+        self.silence_limit = silence_limit
+        self._on_suspect = on_suspect
+        self._relief = Relief(self)
         self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
         self._connections: tuple[Connection, ...] = ()  # that take requests
         self.picks = Picks(None, None)
@@ -142,6 +154,8 @@ class HostPool(PoolState, PoolNames):
             joined = None if change is None else change.joined
             if joined in (None, Joined.REFUSED, Joined.CROWDED):
                 connection.close()
+            if change is not None and joined in (Joined.TAKEN, Joined.RESHARDED):
+                self._watch(connection, change.retired)
             for one in () if change is None else change.spare:
                 one.close()
             for one in () if change is None else change.retired:
@@ -193,6 +207,12 @@ class HostPool(PoolState, PoolNames):
         """Locked. ``pick`` sees what changed."""
         slots = self._slots
         self._connections, self.picks = slots.taking, Picks(slots.sole, slots.picker)
+
+    def _watch(self, connection: Connection, retired: Iterable[Connection]) -> None:
+        watch = watch_of(self.host)
+        watch.add(connection, self)
+        for one in retired:
+            watch.remove(one)
 
     def _tell_sharding(self) -> None:
         sharding = self._slots.sharding
@@ -293,6 +313,7 @@ class HostPool(PoolState, PoolNames):
     # ---- losing and replacing
 
     def _on_closed(self, connection: Connection, error: BaseException | None) -> None:
+        watch_of(self.host).remove(connection)
         with self._lock:
             lost = self._slots.lose(connection)
             if lost:
@@ -316,6 +337,17 @@ class HostPool(PoolState, PoolNames):
     def _report(self, error: BaseException) -> None:
         if self._on_defunct is not None and not self.is_shutdown:
             guarded(self._on_defunct, self.host, error)
+
+    def on_silent(self, connection: Connection, since: float) -> None:
+        """Told by ``silence.py``, as the other two: *connection* gives no sign of life."""
+        self._relief.begin(connection)
+
+    def on_heard(self, connection: Connection) -> None:
+        self._relief.end(connection)
+
+    def on_suspect(self) -> None:
+        if self._on_suspect is not None:
+            guarded(self._on_suspect, self.host)
 
     def _replace(self, worn: Connection, why: str = "") -> None:
         """Open a successor for a connection, which closes when what it has in flight was answered. Without *why*: it

@@ -124,6 +124,10 @@ class Slots:
         self._worn.add(connection)
         return True
 
+    def mend(self, connection: Connection) -> None:
+        """*connection* need not be replaced."""
+        self._worn.discard(connection)
+
     def lose(self, connection: Connection) -> bool:
         """*connection* was closed. True if it took requests."""
         self.retired.discard(connection)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cassandra._base.errors import OperationTimedOut
 from cassandra._base.public import public
 
 if TYPE_CHECKING:
@@ -30,10 +29,11 @@ class ConvictionPolicy:
 
 @public("cassandra.policies")
 class SimpleConvictionPolicy(ConvictionPolicy):
-    """The first failure convicts, but not a mere timeout."""
+    """The first failure convicts: a connection that was lost, was silent for long, or could not be opened in time.
+    (Requests that time out are nobody's failure; no policy is asked about them.)"""
 
     def add_failure(self, connection_exc: BaseException) -> bool:
-        return not isinstance(connection_exc, OperationTimedOut)
+        return True
 
     def reset(self) -> None:
         pass

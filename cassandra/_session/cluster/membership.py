@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import RequestExecutionException, RequestValidationException
 from cassandra._net.connection import Connection
+from cassandra._net.silence import leave_to_parent
 from cassandra._routing.policies import HostDistance
 from cassandra._wire.messages.requests import OptionsMessage
 
@@ -71,6 +72,7 @@ class Membership:
         self._rising = {}
         for host in self._cluster.metadata.all_hosts():
             host._reconnection_handler = None
+            leave_to_parent(host)
 
     def resume(self) -> None:
         """In a forked child that connects again: try to reach the hosts that are down. Never blocks."""
@@ -100,6 +102,10 @@ class Membership:
         """The node with *host_id* took the control connection. *others_too*: no node did for some time, so that others
         may be back as well."""
         self.strand.post(self._on_answer, host_id, others_too)
+
+    def suspected(self, host: Host) -> None:
+        """Connections to *host* are silent. If the control connection is one of them, it is looked after now."""
+        self.strand.post(self._cluster.control_connection.on_down, host)
 
     def event_up(self, address: str, port: int | None) -> None:
         """The server says that a node came up."""

@@ -148,7 +148,7 @@ class Preparer:
         self, query: str, excluded: Host | None, keyspace: str | None, timeout: float | Sentinel
     ) -> list[ResponseFuture]:
         """PREPARE on the way to every other connected host, all at once."""
-        hosts = [host for host in self._session._pools if host != excluded and host.is_up]
+        hosts = [host for host in self._session._pools if host != excluded and host.is_up and not host.is_suspect]
         return [self._send(query, keyspace, host=host, timeout=timeout) for host in hosts]
 
     @staticmethod

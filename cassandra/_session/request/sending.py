@@ -24,7 +24,8 @@ from cassandra._base.errors import (
     annotate,
 )
 from cassandra._core.codec import ResultPlan
-from cassandra._core.transport import Attempt
+from cassandra._core.transport import CLOSED as ENDED
+from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure
 from cassandra._wire.messages.requests import ExecuteMessage, PrepareMessage
 
 from ..background import aio
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from ..statements.prepared import PreparedStatement
 
 METADATA_IDS = 5  # first protocol version with result metadata ids
+_LOOK = Failure(ENDED, "the host is silent", True, 0.0)
 CLOSED = "The session is shut down; open a new one with Cluster.connect()."
 
 
@@ -294,6 +296,24 @@ class Sending(Launching):
         if self._metrics is not None:
             self._metrics.on_speculative_execution()
         self._send_page(page, error_no_hosts=False)
+
+    # ---- when a peer is silent
+
+    def _on_silent(self, number: int) -> None:
+        """On the I/O thread: the peer of an attempt gives no sign of life. If it does no harm the request is sent to
+        another host too, by the thread that processes its outcomes."""
+        attempt = self._attempts.get(number)
+        if attempt is not None and attempt.reprepares is None and getattr(self.query, "is_idempotent", False):
+            self._inject(NOTHING_ELSE, _LOOK)
+
+    def _on_nudge(self) -> None:
+        # First the lock, then the look: another thread that goes on with the plan, because an attempt has ended, takes
+        # the attempt out before it does so, and then it finds the lock.
+        if self._plan_lock is None:
+            self._plan_lock = threading.Lock()
+        attempts = list(self._attempts.values())
+        if attempts and all(attempt.connection.is_silent for attempt in attempts):
+            self._speculate(attempts[0].page)
 
     def _later(self, delay: float, page: int, step: Callable[[int], object]) -> None:
         """Run ``step(page)`` on the I/O thread after *delay* seconds, unless the page is over by then."""

@@ -598,7 +598,7 @@ def test_busy_and_closed_connections_are_not() -> None:
     Heartbeat(reactor, 30, 7, lambda: [idle, busy, closed]).start()  # type: ignore[list-item]
     delay, beat = reactor.timers.pop()
     beat()
-    assert delay == 30 and len(reactor.timers) == 1, "and again"
+    assert delay <= 30 / 4 and len(reactor.timers) == 1, "and again"
     assert [(type(message), timeout) for message, timeout in idle.asked] == [(OptionsMessage, 7)]
     assert busy.asked == closed.asked == []
 

@@ -249,7 +249,7 @@ def test_refused_schedules() -> None:
 def test_conviction() -> None:
     policy = SimpleConvictionPolicy(make_host(1))
     assert policy.add_failure(ConnectionException("refused"))
-    assert not policy.add_failure(OperationTimedOut())
+    assert policy.add_failure(OperationTimedOut())  # of opening a connection, or of a sign of life
     policy.reset()
     base = ConvictionPolicy(policy.host)
     with pytest.raises(NotImplementedError):

@@ -1,0 +1,220 @@
+"""Silence: connections that give no sign of life, and the hosts they make suspects (L3).
+
+One :class:`HostWatch` per host, over the pools of all sessions. Everything here is the I/O thread's, which hears of it
+from channels, timers and answers.
+
+A node that was stopped, or whose network was cut, closes nothing and refuses nothing: requests to it would time out one
+after the other. States of a connection that takes requests::
+
+    answering   -> asked: a request waits, and nothing was received for QUIET
+    asked       OPTIONS was sent over it, once: a node that takes long for a query answers that at once, so a slow one
+                is no silent one
+                -> answering: something was received; silent: nothing for GRACE, while this process did run
+    silent      its pool opens another one beside it (``pool/relief.py``), which takes its place: after a cut old
+                connections repeat what was lost only after seconds. Requests that may run twice are sent elsewhere too
+                -> answering: something was received; closed: nothing for the pool's ``silence_limit``, which its pool
+                reports as any loss: so the host is taken for down
+
+A host is a *suspect* (``Host.is_suspect``) while one of its connections is silent, unless another one to the same shard
+received something meanwhile: then it is that connection that is dead, not its host. Whoever makes plans reads it. A
+shard of ScyllaDB that hangs makes its host a suspect: the others have to wait for it again and again, and other
+replicas have the same rows. When all hosts are suspects none is: requests go where they would go.
+
+Nothing of it is paid by requests while all is well.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from random import uniform
+from time import monotonic
+from typing import Any, Protocol
+
+from cassandra._base.errors import ConnectionException, ConnectionShutdown
+from cassandra._core.transport import Reactor
+from cassandra._net.connection import Connection
+from cassandra._net.exchange import guarded
+from cassandra._wire.messages.requests import OptionsMessage
+
+log = logging.getLogger("cassandra.pool")
+
+QUIET = 0.1  # seconds
+GRACE = 0.2
+LOOK_AGAIN = (0.75, 1.25)  # between looks at what is silent
+PROBE_TIMEOUT = 60.0
+
+
+class Owner(Protocol):
+    """The pool of a connection."""
+
+    silence_limit: float
+    """Seconds after which a silent connection is closed."""
+
+    def on_silent(self, connection: Connection, since: float) -> None: ...
+    def on_heard(self, connection: Connection) -> None: ...
+    def on_suspect(self) -> None: ...
+
+
+class HostWatch:
+    """The connections of one host."""
+
+    def __init__(self, host: Any) -> None:
+        self._host = host
+        self._owners: dict[Connection, Owner] = {}
+        self._asked: dict[Connection, float] = {}  # when
+        self._silent: dict[Connection, float] = {}  # since when
+        self._suspect_since: float | None = None
+        self._looking = False
+
+    def add(self, connection: Connection, owner: Owner) -> None:
+        """*connection* takes requests from now on."""
+        if connection.channel is None or connection.is_closed:
+            return
+        self._owners[connection] = owner
+        connection.channel.watch_quiet(QUIET, partial(self._quiet, connection))
+        self._judge()  # it was heard just now
+
+    def remove(self, connection: Connection) -> None:
+        """It takes none any more."""
+        if self._owners.pop(connection, None) is None:
+            return
+        self._asked.pop(connection, None)
+        if self._silent.pop(connection, None) is not None:
+            self._judge()
+
+    # ---- asking
+
+    def _quiet(self, connection: Connection) -> None:
+        if connection not in self._owners or connection in self._asked or connection in self._silent:
+            return
+        asked_at = self._asked[connection] = monotonic()
+        self._ask(connection)
+        self._check_later(connection, asked_at)
+
+    def _ask(self, connection: Connection) -> None:
+        connection.request_async(OptionsMessage(), lambda answer: self._look(connection), PROBE_TIMEOUT)
+
+    def _check_later(self, connection: Connection, asked_at: float) -> None:
+        check = partial(self._check, connection, asked_at, monotonic() + GRACE)
+        _later(connection.reactor, GRACE, check)
+
+    def _check(self, connection: Connection, asked_at: float, due: float) -> None:
+        if self._asked.get(connection) != asked_at:
+            return
+        if _heard(connection, asked_at):
+            del self._asked[connection]
+        elif monotonic() - due > GRACE:  # this process was held up: the answer may come now
+            self._check_later(connection, asked_at)
+        else:
+            del self._asked[connection]
+            self._begin(connection, asked_at)
+
+    def _look(self, connection: Connection) -> None:
+        """Something was received, or it was closed."""
+        asked_at, since = self._asked.get(connection), self._silent.get(connection)
+        if asked_at is not None and _heard(connection, asked_at):
+            del self._asked[connection]
+        if since is not None and _heard(connection, since):
+            self._end(connection, since)
+        self._judge()
+
+    # ---- silence
+
+    def _begin(self, connection: Connection, since: float) -> None:
+        self._silent[connection] = since
+        owner = self._owners[connection]
+        for other in list(self._owners):
+            if other.shard == connection.shard and other not in self._silent and other not in self._asked:
+                self._ask(other)  # is it the host, or that connection?
+        connection.is_silent = True
+        self._judge()
+        guarded(owner.on_silent, connection, since)
+        _tell_waiting(connection)
+        if not self._looking:
+            self._looking = True
+            self._look_later(connection.reactor)
+
+    def _end(self, connection: Connection, since: float) -> None:
+        del self._silent[connection]
+        connection.is_silent = False
+        log.info("%s answers again after %.1f s", connection, monotonic() - since)
+        guarded(self._owners[connection].on_heard, connection)
+
+    def _look_later(self, reactor: Reactor) -> None:
+        _later(reactor, uniform(*LOOK_AGAIN), partial(self._look_around, reactor))
+
+    def _look_around(self, reactor: Reactor) -> None:
+        now = monotonic()
+        for connection, since in list(self._silent.items()):
+            if _heard(connection, since):
+                self._end(connection, since)
+            elif now - since >= self._owners[connection].silence_limit:
+                connection.defunct(_given_up(connection, now - since))
+            else:
+                _tell_waiting(connection)  # who was just being sent when it began
+        self._judge()
+        if self._silent:
+            self._look_later(reactor)
+        else:
+            self._looking = False
+
+    # ---- the host
+
+    def _judge(self) -> None:
+        silent = [one for one, since in self._silent.items() if not self._is_spoken_for(one, since)]
+        self._host.is_suspect = bool(silent)
+        if silent and self._suspect_since is None:
+            self._suspect_since = monotonic()
+            waiting = sum(connection.waiting for connection in silent)
+            log.warning("%s is silent: %d requests wait, other hosts are asked first", self._host, waiting)
+            guarded(self._owners[silent[0]].on_suspect)
+        elif not silent and self._suspect_since is not None:
+            if self._owners:
+                log.info("%s was silent for %.1f s", self._host, monotonic() - self._suspect_since)
+            self._suspect_since = None
+
+    def _is_spoken_for(self, silent: Connection, since: float) -> bool:
+        """Whether another connection to the same shard was heard meanwhile."""
+        return any(
+            other.shard == silent.shard and other not in self._silent and not other.is_closed and _heard(other, since)
+            for other in self._owners
+        )
+
+
+def watch_of(host: Any) -> HostWatch:
+    """The watch of *host*; on the I/O thread."""
+    watch: HostWatch | None = getattr(host, "_watch", None)
+    if watch is None:
+        watch = host._watch = HostWatch(host)
+    return watch
+
+
+def leave_to_parent(host: Any) -> None:
+    """In a forked child: the connections are the parent's."""
+    host._watch = None
+    host.is_suspect = False
+
+
+def _tell_waiting(connection: Connection) -> None:
+    if connection.channel is not None:
+        for operation, attempt in connection.channel.waiting():
+            guarded(operation._on_silent, attempt)
+
+
+def _heard(connection: Connection, since: float) -> bool:
+    """Whether something was received after *since*."""
+    return not connection.is_closed and connection.idle_seconds < monotonic() - since
+
+
+def _given_up(connection: Connection, seconds: float) -> ConnectionException:
+    text = f"{connection.endpoint} was silent for {seconds:.1f} s: requests wait, and so does a probe"
+    return ConnectionException(text, connection.endpoint)
+
+
+def _later(reactor: Reactor, delay: float, action: Callable[[], None]) -> None:
+    try:
+        reactor.call_later(delay, action)
+    except (RuntimeError, ConnectionShutdown) as error:  # it was stopped, which ends all connections
+        log.debug("Nobody is watched any more: %s", error)

@@ -1,0 +1,233 @@
+"""A node that stands still: who notices, what happens to requests, and when it counts as down."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import OperationTimedOut
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import ConstantReconnectionPolicy, HostStateListener, RoundRobinPolicy
+from cassandra.query import PreparedStatement, SimpleStatement
+from tests.fakes.nodes import FakeCluster, FakeNode, eventually
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+
+class Heard(HostStateListener):
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str]] = []
+
+    def on_up(self, host: Any) -> None:
+        self.events.append(("up", str(host)))
+
+    def on_down(self, host: Any) -> None:
+        self.events.append(("down", str(host)))
+
+    def on_add(self, host: Any) -> None: ...
+
+    def on_remove(self, host: Any) -> None: ...
+
+
+class Scene:
+    """Three nodes; the control connection is not at the last one."""
+
+    def __init__(self, fake: FakeCluster, **options: Any) -> None:
+        self.fake = fake
+        profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=options.pop("request_timeout", PATIENCE))
+        given = {"reconnection_policy": ConstantReconnectionPolicy(0.05), "schema_metadata_enabled": False}
+        self.cluster = Cluster(
+            fake.contact_points[:1], execution_profiles={EXEC_PROFILE_DEFAULT: profile}, **{**given, **options}
+        )
+        self.session: Session = self.cluster.connect(wait_for_all_pools=True)
+        self.node: FakeNode = fake.nodes[2]
+        self.host: Any = self.cluster.metadata.get_host_by_host_id(self.node.host_id)
+        self.heard = Heard()
+        self.cluster.register_listener(self.heard)
+
+    def prepare(self, is_idempotent: bool) -> PreparedStatement:
+        statement = self.session.prepare("INSERT INTO t (k) VALUES (1)")
+        statement.is_idempotent = is_idempotent
+        return statement
+
+    def close(self) -> None:
+        self.node.resume()
+        self.cluster.shutdown()
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeCluster]:
+    with FakeCluster(3) as made:
+        yield made
+
+
+@pytest.fixture
+def scene(fake: FakeCluster) -> Iterator[Scene]:
+    made = Scene(fake)
+    yield made
+    made.close()
+
+
+def coordinators(scene: Scene, statement: Any, count: int = 12) -> set[Any]:
+    found = set()
+    for _ in range(count):
+        future = scene.session.execute_async(statement)
+        future.result()
+        found.add(future.coordinator_host)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["prepared", "text"])
+def test_idempotent_requests_do_not_fail(scene: Scene, kind: str) -> None:
+    """Those that wait for it are sent elsewhere too; then nobody asks it. It is used again when it goes on."""
+    statement = scene.prepare(True) if kind == "prepared" else SimpleStatement("SELECT 1", is_idempotent=True)
+    scene.node.pause()
+    for _ in range(30):
+        scene.session.execute(statement)
+    assert scene.host.is_suspect and scene.host.is_up
+    assert scene.host not in coordinators(scene, statement)
+    scene.node.resume()
+    eventually(lambda: not scene.host.is_suspect)
+    assert scene.host in coordinators(scene, statement)
+    assert scene.heard.events == []
+
+
+@pytest.mark.parametrize("how", ["unattended", "callbacks", "threads", "asyncio"])
+def test_whoever_waits_for_them(scene: Scene, how: str) -> None:
+    session, statement = scene.session, scene.prepare(True)
+    scene.node.pause()
+    if how == "unattended":
+        futures = [session.execute_async(statement) for _ in range(30)]
+        eventually(lambda: all(future.has_more_pages is False and len(future.attempted_hosts) for future in futures))
+        assert all(future.result().one() is None for future in futures)
+    elif how == "callbacks":
+        done: list[Any] = []
+        for _ in range(30):
+            session.execute_async(statement).add_callbacks(done.append, lambda error: done.append("failed"))
+        eventually(lambda: len(done) == 30)
+        assert "failed" not in done
+    elif how == "threads":
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                for _ in range(6):
+                    session.execute(statement)
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert failed == []
+    else:
+
+        async def together() -> None:
+            await asyncio.gather(*(_awaited(session.execute_async(statement)) for _ in range(30)))
+
+        asyncio.run(together())
+    assert scene.host.is_suspect
+
+
+async def _awaited(future: Any) -> Any:
+    return await future
+
+
+def test_what_must_not_run_twice_stays_where_it_is(fake: FakeCluster) -> None:
+    scene = Scene(fake, request_timeout=2.0)
+    try:
+        statement = scene.prepare(False)
+        scene.node.pause()
+        futures = [scene.session.execute_async(statement) for _ in range(6)]
+        eventually(lambda: scene.host.is_suspect)
+        assert scene.host not in coordinators(scene, statement)
+        failed = [future for future in futures if not _succeeds(future)]
+        assert [future.attempted_hosts for future in failed] == [[scene.host]] * 2
+    finally:
+        scene.close()
+
+
+def _succeeds(future: Any) -> bool:
+    try:
+        future.result()
+    except OperationTimedOut:
+        return False
+    return True
+
+
+def test_an_explicit_host_is_obeyed(scene: Scene) -> None:
+    statement = scene.prepare(True)
+    scene.node.pause()
+    future = scene.session.execute_async(statement, host=scene.host)
+    eventually(lambda: scene.host.is_suspect)
+    scene.node.resume()
+    future.result()
+    assert future.attempted_hosts == [scene.host]
+
+
+@pytest.mark.parametrize("traffic", [True, False])
+def test_a_silent_host_is_down_within_two_heartbeat_intervals(fake: FakeCluster, traffic: bool) -> None:
+    scene = Scene(fake, idle_heartbeat_interval=2.0, idle_heartbeat_timeout=2.0, connect_timeout=1.0)
+    try:
+        statement = scene.prepare(True)
+        scene.node.pause()
+        if traffic:
+            coordinators(scene, statement)
+        eventually(lambda: scene.host.is_up is False)
+        eventually(lambda: ("down", str(scene.host)) in scene.heard.events)
+        assert scene.host not in coordinators(scene, statement)
+        scene.node.resume()
+        eventually(lambda: scene.host.is_up)
+        eventually(lambda: scene.host in coordinators(scene, statement))
+    finally:
+        scene.close()
+
+
+def test_a_host_that_lets_nobody_in_any_more_is_down(fake: FakeCluster) -> None:
+    """Its connections were lost, and new ones time out."""
+    scene = Scene(fake, connect_timeout=0.5)
+    try:
+        scene.node.pause()
+        scene.node.drop_connections()
+        eventually(lambda: scene.host.is_up is False)
+        scene.node.resume()
+        eventually(lambda: scene.host.is_up)
+    finally:
+        scene.close()
+
+
+def test_the_control_connection_leaves_a_silent_host(fake: FakeCluster) -> None:
+    scene = Scene(fake, control_connection_timeout=1.0, connect_timeout=1.0)
+    try:
+        control = scene.cluster.get_control_connection_host()
+        assert control is not None
+        node = next(node for node in fake.nodes if node.host_id == control.host_id)
+        statement = scene.prepare(True)
+        node.pause()
+        coordinators(scene, statement)
+        eventually(lambda: scene.cluster.get_control_connection_host() not in (None, control))
+        node.resume()
+    finally:
+        scene.close()
+
+
+def test_all_sessions_know_of_a_suspect(scene: Scene) -> None:
+    other = scene.cluster.connect(wait_for_all_pools=True)
+    statement = scene.prepare(True)
+    scene.node.pause()
+    coordinators(scene, statement)
+    assert scene.host.is_suspect
+    found = {other.execute_async(statement) for _ in range(6)}
+    for future in found:
+        future.result()
+        assert future.attempted_hosts != [scene.host]
+    scene.node.resume()
+    eventually(lambda: not scene.host.is_suspect)
+    eventually(lambda: all(session._pools[scene.host].open_count for session in (scene.session, other)))
