@@ -72,8 +72,7 @@ class Connection:
     features: ProtocolFeatures
     keyspace: str | None = None
     last_error: BaseException | None = None
-    is_silent: bool = False
-    """Requests wait, and there is no sign of life: see silence.py, which owns this."""
+    is_silent: bool = False  # silence.py owns this
     channel: Channel | None = None
     compression: Compression | None = None
     cql_version: str | None = None

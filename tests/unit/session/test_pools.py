@@ -56,6 +56,7 @@ class ManualPool:
 class FakeCluster:
     max_requests_per_host = max_requests_per_session = None
     shard_aware_options = None
+    idle_heartbeat_interval = idle_heartbeat_timeout = 30.0
 
     def __init__(self, hosts: list[Host]) -> None:
         self.hosts = hosts
@@ -63,7 +64,7 @@ class FakeCluster:
         self.opened: list[Host] = []
         self.failures: list[tuple[Host, BaseException, bool]] = []
         self.reactor = self.type_context = None
-        self.membership = SimpleNamespace(new_schedule=lambda: [1.0, 2.0])
+        self.membership = SimpleNamespace(new_schedule=lambda: [1.0, 2.0], suspected=lambda host: None)
         self.waiting: list[tuple[float, Task]] = []
         self.scheduler = SimpleNamespace(schedule=self._schedule)
         self.profile_manager = SimpleNamespace(distance=lambda host: self.distances.get(host, HostDistance.LOCAL))
