@@ -6,17 +6,19 @@ import logging
 import re
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cassandra import UnresolvableContactPoints
+from cassandra import DriverException, UnresolvableContactPoints
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.connection import DefaultEndPoint
 from cassandra.policies import DCAwareRoundRobinPolicy, LoadBalancingPolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.testing import SimulatedCluster
+from tests.patience import PATIENCE
 from tests.servers.certificates import Certificates
 from tests.simulated.conftest import eventually
 
@@ -105,6 +107,87 @@ def test_the_error_names_every_contact_point_and_why(no_leaks: None, resolve: Re
     assert isinstance(errors["gone.example"], UnresolvableContactPoints)
     for text in ("gone.example", "could not be resolved", "Name or service not known", "127.255.255.253", "refused"):
         assert text in str(caught.value)
+
+
+@pytest.fixture
+def silent_name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Asked for ``silent.example`` it answers, with 127.255.255.253, when the event is set."""
+    answers = threading.Event()
+    look_up = socket.getaddrinfo
+
+    def getaddrinfo(name: Any, port: Any, *args: Any, **options: Any) -> list[Any]:
+        if name == "silent.example":
+            answers.wait(PATIENCE)
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.255.255.253", port))]
+        return look_up(name, port, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    yield answers
+    answers.set()
+    eventually(lambda: not any(thread.name == "fastcql-blocking" for thread in threading.enumerate()))
+
+
+def test_a_name_server_that_is_silent_holds_up_nobody_who_knows_an_address(
+    no_leaks: None, silent_name_server: threading.Event
+) -> None:
+    with (
+        SimulatedCluster(1, 1) as simulated,
+        Cluster(["silent.example", *simulated.contact_points], port=simulated.port) as cluster,
+    ):
+        cluster.connect()
+        assert cluster.endpoints_resolved == [DefaultEndPoint(simulated.contact_points[0], simulated.port)]
+        assert "no answer" in str(cluster.unresolved["silent.example"])
+        silent_name_server.set()
+        eventually(lambda: len(cluster.endpoints_resolved) == 2 and not cluster.unresolved)
+
+
+def test_a_late_name_is_waited_for_when_nothing_else_works(
+    no_leaks: None, silent_name_server: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    with SimulatedCluster(1, 1) as simulated:
+        port = simulated.port
+    outcome: list[BaseException] = []
+
+    def connect() -> None:
+        try:
+            with Cluster(["127.255.255.254", "silent.example"], port=port) as cluster:
+                cluster.connect()
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=connect)
+    thread.start()
+    eventually(lambda: "127.255.255.254" in caplog.text)
+    assert thread.is_alive()
+    silent_name_server.set()
+    thread.join(PATIENCE)
+    (error,) = outcome
+    assert isinstance(error, NoHostAvailable)
+    assert set(error.errors or ()) == {f"127.255.255.254:{port}", f"127.255.255.253:{port}"}
+    outcome.clear()
+
+
+@pytest.mark.parametrize("others", [[], ["127.255.255.254"]], ids=["alone", "others"])
+def test_a_shutdown_does_not_wait_for_a_name_server(
+    no_leaks: None, silent_name_server: threading.Event, others: list[str]
+) -> None:
+    cluster = Cluster(["silent.example", *others], port=1)
+    outcome: list[str] = []
+
+    def connect() -> None:
+        try:
+            cluster.connect()
+        except DriverException as error:
+            outcome.append(str(error))
+
+    thread = threading.Thread(target=connect)
+    thread.start()
+    eventually(lambda: any(thread.name == "fastcql-blocking" for thread in threading.enumerate()))
+    cluster.shutdown()
+    thread.join(PATIENCE)
+    assert "shut down" in outcome[0]
+    assert not any(thread.name.startswith("fastcql-worker") for thread in threading.enumerate())
+    assert not silent_name_server.is_set()
 
 
 def test_names_alone_that_mean_nothing(no_leaks: None, resolve: Resolve) -> None:

@@ -226,10 +226,21 @@ class Cluster(ClusterHosts):
     def resolve_contact_points(self) -> list[EndPoint]:
         """End points of all contact points in random order, names looked up now. Blocks; UnresolvableContactPoints if
         nothing is left."""
-        self.endpoints_resolved, self.unresolved = contact.resolve(
-            self.contact_points, self.port, self._told_unresolved
-        )
-        return contact.shuffled(self.endpoints_resolved)
+        found = self.look_up()
+        found.wait()
+        return contact.shuffled(self.contacts_found(found))
+
+    def look_up(self) -> contact.LookUp:
+        """Begin to look up the contact points. Does not block."""
+        return contact.LookUp(self.contact_points, self.port, self._told_unresolved)
+
+    def contacts_found(self, found: contact.LookUp) -> list[EndPoint]:
+        """Use what was looked up so far, in the order given; UnresolvableContactPoints if that is nothing."""
+        endpoints, self.unresolved = found.endpoints(), found.unresolved()
+        if not endpoints:
+            raise found.nothing()
+        self.endpoints_resolved = endpoints
+        return endpoints
 
     # ---- for the parts
 

@@ -1,6 +1,6 @@
 """From contact points to end points: names are looked up, and what they say is kept for TLS.
 
-L5. Blocks; on a worker of the cluster. The order that a user gave is kept in ``Cluster.endpoints_resolved``, by which a
+L5. The order that a user gave is kept in ``Cluster.endpoints_resolved``, by which a
 policy without ``local_dc`` chooses the same datacenter in every client. Clients *connect* in an order of their own, or
 a whole fleet would come to the first node at once.
 """
@@ -10,11 +10,14 @@ from __future__ import annotations
 import logging
 import random
 import socket
+import threading
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from cassandra._base.errors import UnresolvableContactPoints
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric
+from cassandra._net.exchange import run_blocking
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -22,34 +25,96 @@ log = logging.getLogger("cassandra.cluster")
 _random = random.SystemRandom()
 
 
-def resolve(points: Iterable[Any], default_port: int, told: set[str]) -> tuple[list[EndPoint], dict[str, Exception]]:
-    """The end points of *points*, each once, and why names have none. UnresolvableContactPoints if nothing is left.
-    *told*: names that the log has a warning of; kept up to date, so that there is one until the name is found."""
-    endpoints: dict[EndPoint, None] = {}
-    failed: dict[str, Exception] = {}
-    for point in points:
-        if isinstance(point, EndPoint):
-            endpoints.setdefault(point)
-            continue
-        name, port = point if isinstance(point, tuple) else (point, default_port)
-        if is_numeric(name):
-            endpoints.setdefault(DefaultEndPoint(name, port))
-            continue
-        try:
-            found = socket.getaddrinfo(name, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            level = logging.DEBUG if name in told else logging.WARNING
-            log.log(level, "Could not resolve the contact point %s: %s", name, error)
-            told.add(name)
-            failed[name] = UnresolvableContactPoints(f"{name!r} could not be resolved: {error}")
+class LookUp:
+    """The contact points on their way to end points. Each name is looked up on a daemon thread of its own: a name
+    server that does not answer holds up nobody but those who wait for that very name, and no shutdown.
+
+    ``_answers`` is guarded by ``_changed``, with which nothing is called.
+    """
+
+    def __init__(self, points: Iterable[Any], default_port: int, told: set[str]) -> None:
+        """*told*: names that the log has a warning of; kept up to date, so that there is one until a name is found."""
+        self._points = [point if isinstance(point, (tuple, EndPoint)) else (point, default_port) for point in points]
+        self._told = told
+        self._changed = threading.Condition()
+        self._answers: dict[tuple[str, int], list[EndPoint] | Exception] = {}
+        self._woken = False
+        names = dict.fromkeys(one for one in self._points if isinstance(one, tuple) and not is_numeric(one[0]))
+        self._left = len(names)
+        for name in names:
+            run_blocking(partial(_addresses, *name), partial(self._answered, name))
+
+    def _answered(self, name: tuple[str, int], found: list[EndPoint] | None, error: BaseException | None) -> None:
+        """On the thread that looked up."""
+        if error is not None:
+            level = logging.DEBUG if name[0] in self._told else logging.WARNING
+            log.log(level, "Could not resolve the contact point %s: %s", name[0], error)
+            self._told.add(name[0])
         else:
-            told.discard(name)
-            for entry in found:
-                endpoints.setdefault(DefaultEndPoint.named(str(entry[4][0]), port, name))
-    if not endpoints:
-        reasons = "; ".join(str(error) for error in failed.values())
-        raise UnresolvableContactPoints(f"No contact point could be resolved: {reasons or 'there is none'}")
-    return list(endpoints), failed
+            self._told.discard(name[0])
+        with self._changed:
+            answer = UnresolvableContactPoints(f"{name[0]!r} could not be resolved: {error}") if error else found
+            self._answers[name] = answer or []
+            self._left -= 1
+            self._changed.notify_all()
+
+    @property
+    def is_done(self) -> bool:
+        return self._left == 0
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Until all names are looked up, *timeout* seconds have passed, or :meth:`wake` was called."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_done or self._woken, timeout)
+
+    def wait_for_another(self, known: int) -> None:
+        """Until there are more than *known* end points, or there will be none, or :meth:`wake` was called."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_done or self._woken or len(self.endpoints()) > known)
+
+    def wake(self) -> None:
+        """Nobody needs to wait any more."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def endpoints(self) -> list[EndPoint]:
+        """What is known by now, in the order in which the contact points were given, each once."""
+        endpoints: dict[EndPoint, None] = {}
+        for point in self._points:
+            if isinstance(point, EndPoint):
+                endpoints.setdefault(point)
+            elif is_numeric(point[0]):
+                endpoints.setdefault(DefaultEndPoint(*point))
+            else:
+                found = self._answers.get(point)
+                endpoints.update(dict.fromkeys(one for one in _list(found) if one not in endpoints))
+        return list(endpoints)
+
+    def unresolved(self) -> dict[str, Exception]:
+        """Why names have no end points."""
+        failed = {name: answer for (name, _), answer in self._answers.items() if isinstance(answer, Exception)}
+        if not self.is_done:
+            waiting = (one[0] for one in self._points if isinstance(one, tuple) and not is_numeric(one[0]))
+            for name in waiting:
+                no_answer = UnresolvableContactPoints(f"{name!r} could not be resolved: no answer so far")
+                if all(known != name for known, _ in self._answers):
+                    failed[name] = no_answer
+        return failed
+
+    def nothing(self) -> UnresolvableContactPoints:
+        """The error when there is no end point."""
+        reasons = "; ".join(str(error) for error in self.unresolved().values())
+        return UnresolvableContactPoints(f"No contact point could be resolved: {reasons or 'there is none'}")
+
+
+def _addresses(name: str, port: int) -> list[EndPoint]:
+    found = socket.getaddrinfo(name, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
+    return [DefaultEndPoint.named(str(entry[4][0]), port, name) for entry in found]
+
+
+def _list(answer: list[EndPoint] | Exception | None) -> list[EndPoint]:
+    return answer if isinstance(answer, list) else []
 
 
 def shuffled(endpoints: Iterable[EndPoint]) -> list[EndPoint]:

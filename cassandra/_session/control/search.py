@@ -17,13 +17,14 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from time import monotonic
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._net.delays import Delays
 from cassandra._net.endpoint import EndPoint, is_numeric, needs_look_up
 from cassandra._net.exchange import run_blocking
+
+from ..cluster import contact
 
 if TYPE_CHECKING:
     from ..background.scheduler import Strand, Task
@@ -33,7 +34,7 @@ log = logging.getLogger("cassandra.cluster")
 
 SAY_AGAIN = 60.0  # seconds between lines about one outage
 SHOWN = 3  # errors in one line
-_NONE: Mapping[str, BaseException] = MappingProxyType({})
+PATIENCE_WITH_NAMES = 1.0  # seconds that the first connect waits for names while it knows addresses
 
 
 class Search:
@@ -48,6 +49,7 @@ class Search:
         self._trying = False
         self._looking_up = False
         self._closed = False
+        self._first_look_up: contact.LookUp | None = None
         self._tried: set[EndPoint] = set()  # in this round
         self._avoided: EndPoint | None = None
         self._why = ""
@@ -63,8 +65,33 @@ class Search:
 
     def first(self) -> None:
         """Connect to a contact point. Blocks; NoHostAvailable with an error for each."""
-        endpoints = self._cluster.resolve_contact_points()
-        self._connect_any(endpoints, logging.WARNING, self._cluster.unresolved)
+        cluster = self._cluster
+        found = self._first_look_up = cluster.look_up()
+        if self._closed:
+            found.wake()
+        errors: dict[Any, Any] = {}
+        self._tried = set()
+        found.wait(PATIENCE_WITH_NAMES)
+        while True:
+            found.wait_for_another(len(self._tried))
+            if self._closed:
+                raise DriverException("The cluster was shut down while it was connecting")
+            new = [endpoint for endpoint in cluster.contacts_found(found) if endpoint not in self._tried]
+            if not new:
+                raise NoHostAvailable("Unable to connect to any servers", {**errors, **cluster.unresolved})
+            try:
+                self._connect_any(contact.shuffled(new), logging.WARNING)
+            except NoHostAvailable as error:
+                errors.update(error.errors or {})
+            else:
+                break
+        if not found.is_done:
+            run_blocking(found.wait, lambda result, error: self._all_looked_up(found))
+
+    def _all_looked_up(self, found: contact.LookUp) -> None:
+        """After the first connect, on a thread that waited for the names that were slow."""
+        if found.is_done and not self._closed:
+            self._cluster.contacts_found(found)
 
     def begin(self, why: str = "", avoided: EndPoint | None = None) -> None:
         """Connect to any node, or come back later. *avoided* is tried last: the connection to it was lost."""
@@ -79,6 +106,8 @@ class Search:
     def stop(self) -> None:
         """The cluster is shut down. From any thread."""
         self._closed = True
+        if self._first_look_up is not None:
+            self._first_look_up.wake()
 
     # ---- trying
 
@@ -98,10 +127,8 @@ class Search:
         finally:
             self._trying = False
 
-    def _connect_any(
-        self, endpoints: Iterable[EndPoint], level: int, unresolved: Mapping[str, BaseException] = _NONE
-    ) -> EndPoint:
-        errors = dict(unresolved)
+    def _connect_any(self, endpoints: Iterable[EndPoint], level: int) -> EndPoint:
+        errors: dict[str, BaseException] = {}
         for endpoint in endpoints:
             if self._closed:
                 raise DriverException("The cluster was shut down while it was connecting")
