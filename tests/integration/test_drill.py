@@ -14,12 +14,12 @@ from benchmarks.drill.faults import FAULTS
 from benchmarks.drill.scene import Scene
 from benchmarks.measure import FASTCQL
 
-SECONDS = 3.0
+SECONDS, AFTER = 3.0, 4.0
 
 
-@pytest.mark.parametrize("name", ["pause", "cut", "kill", "ddl", "fork"])
+@pytest.mark.parametrize("name", ["cut", "kill", "fork"])
 def test_nothing_is_lost_doubled_or_left(cassandra_three: Any, name: str) -> None:
-    (found,) = Scene(cassandra_three, [FASTCQL]).run(FAULTS[name], SECONDS)
+    (found,) = Scene(cassandra_three, [FASTCQL]).run(FAULTS[name]._replace(after=AFTER), SECONDS)
     assert (found.missing, found.twice, found.left) == ([], [], [])
     assert found.during > 0 and found.after > 0
     if name == "fork":
