@@ -219,6 +219,53 @@ TEST(a_fork_forsakes_arenas) {
     done(pool);
 }
 
+// What arenas have beyond the limit was never charged; what other threads are about to charge or to give back is counted
+// in one place and not yet in the other when the process forks.
+TEST(a_child_has_in_use_what_users_have) {
+    Pool* pool = make(kMiB);
+    const int64_t ref = commit(pool, 100, 5);
+    Entry* writing = pool->begin(70000);
+    CHECK(writing && pool->resize(writing, 100000, 10, true));
+    const int64_t users = pool->stats().in_use;
+    FrameArena* arena = pool->open_arena();
+    FrameBlock* beyond = arena->allocate(5 * kMiB);
+    FrameBlock* within = arena->allocate(500);
+    CHECK(beyond && within && pool->stats().overflow_bytes > int64_t(5 * kMiB));
+    std::atomic<bool> done_forking{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i) {
+        threads.emplace_back([&] {
+            FrameArena* own = pool->open_arena();
+            while (!done_forking.load())
+                if (FrameBlock* block = own->allocate(3000)) block->release();
+            own->close();
+        });
+    }
+    for (int round = 0; round < 200; ++round) {
+        const pid_t child = fork();
+        if (child == 0) {
+            const Stats stats = pool->stats();
+            if (stats.in_use != users || stats.overflow_bytes != 0) _exit(1);
+            beyond->release();
+            within->release();
+            arena->close();
+            pool->abandon(writing);
+            _exit(pool->drop(ref) && pool->stats().in_use == 0 ? 0 : 2);
+        }
+        int status = 0;
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    done_forking = true;
+    for (std::thread& thread : threads) thread.join();
+    beyond->release();
+    within->release();
+    arena->close();
+    pool->abandon(writing);
+    CHECK(pool->drop(ref) && pool->stats().in_use == 0 && pool->stats().overflow_bytes == 0);
+    done(pool);
+}
+
 TEST(trim_reaches_arenas) {
     Pool* pool = make();
     FrameArena* arena = pool->open_arena();

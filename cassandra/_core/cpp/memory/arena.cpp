@@ -104,6 +104,7 @@ void Pool::forsake_arenas() {
     waiting_ = nullptr;
     starving_.store(false, std::memory_order_relaxed);
     overflow_.store(0, std::memory_order_relaxed);
+    budget_.set_in_use(charged_);
 }
 
 PoolArena::PoolArena(Pool& pool)
@@ -288,13 +289,13 @@ void PoolArena::trim() {
 }
 
 void PoolArena::close() {
+    if (forsaken_) return;
     open_.store(false, std::memory_order_relaxed);
     leave(kOne);
 }
 
 void PoolArena::forsake() {
     forsaken_ = true;
-    pool_.budget().discharge(static_cast<size_t>(usage().bytes));
     heap_.forsake();
 }
 

@@ -37,6 +37,9 @@ public:
     // In one order with the flag that somebody waits for memory.
     void discharge(size_t bytes) { in_use_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_seq_cst); }
 
+    // In the child of a fork, where nobody charges anything at the same time.
+    void set_in_use(int64_t bytes) { in_use_.store(bytes, std::memory_order_relaxed); }
+
     // Memory that came from or went back to the system.
     void took(size_t bytes) { held_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
     void gave(size_t bytes) { held_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed); }

@@ -108,20 +108,31 @@ Entry* Pool::begin(size_t size) {
     return entry;
 }
 
+bool Pool::charge(size_t bytes) {
+    if (!budget_.charge(bytes)) return false;
+    charged_ += static_cast<int64_t>(bytes);
+    return true;
+}
+
+void Pool::discharge(size_t bytes) {
+    charged_ -= static_cast<int64_t>(bytes);
+    budget_.discharge(bytes);
+}
+
 // What is in use is charged first, so that the limit holds at any moment.
 bool Pool::give_memory(Entry* entry, size_t size) {
     if (size > kMaxPooled) {
         if (size > options_.max_bytes) return false;
         const size_t least = Ranges::capacity(size);
-        if (!budget_.charge(least)) return false;
+        if (!charge(least)) return false;
         Range* range = ranges_.take(size, budget_.room());
         if (!range) {
-            budget_.discharge(least);
+            discharge(least);
             return false;
         }
-        if (range->committed > least && !budget_.charge(range->committed - least)) {
+        if (range->committed > least && !charge(range->committed - least)) {
             // An arena was faster with what was left of the limit.
-            budget_.discharge(least);
+            discharge(least);
             ranges_.give(range);
             return false;
         }
@@ -130,10 +141,10 @@ bool Pool::give_memory(Entry* entry, size_t size) {
         return true;
     }
     const size_t capacity = heap_.capacity(size);
-    if (!budget_.charge(capacity)) return false;
+    if (!charge(capacity)) return false;
     const Piece piece = heap_.allocate(size);
     if (!piece.data) {
-        budget_.discharge(capacity);
+        discharge(capacity);
         return false;
     }
     entry->slab = piece.slab;
@@ -173,9 +184,9 @@ bool Pool::resize(Entry* entry, size_t size, size_t length, bool may_move) {
 bool Pool::grow_range(Entry* entry, size_t size, bool may_move) {
     if (size > options_.max_bytes) return false;
     const size_t more = Ranges::capacity(size) - entry->range->committed;
-    if (!budget_.charge(more)) return false;
+    if (!charge(more)) return false;
     if (!ranges_.grow(entry->range, size, may_move)) {
-        budget_.discharge(more);
+        discharge(more);
         return false;
     }
     entry->data = entry->range->data;
@@ -207,7 +218,7 @@ void Pool::free_locked(Entry* entry) {
 }
 
 void Pool::take_memory(const Entry& entry) {
-    budget_.discharge(capacity(&entry));
+    discharge(capacity(&entry));
     if (entry.slab) {
         heap_.free(entry.slab, entry.block);
     } else if (entry.range) {

@@ -140,9 +140,13 @@ private:
     void forsake_arenas();
     void wake_waiting();
 
+    bool charge(size_t bytes);
+    void discharge(size_t bytes);
+
     const Options options_;
     std::atomic<uint32_t> refs_{1};
     Budget budget_;
+    int64_t charged_ = 0;  // for users' blocks; the rest of what is in use is charged for arenas
     mutable SpinLock lock_;
     SlabHeap heap_;
     Ranges ranges_;

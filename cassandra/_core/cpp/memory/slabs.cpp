@@ -181,10 +181,10 @@ void SlabHeap::format(Slab* slab, uint32_t size_class, size_t block_bytes) {
 }
 
 void SlabHeap::destroy(Slab* slab) {
-    budget_.gave(slab->bytes);
-    budget_.count_slab(-1);
     held_ -= slab->bytes;
     --slabs_;
+    budget_.gave(slab->bytes);
+    budget_.count_slab(-1);
     unmap_pages(slab->memory, slab->bytes);
     std::free(slab->owners);
     delete slab;
