@@ -99,6 +99,33 @@ def test_the_cpp_core_does_not_know_python() -> None:
     assert not wrong, wrong
 
 
+#: Who reads the clock on the wall, which can be set: none of them waits by it.
+WALL_CLOCK = {
+    "cassandra/_core/codec_parts/timestamps.pxi": "timestamps of requests",
+    "cassandra/_session/statements/timestamps.py": "timestamps of requests",
+    "cassandra/_net/pool/filling.py": "until when the shard-aware port is left alone, for users to read",
+    "cassandra/testing/_engine.py": "timestamps of writes",
+}
+READS_WALL_CLOCK = re.compile(
+    r"\bCLOCK_REALTIME|\bFUTEX_CLOCK_REALTIME|\bsystem_clock|\bhigh_resolution_clock|\bgettimeofday|\bwait_until\b"
+    r"|\btime\((nullptr|NULL|0)\)|\btime\.time(_ns)?\(|\bfrom time import .*\btime(_ns)?\b"
+    r"|\bdatetime\.(now|utcnow|today)\(|\bstd::condition_variable|\bPTHREAD_COND_INITIALIZER|\bsem_timedwait"
+)
+
+
+def test_nothing_waits_by_the_clock_on_the_wall() -> None:
+    """Set by an hour, it would make every wait an hour longer, or end it at once."""
+    found = {
+        str(path.relative_to(ROOT)): [
+            line.strip() for line in path.read_text().splitlines() if READS_WALL_CLOCK.search(line)
+        ]
+        for path in SOURCES
+    }
+    wrong = {name: lines for name, lines in found.items() if lines and name not in WALL_CLOCK}
+    assert not wrong, wrong
+    assert not [name for name in WALL_CLOCK if not found[name]], "the list is as short as it can be"
+
+
 def test_no_file_is_too_long() -> None:
     wrong = []
     for path in SOURCES:

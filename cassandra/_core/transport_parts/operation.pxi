@@ -68,6 +68,7 @@ cdef class Operation:
         cdef Nanos deadline = deadline_after(now, limit)
         cdef Reactor home
         cdef Waited waited
+        cdef uint32_t process = fork_generation()
         cdef bint abandoned = True
         try:
             while now < deadline:
@@ -78,10 +79,14 @@ cdef class Operation:
                     abandoned = False
                     return True
                 PyErr_CheckSignals()
+                if self.enter_process():  # the handler of a signal has forked, and this is the child
+                    self._on_forked()
+                    return True
                 now = monotonic_now()
             return False
         finally:
-            self.leave_wait(abandoned)
+            if process == fork_generation():  # in a child nobody has begun to wait
+                self.leave_wait(abandoned)
 
     cdef void leave_wait(self, bint abandoned) noexcept:
         cdef int references = 0

@@ -26,7 +26,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable
 from functools import partial
-from time import time
+from time import monotonic, time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cassandra._net.client_routes import ClientRoutesEndPoint
@@ -61,7 +61,8 @@ class Filling:
 
     def __init__(self, pool: HostPool, delays: Callable[[], Iterable[float]] | None, use_port: bool) -> None:
         """*delays* gives a fresh reconnection schedule. *use_port*: False, never through the shard-aware port."""
-        self.blocked_until = 0.0  # wall clock, as users read it
+        self.blocked_until = 0.0  # wall clock, as users read it; nothing is decided by that
+        self._blocked_until = 0.0  # the same, by the clock that nobody sets
         self._pool = pool
         self._new_schedule = delays
         self._use_port = use_port
@@ -113,6 +114,7 @@ class Filling:
     def block(self, seconds: float = BLOCKED) -> None:
         """Leave the shard-aware port alone for *seconds*."""
         self.blocked_until = max(self.blocked_until, time() + seconds)
+        self._blocked_until = max(self._blocked_until, monotonic() + seconds)
 
     # ---- an attempt
 
@@ -130,7 +132,7 @@ class Filling:
 
     def _aim(self, shard: int, sharding: ShardingInfo, known: Connection) -> Aim | None:
         """None: to the plain port. What is right for *known* is so for another one."""
-        if not self._use_port or time() < self.blocked_until:
+        if not self._use_port or monotonic() < self._blocked_until:
             return None
         endpoint = known.endpoint
         if not isinstance(endpoint, OWN_PORTS):
@@ -161,7 +163,7 @@ class Filling:
             self._leave_lane(shard)
         else:
             if aim is None and shard != ANY:
-                self.blocked_until = 0.0
+                self.blocked_until = self._blocked_until = 0.0
             self._put_off_until_later(shard, error)
 
     def _came(self, shard: int, joined: Joined | None) -> None:

@@ -60,7 +60,7 @@ class PoolNames:
 
     @property
     def advanced_shardaware_block_until(self) -> float:
-        """Until when (as ``time.time()``) the shard-aware port is not used."""
+        """Until when, as ``time.time`` counts, the shard-aware port is not used."""
         return self._filling.blocked_until
 
     def disable_advanced_shard_aware(self, secs: float) -> None:

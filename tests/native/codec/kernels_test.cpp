@@ -53,6 +53,13 @@ std::string inet(const Bytes& address) {
 
 }  // namespace
 
+TEST(numbers_in_either_order_of_bytes) {
+    const Bytes bytes = {1, 2, 3, 4, 5, 6, 7, 0x88};
+    CHECK(load16(bytes.data()) == 0x0102 && load32(bytes.data()) == 0x01020304);
+    CHECK(load64(bytes.data()) == 0x0102030405060788 && load_little32(bytes.data() + 4) == 0x88070605);
+    CHECK(load_little64(bytes.data()) == 0x8807060504030201);
+}
+
 TEST(buffers_keep_what_was_put_while_they_grow) {
     ByteBuffer out;
     for (uint32_t i = 0; i < 100000; ++i) out.put32(i);

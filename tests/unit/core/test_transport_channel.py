@@ -324,6 +324,24 @@ MALFORMED = {
     "negative length": (header(length=-2), "negative length -2"),
     "too long": (header(length=1_000_001), "1000001 bytes, the limit is 1000000"),
     "unknown stream": (header(stream=4711), "stream 4711, which has no request"),
+    "an error on an unknown stream": (
+        header(wire.ERROR, stream=4711, length=22) + wire.int32(10) + wire.string("too many clients"),
+        "stream 4711, which has no request; it is an error: too many clients",
+    ),
+    "an error with warnings and a trace": (
+        bytes([0x84, 0x0A])
+        + header(wire.ERROR, stream=-1, length=33)[2:]
+        + bytes(16)
+        + wire.short(1)
+        + wire.string("slow")
+        + wire.int32(10)
+        + wire.string("ow!"),
+        "error of the connection: ow!",
+    ),
+    "an error that is cut off": (
+        header(wire.ERROR, stream=4711, length=6) + wire.int32(10) + wire.short(9),
+        "it is an error: no message",
+    ),
     "another version": (header(version=0x83), "version 3 on a connection of version 4"),
     "result on stream -1": (header(stream=-1), "stream -1"),
     "event on a request's stream": (header(opcode=wire.EVENT), "opcode 0x0c on stream 0"),

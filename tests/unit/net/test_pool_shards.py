@@ -341,9 +341,10 @@ def test_the_port_is_tried_again(net: Net, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_block_ends(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = net.open_all()
     came = len(net.server.aware.connections)
-    now = time.time()
+    now, on_the_wall = time.monotonic(), time.time()
     pool.disable_advanced_shard_aware(100)
-    monkeypatch.setattr(filling, "time", lambda: now + 101)
+    monkeypatch.setattr(filling, "monotonic", lambda: now + 101)
+    monkeypatch.setattr(filling, "time", lambda: on_the_wall - 3600)  # somebody has set it back
     lose(pool, 2)
     eventually(lambda: covered(pool, 4))
     assert len(net.server.aware.connections) == came + 1

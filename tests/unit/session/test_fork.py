@@ -17,6 +17,7 @@ Each script runs in an interpreter of its own, forks there, and talks to scripte
 
 from __future__ import annotations
 
+import signal
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -136,6 +137,87 @@ cluster.shutdown()
 """
     assert run(fake, code) == ""
     assert sum(node.asked("SELECT parent") for node in fake.nodes) == 1
+
+
+WAITS = {
+    "result": "session.execute_async('SELECT never').result()",
+    "execute": "session.execute('SELECT never')",
+    "many": "execute_concurrent(session, [('SELECT never', None)] * 3)",
+}
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["returns", "raises"])
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_fork_by_the_handler_of_a_signal(fake: FakeCluster, wait: str, leaves: bool) -> None:
+    """While the same thread waits for an answer: in the child the wait fails at once, the parent gets its answer."""
+    held: list[Any] = []
+
+    def hold(node: Any, connection: Any, request: Any, text: str) -> bool:
+        if text == "SELECT never":
+            held.append((connection, request))
+        return text == "SELECT never"
+
+    fake.on_query = hold
+    process = start(
+        fake,
+        f"""
+        from cassandra.concurrent import execute_concurrent
+        cluster, session = connected()
+        parent, children = os.getpid(), []
+
+        class Left(Exception):
+            pass
+
+        def fork(number, frame):
+            pid = os.fork()
+            if pid:
+                children.append(pid)
+            else:
+                signal.alarm(PATIENCE_FOR_CHILD)  # which nothing handles: it ends a child that hangs
+                if {leaves}:
+                    raise Left
+
+        PATIENCE_FOR_CHILD = int(PATIENCE)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.signal(signal.SIGUSR1, fork)
+        print("waits", flush=True)
+        code = 1
+        try:
+            if {leaves}:
+                try:
+                    {WAITS[wait]}
+                except Left:
+                    assert os.getpid() != parent
+                else:
+                    assert os.getpid() == parent
+            else:
+                try:
+                    {WAITS[wait]}
+                except ConnectionShutdown as error:
+                    assert os.getpid() != parent and "parent" in str(error), error
+                else:
+                    assert os.getpid() == parent
+            session.execute("SELECT 1")
+            cluster.shutdown()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            if os.getpid() != parent:
+                sys.stdout.flush(), sys.stderr.flush()
+                os._exit(code)
+        for child in children:
+            ended(child)
+        """,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waits\n"
+    eventually(lambda: held)
+    process.send_signal(signal.SIGUSR1)
+    eventually(lambda: sum(node.asked("SELECT 1") for node in fake.nodes) == 1)  # of the child
+    for connection, request in held:
+        connection.answer(request, 0x08, b"\0\0\0\1")
+    assert finish(process) == ""
 
 
 def test_a_request_in_flight_is_the_parents(fake: FakeCluster) -> None:

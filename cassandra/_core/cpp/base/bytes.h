@@ -1,4 +1,4 @@
-// Big-endian loads and stores, and the buffer every encoder appends to.
+// Big- and little-endian loads and stores, and the buffer every encoder appends to.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,24 @@
 
 namespace fastcql {
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-inline uint16_t big16(uint16_t v) { return v; }
-inline uint32_t big32(uint32_t v) { return v; }
-inline uint64_t big64(uint64_t v) { return v; }
-#else
-inline uint16_t big16(uint16_t v) { return __builtin_bswap16(v); }
-inline uint32_t big32(uint32_t v) { return __builtin_bswap32(v); }
-inline uint64_t big64(uint64_t v) { return __builtin_bswap64(v); }
-#endif
+// Nothing but the functions here knows of the order of bytes in a number of this machine.
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+constexpr bool kLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+
+inline uint16_t big16(uint16_t v) { return kLittleEndian ? __builtin_bswap16(v) : v; }
+inline uint32_t big32(uint32_t v) { return kLittleEndian ? __builtin_bswap32(v) : v; }
+inline uint64_t big64(uint64_t v) { return kLittleEndian ? __builtin_bswap64(v) : v; }
+
+inline uint32_t load_little32(const uint8_t* p) {
+    uint32_t v;
+    std::memcpy(&v, p, sizeof v);
+    return kLittleEndian ? v : __builtin_bswap32(v);
+}
+inline uint64_t load_little64(const uint8_t* p) {
+    uint64_t v;
+    std::memcpy(&v, p, sizeof v);
+    return kLittleEndian ? v : __builtin_bswap64(v);
+}
 
 inline uint16_t load16(const uint8_t* p) {
     uint16_t v;

@@ -4,7 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "base/bytes.h"
 
 namespace fastcql {
 
@@ -24,9 +25,7 @@ inline int64_t murmur3_token(const uint8_t* data, size_t length) {
     uint64_t h1 = 0, h2 = 0;
     const size_t blocks = length / 16;
     for (size_t i = 0; i < blocks; ++i) {
-        uint64_t k1, k2;
-        std::memcpy(&k1, data + i * 16, 8);  // little-endian hosts, as every platform we build for
-        std::memcpy(&k2, data + i * 16 + 8, 8);
+        const uint64_t k1 = load_little64(data + i * 16), k2 = load_little64(data + i * 16 + 8);
         h1 ^= rotl64(k1 * c1, 31) * c2;
         h1 = (rotl64(h1, 27) + h2) * 5 + 0x52dce729;
         h2 ^= rotl64(k2 * c2, 33) * c1;

@@ -12,14 +12,6 @@ namespace {
 
 constexpr int kReceiveRounds = 4;  // per turn, so that a busy peer does not starve the others
 
-// What an ERROR body says (spec 4.2.1): [int] code, [string] message.
-std::string error_text(const Frame& frame) {
-    if (frame.length < 6) return "no message";
-    const size_t size = load16(frame.body + 4);
-    if (6 + size > frame.length) return "no message";
-    return std::string(reinterpret_cast<const char*>(frame.body) + 6, size);
-}
-
 }  // namespace
 
 // True if there may be more.

@@ -243,8 +243,9 @@ bool Channel::resolve(const Frame& frame, Fault* fault) {
         orphaned_.fetch_sub(1, std::memory_order_relaxed);
         if (sets_keyspace(frame)) begin_closing(unknown_keyspace());
     } else {
-        *fault =
-            Fault::protocol("answer on stream " + std::to_string(frame.stream) + ", which has no request");
+        std::string text = "answer on stream " + std::to_string(frame.stream) + ", which has no request";
+        if (frame.opcode == kError) text += "; it is an error: " + error_text(frame);
+        *fault = Fault::protocol(std::move(text));
         return false;
     }
     release_stream(frame.stream);

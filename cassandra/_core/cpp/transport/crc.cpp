@@ -1,7 +1,8 @@
 #include "transport/crc.h"
 
 #include <array>
-#include <cstring>
+
+#include "base/bytes.h"
 
 namespace fastcql {
 
@@ -69,10 +70,7 @@ void SegmentCrc32::add(const uint8_t* data, size_t size) {
     const auto& t = kCrc32Tables;
     uint32_t crc = register_;
     for (; size >= 8; size -= 8, data += 8) {
-        uint32_t low, high;
-        std::memcpy(&low, data, 4);  // little-endian hosts, as every platform we build for
-        std::memcpy(&high, data + 4, 4);
-        low ^= crc;
+        const uint32_t low = load_little32(data) ^ crc, high = load_little32(data + 4);
         crc = t[7][low & 0xFF] ^ t[6][(low >> 8) & 0xFF] ^ t[5][(low >> 16) & 0xFF] ^ t[4][low >> 24] ^
               t[3][high & 0xFF] ^ t[2][(high >> 8) & 0xFF] ^ t[1][(high >> 16) & 0xFF] ^ t[0][high >> 24];
     }

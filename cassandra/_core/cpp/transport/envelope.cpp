@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "transport/sys.h"
 
@@ -68,6 +69,35 @@ bool is_hot(const Frame& frame, Peek peek) {
         return frame.length >= 4 && is_hot_kind(frame.body);
     if (peek == Peek::Lz4) return is_hot_lz4(frame.body, frame.length);
     return peek == Peek::Snappy && is_hot_snappy(frame.body, frame.length);
+}
+
+std::string error_text(const Frame& frame) {
+    const uint8_t* at = frame.body;
+    const uint8_t* const end = at + frame.length;
+    const auto left = [&] { return static_cast<size_t>(end - at); };
+    // What *n* bytes more begin with, null when they are not there.
+    const auto pass = [&](size_t n) -> const uint8_t* {
+        if (n > left()) return nullptr;
+        return std::exchange(at, at + n);
+    };
+    const auto pass_string = [&] {
+        const uint8_t* size = pass(2);
+        return size && pass(load16(size));
+    };
+    const auto pass_prefix = [&] {
+        if ((frame.flags & kTracing) != 0 && !pass(16)) return false;
+        if ((frame.flags & kWarning) != 0) {
+            const uint8_t* count = pass(2);
+            for (int i = count ? load16(count) : -1; i != 0; --i)
+                if (i < 0 || !pass_string()) return false;
+        }
+        return (frame.flags & kPayload) == 0;  // servers send none with errors
+    };
+    if ((frame.flags & kCompressed) != 0 && frame.version < 5) return "a compressed message";
+    if (!pass_prefix() || !pass(4)) return "no message";
+    const uint8_t* size = pass(2);
+    const uint8_t* text = size ? pass(load16(size)) : nullptr;
+    return text ? std::string(reinterpret_cast<const char*>(text), load16(size)) : "no message";
 }
 
 Fault EnvelopeRules::check(const Header& header) const {

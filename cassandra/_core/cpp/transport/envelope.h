@@ -80,6 +80,9 @@ enum class Peek : uint8_t { Nothing, Lz4, Snappy };
 // handled at once.
 bool is_hot(const Frame& frame, Peek peek);
 
+// The message of an ERROR frame (spec 9): what the server has to say; "no message" if there is none that can be read.
+std::string error_text(const Frame& frame);
+
 // Rules for response headers on one connection.
 struct EnvelopeRules {
     uint8_t version = 0;  // 0 while it is negotiated: any

@@ -18,17 +18,28 @@
 
 namespace fastcql {
 
+namespace {
+
+timespec timespec_of(Nanos time) {
+    timespec result;
+    result.tv_sec = static_cast<time_t>(time / kSecond);
+    result.tv_nsec = static_cast<long>(time % kSecond);
+    return result;
+}
+
+}  // namespace
+
 #ifdef FASTCQL_FUTEX
+
+// A span of time to FUTEX_WAIT is by the monotonic clock.
 
 Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
     static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
-    timespec ts;
+    timespec span;
     timespec* limit = nullptr;
     if (timeout != kNever) {
-        if (timeout < 0) timeout = 0;
-        ts.tv_sec = static_cast<time_t>(timeout / kSecond);
-        ts.tv_nsec = static_cast<long>(timeout % kSecond);
-        limit = &ts;
+        span = timespec_of(timeout < 0 ? 0 : timeout);
+        limit = &span;
     }
     if (syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, limit, nullptr, 0) == 0) return Parked::Woken;
     if (errno == ETIMEDOUT) return Parked::TimedOut;
@@ -52,7 +63,28 @@ namespace {
 
 struct Lot {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    pthread_cond_t condition;
+
+    Lot() {
+        pthread_condattr_t attributes;
+        pthread_condattr_init(&attributes);
+#ifndef __APPLE__  // which can wait for a span of time instead
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+#endif
+        pthread_cond_init(&condition, &attributes);
+        pthread_condattr_destroy(&attributes);
+    }
+
+    // By a clock that nobody sets: 0, or ETIMEDOUT.
+    int wait(Nanos nap) {
+#ifdef __APPLE__
+        const timespec span = timespec_of(nap);
+        return pthread_cond_timedwait_relative_np(&condition, &mutex, &span);
+#else
+        const timespec until = timespec_of(monotonic_now() + nap);
+        return pthread_cond_timedwait(&condition, &mutex, &until);
+#endif
+    }
 };
 constexpr Nanos kSlice = 50 * kMillisecond;
 Lot lots[64];
@@ -65,15 +97,10 @@ Parked park(std::atomic<uint32_t>& word, uint32_t expected, Nanos timeout) {
     Lot& lot = lot_of(&word);
     const bool sliced = timeout > kSlice;
     const Nanos nap = sliced ? kSlice : (timeout < 0 ? 0 : timeout);
-    timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    const Nanos end = static_cast<Nanos>(until.tv_nsec) + nap;
-    until.tv_sec += static_cast<time_t>(end / kSecond);
-    until.tv_nsec = static_cast<long>(end % kSecond);
     pthread_mutex_lock(&lot.mutex);
     int result = 0;
     if (word.load(std::memory_order_acquire) == expected) {
-        result = pthread_cond_timedwait(&lot.condition, &lot.mutex, &until);
+        result = lot.wait(nap);
     }
     pthread_mutex_unlock(&lot.mutex);
     if (result != ETIMEDOUT) return Parked::Woken;
