@@ -9,7 +9,8 @@ _reactors = _weakref.WeakSet()
 
 
 def _stop_all():
-    """At exit, while Python still runs: no native thread may touch it later."""
+    """At exit, while Python still runs: no native thread may touch it later, and none may begin to. Exit functions that
+    were registered before this one run after it; they are refused."""
     for reactor in list(_reactors):
         reactor.stop(_EXIT_TIMEOUT)
     host_gone.store(True)

@@ -36,6 +36,11 @@ cdef class Reactor:
     cdef object __weakref__
 
     def __cinit__(self, str backend="auto", str name="fastcql-io", pool=None, *, double starvation_warning=5.0):
+        if host_gone.load():
+            raise RuntimeError(
+                "the interpreter exits, and the driver has ended before: nothing connects any more. An exit function "
+                "that needs a connection is to be registered after cassandra.cluster was imported"
+            )
         if backend not in ("auto", "epoll", "poll"):
             raise ValueError(f"no such reactor backend: {backend!r}")
         if pool is None:

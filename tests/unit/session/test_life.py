@@ -150,6 +150,52 @@ def test_the_interpreter_ends(fake: FakeCluster, state: str) -> None:
         assert "Fatal" not in ran.stderr
 
 
+EARLIER = {
+    "connects": "connected()",
+    "connects beside another": "(session, connected())",
+    "makes a cluster": "Cluster(POINTS)",
+    "connects on a loop": "asyncio.run(Cluster(POINTS).connect_async())",
+    "asks": "session.execute('SELECT 1')",
+    "asks later": "session.execute_async('SELECT 1').result()",
+    "asks on a loop": "asyncio.run(awaiting(session))",
+    "connects another session": "cluster.connect()",
+    "shuts down": "cluster.shutdown()",
+    "forgets": "(globals().pop('session'), globals().pop('cluster'), gc.collect())",
+}
+
+
+@pytest.mark.parametrize("what", EARLIER)
+def test_an_exit_function_that_was_registered_before_the_driver(fake: FakeCluster, what: str) -> None:
+    """It runs when the driver has ended: it is told so at once, and nothing hangs or crashes."""
+    used = "session" in EARLIER[what] or "cluster." in EARLIER[what]
+    code = f"""
+import atexit, time
+
+async def awaiting(session):
+    await session.execute_async("SELECT 1")
+
+def at_exit():
+    began = time.monotonic()
+    failing(lambda: {EARLIER[what]})
+    assert time.monotonic() - began < PATIENCE / 2, "it waited for something"
+    print("ended")
+
+atexit.register(at_exit)
+{PREAMBLE}
+POINTS = {fake.contact_points!r}
+if {used}:
+    cluster, session = connected()
+"""
+    command = [sys.executable, "-X", "faulthandler", "-W", "error", "-c", code]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=4 * PATIENCE, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    fine = what in ("makes a cluster", "shuts down", "forgets")
+    *errors, ended, _ = ran.stdout.split("\n")
+    assert ended == "ended" and len(errors) == (not fine), ran.stdout
+    if "connects" in what and "session" not in what:
+        assert errors == ["RuntimeError"]
+
+
 @pytest.mark.parametrize(
     ("ending", "code", "said"),
     [
