@@ -281,7 +281,10 @@ class Flights(Operation):
     ) -> None:
         """Take all outcomes that are there: ``(True, result)`` as *entry_type* for plain ones, *failed* for those whose
         rows could not be made, and *go_on* for all others. Never waits."""
-    def _forget(self) -> None: ...
+    def _flight(self, slot: int) -> Flight | None:
+        """The one in *slot*, if it is still in flight. Any thread."""
+    def _forget(self, slot: int | None = None) -> None:
+        """The flight in *slot*, or all of them: their outcomes do not count any more."""
 
 def hand_over(results: dict[int, Any], count: int) -> list[Any]:
     """The first *count* results in order. The garbage collector does not know those that ``Flights._harvest`` made

@@ -166,8 +166,14 @@ cdef class Flights(Operation):
             go_on(flight, outcome)
         self.core.give_back(move(batch))
 
-    def _forget(self):
-        self.flying.clear()
+    def _flight(self, slot):
+        return self.flying.get(slot)
+
+    def _forget(self, slot=None):
+        if slot is None:
+            self.flying.clear()
+        else:
+            self.flying.pop(slot, None)
 
 
 def hand_over(dict results not None, int64_t count):

@@ -6,7 +6,8 @@ all flights end with plain rows or nothing, which is done natively. One that end
 answer with warnings …) becomes a ResponseFuture, which goes on as if it had been one from the beginning: retries,
 re-preparing and the next page are that one's business.
 
-``ended`` is the only thing that other threads touch: they append to it, and then end the wait by :meth:`Volley.nudge`.
+``ended`` and ``silent`` are all that other threads touch: they append to them, and then end the wait by
+:meth:`Volley.nudge`. A flight whose peer is silent is given up there, and goes on as a ResponseFuture elsewhere.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class Volley(Flights):
 
     def __init__(self, session: Session) -> None:
         self.ended: deque[Ended] = deque()
+        self.silent: deque[int] = deque()
         self._begin(session, ResultSet, ExecutionResult)
 
     # ---- sending
@@ -114,6 +116,8 @@ class Volley(Flights):
         indexes. Never waits."""
         ended = self.ended
         self._harvest(results, failed, self._go_on)
+        while self.silent:
+            self._leave(self.silent.popleft())
         while ended:
             index, success, value = ended.popleft()
             if success:
@@ -145,6 +149,27 @@ class Volley(Flights):
         attempt.stream = flight.stream
         self.watch(future, flight.index)
         future._handle(attempt, outcome)
+
+    # ---- when a peer is silent
+
+    def _on_silent(self, slot: int) -> None:
+        """On the I/O thread: the peer of a flight gives no sign of life. If it does no harm, and there is another host,
+        the thread that harvests sends it there."""
+        flight = self._flight(slot)
+        if flight is None or not flight.compiled.prepared.is_idempotent:
+            return
+        if any(host.is_up and not host.is_suspect for host in self.session._pool_set.pools):
+            self.silent.append(slot)
+            self.nudge()
+
+    def _leave(self, slot: int) -> None:
+        flight = self._flight(slot)
+        if flight is None or not flight.connection.orphan(flight.stream, self, slot):
+            return  # it was answered meanwhile
+        self._forget(slot)
+        future = future_of(flight)
+        self.watch(future, flight.index)
+        future._send_page(0)
 
     # ---- the end
 

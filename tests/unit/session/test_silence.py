@@ -11,6 +11,7 @@ import pytest
 
 from cassandra import OperationTimedOut
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.concurrent import execute_concurrent, execute_concurrent_async
 from cassandra.policies import ConstantReconnectionPolicy, HostStateListener, RoundRobinPolicy
 from cassandra.query import PreparedStatement, SimpleStatement
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
@@ -95,6 +96,38 @@ def test_idempotent_requests_do_not_fail(scene: Scene, kind: str) -> None:
     eventually(lambda: not scene.host.is_suspect)
     assert scene.host in coordinators(scene, statement)
     assert scene.heard.events == []
+
+
+@pytest.mark.parametrize("how", ["all at once", "generator", "asyncio"])
+def test_concurrent_requests_do_not_fail(scene: Scene, how: str) -> None:
+    statement = scene.prepare(True)
+    statements = [(statement, ())] * 300
+    scene.node.pause()
+    if how == "asyncio":
+
+        async def together() -> Any:
+            return await execute_concurrent_async(scene.session, statements, concurrency=50)
+
+        results = asyncio.run(together())
+    else:
+        given = execute_concurrent(scene.session, statements, 50, results_generator=how == "generator")
+        results = list(given)
+    assert [result.success for result in results] == [True] * 300
+    assert scene.host.is_suspect
+    scene.node.resume()
+
+
+def test_concurrent_requests_that_must_not_run_twice_stay_where_they_are(fake: FakeCluster) -> None:
+    scene = Scene(fake, request_timeout=2.0)
+    try:
+        statement = scene.prepare(False)
+        scene.node.pause()
+        results = execute_concurrent(scene.session, [(statement, ())] * 60, 60, raise_on_first_error=False)
+        failed = [result.result_or_exc for result in results if not result.success]
+        assert 0 < len(failed) <= 20
+        assert all(isinstance(error, OperationTimedOut) for error in failed)
+    finally:
+        scene.close()
 
 
 @pytest.mark.parametrize("how", ["unattended", "callbacks", "threads", "asyncio"])
