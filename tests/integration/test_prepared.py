@@ -11,6 +11,7 @@ import pytest
 
 from cassandra import DriverException, InvalidRequest
 from cassandra.cluster import Cluster, Session
+from cassandra.protocol import ServerError
 from cassandra.query import UNSET_VALUE, BatchStatement, BoundStatement, tuple_factory
 from tests.integration.conftest import Connect, create_keyspace
 
@@ -189,6 +190,42 @@ class TestSchemaChanges:
         assert list(session.execute(f"SELECT * FROM {name}")) == []
         session.execute(session.prepare(f"INSERT INTO {name} (k, v) VALUES (?, ?)"), (1, "ABCD"))
         assert list(session.execute(f"SELECT v FROM {name}")) == [("ABCD",)]
+
+    @pytest.mark.parametrize("markers", ["?, ?", ":k, :v"])
+    def test_recreated_table_with_other_types_under_load(self, session: Session, keyspace: str, markers: str) -> None:
+        """Of what is on its way while the statement is looked at nothing is stored, either."""
+        for number in range(5):
+            name = f"busy{number}_{len(markers)}"
+            session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v int)")
+            insert = session.prepare(f"INSERT INTO {name} (k, v) VALUES ({markers})")
+            ended: list[DriverException] = []
+
+            def write(insert: Any = insert, ended: list[DriverException] = ended) -> None:
+                key = 0
+                while not ended:
+                    key += 1
+                    try:
+                        futures = [session.execute_async(insert, (key * 20 + n, 1094861636)) for n in range(20)]
+                    except DriverException as error:
+                        ended.append(error)
+                        return
+                    for future in futures:
+                        try:
+                            future.result()
+                        except (InvalidRequest, ServerError):  # while there is no table
+                            pass
+                        except DriverException as error:
+                            ended.append(error)
+
+            writers = [threading.Thread(target=write) for _ in range(4)]
+            for writer in writers:
+                writer.start()
+            session.execute(f"DROP TABLE {name}")
+            session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v text)")
+            for writer in writers:
+                writer.join(60)
+            assert "of type text, where it was int" in str(ended[0])
+            assert session.execute(f"SELECT count(*) FROM {name}").one() == (0,)
 
     def test_altered_user_type(self, session: Session) -> None:
         """A further field changes nothing about values that were bound without it."""

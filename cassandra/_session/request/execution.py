@@ -209,7 +209,9 @@ class Execution(Sending):
         answered without executing, so this is safe for any statement."""
         query_id = message.info
         prepared = self._prepared_of(query_id)
-        if prepared is None:
+        if prepared is not None and prepared._outdated is not None:
+            self._fail(attempt.page, self._public_error(attempt, prepared._outdated_error()))
+        elif prepared is None:
             self._fail(
                 attempt.page,
                 DriverException(

@@ -1,25 +1,41 @@
-"""Preparing a statement again on a host that has forgotten it: once for all requests that need it there.
+"""Preparing a statement again on a host that has forgotten it: once for all requests that need it there, and only if
+what they have bound is still what the host would take it for.
 
 L5. After a restart of a node every request in flight is told UNPREPARED at about the same time. The first one of a
-statement on a host sends PREPARE, which belongs to none of them; each, the first too, *waits* with an attempt of its
-own that is on no stream, until the one answer is here, its own time is up, or it is over for another reason. The
-answer, or that there will be none, is handed to all who wait then; what it means to each is in execution.py.
+statement on a host begins a *preparation*, which belongs to none of them; each, the first too, *waits* with an attempt
+of its own that is on no stream, until the preparation has ended, its own time is up, or it is over for another reason.
+The answer, or that there will be none, is handed to all who wait then; what it means to each is in execution.py.
 
-States of a (host, statement): not in ``_waiting``: nobody prepares; in it: one PREPARE is on its way, or is being given
-to its connection. Whoever put it there takes it out, exactly once: by the answer, or when it could not be sent.
-``_waiting`` is guarded by ``_lock``; nothing is called with it held.
+A host that is sent PREPARE knows the id of the statement again, and executes whatever else is on its way with it at
+that moment. If the table was dropped and created again with other types, these are values of the wrong types. So the
+types are looked at before: in the schema tables, and if these do not show that nothing has changed (other types, user
+types, parameters that are no columns) by preparing the statement under another id, which a blank behind its text gives
+it.
+
+States of a preparation: *asking* for the columns, *looking* at the statement under the other id, *preparing*. While it
+is in one of them it is in ``_under_way``; it ends exactly once, in ``_end``, ``_fail`` or ``_refuse``, which take it
+out. Its waiters and ``_under_way`` are guarded by ``_lock``; nothing is called with it held. Its steps run one after
+the other: the first on the thread of the first waiter, the others on the I/O thread.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.constants import ResultKind
+from cassandra._base.errors import DriverException
 from cassandra._core.transport import Attempt, Failure, Frame
 from cassandra._net.exchange import Exchange
+from cassandra._wire.messages.requests import PrepareMessage
+from cassandra._wire.messages.results import ResultMessage
 
-from .attempts import NOT_SENT
+from ..control.queries import query, rows_of
+from ..statements.parameters import columns_query, has_types_of
+from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -52,7 +68,7 @@ class Repreparing:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a __del__ that garbage collection runs may make a request anywhere
-        self._waiting: dict[Key, list[Waiting]] = {}
+        self._under_way: dict[Key, Preparation] = {}
 
     def join(self, request: Execution, attempt: Attempt) -> None:
         """Have *attempt* answered when its statement is prepared on its host, or cannot be."""
@@ -63,37 +79,126 @@ class Repreparing:
         number = attempt.number = request._next_number()
         if not request._register(number, attempt):
             return
-        connection = attempt.connection
-        key = (attempt.host, attempt.reprepares.query_id, connection.keyspace)
+        key = (attempt.host, attempt.reprepares.query_id, attempt.connection.keyspace)
         waiting = Waiting(request, attempt)
         if remaining is not None:
             waiting.timer = request.session.cluster.reactor.call_later(remaining, partial(_late, waiting))
+        begun = None
         with self._lock:
-            others = self._waiting.get(key)
-            first = others is None
-            self._waiting.setdefault(key, []).append(waiting)
-        if first:
-            self._prepare(key, waiting, remaining)
+            preparation = self._under_way.get(key)
+            if preparation is None:
+                begun = preparation = self._under_way[key] = Preparation(self, key, attempt, remaining)
+            preparation.waiting.append(waiting)
+        if begun is not None:
+            begun.start()
 
-    def _prepare(self, key: Key, first: Waiting, remaining: float | None) -> None:
-        request, attempt = first.request, first.attempt
+    def _taken(self, preparation: Preparation) -> list[Waiting]:
+        """Those who wait for *preparation*, which has ended."""
+        with self._lock:
+            if self._under_way.get(preparation.key) is preparation:
+                del self._under_way[preparation.key]
+            waiting, preparation.waiting = preparation.waiting, []
+        return waiting
+
+
+class Preparation:
+    """A statement that is being prepared again on a host."""
+
+    def __init__(self, owner: Repreparing, key: Key, attempt: Attempt, remaining: float | None) -> None:
+        self._owner = owner
+        self.key = key
+        self.waiting: list[Waiting] = []
+        self._connection = attempt.connection
+        self._statement = attempt.reprepares
+        self._deadline = None if remaining is None else monotonic() + remaining
+
+    def start(self) -> None:
+        """Take the first step."""
+        if not len(self._statement._bind_plan):
+            self._prepare()  # there is nothing to take for anything else
+            return
+        question = columns_query(self._statement)
+        if question is None:
+            self._look()
+        else:
+            self._send(lambda: query(question), self._asked)
+
+    def _asked(self, outcome: Frame | Failure) -> None:
+        if isinstance(outcome, Failure):
+            self._end(outcome)
+            return
         try:
-            frame = request._encode(attempt)
-            attempt.connection.submit(frame, Exchange(partial(self._answered, key)), 0, remaining)
-        except Exception as error:
-            for waiting in self._taken(key):
-                if waiting.wake():
-                    waiting.request._not_reprepared(waiting.attempt, error, isinstance(error, NOT_SENT))
+            unchanged = has_types_of(self._statement, rows_of(self._connection.decode(outcome)))
+        except Exception:  # an ERROR, or not to be understood: the statement itself will tell
+            unchanged = False
+        if unchanged:
+            self._prepare()
+        else:
+            self._look()
 
-    def _answered(self, key: Key, outcome: Frame | Failure) -> None:
-        """On the I/O thread."""
-        for waiting in self._taken(key):
+    def _look(self) -> None:
+        self._send(lambda: self._message(" "), self._looked)
+
+    def _looked(self, outcome: Frame | Failure) -> None:
+        try:
+            message = None if isinstance(outcome, Failure) else self._connection.decode(outcome)
+        except Exception as error:
+            self._fail(error)
+            return
+        if isinstance(message, ResultMessage) and message.kind == ResultKind.PREPARED:
+            self._refuse(message.bind_plan)
+        else:
+            self._end(outcome)
+
+    def _refuse(self, bind_plan: Any) -> None:
+        """Tell those with values of other types. For the rest the host may know the statement."""
+        with self._owner._lock:
+            here = list(self.waiting)
+        refused: list[tuple[Waiting, DriverException]] = []
+        for waiting in here:
+            try:
+                waiting.attempt.reprepares._compare(bind_plan)
+            except DriverException as outdated:
+                refused.append((waiting, outdated))
+        with self._owner._lock:
+            gone = {waiting for waiting, _ in refused}
+            self.waiting = [waiting for waiting in self.waiting if waiting not in gone]
+            over = not self.waiting
+            if over:
+                del self._owner._under_way[self.key]
+        for waiting, error in refused:
+            if waiting.wake():
+                request, attempt = waiting.request, waiting.attempt
+                request._fail(attempt.page, request._public_error(attempt, error))
+        if not over:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        self._send(self._message, self._end)
+
+    def _message(self, behind: str = "") -> PrepareMessage:
+        keyspace = self._statement.keyspace if self._connection.protocol_version >= KEYSPACE_PER_REQUEST else None
+        return PrepareMessage(self._statement.query_string + behind, keyspace)
+
+    def _send(self, make: Callable[[], Any], then: Callable[[Frame | Failure], None]) -> None:
+        connection = self._connection
+        try:
+            frame = make().encode(connection.protocol_version, features=connection.features)
+            remaining = None if self._deadline is None else max(0.001, self._deadline - monotonic())
+            connection.submit(frame, Exchange(then), 0, remaining)
+        except Exception as error:
+            self._fail(error)
+
+    def _end(self, outcome: Frame | Failure) -> None:
+        """The last answer, or that there is none."""
+        for waiting in self._owner._taken(self):
             if waiting.wake():
                 waiting.request._handle(waiting.attempt, outcome)
 
-    def _taken(self, key: Key) -> list[Waiting]:
-        with self._lock:
-            return self._waiting.pop(key, [])
+    def _fail(self, error: Exception) -> None:
+        for waiting in self._owner._taken(self):
+            if waiting.wake():
+                waiting.request._not_reprepared(waiting.attempt, error, isinstance(error, NOT_SENT))
 
 
 def _late(waiting: Waiting) -> None:

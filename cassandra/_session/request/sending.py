@@ -26,11 +26,11 @@ from cassandra._base.errors import (
 from cassandra._core.codec import ResultPlan
 from cassandra._core.transport import CLOSED as ENDED
 from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure
-from cassandra._wire.messages.requests import ExecuteMessage, PrepareMessage
+from cassandra._wire.messages.requests import ExecuteMessage
 
 from ..background import aio
 from .admission import wait_for_room
-from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT, what_cannot_be_sent
+from .attempts import NOT_SENT, what_cannot_be_sent
 from .completing import BLANK
 from .fallback import sent_elsewhere
 from .launching import Launching
@@ -193,7 +193,7 @@ class Sending(Launching):
         return self._submit(Attempt(host, pool, connection, page))
 
     def _submit(self, attempt: Attempt) -> bool:
-        """Send the request, or, for an attempt that prepares again, the PREPARE. False if nothing was sent."""
+        """Send the request. False if nothing was sent."""
         remaining = self._remaining()
         if remaining is not None and remaining <= 0:
             self._time_out(attempt)
@@ -216,7 +216,7 @@ class Sending(Launching):
             return True
         if self._is_over(attempt.page):  # another attempt won while this one was being sent
             self._give_up(attempt)
-        elif self._speculative_plan is not None and attempt.reprepares is None:
+        elif self._speculative_plan is not None:
             self._schedule_speculation(attempt)
         return True
 
@@ -233,17 +233,14 @@ class Sending(Launching):
             return True
 
     def _encode(self, attempt: Attempt) -> bytes:
-        connection, prepare = attempt.connection, attempt.reprepares
+        connection = attempt.connection
         version = connection.protocol_version
         frame: bytes | None = self._frame
-        if frame is not None and prepare is None and "message" not in self.__dict__:
+        if frame is not None and "message" not in self.__dict__:
             assert self._compiled is not None
             if connection.dialect is self._compiled.dialect:
                 attempt.plan = self._result_plan
                 return frame
-        if prepare is not None:
-            keyspace = prepare.keyspace if version >= KEYSPACE_PER_REQUEST else None
-            return PrepareMessage(prepare.query_string, keyspace).encode(version, features=connection.features)
         if self._plan_lock is None:
             message, attempt.plan = self.message, self._result_plan
         else:

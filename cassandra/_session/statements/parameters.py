@@ -2,15 +2,61 @@
 
 L5. Pure. A table that is dropped and created again leaves prepared statements behind whose parameters have other types,
 with the same text and so the same id: whatever is bound by the old types would be stored as some value of the new ones.
-The server tells the types whenever the statement is prepared again.
+The server tells the types whenever the statement is prepared again; its schema tables tell them for parameters that are
+columns, without that.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.names import protect_value
+from cassandra._routing.schema.cqltype import CqlType, parse_cql_type
 
 if TYPE_CHECKING:
     from cassandra._core.codec import BindPlan, Codec
+
+    from .prepared import PreparedStatement
+
+COLUMNS = "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = {} AND table_name = {}"
+
+
+def columns_query(statement: PreparedStatement) -> str | None:
+    """What to ask for the types of the columns that its parameters are; None if its text does not make sure that they
+    are columns: a named marker may have the name of another one."""
+    specs = statement._bind_plan.specs
+    tables = {spec[:2] for spec in specs}
+    if len(tables) != 1 or ":" in statement.query_string:
+        return None
+    return COLUMNS.format(*map(protect_value, specs[0][:2]))
+
+
+def has_types_of(statement: PreparedStatement, columns: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether *columns*, rows of the schema tables, show that each of its parameters is of the type it was. False also
+    for what they do not tell: the fields of user types, parameters that are no columns."""
+    types = {row["column_name"]: parse_cql_type(row["type"]) for row in columns}
+    for _, _, name, codec in statement._bind_plan.specs:
+        if name not in FIXED and (name not in types or not _is(codec, types[name])):
+            return False
+    return True
+
+
+#: Parameters whose types are the server's.
+FIXED = frozenset(("[ttl]", "[timestamp]", "[limit]", "[per_partition_limit]", "[timeout]"))
+
+
+def _is(codec: Codec, cql: CqlType) -> bool:
+    if cql.name == "frozen" and cql.args:
+        return _is(codec, cql.args[0])
+    if cql.kind != "native":
+        return False
+    if codec.name == "vector":
+        sizes = [part.name for part in cql.args[1:]]
+        return cql.name == "vector" and sizes == [str(codec.dimensions)] and _is(codec.children[0], cql.args[0])
+    if not codec.children:
+        return not cql.args and codec.name == ("text" if cql.name == "varchar" else cql.name)
+    return codec.name == cql.name and len(codec.children) == len(cql.args) and all(map(_is, codec.children, cql.args))
 
 
 def changed(before: BindPlan, now: BindPlan | None) -> str | None:

@@ -215,11 +215,14 @@ class PreparedStatement:
     def _check(self) -> None:
         """DriverException if it is outdated."""
         if self._outdated is not None:
-            raise DriverException(
-                "The table is another one than when the statement was prepared: "
-                f"{self._outdated}. Values that are bound to it would be stored as something else; prepare it again. "
-                f"Query: {self.query_string}"
-            )
+            raise self._outdated_error()
+
+    def _outdated_error(self) -> DriverException:
+        return DriverException(
+            "The table is another one than when the statement was prepared: "
+            f"{self._outdated}. Values that are bound to it would be stored as something else; prepare it again. "
+            f"Query: {self.query_string}"
+        )
 
     @property
     def _result_col_names(self) -> list[str] | None:

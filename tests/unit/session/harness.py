@@ -28,7 +28,7 @@ from cassandra.policies import LoadBalancingPolicy, RoundRobinPolicy, SimpleConv
 from cassandra.pool import Host, NoConnectionsAvailable
 from cassandra.query import PreparedStatement
 
-ERROR, RESULT = 0, 8
+ERROR, QUERY, RESULT = 0, 7, 8
 INT, VARCHAR = 9, 13
 
 
@@ -70,6 +70,14 @@ def rows(*values: int, more: bytes | None = None, column: str = "n") -> Answer:
     metadata += string("ks") + string("tbl") + string(column) + struct.pack(">H", INT)
     body = struct.pack(">i", len(values)) + b"".join(value(struct.pack(">i", v)) for v in values)
     return Answer(RESULT, struct.pack(">i", 2) + metadata + body)
+
+
+def texts(names: Sequence[str], *found: Sequence[str]) -> Answer:
+    """Rows of text columns."""
+    metadata = struct.pack(">ii", 1, len(names)) + string("ks") + string("tbl")
+    metadata += b"".join(string(name) + struct.pack(">H", VARCHAR) for name in names)
+    cells = b"".join(value(cell.encode()) for row in found for cell in row)
+    return Answer(RESULT, struct.pack(">i", 2) + metadata + struct.pack(">i", len(found)) + cells)
 
 
 def rows_without_metadata(*values: int) -> Answer:
@@ -146,6 +154,9 @@ class ScriptedConnection:
         self.defunct_with: BaseException | None = None
         self.queued = 0
         self.shard: int | None = None
+        self.columns: dict[str, str] | None = {"k": "int"}  # None: no answer
+        self.asked_for_columns = 0
+        self.asking: Sent | None = None
 
     @property
     def dialect(self) -> tuple[int, bool, bool]:
@@ -157,6 +168,8 @@ class ScriptedConnection:
         self.queued += later
         if self.defunct_with is not None:
             raise ConnectionShutdown("closed")
+        if frame[4] == QUERY and b"system_schema.columns" in frame:
+            return self._tell_columns(operation, attempt)
         step = self.script.pop(0) if self.script else None
         if isinstance(step, BaseException):
             raise step
@@ -165,6 +178,20 @@ class ScriptedConnection:
         if step is not None:
             self.answer(step, sent)
         return sent.stream
+
+    def _tell_columns(self, operation: Operation, attempt: int) -> int:
+        """What the driver asks before it prepares a statement again."""
+        self.asked_for_columns += 1
+        self.asking = Sent(b"", operation, attempt, None, 0)
+        if self.columns is not None:
+            answer = texts(("column_name", "type"), *self.columns.items())
+            operation._inject(attempt, Frame(self.protocol_version, 0, 0, answer.opcode, answer.body))
+        return 0
+
+    def end_asking(self, step: Answer | Lost) -> None:
+        """Answer the question about columns that had none."""
+        assert self.asking is not None
+        self.answer(step, self.asking)
 
     def answer(self, step: Answer | Lost, sent: Sent | None = None) -> None:
         """Deliver the outcome of a request, the last one by default."""

@@ -9,11 +9,25 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException, InvalidRequest, OperationTimedOut
+from cassandra._session.statements.parameters import columns_query, has_types_of
 from cassandra.cluster import NoHostAvailable, ResponseFuture
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.connection import ConnectionShutdown
-from cassandra.cqltypes import Int32Type, ListType, TupleType, UserType, UTF8Type
+from cassandra.connection import ConnectionShutdown, ProtocolError
+from cassandra.cqltypes import (
+    BytesType,
+    FloatType,
+    Int32Type,
+    ListType,
+    LongType,
+    MapType,
+    SetType,
+    TupleType,
+    UserType,
+    UTF8Type,
+    VectorType,
+)
 from cassandra.query import BatchStatement, PreparedStatement
+from tests.fakes import wire
 from tests.unit.session.harness import (
     TIMED_OUT,
     Answer,
@@ -169,7 +183,7 @@ class TestNobodyIsLeftBehind:
         for future in futures:
             with pytest.raises(InvalidRequest, match="no such table"):
                 future.result()
-        assert lab.session._repreparing._waiting == {}
+        assert lab.session._repreparing._under_way == {}
 
     def test_when_the_connection_is_lost(self) -> None:
         lab = Lab(hosts=2)
@@ -186,7 +200,7 @@ class TestNobodyIsLeftBehind:
         lab[1].script = [rows(8)]
         lab[0].answer(unprepared())
         assert future.result().one().n == 8
-        assert lab.session._repreparing._waiting == {}
+        assert lab.session._repreparing._under_way == {}
 
     def test_when_it_cannot_be_encoded(self) -> None:
         lab = Lab()
@@ -285,6 +299,172 @@ class TestOtherTypes:
         lab[0].script = [prepared_as(TEXT), rows(1)]
         anew = lab.session.prepare("SELECT n FROM tbl WHERE k = ?")
         assert lab.session.execute(anew, ("ABCD",)).one().n == 1
+
+
+class TestLookedAtBefore:
+    """A host that is sent PREPARE executes what else is on its way. So it is not, before the types are known."""
+
+    def test_nothing_has_changed(self) -> None:
+        lab = Lab()
+        select = a_statement(lab)
+        lab[0].script = [unprepared(), prepared(), rows(1)]
+        assert lab.session.execute(select, (1,)).one().n == 1
+        assert lab[0].asked_for_columns == 1
+        assert texts_of(preparing(lab)) == ["SELECT n FROM tbl WHERE k = ?"]
+
+    def test_other_types(self) -> None:
+        lab = Lab()
+        futures = forgotten_with(lab, {"k": "text"})
+        assert texts_of(preparing(lab)) == ["SELECT n FROM tbl WHERE k = ? "]
+        lab[0].answer(prepared_as(TEXT), preparing(lab)[0])
+        for future in futures:
+            with pytest.raises(DriverException, match=MESSAGE):
+                future.result()
+        assert len(preparing(lab)) == 1 and len(executing(lab)) == len(futures)
+        assert lab.session._repreparing._under_way == {}
+
+    def test_a_request_that_was_on_its_way(self) -> None:
+        lab = Lab()
+        select = a_statement(lab)
+        futures = [lab.session.execute_async(select, (1,)) for _ in range(2)]
+        lab[0].columns = {"k": "text"}
+        lab[0].script = [prepared_as(TEXT)]
+        for future, sent in zip(futures, executing(lab), strict=True):
+            lab[0].answer(unprepared(), sent)
+            with pytest.raises(DriverException, match=MESSAGE):
+                future.result()
+        assert len(preparing(lab)) == 1
+
+    @pytest.mark.parametrize("columns", [{}, {"other": "int"}, {"k": "frozen<address>"}, {"k": "<"}])
+    def test_what_the_columns_do_not_tell(self, columns: dict[str, str]) -> None:
+        lab = Lab()
+        futures = forgotten_with(lab, columns)
+        lab[0].answer(prepared(b"other"), preparing(lab)[0])
+        lab[0].answer(prepared(), preparing(lab)[1])
+        assert texts_of(preparing(lab)) == ["SELECT n FROM tbl WHERE k = ? ", "SELECT n FROM tbl WHERE k = ?"]
+        for number, sent in enumerate(executing(lab)[len(futures) :]):
+            lab[0].answer(rows(number), sent)
+        assert [future.result().one().n for future in futures] == list(range(len(futures)))
+
+    def test_the_table_is_gone(self) -> None:
+        lab = Lab()
+        futures = forgotten_with(lab, {})
+        lab[0].answer(error(0x2200, "no such table"), preparing(lab)[0])
+        for future in futures:
+            with pytest.raises(InvalidRequest, match="no such table"):
+                future.result()
+        assert len(preparing(lab)) == 1
+
+    def test_no_answer_about_the_columns(self) -> None:
+        lab = Lab(hosts=2)
+        futures = forgotten_with(lab, None, count=2, timeout=60)
+        assert preparing(lab) == []
+        lab[1].script = [rows(1), rows(2)]
+        lab[0].end_asking(Lost(kind=TIMED_OUT))
+        assert [future.result().one().n for future in futures] == [1, 2]
+        assert lab.session._repreparing._under_way == {}
+
+    def test_the_connection_is_lost_while_looking(self) -> None:
+        lab = Lab(hosts=2)
+        futures = forgotten_with(lab, {}, count=2)
+        lab[1].script = [rows(1), rows(2)]
+        lab[0].answer(Lost(sent=True), preparing(lab)[0])
+        assert [future.result().one().n for future in futures] == [1, 2]
+
+    def test_an_answer_that_is_none(self) -> None:
+        lab = Lab()
+        futures = forgotten_with(lab, {}, count=2)
+        lab[0].answer(Answer(8, b"\0"), preparing(lab)[0])
+        for future in futures:
+            with pytest.raises(ProtocolError):
+                future.result()
+
+    def test_of_several_with_one_id_some_have_other_types(self) -> None:
+        """One was prepared before the table was created again, the other after that."""
+        lab = Lab()
+        old = a_statement(lab)
+        before = lab.session.execute_async(old, (1,))
+        lab[0].script = [prepared_as(TEXT)]
+        new = lab.session.prepare("SELECT n FROM tbl WHERE k = ?")
+        lab[0].columns = {"k": "text"}
+        after = lab.session.execute_async(new, ("x",))
+        for future, sent in zip((before, after), executing(lab), strict=True):
+            lab[0].answer(unprepared(), sent)
+            future._on_outcome()
+        lab[0].answer(prepared_as(TEXT), preparing(lab)[1])
+        with pytest.raises(DriverException, match=MESSAGE):
+            before.result()
+        lab[0].script = [rows(1)]
+        lab[0].answer(prepared_as(TEXT), preparing(lab)[2])
+        assert after.result().one().n == 1
+
+    def test_without_parameters(self) -> None:
+        lab = Lab()
+        select = PreparedStatement([], b"id", None, "SELECT n FROM tbl", None, 4, None, None)
+        lab[0].script = [unprepared(), prepared(), rows(1)]
+        assert lab.session.execute(select).one().n == 1
+        assert lab[0].asked_for_columns == 0
+        assert texts_of(preparing(lab)) == ["SELECT n FROM tbl"]
+
+
+def texts_of(sent: list[Sent]) -> list[str]:
+    return [wire.read_long_string(one.body) for one in sent]
+
+
+def forgotten_with(lab: Lab, columns: dict[str, str] | None, count: int = 5, **options: Any) -> list[ResponseFuture]:
+    lab[0].columns = columns
+    return forgotten(lab, count, **options)
+
+
+COLUMNS = {
+    "i": "int",
+    "s": "text",
+    "l": "frozen<list<int>>",
+    "m": "map<text, frozen<set<bigint>>>",
+    "t": "frozen<tuple<int, text>>",
+    "v": "vector<float, 3>",
+    "u": "frozen<address>",
+    "c": "'org.example.Own'",
+}
+SET = SetType.apply_parameters((LongType,))
+VECTOR = VectorType.apply_parameters((FloatType, 3))
+
+
+@pytest.mark.parametrize(
+    "name, kind, same",
+    [
+        ("i", Int32Type, True),
+        ("i", LongType, False),
+        ("s", UTF8Type, True),
+        ("l", ListType.apply_parameters((Int32Type,)), True),
+        ("l", ListType.apply_parameters((LongType,)), False),
+        ("l", SetType.apply_parameters((Int32Type,)), False),
+        ("m", MapType.apply_parameters((UTF8Type, SET)), True),
+        ("m", MapType.apply_parameters((UTF8Type, Int32Type)), False),
+        ("t", TupleType.apply_parameters((Int32Type, UTF8Type)), True),
+        ("t", TupleType.apply_parameters((Int32Type,)), False),
+        ("v", VECTOR, True),
+        ("v", VectorType.apply_parameters((FloatType, 4)), False),
+        ("v", Int32Type, False),
+        ("c", BytesType, False),
+        ("gone", Int32Type, False),
+        ("[ttl]", Int32Type, True),
+    ],
+)
+def test_what_columns_tell(name: str, kind: Any, same: bool) -> None:
+    rows_of_it = [{"column_name": column, "type": text} for column, text in COLUMNS.items()]
+    made = PreparedStatement([("ks", "t", name, kind)], b"id", None, "INSERT", "ks", 4, None, None)
+    assert has_types_of(made, rows_of_it) is same
+
+
+def test_what_is_asked_for() -> None:
+    specs = [("k's", "t", "i", Int32Type), ("k's", "t", "s", UTF8Type)]
+    made = PreparedStatement(specs, b"id", None, "INSERT ?", "ks", 4, None, None)
+    question = columns_query(made)
+    assert question is not None and question.endswith("keyspace_name = 'k''s' AND table_name = 't'")
+    named = PreparedStatement(specs, b"id", None, "INSERT :s", "ks", 4, None, None)
+    several = PreparedStatement([*specs, ("k", "t2", "i", Int32Type)], b"id", None, "BEGIN", "ks", 4, None, None)
+    assert columns_query(named) is None and columns_query(several) is None
 
 
 UDT = UserType.make_udt_class("ks", "address", ("street",), (UTF8Type,))
