@@ -7,6 +7,7 @@ and works on that.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +29,8 @@ from .topology import Topology
 if TYPE_CHECKING:
     from .host import Host
     from .schema.keyspace import KeyspaceMetadata
+
+log = logging.getLogger("cassandra.metadata")
 
 #: Hosts with their tokens as system tables spell them.
 TokensByHost = Mapping["Host", Iterable[str]]
@@ -248,5 +251,10 @@ def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
     token_class = token_class_of(partitioner)
     if token_class is None:
         return None
-    owners = {token_class.from_string(token).value: host for host, tokens in token_map.items() for token in tokens}
+    owners: dict[Any, Host] = {}
+    for host, tokens in token_map.items():
+        try:
+            owners.update([(token_class.from_string(token).value, host) for token in tokens])
+        except Exception as error:
+            log.warning("The tokens of %s cannot be read, requests are not routed to it by token: %s", host, error)
     return Ring(token_class, owners) if owners else None

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .schema.keyspace import KeyspaceMetadata
     from .tablets.tablets import Tablet, Tablets
 
+UNSPECIFIED = ("0.0.0.0", "::")
+
 
 class ClusterState:
     """A snapshot. Only lazily filled caches change after construction, and *tablets*: servers tell of them with every
@@ -88,12 +90,19 @@ class ClusterState:
         for host in self.topology.hosts:
             if port is not None and port != (host.broadcast_rpc_port or port):
                 continue
-            if address == host.broadcast_rpc_address:
+            if address == _told_address(host):
                 return host
         for host in self.topology.hosts:
             if address == host.address and (port is None or port == host.endpoint.port):
                 return host
         return None
+
+
+def _told_address(host: Host) -> str | None:
+    """By what address servers tell of *host*: that for clients, or if it is bound to all of its addresses, that for
+    other nodes."""
+    address = host.broadcast_rpc_address
+    return host.broadcast_address if address in UNSPECIFIED else address
 
 
 EMPTY = ClusterState(Topology(), {})

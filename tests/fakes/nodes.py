@@ -51,6 +51,7 @@ LOCAL = {
     "schema_version": UUID_,
     "rpc_address": INET,
     "rpc_port": INT,
+    "broadcast_address": INET,
     "tokens": TEXT_SET,
 }
 KEYSPACES = {"keyspace_name": TEXT, "durable_writes": BOOLEAN, "replication": TEXT_MAP}
@@ -110,6 +111,7 @@ class FakeNode:
         self.rack = f"r{number + 1}"
         self.tokens: set[str] = {str(number * 1000)}
         self.schema_version: UUID | None = None  # None: the cluster's
+        self.peer = self.native_address = "127.0.0.1"  # as the system tables say
         self.listed = True  # in the peers tables of the others
         self.paused = threading.Event()
         self.paused.set()
@@ -229,8 +231,9 @@ class FakeNode:
 
     def _local(self) -> Row:
         return {**self._row(), "key": "local", "cluster_name": "fake", "partitioner": self.cluster.partitioner} | {
-            "rpc_address": "127.0.0.1",
+            "rpc_address": self.native_address,
             "rpc_port": self.port,
+            "broadcast_address": self.peer,
         }
 
     def _row(self) -> Row:
@@ -248,9 +251,9 @@ class FakeNode:
         return [
             {
                 **node._row(),
-                "peer": "127.0.0.1",
+                "peer": node.peer,
                 "peer_port": 7000,
-                "native_address": "127.0.0.1",
+                "native_address": node.native_address,
                 "native_port": node.port,
             }
             for node in self.cluster.nodes

@@ -43,7 +43,8 @@ class TopologyUpdater:
             self._populate(listing)
 
     def _populate(self, listing: NodeList) -> None:
-        """The first node list: every host counts as up until it proves otherwise."""
+        """The first node list: every host that is to be used counts as up until it proves otherwise. Of those that are
+        not nothing is known."""
         cluster = self._cluster
         hosts = [self._make(node) for node in listing.nodes]
         for host in hosts:
@@ -51,6 +52,9 @@ class TopologyUpdater:
         self._publish(hosts, listing, True)
         cluster.profile_manager.populate(cluster, hosts)
         cluster.profile_manager.check_supported()
+        for host in hosts:
+            if cluster.membership.is_ignored(host):
+                host.is_up = None
         self._populated = True
         for host in hosts:
             cluster.host_listeners.tell("on_add", host)
@@ -185,9 +189,7 @@ class TopologyUpdater:
 
     def _reach(self, host: Host) -> None:
         membership = self._cluster.membership
-        if membership.is_ignored(host):
-            membership.assume_up(host)
-        else:
+        if not membership.is_ignored(host):
             membership.reconnect(host, at_once=True)
 
     def _forget(self, host: Host, keep_pools: bool = False) -> None:

@@ -142,9 +142,14 @@ def _versions(cluster: Cluster, rows: Iterable[Row]) -> Iterator[Any]:
     for row in rows:
         if "host_id" in row:
             host = cluster.metadata.get_host_by_host_id(row["host_id"]) if row["host_id"] else None
-            if host is None or host.is_up is False or row["schema_version"] is None:
+            if host is None or row["schema_version"] is None or not _counts(cluster, host):
                 continue
         yield row["schema_version"]
+
+
+def _counts(cluster: Cluster, host: Host) -> bool:
+    """Nobody connects to a host that all policies ignore: only events tell whether it is up."""
+    return bool(host.is_up or (host.is_up is None and not cluster.membership.is_ignored(host)))
 
 
 def connection_to(cluster: Cluster, host: Host | None) -> Connection | None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cassandra._wire.messages.events import EventMessage
 
     from ..cluster.cluster import Cluster
+    from .nodes import NodeList
 
 T = TypeVar("T")
 log = logging.getLogger("cassandra.cluster")
@@ -120,7 +121,7 @@ class ControlConnection:
             use_metadata_ids(self._cluster, connection.features.use_metadata_id)
             self.events.forget()
             listing = self.refresher.nodes(connection)
-            connection.host_id = listing.nodes[0].host_id
+            connection.host_id = listing.asked.host_id
             if self._cluster.schema_metadata_enabled:
                 self.refresher.schema(connection, [SchemaTarget.everything()])
             elif self.was_connected:
@@ -131,8 +132,8 @@ class ControlConnection:
             raise
         before, self.connection, self._candidate = self.connection, connection, None
         self.was_connected = True
-        for due in (self._due_nodes, self._due_schema):
-            due.worked()
+        self._nodes_read(listing)
+        self._due_schema.worked()
         self._cluster.membership.answers(connection.host_id, others_too=self.search.tries > 0)
         if before is not None:
             before.close()
@@ -291,8 +292,13 @@ class ControlConnection:
         return connection
 
     def _refresh_nodes(self, force_token_rebuild: bool = False) -> None:
-        self.refresher.nodes(self.current(), force_token_rebuild)
-        self._due_nodes.worked()
+        self._nodes_read(self.refresher.nodes(self.current(), force_token_rebuild))
+
+    def _nodes_read(self, listing: NodeList) -> None:
+        if listing.failed:
+            self._due_nodes.again()
+        else:
+            self._due_nodes.worked()
 
     def _refresh_nodes_quietly(self) -> None:
         self._nodes_queued = False

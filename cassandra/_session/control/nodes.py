@@ -2,7 +2,12 @@
 
 L5. ``system.local`` describes the node that answers, ``system.peers_v2`` (Cassandra 4 and newer) or ``system.peers``
 all others. Rows of nodes that are joining, leaving or half-forgotten can be incomplete or stale: such a row is
-skipped, and what the driver knows of that node stays as it is.
+skipped, and what the driver knows of that node stays as it is. So is one that a user's end point factory or address
+translator fails for. Each costs that node only, and one line in the log for as long as nothing changes.
+
+A node without tokens holds no data; requests are not sent to it, whoever tells of it: the others, or the node itself,
+when it is the one that is asked. Where nobody has tokens nobody is left out. (Without ``token_metadata_enabled`` tokens
+are not read, and such nodes are hosts like all others.)
 """
 
 from __future__ import annotations
@@ -75,20 +80,43 @@ class Node:
 
 
 class NodeList(NamedTuple):
-    """All nodes of one look at the system tables. The first node is the one that was asked."""
+    """All nodes of one look at the system tables."""
 
+    asked: Node  # the one that told; it is not among the nodes if it has no tokens
     nodes: Sequence[Node]
     unusable: frozenset[Any]  # host ids and addresses of rows that were skipped
+    failed: bool  # whether that was because a factory or a translator raised, which it may not do next time
     cluster_name: str | None
     partitioner: str | None
     schema_version: UUID | None
     peers_v2: bool
 
 
+class Complaints:
+    """What was said of rows that were skipped. Each is said once, as long as it is true."""
+
+    def __init__(self) -> None:
+        self._before: dict[Any, str] = {}
+        self._now: dict[Any, str] = {}
+
+    def say(self, level: int, source: EndPoint, row: Row, text: str) -> None:
+        """*row* was skipped."""
+        key = row.get("host_id") or row.get("peer")
+        said = f"{text} ({_shown(row)})"
+        level = level if self._before.get(key) != said else logging.DEBUG
+        log.log(level, "A node that %s tells of is left out: %s", source, said)
+        self._now[key] = said
+
+    def end(self) -> None:
+        """All rows were looked at."""
+        self._before, self._now = self._now, {}
+
+
 def read_nodes(
     connection: Connection,
     factory: EndPointFactory,
     timeout: float | None,
+    complaints: Complaints,
     *,
     tokens: bool,
     peers_v2: bool = True,
@@ -98,51 +126,38 @@ def read_nodes(
     peers_query = (PEERS_V2 if tokens else PEERS_V2_NO_TOKENS) if peers_v2 else (PEERS if tokens else PEERS_NO_TOKENS)
     found = fetch(connection, {"local": local_query, "peers": peers_query}, timeout)
     if peers_v2 and isinstance(found["peers"], InvalidRequest):  # the table is not there: ScyllaDB, Cassandra 3
-        return read_nodes(connection, factory, timeout, tokens=tokens, peers_v2=False)
+        return read_nodes(connection, factory, timeout, complaints, tokens=tokens, peers_v2=False)
     local_rows = must(found["local"])
     if not local_rows:
         raise InvalidRequest(f"system.local of {connection.endpoint} is empty")
-    local, endpoint = local_rows[0], connection.endpoint
-    if factory.makes_local and _has_address(local):
-        endpoint = factory.create(local)
-    return parse_nodes(local, must(found["peers"]), endpoint, factory, peers_v2)
+    return parse_nodes(local_rows[0], must(found["peers"]), connection.endpoint, factory, complaints, peers_v2)
 
 
 def parse_nodes(
-    local: Row, peers: Iterable[Row], endpoint: EndPoint, factory: EndPointFactory, peers_v2: bool
+    local: Row,
+    peers: Iterable[Row],
+    endpoint: EndPoint,
+    factory: EndPointFactory,
+    complaints: Complaints,
+    peers_v2: bool,
 ) -> NodeList:
     """Nodes of the given rows. The node that was asked is reached at *endpoint*, since that worked, whatever it says
-    itself."""
-    me = Node(local["host_id"], endpoint, local.get("data_center"), local.get("rack"), _tokens(local), local)
-    nodes = {me.host_id: me}
-    taken = {endpoint}
-    unusable: set[Any] = set()
+    itself, unless it is the factory that says it."""
+    parsing = _Parsing(endpoint, factory, complaints)
+    me = parsing.asked(local)
     for row in peers:
-        host_id: Any = row.get("host_id")
-        if not _is_complete(row):
-            unusable.update((host_id, row.get("native_address") or row.get("rpc_address"), row.get("peer")))
-            log.warning("Ignoring an incomplete row of the peers table of %s: %s", endpoint, _shown(row))
-            continue
-        if host_id in nodes:
-            if host_id != me.host_id:
-                log.warning("The peers table of %s has host id %s twice: %s", endpoint, host_id, _shown(row))
-            continue
-        try:
-            peer = factory.create(row)
-        except ValueError as error:
-            unusable.update((host_id, row.get("peer")))
-            log.warning("Ignoring a row of the peers table of %s: %s (%s)", endpoint, error, _shown(row))
-            continue
-        if peer in taken:
-            log.warning("The peers table of %s has two nodes at %s: ignoring %s", endpoint, peer, _shown(row))
-            unusable.add(host_id)
-            continue
-        taken.add(peer)
-        nodes[host_id] = Node(host_id, peer, row.get("data_center"), row.get("rack"), _tokens(row), row)
-    unusable.discard(None)
+        parsing.peer(row)
+    nodes = list(parsing.nodes.values())
+    if "tokens" in local and not me.tokens and any(node.tokens for node in nodes):
+        parsing.skip(local, "it has no tokens", logging.INFO)
+        nodes = [node for node in nodes if node is not me]
+    complaints.end()
+    parsing.unusable.discard(None)
     return NodeList(
-        tuple(nodes.values()),
-        frozenset(unusable),
+        me,
+        tuple(nodes),
+        frozenset(parsing.unusable),
+        parsing.failed,
         local.get("cluster_name"),
         local.get("partitioner"),
         local.get("schema_version"),
@@ -150,13 +165,78 @@ def parse_nodes(
     )
 
 
-def _is_complete(row: Row) -> bool:
-    """Whether the row describes a node that has joined. Tokens are asked for only where the query has them."""
+class _Parsing:
+    """One look at the rows."""
+
+    def __init__(self, source: EndPoint, factory: EndPointFactory, complaints: Complaints) -> None:
+        self._source = source
+        self._factory = factory
+        self._complaints = complaints
+        self._me: UUID | None = None
+        self._taken: set[EndPoint] = set()
+        self.nodes: dict[UUID, Node] = {}
+        self.unusable: set[Any] = set()
+        self.failed = False
+
+    def asked(self, row: Row) -> Node:
+        """The node that tells."""
+        made = self._make(row) if self._factory.makes_local and _has_address(row) else None
+        node = _node(row, made or self._source)
+        self._me = node.host_id
+        self._take(node)
+        return node
+
+    def peer(self, row: Row) -> None:
+        """Another one."""
+        host_id: Any = row.get("host_id")
+        missing = _missing(row)
+        if missing:
+            self.skip(row, f"it has no {missing}", logging.INFO if missing == "tokens" else logging.WARNING)
+        elif host_id in self.nodes:
+            if host_id != self._me:
+                self._complaints.say(logging.WARNING, self._source, row, "its host id is there twice")
+        else:
+            endpoint = self._make(row)
+            if endpoint is not None and endpoint in self._taken:
+                self.skip(row, f"another node is at {endpoint}, too")
+            elif endpoint is not None:
+                self._take(_node(row, endpoint))
+
+    def skip(self, row: Row, why: str, level: int = logging.WARNING) -> None:
+        """Leave it out; if it is known, it stays as it is."""
+        host_id = row.get("host_id")
+        addresses = (row.get("native_address") or row.get("rpc_address"), row.get("peer"))
+        self.unusable.update(addresses if host_id is None else (host_id,))
+        self._complaints.say(level, self._source, row, why)
+
+    def _make(self, row: Row) -> EndPoint | None:
+        try:
+            endpoint = self._factory.create(row)
+            hash(endpoint)
+        except Exception as error:  # of a user, too
+            self.failed = True
+            self.skip(row, f"no end point could be made for it: {type(error).__name__}: {error}")
+            return None
+        return endpoint
+
+    def _take(self, node: Node) -> None:
+        self._taken.add(node.endpoint)
+        self.nodes[node.host_id] = node
+
+
+def _node(row: Row, endpoint: EndPoint) -> Node:
+    return Node(row["host_id"], endpoint, row.get("data_center"), row.get("rack"), _tokens(row), row)
+
+
+def _missing(row: Row) -> str | None:
+    """What *row* lacks to describe a node that has joined. Tokens are asked for only where the query has them."""
+    if row.get("host_id") is None:
+        return "host id"
     if not _has_address(row):
-        return False
+        return "address for clients"
     if not row.get("data_center") or not row.get("rack"):
-        return False
-    return "tokens" not in row or bool(row["tokens"])
+        return "datacenter or rack"
+    return "tokens" if "tokens" in row and not row["tokens"] else None
 
 
 def _has_address(row: Row) -> bool:

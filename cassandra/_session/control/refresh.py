@@ -14,7 +14,7 @@ from cassandra._base.errors import InvalidRequest, Unauthorized
 from cassandra._base.names import protect_value
 from cassandra._routing.schema import SchemaTarget, ServerTraits, schema_queries
 
-from .nodes import NodeList, read_nodes
+from .nodes import Complaints, NodeList, read_nodes
 from .queries import Row, fetch, must
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Refresher:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.peers_v2 = True  # until a server refuses it
+        self._complaints = Complaints()
+        self._version: str | None = None  # of the node that was asked last, which need not be a host
 
     def nodes(self, connection: Connection, rebuild_tokens: bool = False) -> NodeList:
         """Read the node list and let the membership take it in; returns it when that is done."""
@@ -44,14 +46,25 @@ class Refresher:
             connection,
             cluster.endpoint_factory,
             cluster.control_connection_timeout,
+            self._complaints,
             tokens=cluster.token_metadata_enabled,
             peers_v2=self.peers_v2,
         )
         self.peers_v2 = listing.peers_v2
-        if cluster.endpoint_factory.makes_local:  # policies look for the contact points' datacenter
-            cluster.endpoints_resolved = [*cluster.endpoints_resolved, listing.nodes[0].endpoint]
+        self._version = listing.asked.row.get("release_version")
+        self._locate(listing)
         cluster.membership.strand.call(cluster.topology.take, listing, rebuild_tokens)
         return listing
+
+    def _locate(self, listing: NodeList) -> None:
+        """Policies look for the contact points' datacenter. A node that was asked and is known to them by another end
+        point, or is none of theirs, says which one that is."""
+        asked, cluster = listing.asked, self._cluster
+        here = [node.endpoint for node in listing.nodes if node.datacenter == asked.datacenter]
+        if asked in listing.nodes:
+            here = [asked.endpoint] if cluster.endpoint_factory.makes_local else []
+        new = [endpoint for endpoint in here[:1] if endpoint not in cluster.endpoints_resolved]
+        cluster.endpoints_resolved = [*cluster.endpoints_resolved, *new]
 
     def client_routes(self, connection: Connection, routes: ClientRoutes) -> None:
         """Read at which addresses nodes are reached. A host that is down and has another one now is tried at once."""
@@ -85,7 +98,7 @@ class Refresher:
     def _traits(self, connection: Connection) -> ServerTraits:
         host = self._cluster.metadata.get_host_by_host_id(connection.host_id)
         features = connection.features
-        version = host.release_version if host is not None else None
+        version = host.release_version if host is not None else self._version
         return ServerTraits.of(version, features.sharding_info is not None, features.tablets_routing_v2)
 
     def _read(self, connection: Connection, target: SchemaTarget, traits: ServerTraits) -> dict[str, list[Row]]:

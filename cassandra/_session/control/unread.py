@@ -55,6 +55,10 @@ class Due:
             level, "The %s could not be refreshed from %s, it is tried again until it can: %s",
             self._what, source, text, exc_info=trace,
         )  # fmt: skip
+        self.again()
+
+    def again(self) -> None:
+        """Something is missing still: make another attempt later."""
         self._cancel()
         self._task = self._cluster.scheduler.schedule(self._delays.next_or_last(), self._strand.post, self._refresh)
 
