@@ -139,6 +139,8 @@ cdef class Reactor:
             if done:
                 return True
             PyErr_CheckSignals()
+            if self.core.foreign():  # the handler of a signal has forked, and this is the child
+                return True
             if monotonic_now() >= deadline:
                 return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -178,6 +179,44 @@ def test_stop_gives_the_descriptors_back(backend: str) -> None:
         assert eventually(lambda: server.connections[0].socket.fileno() < 0)
         assert descriptors() <= before
         del channel, reactor
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_stop_that_the_handler_of_a_signal_forked_in(reactor: Reactor) -> None:
+    """The child waits for no thread of its parent."""
+    entered, release = threading.Event(), threading.Event()
+    children: list[int] = []
+
+    def fork(number: int, frame: object) -> None:
+        children.append(os.fork())
+        if children[0] == 0:
+            signal.alarm(int(TIMEOUT))  # which ends a child that hangs
+
+    def interrupt() -> None:
+        time.sleep(0.3)  # inside stop(), if this machine is not too busy
+        os.kill(os.getpid(), signal.SIGUSR1)
+        eventually(lambda: children)
+        statuses.append(os.waitpid(children[0], 0)[1])
+        release.set()
+
+    reactor.call_soon(lambda: (entered.set(), release.wait(TIMEOUT)))
+    assert entered.wait(TIMEOUT)
+    statuses: list[int] = []
+    thread = threading.Thread(target=interrupt)
+    before = signal.signal(signal.SIGUSR1, fork), signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    try:
+        thread.start()
+        stopped = reactor.stop(4 * TIMEOUT)
+        if 0 in children:
+            os._exit(0 if stopped else 1)
+        assert stopped
+        thread.join(TIMEOUT)
+        assert statuses == [0]
+    finally:
+        if 0 in children:
+            os._exit(2)
+        signal.signal(signal.SIGUSR1, before[0])
+        signal.signal(signal.SIGALRM, before[1])
 
 
 def test_stop_has_a_time_limit(reactor: Reactor) -> None:
