@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import time
 from pathlib import Path
@@ -90,6 +91,23 @@ class TestContext:
             ssl_options={"server_hostname": "localhost"},
         )
         use(cluster.connect())
+
+    @pytest.mark.parametrize(("name", "fine"), [("localhost", True), ("other.example.com", False)])
+    def test_the_name_of_the_contact_point(
+        self, cluster_to: Connect, cassandra_tls: Any, monkeypatch: pytest.MonkeyPatch, name: str, fine: bool
+    ) -> None:
+        """The certificate is for localhost and for the address: what the user said is what is checked."""
+        look_up = socket.getaddrinfo
+
+        def getaddrinfo(host: Any, *args: Any, **options: Any) -> list[Any]:
+            return look_up(cassandra_tls.contact_points[0] if host == name else host, *args, **options)
+
+        monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+        cluster = cluster_to(cassandra_tls, contact_points=[name], ssl_context=cassandra_tls.tls.context())
+        if fine:
+            use(cluster.connect())
+        else:
+            assert "certificate is not valid for 'other.example.com'" in str(refused(cluster.connect))
 
     def test_sni(self, cluster_to: Connect, cassandra_tls: Any) -> None:
         """Through a proxy that tells nodes apart by server name; here the proxy is the node itself."""
