@@ -35,7 +35,7 @@ from cassandra._wire.messages.results import ResultMessage
 
 from ..control.queries import query, rows_of
 from ..statements.parameters import columns_query, has_types_of
-from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT
+from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT, is_timeout
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -191,14 +191,24 @@ class Preparation:
 
     def _end(self, outcome: Frame | Failure) -> None:
         """The last answer, or that there is none."""
-        for waiting in self._owner._taken(self):
-            if waiting.wake():
-                waiting.request._handle(waiting.attempt, outcome)
+        lost = isinstance(outcome, Failure) and not is_timeout(outcome)
+        self._wake_all(lost, lambda request, attempt: request._handle(attempt, outcome))
 
     def _fail(self, error: Exception) -> None:
+        may_go_on = isinstance(error, NOT_SENT)
+        self._wake_all(may_go_on, lambda request, attempt: request._not_reprepared(attempt, error, may_go_on))
+
+    def _wake_all(self, lost: bool, tell: Callable[[Execution, Attempt], object]) -> None:
+        """If the connection is *lost*, those who have another one to the host begin anew by that."""
         for waiting in self._owner._taken(self):
-            if waiting.wake():
-                waiting.request._not_reprepared(waiting.attempt, error, isinstance(error, NOT_SENT))
+            request, attempt = waiting.request, waiting.attempt
+            if not waiting.wake():
+                continue
+            if lost and attempt.connection is not self._connection:
+                again = Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page, attempt.reprepares)
+                self._owner.join(request, again)
+            else:
+                tell(request, attempt)
 
 
 def _late(waiting: Waiting) -> None:

@@ -2,5 +2,7 @@
 
 :class:`~.statements.Statement` and :class:`~.statements.SimpleStatement` (text),
 :class:`~.prepared.PreparedStatement` and :class:`~.prepared.BoundStatement`, :class:`~.batch.BatchStatement`;
-timestamp generators; literals of user types; the sentinels for what was left unset. Knows nothing of connections.
+timestamp generators; registered user types; the sentinels for what was left unset. ``keyspaces.py`` says what
+unqualified names in a request mean, ``parameters.py`` whether values that were bound are still right. Knows nothing of
+connections.
 """

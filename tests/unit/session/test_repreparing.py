@@ -33,11 +33,13 @@ from tests.unit.session.harness import (
     Answer,
     Lab,
     Lost,
+    ScriptedConnection,
     Sent,
     error,
     prepared,
     rows,
     string,
+    texts,
     unprepared,
     void,
 )
@@ -191,6 +193,32 @@ class TestNobodyIsLeftBehind:
         lab[1].script = [rows(n) for n in range(3)]
         lab[0].answer(Lost(sent=True), preparing(lab)[0])
         assert [future.result().one().n for future in futures] == [0, 1, 2]
+
+    @pytest.mark.parametrize("problem", [Lost(sent=True), ConnectionShutdown("closed")], ids=["lost", "not sent"])
+    def test_when_only_one_connection_to_the_host_is_lost(self, problem: Any) -> None:
+        """Those who have another one prepare by that; there may be no other host."""
+        lab = Lab()
+        select = a_statement(lab)
+        pool, first, second = lab.pools[lab.hosts[0]], lab[0], ScriptedConnection(lab.hosts[0])
+        one = lab.session.execute_async(select, (1,))
+        pool.connection = second
+        two = lab.session.execute_async(select, (2,))
+        first.columns = None
+        first.answer(unprepared())
+        one._on_outcome()
+        second.answer(unprepared())
+        two._on_outcome()
+        assert second.asked_for_columns == 0
+        second.script = [prepared(), rows(5)]
+        if isinstance(problem, Lost):
+            first.end_asking(problem)
+        else:
+            first.script = [problem]
+            first.end_asking(texts(("column_name", "type"), ("k", "int")))
+        assert two.result().one().n == 5
+        with pytest.raises(NoHostAvailable):
+            one.result()
+        assert lab.session._repreparing._under_way == {}
 
     def test_when_it_cannot_be_sent(self) -> None:
         lab = Lab(hosts=2)
