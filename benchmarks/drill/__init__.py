@@ -4,7 +4,8 @@
 ``scene``     three nodes, a network that can be cut, the programs that load them; runs one fault
 ``network``   a TCP relay in front of each node, that loses everything in silence when told to
 ``program``   the parent's side of a load, whichever driver it uses
-``client``    the load itself, by what scylla-driver and this driver have in common (and asyncio, with ours)
+``client``    the load itself, of ``workers`` on one session
+``orders``    what clients are told, and how they connect: by what scylla-driver and this driver have in common
 ``cycles``    another: connects, sends, shuts down, again and again
 ``calls``     what a client reports, call by call
 ``accounts``  what follows from that: errors, rates, time to recover, what was lost and what was done twice

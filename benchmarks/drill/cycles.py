@@ -1,6 +1,6 @@
 """Connects, sends, and shuts down with requests in flight, again and again.
 
-Argument: a file of JSON, ``client.Orders``. It prints ``ready`` at once, and ends by itself.
+Argument: a file of JSON, ``Orders``. It prints ``ready`` at once, and ends by itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import cassandra
 from benchmarks.drill.calls import NEVER, READ, Call, Held, Logged, Report, save
-from benchmarks.drill.client import TEXT, Orders, attempted, make_cluster, orders_of
+from benchmarks.drill.orders import TEXT, Orders, attempted, make_cluster, orders_of
 
 THREADS, FUTURES = 3, 30
 BUSY = 0.02  # seconds until it is shut down

@@ -6,7 +6,7 @@ import time
 
 from benchmarks.drill.scene import Fault, Scene, at_once
 
-OTHER = 10  # what is added to the last number of an address: still the same node for ``client.node_of``
+OTHER = 10  # what is added to the last number of an address: still the same node for ``orders.node_of``
 FORKS = 3
 FLOODED = 1.5  # seconds before and after the kill, so that there is much in flight
 

@@ -21,7 +21,7 @@ class ClientError(RuntimeError):
 
 
 class Program:
-    """A running client of *driver*; *orders* are those of ``client.Orders`` but for what is known here."""
+    """A running client of *driver*; *orders* are those of ``orders.Orders`` but for what is known here."""
 
     def __init__(self, driver: str, module: str, folder: Path, orders: dict[str, Any]) -> None:
         self.driver = driver

@@ -16,9 +16,9 @@ import pytest
 from benchmarks.drill import network
 from benchmarks.drill.accounts import Moments, Stored, figures, rate
 from benchmarks.drill.calls import APPEND, DDL, INSERT, NEVER, READ, Call, Child, Held, Logged, Report, load, save
-from benchmarks.drill.client import node_of
 from benchmarks.drill.faults import FAULTS
 from benchmarks.drill.network import Network, relayed, retransmitted
+from benchmarks.drill.orders import node_of
 from benchmarks.drill.verdicts import lines
 from tests.patience import PATIENCE, eventually
 
