@@ -3,14 +3,15 @@ read, after a USE every connection has to follow.
 
 L5. The request's own timeout covers all of it. When it is up while one of these steps is under way the request fails
 by an error that says what is known: the server *has* done what it was asked for. The step itself goes on: the metadata
-follow, and connections too. Step and deadline both end the page, and whichever comes second finds it over. All of it
-runs on the I/O thread or on workers of the cluster, and nothing here blocks.
+follow, and connections too. Step and deadline both end the page, and whichever comes second finds it over.
+
+Such an answer is taken by the I/O thread when it is here, whoever waits for it or does not. All that follows runs there
+or on workers of the cluster, and nothing here blocks.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 MARGIN = 1.0  # seconds of a timeout that are left for reading the metadata, or a tenth of it
-
-#: What may begin such a statement, behind white space and comments. A comment ends in one place only, or many of them
-#: would be tried in every combination.
-BLANK = r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"
-CHANGES = re.compile(BLANK + r"(?:USE|CREATE|ALTER|DROP)\b", re.IGNORECASE)
 
 
 class Deadline:

@@ -19,7 +19,6 @@ from ..statements.prepared import BoundStatement, PreparedStatement
 from ..statements.sentinels import Sentinel
 from ..statements.statements import SimpleStatement, Statement, bind_params
 from .compiled import compiled_for
-from .completing import CHANGES
 from .future import ResponseFuture
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class RequestBuilder:
             message.update_custom_payload(statement.custom_payload)
         if custom_payload:
             message.update_custom_payload(custom_payload)
-        future = ResponseFuture(
+        return ResponseFuture(
             session,
             message,
             statement,
@@ -83,9 +82,6 @@ class RequestBuilder:
             bound_result_metadata=plan,
             routing_token=_token(statement),
         )
-        if isinstance(statement, SimpleStatement) and CHANGES.match(statement.query_string) is not None:
-            future._set_eager()  # what follows such an answer begins when it is there, whoever waits
-        return future
 
     def _statement(
         self, query: str | Statement | PreparedStatement, parameters: Sequence[Any] | Mapping[str, Any] | None

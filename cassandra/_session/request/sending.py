@@ -31,7 +31,6 @@ from cassandra._wire.messages.requests import ExecuteMessage
 from ..background import aio
 from .admission import wait_for_room
 from .attempts import NOT_SENT, what_cannot_be_sent
-from .completing import BLANK
 from .fallback import sent_elsewhere
 from .launching import Launching
 from .tablet_routing import with_version_block
@@ -51,8 +50,9 @@ _LOOK = Failure(ENDED, "the host is silent", True, 0.0)
 CLOSED = "The session is shut down; open a new one with Cluster.connect()."
 
 
-#: CQL that changes the keyspace of the connection it is sent on.
-USE = re.compile(BLANK + r"USE\b", re.IGNORECASE)
+#: CQL that changes the keyspace of the connection it is sent on, behind white space and comments.
+#: A comment ends in one place only, or many of them would be tried in every combination.
+USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b", re.IGNORECASE)
 
 
 class Sending(Launching):
