@@ -92,16 +92,22 @@ class BatchStatement(Statement):
         """Append *statement* with its *parameters*; returns self. A bound statement takes no parameters
         (ValueError)."""
         if isinstance(statement, str):
-            self._add_text(statement, parameters, None)
+            text = self._interpolate(statement, parameters) if parameters else statement
+            self._append(False, text, None)
+            if None not in self._wanted:
+                self._wanted[None] = text
         elif isinstance(statement, PreparedStatement):
             self._add_bound(statement.bind(() if parameters is None else parameters))
         elif isinstance(statement, BoundStatement):
             if parameters:
                 raise ValueError("Parameters cannot be passed with a BoundStatement to BatchStatement.add()")
+            statement._check_keyspace()
             self._add_bound(statement)
         elif isinstance(statement, SimpleStatement):
             self._inherit(statement)
-            self._add_text(statement.query_string, parameters, statement.keyspace)
+            text = self._interpolate(statement.query_string, parameters)
+            self._append(False, text, None)
+            self._wanted.setdefault(statement.keyspace, text)
         else:
             raise TypeError(f"a batch takes CQL text or statements, not {type(statement).__name__}")
         return self
@@ -129,17 +135,12 @@ class BatchStatement(Statement):
 
     __repr__ = __str__
 
-    def _add_text(self, query: str, parameters: Parameters, keyspace: str | None) -> None:
-        self._append(False, self._interpolate(query, parameters), None)
-        self._wanted.setdefault(keyspace, query)
-
     def _interpolate(self, query: str, parameters: Parameters) -> str:
         if not parameters:
             return query
         return bind_params(query, parameters, self._session.encoder if self._session is not None else Encoder())
 
     def _add_bound(self, statement: BoundStatement) -> None:
-        statement._check_keyspace()
         prepared = statement.prepared_statement
         self._inherit(statement)
         bound = statement._bound
