@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
 from cassandra._net.delays import Delays
 from cassandra._net.pool.pool import SILENCE_LIMIT, HostPool
+from cassandra._net.repeated import Repeated
 from cassandra._routing.policies import HostDistance
 
 from .request.admission import Line
@@ -46,6 +47,7 @@ class PoolSet:
         self._again: set[Host] = set()  # of those being opened: whom to try once more if that fails
         self._retries: dict[Host, Task] = {}
         self._delays: dict[Host, Delays] = {}
+        self._told: dict[Host, Repeated] = {}  # the I/O thread's
         self._closed = False
         self._waiting: list[Callable[[], None]] | None = [] if reopening else None
         self.line = Line(session)
@@ -141,11 +143,13 @@ class PoolSet:
             self._report(host, error, is_host_addition)
             self._try_later(host)
         elif wanted:
+            self._told.pop(host, None)
             self._cluster.on_pool_open(host)
         done.set_result(wanted and error is None)
 
     def _report(self, host: Host, error: BaseException, is_host_addition: bool) -> None:
-        log.warning("Could not open a connection pool to %s: %s", host, error)
+        level = self._told.setdefault(host, Repeated()).level(logging.WARNING, error)
+        log.log(level, "Could not open a connection pool to %s: %s", host, error)
         if isinstance(error, AuthenticationFailed):
             error = ConnectionException(str(error), host.endpoint)
         self._cluster.signal_connection_failure(host, error, is_host_addition=is_host_addition)

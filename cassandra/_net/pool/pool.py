@@ -43,6 +43,7 @@ from cassandra._net.pool.relief import Relief
 from cassandra._net.pool.sharding import Aim, ShardChoice
 from cassandra._net.pool.slots import Change, Joined, Slots
 from cassandra._net.pool.state import PoolState
+from cassandra._net.repeated import Repeated
 from cassandra._net.silence import watch_of
 
 log = logging.getLogger("cassandra.pool")
@@ -108,6 +109,7 @@ class HostPool(PoolState, PoolNames):
         self._turn = 0
         self._failing = False  # there is no connection, and an attempt to get one has failed
         self._last_error: BaseException | None = None
+        self._told = Repeated()
 
     # ---- opening
 
@@ -201,6 +203,7 @@ class HostPool(PoolState, PoolNames):
             self._publish()
             self._failing = False
             self._last_error = None
+            self._told.over()
         return change
 
     def _publish(self) -> None:
@@ -328,7 +331,8 @@ class HostPool(PoolState, PoolNames):
 
     def _attempt_failed(self, error: BaseException, delay: float) -> None:
         """Told by ``filling.py``."""
-        log.info("%s could not be connected to again (%s); next try in %.1f s", self.host, error, delay)
+        level = self._told.level(logging.INFO, error)
+        log.log(level, "%s could not be connected to again (%s); next try in %.1f s", self.host, error, delay)
         with self._lock:
             self._failing = not self._connections
         self._report(error)

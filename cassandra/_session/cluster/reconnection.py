@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from cassandra._base.errors import AuthenticationFailed
 from cassandra._net.connection import Connection
 from cassandra._net.delays import Delays
+from cassandra._net.repeated import Repeated
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -68,6 +69,7 @@ class Reconnector:
         self._task: Task | None = None
         self._under_way = 0
         self._again = False
+        self._told = Repeated()
         self._cancelled = False
         self._is_urgent = is_urgent
 
@@ -150,7 +152,7 @@ class Reconnector:
         if self._cancelled or self._cluster.is_shutdown:
             return
         level = logging.DEBUG if self._is_urgent() else logging.INFO  # the membership has a line for all of these
-        level = logging.ERROR if isinstance(outcome, AuthenticationFailed) else level
+        level = self._told.level(logging.ERROR if isinstance(outcome, AuthenticationFailed) else level, outcome)
         log.log(level, "Could not connect to %s: %s", self.host, outcome)
         self._on_failed(self.host, outcome)
         self._go_on()
