@@ -224,7 +224,7 @@ class TestPreparing:
             future = session.execute_async(select, (1,), host=host)
             future.result()
             attempts.append(len(future.attempted_hosts))
-        assert sorted(attempts) == [1, 2, 2]  # EXECUTE, or EXECUTE before and after PREPARE, which is none of the request
+        assert sorted(attempts) == [1, 2, 2]  # EXECUTE, or one before and one after PREPARE
 
 
 class TestConsistency:
