@@ -103,7 +103,7 @@ def test_the_error_names_every_contact_point_and_why(no_leaks: None, resolve: Re
     ):
         cluster.connect()
     errors = caught.value.errors
-    assert set(errors) == {f"127.255.255.254:{port}", f"127.255.255.253:{port}", "gone.example"}
+    assert set(errors) == {f"127.255.255.254:{port}", f"127.255.255.253:{port} (db.example)", "gone.example"}
     assert isinstance(errors["gone.example"], UnresolvableContactPoints)
     for text in ("gone.example", "could not be resolved", "Name or service not known", "127.255.255.253", "refused"):
         assert text in str(caught.value)
@@ -163,7 +163,7 @@ def test_a_late_name_is_waited_for_when_nothing_else_works(
     thread.join(PATIENCE)
     (error,) = outcome
     assert isinstance(error, NoHostAvailable)
-    assert set(error.errors or ()) == {f"127.255.255.254:{port}", f"127.255.255.253:{port}"}
+    assert set(error.errors or ()) == {f"127.255.255.254:{port}", f"127.255.255.253:{port} (silent.example)"}
     outcome.clear()
 
 

@@ -127,3 +127,9 @@ def shuffled(endpoints: Iterable[EndPoint]) -> list[EndPoint]:
 def as_given(endpoint: EndPoint, given: Iterable[EndPoint]) -> EndPoint:
     """*endpoint*, or the equal one among *given*, which knows the name that the user has for it."""
     return next((known for known in given if known == endpoint), endpoint)
+
+
+def shown(endpoint: EndPoint) -> str:
+    """*endpoint* for people, who know the name that they gave, not the address that it led to."""
+    given = endpoint.server_name != endpoint.address
+    return f"{endpoint} ({endpoint.server_name})" if given else str(endpoint)

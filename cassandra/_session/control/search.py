@@ -137,8 +137,9 @@ class Search:
                 self._connect_to(endpoint)
                 return endpoint
             except Exception as error:
-                log.log(level, "Control connection could not be opened to %s: %s", endpoint, error)
-                errors[str(endpoint)] = error.with_traceback(None)  # its frames would keep the whole cluster alive
+                shown = contact.shown(endpoint)
+                log.log(level, "Control connection could not be opened to %s: %s", shown, error)
+                errors[shown] = error.with_traceback(None)  # its frames would keep the whole cluster alive
         raise NoHostAvailable("Unable to connect to any servers", errors)
 
     def _come_back(self) -> None:
