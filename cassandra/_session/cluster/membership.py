@@ -95,6 +95,7 @@ class Membership:
 
     def reached(self, host: Host) -> None:
         """A pool to *host* opened."""
+        self._cluster.control_connection.on_up(host)  # which may be looking for a node
         if host.is_up is None:
             self.strand.post(self._proven, host)
 

@@ -89,6 +89,24 @@ def test_pools_of_a_host_that_stayed_up_are_opened(fake: FakeCluster, opened_bef
         assert host.is_up
 
 
+def test_a_pool_that_opens_ends_the_wait_for_a_control_connection(fake: FakeCluster) -> None:
+    def refuse(asked: FakeNode, connection: Any, request: Any, text: str) -> bool:
+        refused = "system.local" in text
+        if refused:
+            connection.answer(request, wire.ERROR, wire.error(0x1001, "not just now"))
+        return refused
+
+    with Cluster(fake.contact_points, **IN_AN_HOUR) as cluster:
+        cluster.connect(wait_for_all_pools=True)
+        fake.on_query = refuse
+        cluster.control_connection.connection.close()  # type: ignore[union-attr]
+        eventually(lambda: cluster.control_connection.search.tries)
+        fake.on_query = None
+        session = cluster.connect()
+        eventually(lambda: cluster.control_connection.connection)
+        assert session._pools
+
+
 def test_hosts_are_tried_at_least_every_minute() -> None:
     policy = Cluster().reconnection_policy
     assert isinstance(policy, ExponentialReconnectionPolicy)
