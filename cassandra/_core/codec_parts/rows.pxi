@@ -149,6 +149,13 @@ cdef object row_error(ResultPlan plan, RowPosition* at, error):
     )
 
 
+# An object of its own, because pages come and go with every request, and what they have to free takes time.
+@cython.final
+@cython.no_gc
+cdef class _Marks:
+    cdef vector[uint32_t] offsets  # of every MARK-th row, as far as somebody looked; guarded by the GIL
+
+
 @cython.final
 @cython.no_gc  # refers to nothing that could refer to it
 cdef class RowsPage:
@@ -160,15 +167,12 @@ cdef class RowsPage:
     # Where the last slice ended: row in the upper half, offset in the lower; one word, so that a reader on another
     # thread sees a pair that belongs together.
     cdef atomic[uint64_t] _resume
-    cdef vector[uint32_t]* _marks  # offset of every MARK-th row, as far as somebody looked; guarded by the GIL
+    cdef _Marks _marks  # None until a row is asked for out of turn
     cdef int32_t _count
     cdef int32_t _version
 
     def __init__(self):
         raise TypeError("pages come from decode_result()")
-
-    def __dealloc__(self):
-        del self._marks
 
     def __len__(self):
         return self._count
@@ -232,14 +236,15 @@ cdef class RowsPage:
         """Go to row *mark* * MARK, over the rows in front of it if nobody did before. So any number of accesses in any
         order goes over the page once."""
         cdef Py_ssize_t known
-        if self._marks == NULL:
-            self._marks = new vector[uint32_t](1, 0)
-        known = min(mark, <Py_ssize_t>self._marks.size() - 1)
+        if self._marks is None:
+            self._marks = _Marks.__new__(_Marks)
+            self._marks.offsets.push_back(0)
+        known = min(mark, <Py_ssize_t>self._marks.offsets.size() - 1)
         at.row = known * MARK
-        c.p += self._marks.at(<size_t>known)
+        c.p += self._marks.offsets[<size_t>known]
         while at.row < mark * MARK:
             skip_rows(self.plan, c, MARK, at)
-            self._marks.push_back(<uint32_t>(c.p - self._rows.p))
+            self._marks.offsets.push_back(<uint32_t>(c.p - self._rows.p))
         return 0
 
     def batches(self, RowPlan row_plan not None, Py_ssize_t size=8192, Py_ssize_t nbytes=1 << 18):
