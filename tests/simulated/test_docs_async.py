@@ -23,7 +23,7 @@ def libuv() -> None:
     uvloop.new_event_loop().close()
 
 
-@pytest.mark.parametrize(("page", "examples"), [("asyncio", 7), ("concurrency", 8), ("routing", 10)])
+@pytest.mark.parametrize(("page", "examples"), [("asyncio", 7), ("concurrency", 8), ("routing", 11)])
 def test_the_page(page: str, examples: int, libuv: None, no_leaks: None) -> None:
     path = DOCS / f"{page}.rst"
     text = path.read_text()
