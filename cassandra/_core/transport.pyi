@@ -409,9 +409,9 @@ class Channel:
     def end_line(self) -> None:
         """As ``Limit.end_line``."""
     def watch_quiet(self, patience: float, on_quiet: Callable[[], object]) -> None:
-        """From now on *on_quiet* is called when nothing was received for *patience* seconds though a request that was
-        sent waits as long: on the I/O thread, once. What is received then speaks for all requests that were sent
-        before; of those it is called again only after seconds. Not while it is us who do not read."""
+        """From now on *on_quiet* is called, on the I/O thread, when nothing was received for *patience* seconds though
+        a request that was sent waits as long; of the same requests only after seconds again. Not while we do not read."""
+    uploaded: Final[int]  # bytes that the peer has taken so far, while many are on their way to it; else 0
     def waiting(self) -> list[tuple[Operation, int]]:
         """The requests that were sent and not answered, each with the number of its attempt."""
     idle_seconds: Final[float]  # since the last byte was received

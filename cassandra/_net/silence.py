@@ -9,7 +9,8 @@ after the other. States of a connection that takes requests::
     answering   -> asked: a request waits, and nothing was received for QUIET
     asked       OPTIONS was sent over it, once: a node that takes long for a query answers that at once, so a slow one
                 is no silent one
-                -> answering: something was received; silent: nothing for GRACE, while this process did run
+                -> answering: something was received; silent: nothing for GRACE, while this process did run, and
+                nothing of an upload was taken either
     silent      its pool opens another one beside it (``pool/relief.py``), which takes its place: after a cut old
                 connections repeat what was lost only after seconds. Requests that may run twice are sent elsewhere too
                 -> answering: something was received; closed: nothing for the pool's ``silence_limit``, which its pool
@@ -64,6 +65,7 @@ class HostWatch:
         self._host = host
         self._owners: dict[Connection, Owner] = {}
         self._asked: dict[Connection, float] = {}  # when
+        self._uploaded: dict[Connection, int] = {}  # of those that were asked
         self._silent: dict[Connection, float] = {}  # since when
         self._suspect_since: float | None = None
         self._looking = False
@@ -81,6 +83,7 @@ class HostWatch:
         if self._owners.pop(connection, None) is None:
             return
         self._asked.pop(connection, None)
+        self._uploaded.pop(connection, None)
         if self._silent.pop(connection, None) is not None:
             self._judge()
 
@@ -90,6 +93,7 @@ class HostWatch:
         if connection not in self._owners or connection in self._asked or connection in self._silent:
             return
         asked_at = self._asked[connection] = monotonic()
+        self._takes_upload(connection)
         self._ask(connection)
         self._check_later(connection, asked_at)
 
@@ -105,11 +109,19 @@ class HostWatch:
             return
         if _heard(connection, asked_at):
             del self._asked[connection]
-        elif monotonic() - due > GRACE:  # this process was held up: the answer may come now
-            self._check_later(connection, asked_at)
+        elif monotonic() - due > GRACE or self._takes_upload(connection):
+            self._check_later(connection, asked_at)  # this process was held up, or the question is behind an upload
         else:
             del self._asked[connection]
             self._begin(connection, asked_at)
+
+    def _takes_upload(self, connection: Connection) -> bool:
+        """Whether an upload is under way, and the peer's system has taken some of it since the last look."""
+        uploaded = 0 if connection.channel is None else connection.channel.uploaded
+        before = self._uploaded.pop(connection, 0)
+        if uploaded:
+            self._uploaded[connection] = uploaded
+        return uploaded > before
 
     def _look(self, connection: Connection) -> None:
         """Something was received, or it was closed."""

@@ -177,6 +177,10 @@ cdef class Channel:
         self.on_quiet = on_quiet
         self.core.watch_quiet(deadline_after(0, patience))
 
+    @property
+    def uploaded(self):
+        return 0 if self.core.reactor().foreign() else self.core.uploaded()
+
     def waiting(self):
         cdef vector[WaitingRequest] found
         cdef list result = []

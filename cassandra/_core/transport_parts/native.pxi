@@ -235,6 +235,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         void set_limit(Ref[CLimit] limit)
         void watch_quiet(Nanos patience)
         void waiting(vector[WaitingRequest]& found)
+        uint64_t uploaded()
         Wait wait_for_stream(COperation* waiter)
         void end_line()
         uint64_t bytes_sent()

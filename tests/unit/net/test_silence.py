@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -241,6 +242,38 @@ def test_held_up_between_the_question_and_its_answer(net: Net) -> None:
     assert seen.wait(PATIENCE)
     eventually(lambda: net.node.server.opcodes.count(wire.OPTIONS) >= 4)  # it goes on asking as of a slow one
     assert not net.suspects
+
+
+class Throttled:
+    """A socket that is read from slowly."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+    def recv(self, size: int) -> bytes:
+        time.sleep(0.04)
+        return self._socket.recv(size)
+
+
+def test_a_long_upload_is_no_silence(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is received while a large request is on its way, and what is asked meanwhile is behind it."""
+    monkeypatch.setattr(silence, "GRACE", 1.0)  # the last bytes wait for a server that is slow itself
+    net.options = ConnectionOptions(connect_timeout=PATIENCE, compression=False)
+    pool = net.open()
+    connection = pool.pick()
+    (served,) = net.node.server.connections
+    served.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)  # the network is slow, not the server
+    served.socket = Throttled(served.socket)  # type: ignore[assignment]
+    operation = Waiting()
+    begin = time.monotonic()
+    frame = QueryMessage("x" * (12 << 20), 1).encode(connection.protocol_version)
+    connection.submit(frame, operation, 0, PATIENCE)
+    assert answered(operation)
+    assert time.monotonic() - begin > 2 * (silence.QUIET + silence.GRACE), "it was no long upload"
+    assert net.suspects == [] and operation.silent == []
 
 
 def test_it_is_down_that_counts(net: Net) -> None:

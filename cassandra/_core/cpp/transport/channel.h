@@ -102,6 +102,8 @@ public:
     // channel_quiet.cpp. Before the first request that is to count.
     void watch_quiet(Nanos patience);
     void waiting(std::vector<WaitingRequest>& found);
+    // While more than a few requests are on their way to the peer: how many bytes it has taken so far. Else 0.
+    uint64_t uploaded();
     // For those in line: tell *waiter* when something changed, unless there is a free stream (or the channel
     // is closed). The limit is asked separately.
     Wait wait_for_stream(Operation* waiter);
@@ -260,6 +262,7 @@ private:
     uint32_t interest_ = 0;
     bool registered_ = false;
     Nanos armed_scan_ = kNever;
+    uint64_t taken_ = 0;  // of an upload, when it was looked at last
     Nanos told_at_ = 0;  // when the host was told that it is quiet
     Splitter splitter_;
     std::unique_ptr<SegmentDecoder> decoder_;

@@ -9,7 +9,12 @@
 // deadline would, and the scan looks at the moments that are noted anyway.
 #include <algorithm>
 #include <cerrno>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#ifdef __linux__
+#include <linux/sockios.h>
+#endif
+#include <utility>
 
 #include "transport/channel.h"
 #include "transport/reactor.h"
@@ -19,6 +24,7 @@ namespace fastcql {
 namespace {
 
 constexpr Nanos kLongPatience = kSecond;
+constexpr int kUpload = 32 << 10;  // bytes that the peer's system has yet to take
 
 }  // namespace
 
@@ -50,11 +56,23 @@ Nanos Channel::quiet_at(Nanos now) {
 }
 
 // The role holder, when quiet_at() has come. False if there is something to read after all: it is we who were busy, or
-// did not run at all.
+// did not run at all. Nor is a peer silent that takes an upload.
 bool Channel::is_quiet() {
     uint8_t byte;
     const ssize_t found = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return found < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    if (found >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) return false;
+    const uint64_t taken = uploaded();
+    return taken == 0 || std::exchange(taken_, taken) == taken;
+}
+
+uint64_t Channel::uploaded() {
+    int queued = 0;
+#ifdef SIOCOUTQ
+    Lock lock(mutex_);
+    if (fd_ < 0 || ::ioctl(fd_, SIOCOUTQ, &queued) != 0) return 0;
+#endif
+    if (queued < kUpload) return 0;
+    return bytes_sent() - static_cast<uint64_t>(queued);
 }
 
 void Channel::waiting(std::vector<WaitingRequest>& found) {
