@@ -410,7 +410,7 @@ class Channel:
         """As ``Limit.end_line``."""
     def watch_quiet(self, patience: float, on_quiet: Callable[[], object]) -> None:
         """From now on *on_quiet* is called, on the I/O thread, when nothing was received for *patience* seconds though
-        a request that was sent waits as long; of the same requests only after seconds again. Not while we are paused."""
+        a request that was sent waits as long; of the same ones only after seconds again. Not while we are paused."""
     uploaded: Final[int]  # bytes that the peer has taken so far, while many are on their way to it; else 0
     def waiting(self) -> list[tuple[Operation, int]]:
         """The requests that were sent and not answered, each with the number of its attempt."""
