@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from cassandra import InvalidRequest
-from cassandra.cluster import Session
+from cassandra.cluster import NoHostAvailable, Session
 from cassandra.connection import ConnectionException
+from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.query import SimpleStatement
 from tests.integration.conftest import Connect, create_keyspace
+from tests.patience import eventually
 
 NAMES = ("it_keyspaces_a", "it_keyspaces_b")
 
@@ -122,3 +124,32 @@ def test_of_a_statement_on_protocol_5(cluster_to: Connect, cassandra_node: Any) 
     session = cluster_to(cassandra_node, protocol_version=5).connect(NAMES[0])
     assert session.execute(SimpleStatement("SELECT k FROM t", keyspace=NAMES[1])).one() == (NAMES[1],)
     assert where(session) == NAMES[0]
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_one_that_is_dropped_and_created_again(cluster_to: Connect, cassandra_node: Any, version: int) -> None:
+    """Also by connections that were lost while it was not there."""
+    name = f"it_keyspaces_again_{version}"
+    other = cluster_to(cassandra_node).connect()
+    create_keyspace(other, name)
+    other.execute(f"CREATE TABLE {name}.t (k text PRIMARY KEY)")
+    session = cluster_to(
+        cassandra_node, protocol_version=version, reconnection_policy=ConstantReconnectionPolicy(3600)
+    ).connect(name)
+    insert = session.prepare("INSERT INTO t (k) VALUES (?)")
+    try:
+        for lose in (False, True):
+            other.execute(f"DROP KEYSPACE {name}", timeout=30)
+            if lose:
+                for connection in [one for pool in session.get_pools() for one in pool.get_connections()]:
+                    connection.close()
+                with pytest.raises((InvalidRequest, NoHostAvailable)):
+                    session.execute("SELECT k FROM t")
+            create_keyspace(other, name)
+            other.execute(f"CREATE TABLE {name}.t (k text PRIMARY KEY)")
+            eventually(lambda: all(pool.open_count for pool in session.get_pools()) and session.get_pools())
+            session.execute("INSERT INTO t (k) VALUES ('text')")
+            session.execute(insert, ("bound",))
+            assert {row.k for row in session.execute("SELECT k FROM t")} == {"text", "bound"}
+    finally:
+        other.execute(f"DROP KEYSPACE {name}", timeout=30)
