@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from cassandra import UnsupportedOperation
+from cassandra._net import silence
 from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.testing import SimulatedCluster
 from cassandra.testing.faults import Close
+from tests.patience import PATIENCE
 from tests.simulated.conftest import eventually
 
 METADATA_IDS = "SCYLLA_USE_METADATA_ID"
@@ -170,8 +172,12 @@ def test_a_whole_rolling_upgrade_and_back(
 
 
 @pytest.mark.parametrize("without", [(METADATA_IDS,), ()], ids=["none", "ids"])
-def test_requests_in_flight_survive_the_change(used: list[Any], without: Sequence[str]) -> None:
+def test_requests_in_flight_survive_the_change(
+    used: list[Any], without: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The connections of the old version end when what is on them was answered: nothing fails."""
+    monkeypatch.setattr(silence, "QUIET", PATIENCE)  # nodes that wait for a busy machine are not silent
+    monkeypatch.setattr(silence, "GRACE", PATIENCE)
     simulated = mixed(without, NEW, OLD, shards=2)
     session = connected(used, simulated)
     eventually(lambda: speaks_everywhere(session, 2, 4))
