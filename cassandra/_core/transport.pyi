@@ -80,6 +80,7 @@ class Operation:
     def _wait(self, timeout: float | None = None) -> bool:
         """Block without the GIL until an outcome is ready or ``_finish`` was called; False when *timeout* (seconds)
         passed. Signal handlers run; KeyboardInterrupt comes out of here at once."""
+    _answered: Final[bool]  # there is an outcome that nobody took yet
     def _finish(self) -> None:
         """The request is over: wakes every waiter, now and later."""
     _finished: Final[bool]
@@ -132,7 +133,7 @@ Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 class Request(Operation):
     """The state of a request over all its attempts and pages, and the steps that nearly all requests take.
 
-    ``_outcome``, ``_page``, ``_attempts``, ``_timer``, callbacks and waiters change only under ``_lock``.
+    ``_outcome``, ``_page``, ``_attempts``, ``_timers``, callbacks and waiters change only under ``_lock``.
     """
 
     session: Any  # read-only
@@ -143,7 +144,7 @@ class Request(Operation):
     _page: int
     _outcome: Any
     _attempts: dict[int, Attempt]
-    _timer: Any
+    _timers: tuple[Any, ...] | None
     _callbacks: tuple[Call, ...]
     _errbacks: tuple[Call, ...]
     _waiters: tuple[Any, ...]
@@ -191,7 +192,7 @@ class Bridge:
 
     loop: Final[Any]  # a weak reference
     queue: Final[LoopQueue | None]  # None: the loop watches no descriptors
-    unsent: Final[set[Any]]  # connections with requests that go out at the end of this turn of the loop
+    unsent: Final[list[Reactor]]  # with requests that go out at the end of this turn of the loop
     def __init__(self, loop: Any, queue: LoopQueue | None) -> None: ...
 
 bridges: Final[dict[int, Bridge]]
@@ -372,10 +373,8 @@ class Channel:
         stream is orphaned: not reused until its late answer came. Raises ConnectionShutdown (closed) or ConnectionBusy
         (no free stream below max_requests); then nothing was sent.
 
-        *later*: only queue it, for whoever submits many at once; it is sent with the next other frame of this
-        connection, at the latest by :meth:`send_queued`, which must follow."""
-    def send_queued(self) -> None:
-        """Send, in one system call, what was submitted with *later*. Any thread; the GIL is released."""
+        *later*: it may wait about a millisecond for others, so that many go out in one system call; who submits many
+        and is through calls ``Reactor.send_unsent`` and they are on their way."""
     def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
         """Give up on a request without an outcome (cancellation). False if it was answered already: the stream may
         belong to another request then, so the operation and attempt it was submitted with are compared."""
@@ -480,6 +479,8 @@ class Reactor:
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Run *callback* on the I/O thread."""
     def call_later(self, delay: float, callback: Callable[[], object]) -> Timer: ...
+    def send_unsent(self) -> None:
+        """Send, in one system call per channel, what was submitted with *later*. Any thread; releases the GIL."""
     def in_reactor(self) -> bool:
         """True on the I/O thread (where nothing may block)."""
     def stop(self, timeout: float | None = None) -> bool:

@@ -82,8 +82,8 @@ class Connection:
     """What decides how an EXECUTE is encoded."""
     submit: Callable[..., int]
     """``submit(frame, operation, attempt=0, timeout=None, later=False) -> stream``: send an uncompressed envelope, or
-    with *later* only queue it until ``send_queued``. Raises ConnectionShutdown or ConnectionBusy, and then nothing was
-    sent."""
+    with *later* soon, together with others (``Reactor.send_unsent``). Raises ConnectionShutdown or ConnectionBusy, and
+    then nothing was sent."""
 
     def __init__(
         self,
@@ -196,11 +196,6 @@ class Connection:
         if len(frame) - HEADER_SIZE >= COMPRESSION_THRESHOLD:
             frame = compressed(frame, self.compression.compress)
         return self.channel.submit(frame, operation, attempt, timeout, later)
-
-    def send_queued(self) -> None:
-        """Send what was submitted with *later*."""
-        if self.channel is not None:
-            self.channel.send_queued()
 
     def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
         """Give a request up: its stream stays taken until its answer came. False if it was answered already."""

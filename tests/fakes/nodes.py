@@ -200,7 +200,8 @@ class FakeNode:
         digest = hashlib.md5(text.encode()).digest()
         no_metadata = wire.int32(4) + wire.int32(0)
         ids = wire.short_bytes(digest) * (2 if version >= 5 else 1)
-        return wire.int32(4) + ids + wire.int32(0) + wire.int32(0) + wire.int32(0) + no_metadata
+        no_parameters = wire.int32(0) * (3 if version >= 4 else 2)  # flags, columns, partition key
+        return wire.int32(4) + ids + no_parameters + no_metadata
 
     def _query(self, connection: ScriptedConnection, request: Envelope, text: str) -> bool:
         self.queries.append(text)

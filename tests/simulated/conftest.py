@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cassandra._net import silence
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import SimulatedCluster
 
@@ -23,6 +24,12 @@ def eventually(check: Callable[[], bool]) -> None:
     while not check():
         assert time.monotonic() < deadline, "30 s were not enough"
         pause.wait(0.02)
+
+
+@pytest.fixture(autouse=True)
+def _patient_with_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers and client share an interpreter: one that is slow is no sign of a server that is silent."""
+    monkeypatch.setattr(silence, "QUIET", float(DEADLINE))
 
 
 @pytest.fixture

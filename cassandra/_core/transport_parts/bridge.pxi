@@ -18,12 +18,12 @@ cdef class Bridge:
 
     cdef readonly object loop
     cdef readonly LoopQueue queue
-    cdef readonly set unsent
+    cdef readonly list unsent
 
     def __init__(self, loop, LoopQueue queue):
         self.loop = loop
         self.queue = queue
-        self.unsent = set()
+        self.unsent = []
 
 
 bridges = {}
@@ -34,18 +34,28 @@ cdef inline Bridge bridge_of(loop):
     return _bridges.get(PyLong_FromVoidPtr(<void*> loop))
 
 
-def may_wait(connection):
+cdef bint waits_in_turn(reactor) except -1:
+    """Whether what is submitted now is sent together with the rest of this turn of a loop. That is for fewer system
+    calls only: what waits is sent soon whatever becomes of the loop, see cpp/transport/unsent.h."""
+    cdef Bridge bridge
     if not _bridges:
         return False
     find_asyncio()
     loop = _loop_or_none()
-    cdef Bridge bridge = bridge_of(loop)
-    if loop is None or bridge is None:
+    if loop is None:
         return False
-    if not bridge.unsent:
-        loop.call_soon(_send_unsent, bridge.unsent)
-    bridge.unsent.add(connection)
+    bridge = bridge_of(loop)
+    if bridge is None:
+        return False
+    if reactor not in bridge.unsent:
+        if not bridge.unsent:
+            loop.call_soon(_send_unsent, bridge.unsent)
+        bridge.unsent.append(reactor)
     return True
+
+
+def may_wait(connection):
+    return waits_in_turn(connection.reactor)
 
 
 def send_waiting():
@@ -57,11 +67,11 @@ def send_waiting():
         _send_unsent(bridge.unsent)
 
 
-def _send_unsent(set unsent not None):
-    connections = list(unsent)
+def _send_unsent(list unsent not None):
+    reactors = list(unsent)
     unsent.clear()  # what is submitted from here on is scheduled anew
-    for connection in connections:
-        connection.send_queued()
+    for reactor in reactors:
+        reactor.send_unsent()
 
 
 def resolve(waiter, value):

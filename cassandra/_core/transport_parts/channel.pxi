@@ -23,9 +23,9 @@ cdef class Channel:
     def submit(
         self, bytes frame not None, Operation operation not None, uint32_t attempt=0, timeout=None, bint later=False
     ):
-        return self.put(frame, operation, attempt, NO_TIMEOUT if timeout is None else timeout, later)
+        return self.put(frame, operation, attempt, NO_TIMEOUT if timeout is None else timeout, later).stream
 
-    cdef int put(self, bytes frame, Operation operation, uint32_t attempt, double limit, bint later) except -1:
+    cdef Submitted put(self, bytes frame, Operation operation, uint32_t attempt, double limit, bint later) except *:
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(frame)
         cdef size_t size = <size_t> PyBytes_GET_SIZE(frame)
         if size < 9 or load32(data + 5) != size - 9:
@@ -34,22 +34,18 @@ cdef class Channel:
         operation.home = self.reactor
         Py_INCREF(operation)  # the stream's
         cdef Submitted submitted
-        if self.core.compressed():
-            submitted = self.submit_compressed(frame, operation, attempt, limit)
-        else:
+        try:
             submitted = self.core.submit(data, size, &operation.core, attempt, limit, later)
+        except BaseException:
+            Py_DECREF(operation)
+            raise
         if not self.reactor.core.drops.empty():
             drop_operations(self.reactor.core.drops.take_all())
         if submitted.status != SubmitStatus.Accepted:
             Py_DECREF(operation)
             self.refuse(submitted.status)
-        return submitted.stream
-
-    def send_queued(self):
-        """Send what was submitted with *later*."""
-        if not self.core.reactor().foreign():
-            with nogil:
-                self.core.send_queued()
+        raise_interruption()
+        return submitted
 
     cdef int refuse(self, SubmitStatus status) except -1:
         if status == SubmitStatus.Busy:
@@ -64,42 +60,6 @@ cdef class Channel:
         if self.core.reactor().foreign():
             raise error_class("ConnectionShutdown")("the connection belongs to the parent of this process")
 
-    cdef Submitted submit_compressed(
-        self, bytes frame, Operation operation, uint32_t attempt, double limit
-    ) except *:
-        """Protocol v5 with compression: this thread compresses, so the stream is allocated before."""
-        cdef Submitted reserved = self.core.reserve(
-            <const uint8_t*> PyBytes_AS_STRING(frame), <size_t> PyBytes_GET_SIZE(frame), &operation.core, attempt,
-            limit,
-        )
-        if reserved.status != SubmitStatus.Accepted:
-            return reserved
-        cdef Buffer encoded
-        try:
-            self.compress(frame, reserved.stream, encoded)
-        except BaseException:
-            if self.core.orphan(reserved.stream, &operation.core, attempt):
-                Py_DECREF(operation)
-            self.core.submit_encoded(reserved.stream, NULL, 0)
-            raise
-        self.core.submit_encoded(reserved.stream, encoded.data(), encoded.size())
-        return reserved
-
-    cdef int compress(self, bytes frame, int stream, Buffer& encoded) except -1:
-        cdef bytes envelope = frame[:2] + stream.to_bytes(2, "big") + frame[4:]
-        cdef bytes plain, packed
-        cdef Py_ssize_t size = PyBytes_GET_SIZE(envelope)
-        cdef Py_ssize_t limit = <Py_ssize_t> MAX_PAYLOAD
-        cdef Py_ssize_t at
-        cdef bint single = size <= limit
-        for at in range(0, size, limit):
-            plain = envelope if single else envelope[at:at + limit]
-            packed = self.compressor(plain)
-            if len(packed) < len(plain):
-                append_segment(packed, len(plain), single, encoded)
-            else:
-                append_segment(plain, 0, single, encoded)
-
     def orphan(self, int stream, Operation operation not None, uint32_t attempt=0):
         if self.core.reactor().foreign() or not self.core.orphan(stream, &operation.core, attempt):
             return False
@@ -112,6 +72,7 @@ cdef class Channel:
             raise ValueError("compress and decompress go together")
         self.compressor = compress
         self.decompressor = decompress
+        self.core.compressor = <void*> compress
         self.core.decompressor = <void*> decompress
         if not self.core.enable_segments(decompress is not None):
             raise RuntimeError("segments are enabled once, between frames, with nothing waiting to be sent")
@@ -231,10 +192,3 @@ cdef class Channel:
         if not describe_address(address, &host, &port):
             return text_of(host)
         return text_of(host), port
-
-
-cdef void append_segment(bytes payload, size_t plain_size, bint single, Buffer& encoded) noexcept:
-    encode_compressed_segment(
-        <const uint8_t*> PyBytes_AS_STRING(payload), <size_t> PyBytes_GET_SIZE(payload), plain_size, single,
-        encoded,
-    )

@@ -1,6 +1,8 @@
 # Exceptions out of native reasons.
 
 import errno as _errno
+import os as _os
+import threading as _threading
 
 TIMED_OUT = 1
 CLOSED = 2

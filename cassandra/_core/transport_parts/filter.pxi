@@ -1,5 +1,47 @@
-# Byte filters and decompressors: Python objects that raw bytes go through. Called on the I/O thread with the
-# GIL. An exception becomes the reason the channel closes with.
+# Byte filters, compressors and decompressors: Python objects that raw bytes go through. Called with the GIL, by the I/O
+# thread or by one that submits or waits. An exception becomes the reason the channel closes with.
+#
+# On the main thread handlers of signals may run, and raise, anywhere in them: what was compressed or decompressed is then
+# done once more, and the exception kept until the call that the program made is through. Filters are not called there.
+
+
+cdef extern from "Python.h" nogil:
+    unsigned long PyThread_get_thread_ident()
+
+cdef unsigned long main_thread = _threading.main_thread().ident
+cdef list interruptions = []
+
+
+cdef cbool interruptible() noexcept nogil:
+    return PyThread_get_thread_ident() == main_thread
+
+
+def _main_thread_of_child():
+    """A forked child's main thread is the one that forked."""
+    global main_thread
+    main_thread = PyThread_get_thread_ident()
+    interruptions.clear()
+
+
+_os.register_at_fork(after_in_child=_main_thread_of_child)
+
+
+cdef inline int raise_interruption() except -1:
+    if interruptions and interruptible():
+        raise interruptions.pop()
+    return 0
+
+
+cdef object uninterrupted(function, tuple arguments):
+    while True:
+        try:
+            return function(*arguments)
+        except Exception:
+            raise
+        except BaseException as exception:
+            if interruptions or not interruptible():  # once is a signal, twice is the function itself
+                raise
+            interruptions.append(exception)
 
 
 cdef bytes bytes_at(const uint8_t* data, size_t size):
@@ -72,11 +114,19 @@ cdef cbool filter_established(void* target) noexcept:
         return False
 
 
+cdef Reason* compress(void* target, const uint8_t* data, size_t size, Buffer& out) noexcept:
+    try:
+        append_bytes(out, uninterrupted(<object> target, (bytes_at(data, size),)))
+    except BaseException as exception:
+        return caught(exception)
+    return NULL
+
+
 cdef Reason* decompress(
     void* target, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
 ) noexcept:
     try:
-        append_bytes(out, (<object> target)(bytes_at(data, size), plain_size))
+        append_bytes(out, uninterrupted(<object> target, (bytes_at(data, size), plain_size)))
     except BaseException as exception:
         return caught(exception)
     return NULL

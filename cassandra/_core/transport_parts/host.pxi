@@ -1,7 +1,5 @@
 # The host that the C++ engine calls into (cpp/transport/host.h): Python, the GIL, the channel handlers.
 
-import threading as _threading
-
 cdef extern from "Python.h" nogil:
     ctypedef int PyGILState_STATE
     ctypedef struct PyThreadState:
@@ -132,6 +130,7 @@ cdef Host make_host() noexcept:
     cdef Host host
     host.enter = host_enter
     host.leave = host_leave
+    host.interruptible = interruptible
     host.thread_ending = host_thread_ending
     host.dispatch = host_dispatch
     host.drop_operations = drop_operations
@@ -148,6 +147,7 @@ cdef Host make_host() noexcept:
     host.filter_eof = filter_eof
     host.filter_end = filter_end
     host.filter_established = filter_established
+    host.compress = compress
     host.decompress = decompress
     return host
 

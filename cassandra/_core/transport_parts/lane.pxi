@@ -133,11 +133,12 @@ cdef class Lane:
             request._attempts[0] = attempt
             request.attempted_hosts.append(host)
             request._picked = place
-            later = may_wait(connection)
             if outlet is None:
+                later = may_wait(connection)
                 attempt.stream = connection.submit(request._frame, request, 0, request.timeout, later)
             else:
-                attempt.stream = outlet.channel.put(request._frame, request, 0, limit_of(request.timeout), later)
+                later = waits_in_turn(outlet.channel.reactor)
+                attempt.stream = outlet.channel.put(request._frame, request, 0, limit_of(request.timeout), later).stream
         except self.not_sent:
             request._attempts.clear()
             request.attempted_hosts.clear()
@@ -149,10 +150,12 @@ cdef class Lane:
 
     # ---- requests of a volley
 
-    cdef bint fly(self, Flights volley, int64_t index, values, double now) except -1:
+    cdef bint fly(self, Flights volley, int64_t index, values) except -1:
         cdef Flight flight
         cdef Outlet outlet
+        cdef Submitted submitted
         cdef int64_t stream
+        cdef double started
         cdef int64_t slot = index % LAST_SLOT
         frame, token = self.encode(values, self.timestamp())
         place = self.route(token)
@@ -168,9 +171,14 @@ cdef class Lane:
             if (connection if outlet is None else outlet).dialect is not self.dialect:
                 return False
             if outlet is None:
+                started = seconds_now()
+                volley.reactor = connection.reactor
                 stream = connection.submit(frame, volley, slot, self.timeout, True)
             else:
-                stream = outlet.channel.put(frame, volley, slot, limit_of(self.timeout), True)
+                submitted = outlet.channel.put(frame, volley, slot, limit_of(self.timeout), True)
+                volley.reactor = outlet.channel.reactor
+                started = <double> submitted.started / <double> SECOND
+                stream = submitted.stream
         except self.not_sent:
             return False
         flight = Flight.__new__(Flight)
@@ -184,7 +192,6 @@ cdef class Lane:
         flight.pool = pool
         flight.connection = connection
         flight.stream = stream
-        flight.started = now
+        flight.started = started
         volley.flying[slot] = flight
-        volley.unsent.add(connection)
         return True

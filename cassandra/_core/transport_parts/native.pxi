@@ -75,10 +75,6 @@ cdef extern from "transport/segments.h" namespace "fastcql" nogil:
     cdef cppclass Buffer "fastcql::Buffer":
         uint8_t* data()
         size_t size()
-    const size_t MAX_PAYLOAD "fastcql::kMaxPayload"
-    void encode_compressed_segment(
-        const uint8_t* payload, size_t size, size_t plain_size, bint self_contained, Buffer& out
-    )
 
 cdef extern from "transport/operation.h" namespace "fastcql" nogil:
     cdef enum class Next "fastcql::Next":
@@ -90,6 +86,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         uint32_t attempt
         bint hot
         bint holds_reference
+        Nanos arrived
         Nanos elapsed
         CFrame frame
         unique_ptr[CFailure] failure
@@ -101,6 +98,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         Ready
         TimedOut
         Interrupted
+        NeedsHost
     cdef cppclass CLoopQueue "fastcql::LoopQueue":
         CLoopQueue()
         bint open()
@@ -122,10 +120,12 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         bint take_all(Batch* batch)
         void give_back(Batch batch)
         bint enter_wait()
+        bint still_waiting()
         Waited sleep(Nanos deadline)
         Next leave_wait(bint abandoned, int* references, Ref[CLoopQueue]* queue)
         void finish()
         bint finished()
+        bint ready()
         int rearm()
         Next set_eager(Ref[CLoopQueue]* queue)
         Next attach(Ref[CLoopQueue] queue, Ref[CLoopQueue]* target)
@@ -165,6 +165,7 @@ cdef extern from "transport/host.h" namespace "fastcql":
     cdef cppclass Host:
         cbool (*enter)(void** token) noexcept nogil
         void (*leave)(void* token) noexcept nogil
+        cbool (*interruptible)() noexcept nogil
         void (*thread_ending)() noexcept nogil
         void (*dispatch)(COperation* operation) noexcept
         void (*drop_operations)(COperation* list) noexcept
@@ -183,6 +184,7 @@ cdef extern from "transport/host.h" namespace "fastcql":
         Reason* (*filter_eof)(void* filter) noexcept
         void (*filter_end)(void* filter, Buffer& wire) noexcept
         cbool (*filter_established)(void* filter) noexcept
+        Reason* (*compress)(void* compressor, const uint8_t* data, size_t size, Buffer& out) noexcept
         Reason* (*decompress)(
             void* decompressor, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
         ) noexcept
@@ -210,19 +212,16 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
     cdef cppclass Submitted:
         SubmitStatus status
         int stream
+        Nanos started
     cdef cppclass CChannel "fastcql::Channel":
         CChannel(CReactor& reactor, const ConnectSpec& spec)
         void* self
         void* filter
+        void* compressor
         void* decompressor
         Submitted submit(
             const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout, cbool later
-        )
-        Submitted reserve(
-            const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout
-        )
-        void send_queued() nogil
-        void submit_encoded(int stream, const uint8_t* bytes, size_t size)
+        ) except +
         bint orphan(int stream, const COperation* operation, uint32_t attempt)
         void close(Ref[Reason] reason)
         void close_copy()
@@ -270,7 +269,11 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         bint call_soon(void* callback)
         bint add_timer(const Ref[CTimer]& timer)
         bint dispatch_later(COperation* operation)
+        CChannel* take_unsent()
+        CChannel* send_hosted(CChannel* list)
+        void send(CChannel* list)
         Waited await(COperation& operation, Nanos deadline)
+        void run_input()
         void watch()
         bint stop(Nanos timeout)
         ReactorStats stats()

@@ -75,6 +75,11 @@ cdef class Operation:
                 home = self.home
                 with nogil:
                     waited = wait_natively(self.core, home, min(deadline, now + WAIT_SLICE))
+                if waited == Waited.NeedsHost:
+                    home.core.run_input()
+                    raise_interruption()
+                    if not self.core.still_waiting():
+                        waited = Waited.Ready
                 if waited == Waited.Ready:
                     abandoned = False
                     return True
@@ -94,6 +99,10 @@ cdef class Operation:
         cdef Next next = self.core.leave_wait(abandoned, &references, &queue)
         drop_references(self, references)
         hand_on(self, next, queue)
+
+    @property
+    def _answered(self):
+        return self.core.ready()
 
     def _finish(self):
         self.enter_process()

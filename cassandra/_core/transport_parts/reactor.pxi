@@ -123,6 +123,18 @@ cdef class Reactor:
         if self.core.foreign():
             raise error_class("ConnectionShutdown")("the reactor belongs to the parent of this process")
 
+    def send_unsent(self):
+        cdef CChannel* unsent
+        if self.core.foreign():
+            return
+        unsent = self.core.take_unsent()
+        if unsent != NULL:
+            unsent = self.core.send_hosted(unsent)
+        if unsent != NULL:
+            with nogil:
+                self.core.send(unsent)
+        raise_interruption()
+
     def in_reactor(self):
         return self.core.on_role()
 

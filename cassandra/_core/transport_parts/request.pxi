@@ -80,7 +80,8 @@ cdef class Request(Operation):
     cdef public int64_t _page
     cdef public object _outcome
     cdef public dict _attempts
-    cdef public object _timer
+    cdef public tuple _timers
+    cdef double arrived  # when the outcome came that is being settled; 0 for none
     cdef public tuple _callbacks
     cdef public tuple _errbacks
     cdef public tuple _waiters
@@ -114,6 +115,8 @@ cdef class Request(Operation):
         self._attempts = {}
         self._callbacks = self._errbacks = self._waiters = ()
         self.attempted_hosts = []
+        if metrics is not None:  # it counts when it is answered, whether or not somebody asks for the answer
+            self._set_eager()
 
     # ---- outcomes
 
@@ -131,6 +134,7 @@ cdef class Request(Operation):
             attempt = self._attempts.pop(batch.at(index).attempt, None)
             if attempt is None and batch.at(index).attempt != LAST_SLOT:
                 continue
+            self.arrived = <double> batch.at(index).arrived / <double> SECOND
             try:
                 if attempt is None:
                     self._on_nudge()
@@ -141,6 +145,8 @@ cdef class Request(Operation):
             except BaseException as error:  # Ctrl-C: the answer is lost with it, nobody must wait for another
                 self.conclude(self._page if attempt is None else attempt.page, None, error, NOTHING)
                 raise
+            finally:
+                self.arrived = 0
         self.core.give_back(move(batch))
 
     def _handle(self, Attempt attempt not None, answer):
@@ -184,7 +190,7 @@ cdef class Request(Operation):
     cdef bint conclude(self, int64_t page, result, error, came) except -1:
         cdef tuple waiters, calls
         cdef object outcome = (result, error, came, page)
-        cdef object timer
+        cdef tuple timers
         cdef dict losers = None
         lock = self._lock
         lock.acquire()
@@ -194,20 +200,21 @@ cdef class Request(Operation):
             self._outcome = outcome
             calls = self._callbacks if error is None else self._errbacks
             waiters, self._waiters = self._waiters, ()
-            timer, self._timer = self._timer, None
+            timers, self._timers = self._timers, None
             if self._attempts:
                 losers, self._attempts = self._attempts, {}
             self.enter_process()
             self.core.finish()
         finally:
             lock.release()
-        if timer is not None:
-            timer.cancel()
+        if timers is not None:
+            for timer in timers:
+                timer.cancel()
         if losers is not None:
             for attempt in list(losers.values()):
                 self._give_up(attempt)
         if self._metrics is not None:
-            self._metrics.request_timer.addValue(seconds_now() - self._start_time)
+            self._metrics.request_timer.addValue((self.arrived or seconds_now()) - self._start_time)
         for waiter in waiters:
             resolve(waiter, outcome)
         for call in calls:

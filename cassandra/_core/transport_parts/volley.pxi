@@ -80,13 +80,12 @@ cdef class Flights(Operation):
 
     cdef readonly object session
     cdef dict flying
-    cdef set unsent
+    cdef object reactor  # where its requests are
     cdef object result_type
     cdef object entry_type
 
     def __cinit__(self, *args, **kwargs):
         self.flying = {}
-        self.unsent = set()
 
     def _begin(self, session, type result_type not None, type entry_type not None):
         self.session = session
@@ -98,11 +97,10 @@ cdef class Flights(Operation):
         return len(self.flying)
 
     def launch(self, Lane lane not None, int64_t index, values):
-        return lane.fly(self, index, values, seconds_now())
+        return lane.fly(self, index, values)
 
     def launch_from(self, pairs, int64_t count, int64_t index, statement, Lane lane):
         cdef int64_t launched = 0
-        cdef double now = seconds_now()
         while launched < count:
             try:
                 given, values = next(pairs)
@@ -111,7 +109,7 @@ cdef class Flights(Operation):
             if lane is None or given is not statement:
                 return launched, (given, values, None)
             try:
-                if not lane.fly(self, index + launched, values, now):
+                if not lane.fly(self, index + launched, values):
                     return launched, (given, values, None)
             except Exception as error:
                 return launched, (given, values, error)
@@ -119,10 +117,9 @@ cdef class Flights(Operation):
         return launched, None
 
     def send(self):
-        if self.unsent:
-            for connection in self.unsent:
-                connection.send_queued()
-            self.unsent.clear()
+        """Now, without waiting for company: there is none to come."""
+        if self.reactor is not None:
+            self.reactor.send_unsent()
 
     def _harvest(self, dict results not None, failed, go_on):
         cdef Batch batch

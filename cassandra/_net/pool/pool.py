@@ -280,11 +280,6 @@ class HostPool(PoolState, PoolNames):
             waits = True
         return waits
 
-    def send_queued(self) -> None:
-        """Send what was submitted to be sent later."""
-        for connection in self._connections:
-            connection.send_queued()
-
     def end_line(self) -> None:
         """Nobody waits for room any more: from now on requests are taken as they come."""
         for connection in self._connections:

@@ -110,8 +110,8 @@ class Line:
 
     def join(self, request: Sending, page: int, hosts: frozenset[Host]) -> bool:
         """Have *request* wait until one of *hosts* has room. False when the session is shut down."""
-        place = request._timer
-        if isinstance(place, Place) and place.page == page:
+        place = next((timer for timer in request._timers or () if isinstance(timer, Place)), None)
+        if place is not None and place.page == page:
             if not self._rejoin(place, hosts):
                 return True
         else:
@@ -143,8 +143,8 @@ class Line:
         with request._lock:
             if request._is_over(place.page):
                 return False
-            timer, request._timer = request._timer, place
-        if timer is not None:
+            timers, request._timers = request._timers, (place,)
+        for timer in timers or ():
             timer.cancel()
         if not self._take_place(place, patience):
             return False
@@ -161,8 +161,7 @@ class Line:
         most = self._cluster.max_waiting_requests
         may_block = self._may_block()
         if may_block and self._size >= most:  # what this thread has queued must not wait with it
-            for pool in self._session._pools.values():
-                pool.send_queued()
+            self._cluster.reactor.send_unsent()
         with self._lock:
             if self._size >= most and may_block:
                 self.held_up += 1
@@ -325,8 +324,7 @@ class Line:
             return True
         self.leave(place)
         with request._lock:
-            if request._timer is place:
-                request._timer = None
+            request._timers = tuple(timer for timer in request._timers or () if timer is not place)
         return False
 
     # ---- errors

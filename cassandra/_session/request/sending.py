@@ -290,6 +290,8 @@ class Sending(Launching):
             self._later(delay, attempt.page, self._speculate)
 
     def _speculate(self, page: int) -> None:
+        if self._answered:  # and nobody has asked for it yet
+            return
         if self._metrics is not None:
             self._metrics.on_speculative_execution()
         self._send_page(page, error_no_hosts=False)
@@ -326,7 +328,7 @@ class Sending(Launching):
         with self._lock:
             over = self._is_over(page)
             if not over:
-                self._timer = timer
+                self._timers = (*(self._timers or ()), timer)
         if over:
             timer.cancel()
 

@@ -60,6 +60,7 @@ Host make_host() {
         (*function)();
         delete function;
     };
+    table.interruptible = [] { return interrupted_threads; };
     table.drop_object = [](void* callback) { delete static_cast<std::function<void()>*>(callback); };
     table.warn = [](const char*) { ++warnings; };
     table.connected = [](Channel& channel) -> Reason* {
@@ -125,6 +126,7 @@ Host make_host() {
 
 Host host = make_host();
 std::atomic<int> warnings{0};
+thread_local bool interrupted_threads = false;
 
 Submitted submit(Channel& channel, Request& request, const std::string& text, double timeout,
                  uint32_t attempt) {

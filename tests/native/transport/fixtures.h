@@ -28,9 +28,9 @@ inline const char* const kBackends[] = {
 #endif
     "poll"};
 
-// The host lock. Held by a test thread wherever Python code would hold the GIL.
-inline std::mutex host_mutex;
-using HostLock = std::lock_guard<std::mutex>;
+// The host lock. Held by a test thread wherever Python code would hold the GIL; taken again by one that has it.
+inline std::recursive_mutex host_mutex;
+using HostLock = std::lock_guard<std::recursive_mutex>;
 
 void dispatch(Operation* operation);
 
@@ -87,7 +87,11 @@ public:
             Waited waited;
             do {
                 waited = home ? home->await(core, deadline) : core.sleep(deadline);
-            } while (waited == Waited::Interrupted);
+                if (waited == Waited::NeedsHost) {
+                    HostLock host(host_mutex);
+                    home->run_input();
+                }
+            } while (waited == Waited::Interrupted || waited == Waited::NeedsHost);
             HostLock host(host_mutex);
             int references = 0;
             Ref<LoopQueue> queue;
@@ -129,6 +133,7 @@ struct Events {
 };
 
 extern Host host;
+extern thread_local bool interrupted_threads;  // this one is, see Host::interruptible
 extern std::atomic<int> warnings;  // that reactors had
 
 // Drops the test's own reference.

@@ -401,10 +401,42 @@ TEST(compressed_segments) {
         const Fault fault = feed_in_pieces(std::string(wire.begin(), wire.end()), random, 100, *arena,
                                            [&](const uint8_t* data, size_t size, Block* owner) {
                                                return decoder.feed(data, size, owner, *arena, splitter,
-                                                                   frames, scratch, nullptr);
+                                                                   frames, scratch, &decoder);
                                            });
         CHECK(!fault && frames.size() == 2);
         CHECK(body_of(frames[0]) == std::string(1000, 'z') && body_of(frames[1]) == body_of(frames[0]));
+    }
+}
+
+// Without a host it stops where there is something to decompress, whole or in pieces, and goes on with one.
+TEST(compressed_segments_wait_for_the_host) {
+    ArenaOwner arena;
+    const std::string text = envelope("plain", 1, kResult, 0x85);
+    Buffer wire;
+    encode_compressed_segment(bytes(text), text.size(), 0, true, wire);
+    const size_t plain_size = wire.size();
+    encode_compressed_segment(bytes(text), text.size(), text.size(), true, wire);
+    encode_compressed_segment(bytes(text), text.size(), 0, true, wire);
+    const auto copy = [](void*, const uint8_t* data, size_t size, size_t, Buffer& out) -> Fault {
+        out.assign(data, data + size);
+        return {};
+    };
+    for (size_t cut = 0; cut <= wire.size(); ++cut) {
+        Buffer scratch;
+        SegmentDecoder decoder(copy);
+        Splitter splitter;
+        std::vector<Frame> frames;
+        size_t used = 0, taken = 0;
+        for (const size_t end : {cut, wire.size()}) {
+            CHECK(!decoder.feed(wire.data() + taken, end - taken, nullptr, *arena, splitter, frames, scratch, nullptr,
+                                &used));
+            taken += used;
+            CHECK(taken <= end && (taken == end || frames.size() == 1));
+        }
+        CHECK(frames.size() == 1 && taken >= plain_size && (taken < wire.size() || decoder.ready()));
+        CHECK(!decoder.feed(wire.data() + taken, wire.size() - taken, nullptr, *arena, splitter, frames, scratch,
+                            &decoder, &used));
+        CHECK(taken + used == wire.size() && frames.size() == 3 && !decoder.ready());
     }
 }
 

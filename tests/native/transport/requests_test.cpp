@@ -48,7 +48,8 @@ TEST(write_queue_knows_what_was_sent) {
     const std::string one = frame("first"), two = frame("second");
     const auto add = [&](const std::string& text, int stream) {
         const uint64_t position = queue.position();
-        queue.append_frame(reinterpret_cast<const uint8_t*>(text.data()), text.size(), stream);
+        queue.reserve(text.size());
+        queue.append(reinterpret_cast<const uint8_t*>(text.data()), text.size(), stream);
         return position;
     };
     const uint64_t first = add(one, 5), second = add(two, 258);
@@ -71,7 +72,8 @@ TEST(withdrawn_requests_are_left_out) {
     WriteQueue queue;
     const std::string text = frame("body");
     for (int stream = 0; stream < 4; ++stream) {
-        queue.append_frame(reinterpret_cast<const uint8_t*>(text.data()), text.size(), stream);
+        queue.reserve(text.size());
+        queue.append(reinterpret_cast<const uint8_t*>(text.data()), text.size(), stream);
     }
     queue.withdraw();
     queue.withdraw();
@@ -81,7 +83,8 @@ TEST(withdrawn_requests_are_left_out) {
     CHECK(batch.size() == 2 * text.size() && batch[3] == 1 && batch[text.size() + 3] == 3);
     CHECK((released == std::vector<int>{0, 2}));
     const uint64_t next = queue.position();
-    queue.append_frame(reinterpret_cast<const uint8_t*>(text.data()), text.size(), 9);
+    queue.reserve(text.size());
+        queue.append(reinterpret_cast<const uint8_t*>(text.data()), text.size(), 9);
     CHECK(queue.unsent(next, 0, true) && !queue.unsent(0, 1, true));
 }
 

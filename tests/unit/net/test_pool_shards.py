@@ -416,7 +416,7 @@ def test_a_lost_shard_comes_back(net: Net) -> None:
     before = {shard: pool.pick(None, shard) for shard in range(4)}
     lost = next(one for one in net.server.aware.connections if net.server.shard_of(one)[0] == 2)
     lost.close()
-    eventually(lambda: before[2].is_closed and covered(pool, 4))
+    eventually(lambda: net.lost and covered(pool, 4))
     after = {shard: pool.pick(None, shard) for shard in range(4)}
     assert [shard for shard in range(4) if after[shard] is not before[shard]] == [2]
     assert len(net.lost) == 1 and isinstance(net.lost[0], errors.ConnectionShutdown)

@@ -159,6 +159,14 @@ class ScriptedConnection:
         self.asking: Sent | None = None
 
     @property
+    def reactor(self) -> ScriptedConnection:
+        """All that is asked of one here is to send what waits."""
+        return self
+
+    def send_unsent(self) -> None:
+        self.queued = 0
+
+    @property
     def dialect(self) -> tuple[int, bool, bool]:
         return dialect_of(self.protocol_version, self.protocol_version >= 5, self.features.tablets_routing_v2)
 
@@ -214,9 +222,6 @@ class ScriptedConnection:
     @property
     def in_flight(self) -> int:
         return len(self.sent)
-
-    def send_queued(self) -> None:
-        self.queued = 0
 
     @property
     def results(self) -> ResultDecoder:
@@ -311,6 +316,9 @@ class ManualReactor:
         for timer in ran:
             timer.callback()
         return [timer.delay for timer in ran]
+
+    def send_unsent(self) -> None:
+        pass
 
     def in_reactor(self) -> bool:
         return False

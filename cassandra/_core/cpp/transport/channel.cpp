@@ -76,6 +76,14 @@ void Channel::become_open() {
     reactor_->mark_dirty(*this);  // requests may have come early
 }
 
+// True when a request would be given up.
+bool Channel::has_due(Nanos now) {
+    Lock lock(mutex_);
+    return in_flight() > 0 && std::any_of(entries_.begin(), entries_.end(), [now](const StreamEntry& entry) {
+               return entry.state == StreamState::Waiting && entry.deadline <= now;
+           });
+}
+
 void Channel::on_ready(uint32_t readiness) {
     switch (state()) {
         case State::Connecting:
@@ -145,6 +153,7 @@ void Channel::on_attention() {
         end_input(Reason::Kind::System, "send", write_error);
         return;
     }
+    if (wanted & kInput) reactor_->host_input(*this);
     if (wanted & kScan && scan_at < armed_scan_) reactor_->arm_scan(*this, scan_at);
     if (wanted & kInterest) update_interest();
     if (wanted & kFlush) reactor_->mark_dirty(*this);
@@ -226,6 +235,7 @@ void Channel::finish_close(Ref<Reason> reason) {
         state_.store(State::Closed, std::memory_order_release);
         take_requests(*closing);
         if (!filter_started_) close_descriptor();  // else after the filter's last bytes
+        promised_ = false;
         queue_ = WriteQueue();
     }
     // Nothing of these is needed while somebody keeps a closed channel.
@@ -254,11 +264,16 @@ void Channel::close_copy() {
     if (fd >= 0) ::close(fd);
 }
 
-// Inside the host lock, no other thread ever writes here: the peer learns that this is the end, if the socket
-// takes it at once. What it sent meanwhile is thrown away: closed with unread input, a socket is reset, and
-// our last bytes may be lost on the way.
+// Inside the host lock: the peer learns that this is the end, if the socket takes it at once and nobody is just sending.
+// What it sent meanwhile is thrown away: closed with unread input, a socket is reset, and our last bytes may be lost on
+// the way.
 void Channel::end_filter() {
     constexpr int kDrainRounds = 256;
+    {
+        Lock lock(mutex_);
+        if (writing_) return close_descriptor();  // by the one who writes, when he is through
+        writing_ = true;
+    }
     reactor_->host().filter_end(filter, wire_);
     if (write_error_ == 0 && wire_sent_ < wire_.size() && fd_ >= 0)
         static_cast<void>(::send(fd_, wire_.data() + wire_sent_, wire_.size() - wire_sent_, MSG_NOSIGNAL));
@@ -270,6 +285,7 @@ void Channel::end_filter() {
     }
     Buffer().swap(wire_);
     Lock lock(mutex_);
+    writing_ = false;
     close_descriptor();
 }
 
@@ -298,6 +314,13 @@ void Channel::on_scan(Nanos now) {
     // deadlines are.
     constexpr Nanos kPrecision = 5 * kMillisecond;
     armed_scan_ = kNever;
+    if (state() == State::Open && !scan_waits_ && has_due(now)) {
+        receive_rest();  // an answer that has arrived is not late, however late it is read
+        if (closed()) return;
+        scan_waits_ = listed_host_input;
+        if (scan_waits_) return;  // host_input() looks again
+    }
+    scan_waits_ = false;
     std::vector<EndedRequest> expired;
     Nanos next = kNever;
     bool opening, quiet;
@@ -316,6 +339,7 @@ void Channel::on_scan(Nanos now) {
     for (const EndedRequest& one : expired) {
         Outcome outcome;
         outcome.attempt = one.attempt;
+        outcome.arrived = now;
         outcome.elapsed = one.elapsed;
         outcome.failure.reset(new Failure{FailureKind::TimedOut, one.sent, "no answer in time", nullptr});
         reactor_->deliver(one.operation, std::move(outcome));

@@ -11,10 +11,18 @@
 // Who may touch what:
 //   mutex_       guards the state, streams and the write queue. Held for short steps only, never over a system
 //                call.
-//   writing_     (guarded by mutex_) its setter owns wire_ and may call send() without the mutex. Whoever
-//                comes in the meantime leaves its frame in the queue; the owner looks again before it stops.
-//                So no thread waits for another one's system call, and frames that meet there go out together.
-//   role holder  the thread that runs the reactor just now: everything about receiving, the poller, the filter.
+//   writing_     (guarded by mutex_) its setter owns wire_ and the filter, and may call send() without the mutex.
+//                Whoever comes in the meantime leaves its frame in the queue; the owner looks again before it stops.
+//                So no thread waits for another one's system call, and frames that meet there go out together. A
+//                role holder with input for the filter leaves it in the stash, and is told when the owner is through.
+//   role holder  the thread that runs the reactor just now: everything about receiving, and the poller.
+//
+// What has to be encrypted or compressed needs the host lock: the role holder does that in a task of the reactor; any
+// other thread, which comes from the host, takes the lock itself.
+//
+// What is queued is sent: unsent.h has the invariant and why it holds. An answer that has arrived has arrived: its time
+// is that of the read which brought it (Outcome::arrived), and before a request is given up for its deadline everything
+// that the socket has was read (on_scan), however long the client itself was held up.
 //
 // All transitions are made by the role holder, except the one to Closing, which is anybody's.
 #pragma once
@@ -57,6 +65,7 @@ struct WaitingRequest {
 struct Submitted {
     SubmitStatus status;
     int stream;
+    Nanos started;
 };
 
 class Channel final : public RefCounted<Channel> {
@@ -69,20 +78,18 @@ public:
     // Host objects. `self` is a reference from connect until Host::closed; the others live as long as it.
     void* self = nullptr;
     void* filter = nullptr;
+    void* compressor = nullptr;
     void* decompressor = nullptr;
 
     // --- any thread ---
 
     // Sends a frame (header and body, its length checked) under a free stream. Takes over a reference of the
-    // operation's host object if accepted. *later*: only queues it; send_queued() must follow, once for many.
+    // operation's host object if accepted. *later*: it may wait for others, see unsent.h. Where needs_host_output() the
+    // caller has the host lock, or may take it. Throws std::bad_alloc, and then nothing has changed.
     Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                      double timeout, bool later = false);
+    // Sends what waits; by whoever took the channel from the list of the unsent.
     void send_queued();
-    // The same in two steps, for frames that the host compresses in between. A request that ended meanwhile
-    // is not sent; no bytes after orphan(): the host failed.
-    Submitted reserve(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
-                      double timeout);
-    void submit_encoded(int stream, const uint8_t* bytes, size_t size);
     // Gives a request up, and the channel with it if nobody can know any more which keyspace it uses; the
     // caller drops the stream's reference. False if it was answered already: by now
     // the stream may carry another one, so it is compared.
@@ -122,10 +129,10 @@ public:
 
     void set_rules(EnvelopeRules rules) { splitter_.rules = rules; }
     void set_peek(Peek peek) { peek_ = peek; }
-    // False in the middle of a frame. With a decompressor the compressed format is used, and requests come
-    // through reserve() and submit_encoded().
+    // False in the middle of a frame. With a compressor and a decompressor the compressed format is used.
     bool enable_segments(bool compressed);
     bool compressed() const { return compressed_.load(std::memory_order_acquire); }
+    bool needs_host_output() const { return filter || compressed(); }
 
     // In a forked child, whose only thread this is: gives up its copy of the parent's socket.
     void close_copy();
@@ -160,7 +167,10 @@ public:
     size_t registry_index = 0;
     bool listed_dirty = false;
     bool listed_host_flush = false;
-    bool counted_host = false;  // as one that needs the host for its input
+    bool listed_host_input = false;
+    bool counted_filter = false;
+    Channel* next_unsent = nullptr;  // guarded by the list that it is in
+    Channel* next_attended = nullptr;
 
 private:
     using Lock = std::unique_lock<std::mutex>;
@@ -171,7 +181,8 @@ private:
         kFlush = 4,
         kScan = 8,
         kWriteFailed = 16,
-        kRoom = 32
+        kRoom = 32,
+        kInput = 64
     };
 
     // channel.cpp
@@ -187,7 +198,7 @@ private:
 
     // channel_requests.cpp
     Nanos expire(Nanos now, std::vector<EndedRequest>& expired);
-    int allocate(Operation* operation, uint32_t attempt, double timeout, uint64_t position, bool uses);
+    int allocate(Operation* operation, uint32_t attempt, double timeout, bool uses);
     int acquire(Right right);
     void release_stream(int stream);
     void take_waiters(std::vector<Operation*>& waiters);
@@ -201,9 +212,14 @@ private:
     bool is_quiet();
 
     // channel_write.cpp
+    enum class HostLock : uint8_t { None, Held, Take };
     void send_or_hand_over(Lock& lock);
-    void pump(Lock& lock, int batches);
+    void pump(Lock& lock, int batches, HostLock host);
     void take_queue(Buffer& batch);
+    Ref<Reason> encode(HostLock host);
+    Ref<Reason> encode_with_host();
+    Ref<Reason> compress(const Buffer& frames, Buffer& out);
+    void stop_writing();
 
     // channel_read.cpp
     bool receive();
@@ -213,13 +229,12 @@ private:
     void pause();
     void receive_rest();
     void accept_bytes(const uint8_t* data, size_t size, Block* owner);
-    void decode(const uint8_t* data, size_t size, Block* owner);
+    size_t decode(const uint8_t* data, size_t size, Block* owner, void* context);
     void complete(Fault fault);
     bool resolve(const Frame& frame, Fault* fault);
     void end_input(Reason::Kind kind, const char* message, int error = 0);
-    bool host_start_filter();
-    bool host_filter_input(const uint8_t* data, size_t size);
-    bool needs_host_input() const { return filter || compressed_; }
+    Ref<Reason> filter_input();
+    bool has_due(Nanos now);
     void fail(const Fault& fault);
 
     const Ref<Reactor> reactor_;
@@ -240,14 +255,18 @@ private:
     static constexpr Nanos kPatient = kNever / 2;  // nobody is told; a moment this much later is one, too
     Nanos patience_ = kPatient;
     WriteQueue queue_;
+    bool promised_ = false;  // in the list of the unsent, or taken from it by who will send
     bool writing_ = false;
+    bool input_waits_ = false;  // for writing_, with something for the filter
     bool blocked_ = false;  // the socket takes no more; the poller waits for it
     int write_error_ = 0;
     size_t wire_sent_ = 0;
     std::vector<int> released_;
 
     Buffer wire_;   // owned by the setter of writing_
-    Buffer batch_;  // the same: frames before they become segments
+    Buffer batch_;  // the same: frames before they become segments, or are encrypted
+    Buffer segments_;
+    Buffer packed_;
 
     std::atomic<int> in_flight_{0};
     std::atomic<int> orphaned_{0};
@@ -271,6 +290,7 @@ private:
     std::atomic<bool> segmented_{false};
     std::atomic<bool> compressed_{false};
     bool filter_started_ = false;
+    bool scan_waits_ = false;  // until what was received went through the filter or the decompressor
     // Input that waits for the host lock.
     struct InputEnd {
         Reason::Kind kind;

@@ -41,7 +41,7 @@ Nanos Channel::quiet_at(Nanos now) {
     bool unsent = false, told = false;
     for (const StreamEntry& entry : entries_) {
         if (entry.state != StreamState::Waiting) continue;
-        if (entry.position == kNotQueued || queue_.still_queued(entry.position)) {
+        if (queue_.still_queued(entry.position)) {
             unsent = true;  // it is we who are late
         } else if (entry.started <= told_at_) {
             told = true;
@@ -58,6 +58,7 @@ Nanos Channel::quiet_at(Nanos now) {
 // The role holder, when quiet_at() has come. False if there is something to read after all: it is we who were busy, or
 // did not run at all. Nor is a peer silent that takes an upload.
 bool Channel::is_quiet() {
+    if (!stash_.empty()) return false;
     uint8_t byte;
     const ssize_t found = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (found >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) return false;
@@ -78,8 +79,7 @@ uint64_t Channel::uploaded() {
 void Channel::waiting(std::vector<WaitingRequest>& found) {
     Lock lock(mutex_);
     for (const StreamEntry& entry : entries_) {
-        if (entry.state == StreamState::Waiting && entry.position != kNotQueued &&
-            !queue_.still_queued(entry.position))
+        if (entry.state == StreamState::Waiting && !queue_.still_queued(entry.position))
             found.push_back({entry.operation, entry.attempt});
     }
 }

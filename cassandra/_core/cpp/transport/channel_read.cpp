@@ -10,6 +10,7 @@ namespace fastcql {
 
 namespace {
 
+constexpr int kInputBatches = 2;  // of requests that were queued while input went through a filter
 constexpr int kReceiveRounds = 4;  // per turn, so that a busy peer does not starve the others
 
 }  // namespace
@@ -20,8 +21,8 @@ bool Channel::receive() {
         Intake& intake = reactor_->intake();
         if (!intake.admits()) return receive_held();
         size_t direct_size = 0;
-        uint8_t* direct = needs_host_input() ? nullptr
-                          : decoder_         ? decoder_->direct(splitter_, &direct_size)
+        uint8_t* direct = filter || !stash_.empty() ? nullptr
+                          : decoder_                ? decoder_->direct(splitter_, &direct_size)
                                              : splitter_.direct(&direct_size);
         const Intake::Room room = intake.room(Arena::Limit::Keep);
         if (!room.data) {
@@ -66,7 +67,7 @@ bool Channel::receive_held() {
         return false;
     }
     size_t size = 0;
-    uint8_t* direct = needs_host_input() || decoder_ ? nullptr : splitter_.direct_any(&size);
+    uint8_t* direct = filter || decoder_ ? nullptr : splitter_.direct_any(&size);
     Intake::Room room{direct, size, nullptr};
     if (!direct) {
         room = reactor_->intake().room(Arena::Limit::Exceed);
@@ -135,10 +136,13 @@ void Channel::receive_rest() {
     }
 }
 
+// What needs the host, and all that comes after it, waits for the host lock.
 void Channel::accept_bytes(const uint8_t* data, size_t size, Block* owner) {
-    if (!needs_host_input()) {
-        decode(data, size, owner);
-        return;
+    if (!filter && stash_.empty()) {
+        const size_t used = decode(data, size, owner, nullptr);
+        if (closed() || (used == size && !(decoder_ && decoder_->ready()))) return;
+        data += used;
+        size -= used;
     }
     stash_.push_back({BlockRef(owner), data, size});
     reactor_->host_input(*this);
@@ -147,19 +151,22 @@ void Channel::accept_bytes(const uint8_t* data, size_t size, Block* owner) {
 // Nothing comes after what was received. A filter sees that first: it may know better why.
 void Channel::end_input(Reason::Kind kind, const char* message, int error) {
     if (closed()) return;
-    if (!needs_host_input()) return fail(kind, message, error);
+    if (!filter && stash_.empty()) return fail(kind, message, error);
     if (!stash_end_) stash_end_.reset(new InputEnd{kind, message, error});
     reactor_->host_input(*this);
 }
 
-// Frames that were complete before a fault are delivered; then the channel fails with it.
-void Channel::decode(const uint8_t* data, size_t size, Block* owner) {
+// Frames that were complete before a fault are delivered; then the channel fails with it. Returns the bytes it took:
+// without *context* it stops before what is to be decompressed.
+size_t Channel::decode(const uint8_t* data, size_t size, Block* owner, void* context) {
     std::vector<Frame>& frames = reactor_->frames;
+    size_t used = size;
     Fault fault = decoder_ ? decoder_->feed(data, size, owner, reactor_->intake().arena(), splitter_, frames,
-                                            reactor_->scratch, this)
+                                            reactor_->scratch, context, &used)
                            : splitter_.feed(data, size, owner, reactor_->intake().arena(), frames);
     complete(std::move(fault));
     if (splitter_.waiting()) pause();
+    return used;
 }
 
 void Channel::complete(Fault fault) {
@@ -187,6 +194,7 @@ void Channel::complete(Fault fault) {
         } else if (resolved[i].operation) {
             Outcome outcome;
             outcome.attempt = resolved[i].attempt;
+            outcome.arrived = last_received_.load(std::memory_order_relaxed);
             outcome.hot = is_hot(frames[i], peek_);
             outcome.frame = std::move(frames[i]);
             reactor_->deliver(resolved[i].operation, std::move(outcome));
@@ -224,48 +232,56 @@ bool Channel::enable_segments(bool compressed) {
 // Inside the host lock: what arrived for a filter or a decompressor.
 void Channel::host_input() {
     if (closed()) return;
-    if (filter && !filter_started_ && !host_start_filter()) return;
+    if (filter) {
+        Ref<Reason> failed = filter_input();
+        const bool good = !failed || !plain_.empty();  // what came before a fault is good
+        if (good && state() == State::Filtering && reactor_->host().filter_established(filter)) become_open();
+        if (!plain_.empty() && !closed()) decode(plain_.data(), plain_.size(), nullptr, this);
+        plain_.clear();
+        if (failed) return close(std::move(failed));
+    } else {
+        std::vector<Chunk> chunks;
+        chunks.swap(stash_);
+        for (const Chunk& chunk : chunks) {
+            if (closed()) return;
+            decode(chunk.data, chunk.size, chunk.block.get(), this);
+        }
+    }
+    if (closed() || !stash_.empty()) return;
+    if (stash_end_) {
+        const InputEnd end = *stash_end_;
+        if (filter && end.kind == Reason::Kind::Eof) {
+            if (auto reason = Ref<Reason>::adopt(reactor_->host().filter_eof(filter)))
+                return close(std::move(reason));
+        }
+        return fail(end.kind, end.message, end.error);
+    }
+    if (scan_waits_) on_scan(monotonic_now());
+}
+
+// Takes the stash through the filter into plain_, unless another thread encrypts just now: then it stays, and the
+// reactor is told when that thread is through. What came out before a reason is to be delivered.
+Ref<Reason> Channel::filter_input() {
+    const Host& host = reactor_->host();
+    {
+        Lock lock(mutex_);
+        input_waits_ = writing_;
+        if (writing_) return nullptr;
+        writing_ = true;
+    }
+    Ref<Reason> failed;
+    if (!std::exchange(filter_started_, true)) failed = Ref<Reason>::adopt(host.filter_start(filter, wire_));
     std::vector<Chunk> chunks;
     chunks.swap(stash_);
     for (const Chunk& chunk : chunks) {
-        if (closed()) return;
-        if (!filter) {
-            decode(chunk.data, chunk.size, chunk.block.get());
-        } else if (!host_filter_input(chunk.data, chunk.size)) {
-            return;
-        }
+        if (failed) break;
+        failed = Ref<Reason>::adopt(host.filter_receive(filter, chunk.data, chunk.size, plain_, wire_));
     }
-    if (!stash_end_ || closed()) return;
-    const InputEnd end = *stash_end_;
-    if (filter && end.kind == Reason::Kind::Eof) {
-        if (auto reason = Ref<Reason>::adopt(reactor_->host().filter_eof(filter)))
-            return close(std::move(reason));
-    }
-    fail(end.kind, end.message, end.error);
-}
-
-bool Channel::host_start_filter() {
-    filter_started_ = true;
-    if (auto reason = Ref<Reason>::adopt(reactor_->host().filter_start(filter, wire_))) {
-        close(std::move(reason));
-        return false;
-    }
-    flush();
-    return true;
-}
-
-bool Channel::host_filter_input(const uint8_t* data, size_t size) {
-    const Host& host = reactor_->host();
-    plain_.clear();
-    auto reason = Ref<Reason>::adopt(host.filter_receive(filter, data, size, plain_, wire_));
-    if (!reason || !plain_.empty()) {  // what came before the fault is good
-        flush();
-        if (state() == State::Filtering && host.filter_established(filter)) become_open();
-        if (!plain_.empty() && !closed()) decode(plain_.data(), plain_.size(), nullptr);
-    }
-    if (!reason) return true;
-    if (!closed()) close(std::move(reason));
-    return false;
+    Lock lock(mutex_);
+    stop_writing();
+    if (!blocked_ && state() < State::Closing) pump(lock, kInputBatches, HostLock::Held);
+    leave(lock);
+    return failed;
 }
 
 }  // namespace fastcql

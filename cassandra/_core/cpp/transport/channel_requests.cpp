@@ -37,18 +37,17 @@ Ref<Reason> unknown_keyspace() {
 }  // namespace
 
 // Locked. The stream, or -1 when none is free.
-int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, uint64_t position,
-                      bool uses) {
+int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bool uses) {
+    const auto lowest = static_cast<size_t>(ids_.lowest());
+    if (lowest >= entries_.size() && lowest < kMaxStreams) entries_.resize(std::max<size_t>(16, 2 * entries_.size()));
     const int stream = acquire(operation->right);
     if (stream < 0) return -1;
-    const auto index = static_cast<size_t>(stream);
-    if (index >= entries_.size()) entries_.resize(std::max<size_t>(16, 2 * entries_.size()));
-    StreamEntry& entry = entries_[index];
+    StreamEntry& entry = entries_[static_cast<size_t>(stream)];
     entry.operation = operation;
     entry.attempt = attempt;
     entry.started = monotonic_now();
     entry.deadline = deadline_after(entry.started, timeout);
-    entry.position = position;
+    entry.position = queue_.position();
     entry.uses = uses;
     entry.limited = limit_ && operation->right != Right::Driver;
     entry.state = StreamState::Waiting;
@@ -121,18 +120,15 @@ void Channel::tell(const std::vector<Operation*>& waiters) {
 
 // Locked.
 bool Channel::unsent(const StreamEntry& entry) const {
-    if (entry.position == kNotQueued) return true;
     if (writing_ || filter) return queue_.still_queued(entry.position);
-    const bool plain = !segmented_.load(std::memory_order_relaxed) || compressed();
-    return queue_.unsent(entry.position, wire_sent_, plain);
+    return queue_.unsent(entry.position, wire_sent_, !segmented_.load(std::memory_order_relaxed));
 }
 
 // Locked; leave() must follow. The entry's operation is the caller's from here on.
 void Channel::give_up(StreamEntry& entry) {
-    const bool reserved = entry.position == kNotQueued;
-    if (reserved || queue_.still_queued(entry.position)) {
+    if (queue_.still_queued(entry.position)) {
         entry.state = StreamState::Withdrawn;
-        if (!reserved) queue_.withdraw();
+        queue_.withdraw();
     } else {
         entry.state = StreamState::Orphaned;
         orphaned_.fetch_add(1, std::memory_order_relaxed);
@@ -147,41 +143,23 @@ void Channel::give_up(StreamEntry& entry) {
 
 Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                           double timeout, bool later) {
+    // More than this is not worth waiting for company.
+    constexpr size_t kEnough = 64 << 10;
     Lock lock(mutex_);
-    if (state() >= State::Closing) return {SubmitStatus::Closed, -1};
-    const int stream = allocate(operation, attempt, timeout, queue_.position(), says_use(frame, size));
-    if (stream < 0) return {SubmitStatus::Busy, -1};
-    queue_.append_frame(frame, size, stream);
-    if (later) {
+    if (state() >= State::Closing) return {SubmitStatus::Closed, -1, 0};
+    queue_.reserve(size);
+    const int stream = allocate(operation, attempt, timeout, says_use(frame, size));
+    if (stream < 0) return {SubmitStatus::Busy, -1, 0};
+    const Nanos now = entries_[static_cast<size_t>(stream)].started;
+    queue_.append(frame, size, stream);
+    if (later && state() == State::Open && queue_.queued_bytes() < kEnough) {
+        const bool first = !std::exchange(promised_, true);
         leave(lock);
+        if (first) reactor_->send_soon(*this, now);
     } else {
         send_or_hand_over(lock);
     }
-    return {SubmitStatus::Accepted, stream};
-}
-
-Submitted Channel::reserve(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
-                           double timeout) {
-    Lock lock(mutex_);
-    if (state() >= State::Closing) return {SubmitStatus::Closed, -1};
-    const int stream = allocate(operation, attempt, timeout, kNotQueued, says_use(frame, size));
-    if (stream < 0) return {SubmitStatus::Busy, -1};
-    leave(lock);
-    return {SubmitStatus::Accepted, stream};
-}
-
-void Channel::submit_encoded(int stream, const uint8_t* bytes, size_t size) {
-    Lock lock(mutex_);
-    if (state() >= State::Closing) return;  // the request failed with the channel
-    StreamEntry& entry = entries_[static_cast<size_t>(stream)];
-    if (entry.state == StreamState::Withdrawn) {
-        release_stream(stream);
-        leave(lock);
-        return;
-    }
-    entry.position = queue_.position();
-    queue_.append_encoded(bytes, size, stream);
-    send_or_hand_over(lock);
+    return {SubmitStatus::Accepted, stream, now};
 }
 
 // The stream may carry another request by now: only the attempt it was given to is given up.
@@ -233,8 +211,7 @@ void Channel::take_requests(ChannelClosing& closing) {
 bool Channel::resolve(const Frame& frame, Fault* fault) {
     const auto stream = static_cast<size_t>(frame.stream);
     StreamEntry* entry = stream < entries_.size() ? &entries_[stream] : nullptr;
-    if (entry && entry->state == StreamState::Waiting && entry->position != kNotQueued &&
-        !queue_.still_queued(entry->position)) {
+    if (entry && entry->state == StreamState::Waiting && !queue_.still_queued(entry->position)) {
         reactor_->resolved.push_back({entry->operation, entry->attempt});
         in_flight_.fetch_sub(1, std::memory_order_relaxed);
         FASTCQL_COUNT(requests, -1);
@@ -256,10 +233,12 @@ void Channel::host_closed(ChannelClosing& closing) {
     if (filter_started_) end_filter();
     reactor_->host().closed(*this, *closing.reason);
     const Reason::Kind kind = closing.reason->kind;
+    const Nanos now = monotonic_now();
     const bool malformed = kind == Reason::Kind::Protocol || kind == Reason::Kind::Crc;
     for (const EndedRequest& request : closing.requests) {
         Outcome outcome;
         outcome.attempt = request.attempt;
+        outcome.arrived = now;
         outcome.elapsed = request.elapsed;
         outcome.failure.reset(new Failure{malformed ? FailureKind::Protocol : FailureKind::Closed,
                                           request.sent, closing.reason->message, closing.reason});

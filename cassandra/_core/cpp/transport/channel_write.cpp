@@ -1,6 +1,8 @@
 // Output of a channel: who sends, and when.
 #include <cerrno>
+#include <new>
 #include <sys/socket.h>
+#include <utility>
 
 #include "transport/channel.h"
 #include "transport/reactor.h"
@@ -23,6 +25,10 @@ void recycle(Buffer& buffer) {
 constexpr int kCallerBatches = 2;  // a caller sends for others this often, then the role holder takes over
 constexpr int kRoleBatches = 8;
 
+Ref<Reason> out_of_memory() {
+    return Ref<Reason>::adopt(new Reason(Reason::Kind::System, "send", ENOMEM));
+}
+
 }  // namespace
 
 // After something was queued; unlocks. What is queued in a turn of the reactor goes out together at its end.
@@ -35,59 +41,74 @@ void Channel::send_or_hand_over(Lock& lock) {
             reactor_->mark_dirty(*this);
             return;
         }
-        if (filter) {
-            ask(kFlush);
-        } else if (!writing_ && !blocked_) {
-            pump(lock, kCallerBatches);
-        }
+        if (!writing_ && !blocked_) pump(lock, kCallerBatches, HostLock::Take);
     }
     leave(lock);
 }
 
 void Channel::send_queued() {
     Lock lock(mutex_);
+    promised_ = false;
     if (queue_.empty()) return;  // somebody else's submit took it along
     send_or_hand_over(lock);
 }
 
-// The role holder sends what there is.
+// The role holder sends what there is; what needs the host lock first, in a task that has it.
 void Channel::flush() {
     Lock lock(mutex_);
-    if (!writing_ && !blocked_ && state() < State::Closing) pump(lock, kRoleBatches);
-    const bool encrypt = filter && !blocked_ && state() == State::Open && !queue_.empty();
+    if (!writing_ && !blocked_ && state() < State::Closing) pump(lock, kRoleBatches, HostLock::None);
+    const bool encode = needs_host_output() && !writing_ && !blocked_ && state() == State::Open && !queue_.empty();
     leave(lock);
-    if (encrypt) reactor_->mark_dirty(*this);
+    if (encode) reactor_->mark_dirty(*this);
+}
+
+// Inside the host lock.
+void Channel::host_flush() {
+    Lock lock(mutex_);
+    if (state() == State::Open && !writing_ && !blocked_) pump(lock, kRoleBatches, HostLock::Held);
+    leave(lock);
 }
 
 // Locked, nobody else writing. Sends what is left of the last batch, then up to *batches* more.
-void Channel::pump(Lock& lock, int batches) {
+void Channel::pump(Lock& lock, int batches, HostLock host) {
     writing_ = true;
     const int fd = fd_;
     while (state() < State::Closing) {
-        bool encode = false;
+        bool fresh = false;
         if (wire_sent_ == wire_.size()) {
             recycle(wire_);
             wire_sent_ = 0;
             queue_.batch_sent();
-            if (filter || queue_.empty() || state() != State::Open) break;
+            if (queue_.empty() || state() != State::Open) break;
+            if (needs_host_output() && host == HostLock::None) break;
+            if (filter && host == HostLock::Take && reactor_->host().interruptible()) {
+                ask(kFlush);
+                break;
+            }
             if (batches-- == 0) {
                 ask(kFlush);
                 break;
             }
-            encode = segmented_.load(std::memory_order_relaxed) && !compressed();
-            take_queue(encode ? batch_ : wire_);
+            try {
+                take_queue(batch_);
+            } catch (const std::bad_alloc&) {
+                blocked_ = true;
+                write_error_ = ENOMEM;
+                ask(kWriteFailed);
+                break;
+            }
+            fresh = true;
         }
         lock.unlock();
-        if (encode) {
-            encode_segments(batch_.data(), batch_.size(), wire_);
-            recycle(batch_);
-        }
+        Ref<Reason> failed = fresh ? encode(host) : nullptr;
         const ssize_t sent =
-            wire_.empty() ? 0
-                          : ::send(fd, wire_.data() + wire_sent_, wire_.size() - wire_sent_, MSG_NOSIGNAL);
+            failed || wire_.empty() ? 0
+                                    : ::send(fd, wire_.data() + wire_sent_, wire_.size() - wire_sent_, MSG_NOSIGNAL);
         const int error = errno;
         lock.lock();
-        if (sent >= 0) {
+        if (failed) {
+            begin_closing(std::move(failed));
+        } else if (sent >= 0) {
             wire_sent_ += static_cast<size_t>(sent);
             bytes_sent_.fetch_add(static_cast<uint64_t>(sent), std::memory_order_relaxed);
         } else if (error == EAGAIN || error == EWOULDBLOCK) {
@@ -101,8 +122,14 @@ void Channel::pump(Lock& lock, int batches) {
             break;
         }
     }
+    stop_writing();
+}
+
+// Locked, by the owner of writing_; leave() must follow.
+void Channel::stop_writing() {
     writing_ = false;
     if (close_fd_wanted_) close_descriptor();
+    if (std::exchange(input_waits_, false)) ask(kInput);
 }
 
 // Locked, by the one who writes. Withdrawn requests are left out and their streams freed.
@@ -114,26 +141,63 @@ void Channel::take_queue(Buffer& batch) {
     for (int stream : released_) release_stream(stream);
 }
 
-// Inside the host lock, channels with a filter only: no other thread ever writes to these.
-void Channel::host_flush() {
-    Lock lock(mutex_);
-    if (state() != State::Open || blocked_ || queue_.empty()) return;
-    Buffer frames;
-    take_queue(frames);
-    lock.unlock();
-    if (segmented_.load(std::memory_order_relaxed) && !compressed() && !frames.empty()) {
-        Buffer segments;
-        encode_segments(frames.data(), frames.size(), segments);
-        frames.swap(segments);
+// By the one who writes, unlocked: batch_ becomes what goes over the wire, wire_. A reason closes the channel.
+Ref<Reason> Channel::encode(HostLock host) try {
+    if (batch_.empty()) return nullptr;
+    if (!needs_host_output()) {
+        if (segmented_.load(std::memory_order_relaxed)) {
+            encode_segments(batch_.data(), batch_.size(), wire_);
+            recycle(batch_);
+        } else {
+            wire_.swap(batch_);
+        }
+        return nullptr;
     }
-    if (!frames.empty()) {
-        if (auto reason = Ref<Reason>::adopt(
-                reactor_->host().filter_send(filter, frames.data(), frames.size(), wire_))) {
-            close(std::move(reason));
-            return;
+    void* token = nullptr;
+    if (host == HostLock::Take && !reactor_->host().enter(&token))
+        return Ref<Reason>::adopt(new Reason(Reason::Kind::Stopped, "the driver was shut down"));
+    Ref<Reason> failed = encode_with_host();
+    if (host == HostLock::Take) reactor_->host().leave(token);
+    recycle(batch_);
+    recycle(segments_);
+    return failed;
+} catch (const std::bad_alloc&) {
+    return out_of_memory();
+}
+
+// Inside the host lock. The filter is gone when the channel was closed meanwhile.
+Ref<Reason> Channel::encode_with_host() {
+    Buffer* encoded = &batch_;
+    if (segmented_.load(std::memory_order_relaxed)) {
+        encoded = &segments_;
+        if (compressed()) {
+            if (auto failed = compress(batch_, segments_)) return failed;
+        } else {
+            encode_segments(batch_.data(), batch_.size(), segments_);
         }
     }
-    flush();
+    if (closed()) return nullptr;
+    if (filter)
+        return Ref<Reason>::adopt(reactor_->host().filter_send(filter, encoded->data(), encoded->size(), wire_));
+    wire_.swap(*encoded);
+    return nullptr;
+}
+
+// Inside the host lock: compressed segments. One that would not become smaller goes as it is.
+Ref<Reason> Channel::compress(const Buffer& frames, Buffer& out) {
+    Ref<Reason> failed;
+    for_each_payload(frames.data(), frames.size(), [&](const uint8_t* payload, size_t size, bool self_contained) {
+        if (failed) return;
+        packed_.clear();
+        failed = Ref<Reason>::adopt(reactor_->host().compress(compressor, payload, size, packed_));
+        if (failed) return;
+        if (packed_.size() < size) {
+            encode_compressed_segment(packed_.data(), packed_.size(), size, self_contained, out);
+        } else {
+            encode_compressed_segment(payload, size, 0, self_contained, out);
+        }
+    });
+    return failed;
 }
 
 }  // namespace fastcql

@@ -1,9 +1,9 @@
 // What the reactor asks of the language it is embedded in. A table of functions, so that the C++ part knows
 // nothing of Python and its tests bring a host of their own.
 //
-// All but enter, leave and thread_ending are called between enter and leave, by the holder of the reactor's
-// role. Locks: a thread that holds the host lock (the GIL) may take native locks; no thread asks for the host
-// lock while it holds a native one.
+// All but enter, leave and thread_ending are called between enter and leave; by the holder of the reactor's role, but
+// for filter_send and compress, which whoever sends calls. Locks: a thread that holds the host lock (the GIL) may take
+// native locks; no thread asks for the host lock while it holds a native one.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,9 @@ struct Host {
     // Takes the host lock; false when the host is going away: nothing of it may be touched any more.
     bool (*enter)(void** token);
     void (*leave)(void* token);
+    // Whether signal handlers of the host run on this thread, so that what it is asked may be interrupted anywhere. A filter,
+    // which cannot do anything twice, is left to the I/O thread then.
+    bool (*interruptible)();
     void (*thread_ending)();  // last call of a reactor's own thread, without the lock
 
     // Takes over a reference each.
@@ -38,14 +41,15 @@ struct Host {
     void (*closed)(Channel& channel, Reason& reason);
     void (*quiet)(Channel& channel);  // nothing comes though requests wait
 
-    // Byte filters (channel.filter) and decompressors (channel.decompressor). Output is appended, and counts also
-    // where there is a reason.
+    // Byte filters (channel.filter), compressors and decompressors. Output is appended, and counts also where there is a
+    // reason.
     Reason* (*filter_start)(void* filter, Buffer& wire);
     Reason* (*filter_receive)(void* filter, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire);
     Reason* (*filter_send)(void* filter, const uint8_t* data, size_t size, Buffer& wire);
     Reason* (*filter_eof)(void* filter);
     void (*filter_end)(void* filter, Buffer& wire);  // once, before closed(), however it came to that
     bool (*filter_established)(void* filter);
+    Reason* (*compress)(void* compressor, const uint8_t* data, size_t size, Buffer& out);
     Reason* (*decompress)(void* decompressor, const uint8_t* data, size_t size, size_t plain_size,
                           Buffer& out);
 };

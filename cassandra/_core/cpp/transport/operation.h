@@ -31,6 +31,7 @@ struct Outcome {
     uint32_t attempt = 0;
     bool hot = false;
     bool holds_reference = false;
+    Nanos arrived = 0;  // when the read that brought it was made, or it failed; whoever asks later for it does not count
     Nanos elapsed = 0;
     Frame frame;  // when failure is null
     std::unique_ptr<Failure> failure;
@@ -63,7 +64,7 @@ enum class Right : uint8_t {
     Driver,    // the driver's own, without which nothing works: not limited, not counted
 };
 
-enum class Waited : uint8_t { Ready, TimedOut, Interrupted };
+enum class Waited : uint8_t { Ready, TimedOut, Interrupted, NeedsHost };
 
 class Operation {
 public:

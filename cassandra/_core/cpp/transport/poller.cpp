@@ -45,7 +45,7 @@ public:
     bool wait(Nanos deadline, std::vector<ReadyEvent>& events) override {
         events.clear();
         epoll_event ready[kBatch];
-        const int count = epoll_wait(fd_, ready, kBatch, wait_milliseconds(deadline));
+        const int count = epoll_wait(fd_, ready, static_cast<int>(kBatch), wait_milliseconds(deadline));
         for (int i = 0; i < count; ++i) {
             uint32_t flags = 0;
             if (ready[i].events & EPOLLIN) flags |= kReadable;
@@ -57,8 +57,6 @@ public:
     }
 
 private:
-    static constexpr int kBatch = 128;
-
     bool control(int operation, int fd, uint32_t interest, void* data) {
         epoll_event event{};
         if (interest & kReadable) event.events |= EPOLLIN;

@@ -20,6 +20,8 @@ struct ReadyEvent {
 // that no call is needed to learn that there is nothing more to read.
 class Poller {
 public:
+    static constexpr size_t kBatch = 128;  // events of one wait that are told of at the most
+
     virtual ~Poller() = default;
     virtual const char* name() const = 0;
     // False: errno says why.

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <unistd.h>
+#include <utility>
 
 namespace fastcql {
 
@@ -84,7 +85,7 @@ void Reactor::main() {
         if (stopped_) break;
         if (!role_.wanted() || for_io()) continue;
         leave_role();
-        role_.rest();
+        role_.rest(unsent_);
     }
     host_->thread_ending();
     let_go();
@@ -146,8 +147,43 @@ bool Reactor::dispatch_later(Operation* operation) {
     return post({Command::Kind::Dispatch, nullptr, nullptr, operation, {}});
 }
 
-bool Reactor::attend(Channel& channel) {
-    return post({Command::Kind::Attend, Ref<Channel>(&channel), nullptr, nullptr, {}});
+// Cannot fail. After the last turn it is without effect: the channel was stopped.
+void Reactor::attend(Channel& channel) {
+    std::lock_guard<std::mutex> guard(commands_mutex_);
+    if (!accepting_) return;
+    channel.retain();
+    channel.next_attended = std::exchange(attended_, &channel);
+    has_commands_.store(true, std::memory_order_seq_cst);
+    if (!on_role()) wake_locked();
+}
+
+// If nobody has the role the I/O thread naps for a tick at most, and then looks.
+void Reactor::send_soon(Channel& channel, Nanos now) {
+    channel.retain();
+    if (unsent_.add(&channel, now) && !on_role()) interrupt();
+    if (stopping_.load(std::memory_order_seq_cst)) send_unsent();  // nobody may come to do it
+}
+
+Channel* Reactor::send_hosted(Channel* list) {
+    Channel* rest = nullptr;
+    while (list) {
+        Channel* const channel = list;
+        list = list->next_unsent;
+        if (channel->needs_host_output()) {
+            Ref<Channel>::adopt(channel)->send_queued();
+        } else {
+            channel->next_unsent = std::exchange(rest, channel);
+        }
+    }
+    return rest;
+}
+
+void Reactor::send(Channel* list) {
+    while (list) {
+        const Ref<Channel> channel = Ref<Channel>::adopt(list);
+        list = list->next_unsent;
+        channel->send_queued();
+    }
 }
 
 bool Reactor::stop(Nanos timeout) {
@@ -201,11 +237,13 @@ void Reactor::finish_stop() {
     constexpr int kPatience = 16;  // callbacks may go on calling for more; then that is refused
     {
         std::lock_guard<std::mutex> guard(commands_mutex_);
-        const bool idle = commands_.empty() && host_tasks_.empty() && channels_.empty();
+        const bool idle = commands_.empty() && !attended_ && host_tasks_.empty() && filter_tasks_.empty() &&
+                          channels_.empty();
         if (idle || ++stop_turns_ > kPatience) accepting_ = false;
         if (!idle) return;
     }
     stopped_ = true;
+    send_unsent();  // closed channels: only their references
     intake_.finish();
     // Timers that are not due any more: their callbacks go unused.
     std::vector<void*> callbacks;

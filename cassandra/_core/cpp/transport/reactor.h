@@ -5,9 +5,10 @@
 //
 // One turn: wait; work natively on what is ready (receive, split, complete, time out); wake the threads and ring the
 // loop queues that got something; send what was coalesced; then, only if there is something for it, take the host lock
-// once and run everything that needs it. That last part is the I/O thread's alone (users' callbacks run on no other
-// thread): a caller that finds work for the host hands the role over, and does not lead at all while a channel needs
-// the host for its input (TLS, compressed segments).
+// once and run everything that needs it. Users' callbacks run on no other thread than the I/O thread: a caller that
+// finds some hands the role over. What a filter or a compressor needs the host for is every role holder's.
+//
+// Time: timers and deadlines are looked at only after all that was ready has been read, see run_due().
 #pragma once
 
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "transport/refs.h"
 #include "transport/role.h"
 #include "transport/timers.h"
+#include "transport/unsent.h"
 
 namespace fastcql {
 
@@ -53,12 +55,23 @@ public:
     bool call_soon(void* callback);
     bool add_timer(const Ref<Timer>& timer);
     bool dispatch_later(Operation* operation);
-    bool attend(Channel& channel);
+    void attend(Channel& channel);
     void wake();
+    // What was submitted *later*, see unsent.h. send_soon() has seen to it that it is sent, send_unsent() does it now.
+    void send_soon(Channel& channel, Nanos now);
+    // The lists are linked by next_unsent, with their references. send_hosted() sends what needs the host lock, which the
+    // caller has, and returns the rest.
+    void send_unsent() { send(unsent_.take()); }
+    Channel* take_unsent() { return unsent_.take(); }
+    Channel* send_hosted(Channel* list);
+    void send(Channel* list);
 
     // Waits until *operation* has an outcome or is finished, at most until *deadline*, and polls meanwhile if nobody
-    // else does. The caller is one of the operation's waiters. Interrupted: look for signals and come again.
+    // else does. The caller is one of the operation's waiters. Interrupted: look for signals and come again. NeedsHost:
+    // this thread has the role, and input that needs the host; it must take the host lock, call run_input() and come again.
     Waited await(Operation& operation, Nanos deadline);
+    // Inside the host lock. Gives up the role.
+    void run_input();
     // Somebody is to be called for a request that is in flight: the I/O thread sees to it if nobody polls.
     void watch();
     // The thread that polls looks around.
@@ -102,7 +115,7 @@ public:
 
 private:
     struct Command {
-        enum class Kind : uint8_t { Open, Attend, Timer, Call, Dispatch } kind;
+        enum class Kind : uint8_t { Open, Timer, Call, Dispatch } kind;
         Ref<Channel> channel;
         Ref<fastcql::Timer> timer;
         void* object = nullptr;  // a callback or an operation; a reference
@@ -130,15 +143,17 @@ private:
     void run_native();
     Nanos announce_sleep();
     Nanos next_due() const {
-        return std::min({timers_.next_due(), scans_.next_due(), drop_due_, intake_.next_due()});
+        return std::min({timers_.next_due(), scans_.next_due(), drop_due_, intake_.next_due(), unsent_.due()});
     }
     bool drops_due() const;
+    bool may_filter() const;
     bool may_lead() const;
     // Refused: another thread polls for this operation, or there is something already.
-    enum class Led : uint8_t { On, Done, HandedOver, Refused };
+    enum class Led : uint8_t { On, Done, HandedOver, Refused, NeedsHost };
     Led lead(Operation& operation, Nanos deadline, Waited* waited);
     Led lead_turn(Operation& operation, Nanos deadline, uint32_t* ticket, Waited* waited);
     bool for_io();
+    void run_filter_tasks();
     bool watched();
     void leave_role();
     void run_commands();
@@ -170,12 +185,14 @@ private:
     const bool callers_lead_;
     std::mutex commands_mutex_;
     std::vector<Command> commands_;
+    Channel* attended_ = nullptr;  // linked by next_attended; guarded by commands_mutex_, with references
     bool accepting_ = true;  // guarded by commands_mutex_
     std::atomic<bool> has_commands_{false};
     std::atomic<bool> sleeping_{false};
     std::atomic<bool> stopping_{false};
     std::atomic<bool> watched_{false};    // watch() was called since the last time that nothing was in flight
-    std::atomic<int> host_channels_{0};  // channels that need the host for their input; the role holder changes it
+    std::atomic<int> filters_{0};  // channels with one; changed by the role holder
+    Unsent unsent_;
 
     // The role holder's.
     std::vector<Command> running_commands_;
@@ -187,10 +204,13 @@ private:
     std::vector<Ref<LoopQueue>> touched_queues_;
     std::vector<std::atomic<uint32_t>*> sleepers_;  // to wake; addresses only, the operation may be gone
     std::vector<HostTask> host_tasks_;
+    std::vector<HostTask> filter_tasks_;  // those that any role holder may run
     std::vector<HostTask> running_tasks_;
+    std::vector<HostTask> running_filters_;
     DueHeap<Timer> timers_;
     DueHeap<Channel> scans_;
     Nanos drop_due_ = kNever;
+    size_t full_batches_ = 0;  // of events, one after the other
     int stop_turns_ = 0;
     bool stopped_ = false;
 

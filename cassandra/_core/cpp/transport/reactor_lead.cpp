@@ -5,10 +5,11 @@
 
 namespace fastcql {
 
-// Only where turns may be run without the host.
-bool Reactor::may_lead() const {
-    return callers_lead_ && host_channels_.load(std::memory_order_seq_cst) == 0 && !on_role() && !foreign();
+bool Reactor::may_filter() const {
+    return filters_.load(std::memory_order_relaxed) == 0 || !host_->interruptible();
 }
+
+bool Reactor::may_lead() const { return callers_lead_ && !on_role() && !foreign() && may_filter(); }
 
 Waited Reactor::await(Operation& operation, Nanos deadline) {
     bool refused = false;
@@ -16,7 +17,7 @@ Waited Reactor::await(Operation& operation, Nanos deadline) {
         if (!refused && may_lead() && role_.take()) {
             Waited waited = Waited::Ready;
             const Led led = lead(operation, deadline, &waited);
-            if (led == Led::Done) return waited;
+            if (led == Led::Done || led == Led::NeedsHost) return waited;
             refused = led == Led::Refused;
         }
         Operation::Sleep sleep(operation, &role_.sleepers);
@@ -34,7 +35,8 @@ Waited Reactor::await(Operation& operation, Nanos deadline) {
     }
 }
 
-// With the role, which it gives up.
+// With the role, which it gives up, unless it needs the host. The host lock is not taken here: where the host is going
+// away a thread may end in the attempt.
 Reactor::Led Reactor::lead(Operation& operation, Nanos deadline, Waited* waited) {
     uint32_t ticket;
     Led led = Led::Refused;
@@ -46,7 +48,11 @@ Reactor::Led Reactor::lead(Operation& operation, Nanos deadline, Waited* waited)
         current_ = outer;
         operation.end_lead();
     }
-    leave_role();
+    if (led == Led::NeedsHost) {
+        *waited = Waited::NeedsHost;
+    } else {
+        leave_role();
+    }
     return led;
 }
 
@@ -54,6 +60,7 @@ Reactor::Led Reactor::lead_turn(Operation& operation, Nanos deadline, uint32_t* 
     if (for_io()) return Led::HandedOver;
     const bool calm = poll(deadline, &operation, *ticket);
     run_native();
+    if (!filter_tasks_.empty()) return may_filter() ? Led::NeedsHost : Led::HandedOver;
     end_turn();
     if (operation.signalled(*ticket) && !operation.still_waiting(ticket)) {
         *waited = Waited::Ready;
@@ -67,11 +74,22 @@ Reactor::Led Reactor::lead_turn(Operation& operation, Nanos deadline, uint32_t* 
     return Led::Done;
 }
 
+void Reactor::run_input() {
+    Reactor* const outer = std::exchange(current_, this);
+    host_entries_.fetch_add(1, std::memory_order_relaxed);
+    run_filter_tasks();
+    notify();
+    flush_dirty();
+    end_turn();
+    current_ = outer;
+    leave_role();
+}
+
 // With the role: there is work that a caller must not do, or somebody else to see to.
 bool Reactor::for_io() {
     if (drops.empty()) drop_due_ = kNever;
-    return stopping_.load(std::memory_order_seq_cst) || !host_tasks_.empty() ||
-           host_channels_.load(std::memory_order_seq_cst) > 0 || intake_.paused() > 0 || drops_due();
+    return stopping_.load(std::memory_order_seq_cst) || !host_tasks_.empty() || !filter_tasks_.empty() ||
+           intake_.paused() > 0 || drops_due();
 }
 
 // With the role: somebody is called for requests that are in flight.
@@ -93,7 +111,7 @@ void Reactor::watch() {
 
 // The next caller takes the role, unless there is something that cannot wait for him.
 void Reactor::leave_role() {
-    if (for_io() || role_.sleepers.load(std::memory_order_seq_cst) > 0 || watched()) {
+    if (for_io() || !unsent_.empty() || role_.sleepers.load(std::memory_order_seq_cst) > 0 || watched()) {
         role_.hand_over();
         return;
     }

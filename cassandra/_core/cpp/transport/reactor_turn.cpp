@@ -54,8 +54,8 @@ void Reactor::run_native() {
 Nanos Reactor::announce_sleep() {
     sleeping_.store(true, std::memory_order_seq_cst);
     const bool busy = has_commands_.load(std::memory_order_seq_cst) ||
-                      stopping_.load(std::memory_order_seq_cst) || !host_tasks_.empty() || !dirty_.empty() ||
-                      intake_.news();
+                      stopping_.load(std::memory_order_seq_cst) || !host_tasks_.empty() || !filter_tasks_.empty() ||
+                      !dirty_.empty() || full_batches_ > 0 || intake_.news();
     if (busy) return 0;
     if (!drops.empty() && drop_due_ == kNever) drop_due_ = monotonic_now() + kDropDelay;
     return next_due();
@@ -72,13 +72,20 @@ void Reactor::end_turn() {
 
 void Reactor::run_commands() {
     if (!has_commands_.load(std::memory_order_acquire)) return;
+    Channel* attended;
     {
         std::lock_guard<std::mutex> guard(commands_mutex_);
         running_commands_.swap(commands_);
+        attended = std::exchange(attended_, nullptr);
         has_commands_.store(false, std::memory_order_relaxed);
     }
     for (Command& command : running_commands_) run_command(command);
     running_commands_.clear();
+    while (attended) {
+        const Ref<Channel> channel = Ref<Channel>::adopt(attended);
+        attended = attended->next_attended;
+        channel->on_attention();
+    }
 }
 
 void Reactor::run_command(Command& command) {
@@ -86,11 +93,13 @@ void Reactor::run_command(Command& command) {
         case Command::Kind::Open:
             command.channel->registry_index = channels_.size();
             channels_.push_back(command.channel);
+            command.channel->counted_filter = command.channel->filter != nullptr;
+            if (command.channel->counted_filter) filters_.fetch_add(1, std::memory_order_relaxed);
+            // Whoever submits must not fail for want of memory when it is queued already.
+            for (auto* list : {&dirty_, &flushing_}) list->reserve(channels_.capacity());
+            for (auto* list : {&filter_tasks_, &running_filters_}) list->reserve(2 * channels_.capacity());
             channel_count_.fetch_add(1, std::memory_order_relaxed);
             command.channel->start(command.step);
-            break;
-        case Command::Kind::Attend:
-            command.channel->on_attention();
             break;
         case Command::Kind::Timer:
             timers_.add(command.timer->due, command.timer);
@@ -117,7 +126,12 @@ void Reactor::run_events() {
     }
 }
 
+// Who is late is asked when everybody was heard: not after a batch of events that was full, as there may be more.
+// Bounded, as peers may go on for ever; by then each had its turn.
 void Reactor::run_due() {
+    send(unsent_.tick());
+    if (events_.size() >= Poller::kBatch && ++full_batches_ <= channels_.size() / Poller::kBatch + 1) return;
+    full_batches_ = 0;
     const Nanos due = std::min(timers_.next_due(), scans_.next_due());
     if (due != kNever) {
         const Nanos now = monotonic_now();
@@ -136,8 +150,18 @@ bool Reactor::drops_due() const {
            (drops.size() >= kDropsAtOnce || (drop_due_ != kNever && monotonic_now() >= drop_due_));
 }
 
+// Everything for filters and compressors; by any role holder.
+// Inside the host lock.
+void Reactor::run_filter_tasks() {
+    for (int round = 0; round < kHostRounds && !filter_tasks_.empty(); ++round) {
+        running_filters_.swap(filter_tasks_);
+        for (HostTask& task : running_filters_) run_host_task(task);
+        running_filters_.clear();
+    }
+}
+
 void Reactor::run_host() {
-    if (host_tasks_.empty() && !drops_due()) {
+    if (host_tasks_.empty() && filter_tasks_.empty() && !drops_due()) {
         if (drops.empty()) drop_due_ = kNever;
         return;
     }
@@ -146,9 +170,11 @@ void Reactor::run_host() {
         // What they refer to is the host's, which is going away.
         for (HostTask& task : host_tasks_) static_cast<void>(task.closing.release());
         host_tasks_.clear();
+        filter_tasks_.clear();
         return;
     }
     host_entries_.fetch_add(1, std::memory_order_relaxed);
+    run_filter_tasks();
     for (int round = 0; round < kHostRounds && !host_tasks_.empty(); ++round) {
         running_tasks_.swap(host_tasks_);
         for (HostTask& task : running_tasks_) {
@@ -160,6 +186,7 @@ void Reactor::run_host() {
         }
         running_tasks_.clear();
         run_commands();  // what the callbacks asked for
+        run_filter_tasks();
     }
     drop_references();
     host_->leave(token);
@@ -189,6 +216,7 @@ void Reactor::run_host_task(HostTask& task) {
             }
             break;
         case HostTask::Kind::Input:
+            task.channel->listed_host_input = false;
             task.channel->host_input();
             break;
         case HostTask::Kind::Flush:
@@ -279,8 +307,8 @@ void Reactor::host_event(Channel& channel, Frame&& frame) {
 }
 
 void Reactor::host_input(Channel& channel) {
-    if (!std::exchange(channel.counted_host, true)) host_channels_.fetch_add(1, std::memory_order_seq_cst);
-    HostTask& task = host_tasks_.emplace_back();
+    if (std::exchange(channel.listed_host_input, true)) return;
+    HostTask& task = filter_tasks_.emplace_back();
     task.kind = HostTask::Kind::Input;
     task.channel = Ref<Channel>(&channel);
 }
@@ -299,9 +327,9 @@ void Reactor::host_closed(Channel& channel, std::unique_ptr<ChannelClosing> clos
 }
 
 void Reactor::mark_dirty(Channel& channel) {
-    if (channel.filter && channel.state() == Channel::State::Open) {
+    if (channel.needs_host_output() && channel.state() == Channel::State::Open) {
         if (std::exchange(channel.listed_host_flush, true)) return;
-        HostTask& task = host_tasks_.emplace_back();
+        HostTask& task = filter_tasks_.emplace_back();
         task.kind = HostTask::Kind::Flush;
         task.channel = Ref<Channel>(&channel);
         return;
@@ -315,7 +343,7 @@ void Reactor::arm_scan(Channel& channel, Nanos due) {
 
 void Reactor::forget(Channel& channel) {
     scans_.erase(&channel);
-    if (channel.counted_host) host_channels_.fetch_sub(1, std::memory_order_relaxed);
+    if (channel.counted_filter) filters_.fetch_sub(1, std::memory_order_relaxed);
     const size_t index = channel.registry_index;
     buried_.push_back(std::move(channels_[index]));
     if (index + 1 != channels_.size()) {

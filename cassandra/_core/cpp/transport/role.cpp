@@ -44,7 +44,7 @@ bool Role::wanted() {
     return asked_at - before < kGrace;
 }
 
-void Role::rest() {
+void Role::rest(const Unsent& unsent) {
     int64_t seen = leads();
     bool led_long = false;  // by the same caller for a whole nap
     while (!is_io()) {
@@ -60,7 +60,7 @@ void Role::rest() {
             state != kIo && (nap <= 0 || park(rest_, led_long ? kAsleep : kNapping, nap) == Parked::TimedOut);
         rest_.store(kAwake, std::memory_order_seq_cst);
         const int64_t now = leads();
-        if (over && (now == seen || nap < kGrace) && take_back()) break;
+        if (over && (now == seen || nap < kGrace || !unsent.empty()) && take_back()) break;
         led_long = over && now == seen;
         seen = now;
     }

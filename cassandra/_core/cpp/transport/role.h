@@ -27,13 +27,14 @@
 #include <cstdint>
 
 #include "transport/sys.h"
+#include "transport/unsent.h"
 
 namespace fastcql {
 
 class Role {
 public:
     // A nap, and the longest time between an answer and the next request of callers that are said to follow each other.
-    static constexpr Nanos kGrace = 2 * kMillisecond;
+    static constexpr Nanos kGrace = kMillisecond;
 
     // --- any thread ---
 
@@ -60,8 +61,8 @@ public:
 
     // At the end of a turn: whether callers follow each other so closely that the next one should find the role free.
     bool wanted();
-    // After leave(): returns when it has the role again.
-    void rest();
+    // After leave(): returns when it has the role again, which it takes after a nap if requests wait to be sent.
+    void rest(const Unsent& unsent);
 
 private:
     enum State : uint32_t { kIo, kFree, kCaller };

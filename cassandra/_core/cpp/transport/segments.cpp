@@ -45,30 +45,13 @@ Fault checked(const uint8_t* trailer, uint32_t computed) {
 Fault in_the_middle() { return Fault::protocol("a self-contained segment in the middle of a large envelope"); }
 Fault unfinished() { return Fault::protocol("a self-contained segment ends in the middle of an envelope"); }
 
-size_t envelope_size(const uint8_t* envelope) { return kHeaderSize + load32(envelope + 5); }
-
 }  // namespace
 
 void encode_segments(const uint8_t* envelopes, size_t size, Buffer& out) {
     out.reserve(out.size() + size + (size / kMaxPayload + 2) * 10);
-    while (size > 0) {
-        size_t group = 0;  // whole envelopes that fit together
-        while (group < size) {
-            const size_t next = envelope_size(envelopes + group);
-            if (group + next > kMaxPayload) break;
-            group += next;
-        }
-        if (group > 0) {
-            append_plain_segment(envelopes, group, true, out);
-        } else {
-            group = envelope_size(envelopes);
-            for (size_t at = 0; at < group; at += kMaxPayload) {
-                append_plain_segment(envelopes + at, std::min(kMaxPayload, group - at), false, out);
-            }
-        }
-        envelopes += group;
-        size -= group;
-    }
+    for_each_payload(envelopes, size, [&out](const uint8_t* payload, size_t length, bool self_contained) {
+        append_plain_segment(payload, length, self_contained, out);
+    });
 }
 
 void encode_compressed_segment(const uint8_t* payload, size_t size, size_t plain_size, bool self_contained,
@@ -160,50 +143,76 @@ void SegmentDecoder::direct_filled(size_t size, const uint8_t* data, Splitter& s
 }
 
 Fault SegmentDecoder::feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
-                           std::vector<Frame>& frames, Buffer& scratch, void* context) {
-    while (size > 0) {
+                           std::vector<Frame>& frames, Buffer& scratch, void* context, size_t* used) {
+    const uint8_t* const start = data;
+    Fault fault = feed_all(&data, data + size, owner, arena, splitter, frames, scratch, context);
+    if (used) *used = static_cast<size_t>(data - start);
+    return fault;
+}
+
+Fault SegmentDecoder::feed_all(const uint8_t** at, const uint8_t* end_of_data, Block* owner, Arena& arena,
+                               Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch, void* context) {
+    const uint8_t*& data = *at;
+    for (;;) {
+        if (whole_) {
+            if (!context) return {};
+            whole_ = false;
+            const BlockRef whole = std::move(compressed_);
+            if (Fault fault = unpack(header_, whole->data(), nullptr, arena, splitter, frames, scratch, context))
+                return fault;
+        }
+        if (data == end_of_data && !headed_) return {};
+        const auto size = static_cast<size_t>(end_of_data - data);
         if (left_ > 0) {
             const size_t part = std::min(size, left_);
             if (compressed_) {
                 std::memcpy(compressed_->data() + header_.size + kTrailerSize - left_, data, part);
                 left_ -= part;
+                whole_ = left_ == 0;
             } else {
                 stream(data, part, owner, arena, splitter);
             }
             data += part;
-            size -= part;
-            if (left_ > 0) break;
-            const BlockRef whole = std::move(compressed_);
-            if (Fault fault = whole ? unpack(header_, whole->data(), nullptr, arena, splitter, frames, scratch, context)
-                                    : end(splitter, frames)) {
-                return fault;
+            if (left_ == 0 && !whole_) {
+                if (Fault fault = end(splitter, frames)) return fault;
             }
             continue;
         }
-        const uint8_t* head = data;
-        if (head_size_ > 0 || size < header_size()) {
-            const size_t part = std::min(size, header_size() - head_size_);
-            std::memcpy(head_ + head_size_, data, part);
-            head_size_ += part;
-            data += part;
-            size -= part;
-            if (head_size_ < header_size()) break;
-            head_size_ = 0;
-            head = head_;
-        } else {
-            data += header_size();
-            size -= header_size();
+        if (!headed_) {
+            if (Fault fault = read_header(at, end_of_data)) return fault;
+            if (!headed_) return {};
+            continue;
         }
-        if (Fault fault = parse(head, &header_)) return fault;
         const size_t whole = header_.size + kTrailerSize;
         if (whole > size) {
+            headed_ = false;
             if (Fault fault = begin(arena, splitter)) return fault;
             continue;
         }
+        if (header_.plain_size > 0 && !context) return {};
+        headed_ = false;
         if (Fault fault = unpack(header_, data, owner, arena, splitter, frames, scratch, context)) return fault;
         data += whole;
-        size -= whole;
     }
+}
+
+Fault SegmentDecoder::read_header(const uint8_t** at, const uint8_t* end_of_data) {
+    const uint8_t*& data = *at;
+    const auto size = static_cast<size_t>(end_of_data - data);
+    const uint8_t* head = data;
+    if (head_size_ > 0 || size < header_size()) {
+        const size_t part = std::min(size, header_size() - head_size_);
+        std::memcpy(head_ + head_size_, data, part);
+        head_size_ += part;
+        data += part;
+        if (head_size_ < header_size()) return {};
+        head_size_ = 0;
+        head = head_;
+    } else {
+        data += header_size();
+    }
+    if (Fault fault = parse(head, &header_)) return fault;
+    headed_ = true;
     return {};
 }
 

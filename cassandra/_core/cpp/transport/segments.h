@@ -15,8 +15,31 @@ constexpr size_t kTrailerSize = 4;
 
 using Buffer = std::vector<uint8_t>;
 
-// Appends whole envelopes as uncompressed segments: small ones together in self-contained segments, one that
-// is larger than a payload over several.
+// Calls *visit* (payload, size, self contained) for the payloads of segments that carry whole envelopes: small ones
+// together in one that is self-contained, one that is larger than a payload over several.
+template <class Visit>
+void for_each_payload(const uint8_t* envelopes, size_t size, Visit visit) {
+    while (size > 0) {
+        size_t group = 0;  // whole envelopes that fit together
+        while (group < size) {
+            const size_t next = kHeaderSize + load32(envelopes + group + 5);
+            if (group + next > kMaxPayload) break;
+            group += next;
+        }
+        if (group > 0) {
+            visit(envelopes, group, true);
+        } else {
+            group = kHeaderSize + load32(envelopes + 5);
+            for (size_t at = 0; at < group; at += kMaxPayload) {
+                visit(envelopes + at, group - at < kMaxPayload ? group - at : kMaxPayload, false);
+            }
+        }
+        envelopes += group;
+        size -= group;
+    }
+}
+
+// Appends whole envelopes as uncompressed segments.
 void encode_segments(const uint8_t* envelopes, size_t size, Buffer& out);
 
 // Appends one segment of the compressed format. *plain_size* 0: *payload* is not compressed.
@@ -40,9 +63,13 @@ public:
     // Bytes to come of the segment that it is in the middle of.
     size_t missing() const { return left_; }
 
-    // As Splitter::feed; *context* is for the decompressor, *scratch* for what it makes.
+    // As Splitter::feed; *context* is for the decompressor, *scratch* for what it makes. Without a context it stops before
+    // a segment that is to be decompressed, when that is complete. *used*: bytes that it took; all, where nothing can be
+    // compressed.
     Fault feed(const uint8_t* data, size_t size, Block* owner, Arena& arena, Splitter& splitter,
-               std::vector<Frame>& frames, Buffer& scratch, void* context);
+               std::vector<Frame>& frames, Buffer& scratch, void* context, size_t* used = nullptr);
+    // A compressed segment that straddled chunks is complete; feed() with a context goes on.
+    bool ready() const { return whole_; }
 
     // As Splitter::direct, for what this segment has of the body.
     uint8_t* direct(Splitter& splitter, size_t* room);
@@ -55,6 +82,9 @@ private:
         bool self_contained;
     };
     size_t header_size() const { return decompress_ ? 8 : 6; }
+    Fault feed_all(const uint8_t** at, const uint8_t* end_of_data, Block* owner, Arena& arena, Splitter& splitter,
+                   std::vector<Frame>& frames, Buffer& scratch, void* context);
+    Fault read_header(const uint8_t** at, const uint8_t* end_of_data);
     Fault parse(const uint8_t* data, SegmentHeader* header) const;
     Fault unpack(const SegmentHeader& header, const uint8_t* payload, Block* owner, Arena& arena,
                  Splitter& splitter, std::vector<Frame>& frames, Buffer& scratch, void* context);
@@ -68,6 +98,8 @@ private:
     // Of a segment that straddles chunks: its header, and bytes to come of payload and checksum.
     SegmentHeader header_{};
     size_t left_ = 0;
+    bool headed_ = false;  // header_ was read, its payload comes next
+    bool whole_ = false;   // compressed_ is complete
     BlockRef compressed_;  // the payload, if it is to be decompressed
     SegmentCrc32 crc_;
     uint8_t trailer_[kTrailerSize];

@@ -57,9 +57,6 @@ enum class StreamState : uint8_t {
     Withdrawn,  // given up before it was sent: frees itself when the write queue gets to it
 };
 
-// Position of a request whose bytes are not in the write queue yet (they are being compressed).
-constexpr uint64_t kNotQueued = UINT64_MAX;
-
 struct StreamEntry {
     Operation* operation = nullptr;
     Nanos started = 0;

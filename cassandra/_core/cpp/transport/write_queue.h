@@ -6,6 +6,7 @@
 // out when the queue is taken, so that what was reported as unsent is never sent later.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -20,13 +21,15 @@ public:
     uint64_t position() const { return queued_; }
     size_t queued_bytes() const { return queue_.size(); }
 
-    // Appends one request. The stream id goes into its header; already encoded bytes have theirs.
-    void append_frame(const uint8_t* frame, size_t size, int stream) {
-        append_encoded(frame, size, stream);
-        store16(queue_.data() + queue_.size() - size + 2, static_cast<uint16_t>(stream));
+    // Room for one more request, so that append() cannot fail. Throws std::bad_alloc.
+    void reserve(size_t size) {
+        if (queue_.capacity() - queue_.size() < size) queue_.reserve(std::max(2 * queue_.capacity(), queue_.size() + size));
+        if (records_.capacity() == records_.size()) records_.reserve(std::max<size_t>(16, 2 * records_.size()));
     }
-    void append_encoded(const uint8_t* bytes, size_t size, int stream) {
-        queue_.insert(queue_.end(), bytes, bytes + size);
+    // Appends one request. The stream id goes into its header.
+    void append(const uint8_t* frame, size_t size, int stream) noexcept {
+        queue_.insert(queue_.end(), frame, frame + size);
+        store16(queue_.data() + queue_.size() - size + 2, static_cast<uint16_t>(stream));
         records_.push_back({static_cast<uint32_t>(size), static_cast<uint32_t>(stream)});
         queued_ += size;
     }
