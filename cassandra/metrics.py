@@ -1,4 +1,5 @@
-"""What a cluster made with ``metrics_enabled=True`` counts: see :class:`Metrics`."""
+"""What a cluster made with ``metrics_enabled=True`` counts (:class:`Metrics`), and who hears of each request
+(:class:`RequestTracker`)."""
 
 from cassandra._session.cluster.metrics import (
     IntStat,
@@ -10,5 +11,17 @@ from cassandra._session.cluster.metrics import (
     getStats,
     init,
 )
+from cassandra._session.request.tracking import RequestTracker, TrackedAttempt
 
-__all__ = ["IntStat", "Metrics", "PmfStat", "Stat", "StatsCollection", "collection", "getStats", "init"]
+__all__ = [
+    "IntStat",
+    "Metrics",
+    "PmfStat",
+    "RequestTracker",
+    "Stat",
+    "StatsCollection",
+    "TrackedAttempt",
+    "collection",
+    "getStats",
+    "init",
+]

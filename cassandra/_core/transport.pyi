@@ -91,9 +91,8 @@ class Operation:
     def _attach(self, queue: LoopQueue | None) -> None:
         """From now on deliver through *queue*; an outcome that is ready already is queued."""
     def _inject(self, attempt: int, outcome: Frame | Failure) -> None:
-        """Deliver an outcome as if it had come from a channel (used for failures before the first submit). Where the
-        I/O thread would call ``_on_outcome``, this thread does, before this returns; from inside ``_on_outcome``
-        itself, after that returned."""
+        """Deliver an outcome as if it had come from a channel. Where the I/O thread would call ``_on_outcome``, this
+        thread does, before this returns; from inside ``_on_outcome`` itself, after that returned."""
     def _on_forked(self) -> None:
         """In a forked child, once: somebody asks for the outcome of a request that the parent made, and that only the
         parent will get. Raises ConnectionShutdown unless overridden."""
@@ -160,6 +159,7 @@ class Request(Operation):
     attempted_hosts: list[Any]
     coordinator_host: Any
     _picked: Any
+    _tracking: Any
     def _begin(
         self, session: Any, timeout: Any, start_time: float, row_factory: Any, result_plan: Any, token: int | None
     ) -> None:

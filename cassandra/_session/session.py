@@ -35,6 +35,7 @@ from .request.repreparing import Repreparing
 from .request.requests import RequestBuilder
 from .request.result import ResultSet
 from .request.sending import CLOSED
+from .request.tracking import tracking_of
 from .statements.prepared import PreparedStatement
 from .statements.sentinels import NOT_SET, Sentinel
 from .statements.statements import Statement
@@ -53,23 +54,9 @@ if TYPE_CHECKING:
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
-#: Settings that requests of prepared statements are compiled with, see compiled.py.
-COMPILED_IN = frozenset(
-    (
-        "_listeners",
-        "_draining",
-        "_metadata_ids",
-        "_overrides",
-        "_protocol_version",
-        "_version_blocks",
-        "client_protocol_handler",
-        "default_fetch_size",
-        "is_shutdown",
-        "keyspace",
-        "timestamp_generator",
-        "use_client_timestamp",
-    )
-)
+#: What requests of prepared statements are not compiled with, see compiled.py. All else that is set on a session begins
+#: a new scope: whoever adds a setting need not think of it here.
+NOT_COMPILED_IN = frozenset(("_overridden", "_scope", "max_trace_wait"))
 
 
 #: Policies of a session whose routers are kept.
@@ -132,7 +119,7 @@ class Session(Ending):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name in COMPILED_IN:
+        if name not in NOT_COMPILED_IN:
             super().__setattr__("_scope", object())
 
     def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
@@ -153,6 +140,7 @@ class Session(Ending):
         #: The default profile, what was overridden of it, and what that makes.
         self._overridden: tuple[ResolvedProfile, dict[str, Any], ResolvedProfile] | None = None
         self._routers: dict[int, Router] = {}
+        self._tracking = tracking_of(cluster)
         self._listeners: tuple[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]], ...] = ()
         self._pool_set = PoolSet(self)
         self._builder = RequestBuilder(self)
@@ -228,6 +216,8 @@ class Session(Ending):
         )
         for listener, args, kwargs in self._listeners:
             listener(future, *args, **kwargs)
+        if self._tracking is not None:
+            self._tracking.begin(future)
         if self._draining:
             future._fail(0, NoHostAvailable(CLOSED, {}))
         elif future._compiled is None or not future._launch():

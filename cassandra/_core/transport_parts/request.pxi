@@ -99,6 +99,7 @@ cdef class Request(Operation):
     cdef public list attempted_hosts
     cdef public object coordinator_host
     cdef public object _picked
+    cdef public object _tracking  # who wants to hear of it; None: nobody
 
     def _begin(self, session, timeout, double start_time, row_factory, result_plan, token):
         self.begin(session, session._request_lock, session.cluster.metrics, timeout, start_time)
@@ -158,7 +159,7 @@ cdef class Request(Operation):
 
     cdef int settle(self, Attempt attempt, answer) except -1:
         self.coordinator_host = attempt.host
-        if self._compiled is not None and attempt.reprepares is None and type(answer) is Frame:  # nearly all end here
+        if self._compiled is not None and self._tracking is None and type(answer) is Frame:  # nearly all end here
             try:
                 plain = attempt.connection.results.plain(answer, attempt.plan, self.row_factory)
             except Exception as error:
@@ -213,6 +214,8 @@ cdef class Request(Operation):
         if losers is not None:
             for attempt in list(losers.values()):
                 self._give_up(attempt)
+        if self._tracking is not None:
+            self._tracking.over(self, error, (self.arrived or seconds_now()) - self._start_time)
         if self._metrics is not None:
             self._metrics.request_timer.addValue((self.arrived or seconds_now()) - self._start_time)
         for waiter in waiters:

@@ -103,7 +103,9 @@ class Cluster(ClusterHosts):
         *execution_profiles* (``{name: ExecutionProfile}``), or the legacy *load_balancing_policy* and
         *default_retry_policy*;
         *timestamp_generator*, *prepare_on_all_hosts*, *reprepare_on_up*, *metrics_enabled*,
-        *allow_control_connection_query_fallback*.
+        *allow_control_connection_query_fallback*; *request_tracker* (a :class:`RequestTracker`, which hears of every
+        request and its attempts), *slow_request_threshold* (seconds: requests that take longer are logged by
+        ``cassandra.slow``, with host, attempts and statement, without values).
     Limits:
         *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session* (requests in flight; None:
         what the protocol allows, no limit, no limit); where they are reached requests wait, *max_waiting_requests* of

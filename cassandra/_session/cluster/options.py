@@ -42,6 +42,8 @@ from .profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, de
 if TYPE_CHECKING:
     import ssl
 
+    from ..request.tracking import RequestTracker
+
 
 def made() -> Any:
     """Class attribute of what the constructor makes: None, so that the class shows the name."""
@@ -92,6 +94,8 @@ class ClusterOptions:
     max_requests_per_session: int | None = None
     max_request_wait: float | None = None
     max_waiting_requests: int = 32768
+    request_tracker: RequestTracker | None = None
+    slow_request_threshold: float | None = None
 
     _mode = ConfigMode.UNCOMMITTED
     _protocol_version: int | None = None  # given or negotiated
@@ -152,6 +156,8 @@ class ClusterOptions:
         max_requests_per_session: int | None = None,
         max_request_wait: float | None = None,
         max_waiting_requests: int = 32768,
+        request_tracker: RequestTracker | None = None,
+        slow_request_threshold: float | None = None,
     ) -> None:
         config.refuse("cloud", cloud, "it configures DataStax Astra; give contact points and an ssl_context")
         config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
@@ -180,6 +186,8 @@ class ClusterOptions:
         self._set_limits(max_requests_per_connection, max_requests_per_host, max_requests_per_session)
         self.max_request_wait = config.seconds("max_request_wait", max_request_wait)
         self.max_waiting_requests = config.positive_int("max_waiting_requests", max_waiting_requests)
+        self.request_tracker = request_tracker
+        self.slow_request_threshold = config.seconds("slow_request_threshold", slow_request_threshold)
         self._set_control(control_connection_timeout, max_schema_agreement_wait, metadata_request_timeout)
         self._set_windows(schema_event_refresh_window, topology_event_refresh_window, status_event_refresh_window)
         self._schema_metadata_enabled = bool(schema_metadata_enabled)

@@ -144,7 +144,8 @@ class CompiledExecute:
         if lane is None or not lane.holds(session):
             state = session.cluster.metadata.state
             route, kind = self.route(state, session.keyspace), self.future_class
-            direct = kind is ResponseFuture and not (session._listeners or session.is_shutdown or session._draining)
+            heard = session._listeners or session._tracking
+            direct = kind is ResponseFuture and not (heard or session.is_shutdown or session._draining)
             lane = None
             if route is not None:
                 default = _default_of(session, self.profile)

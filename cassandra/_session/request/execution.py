@@ -60,12 +60,16 @@ class Execution(Sending):
     def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
         connection = attempt.connection
         if isinstance(answer, Failure):
+            if self._tracking is not None:
+                self._tracking.ended(self, attempt, connection_error(answer, attempt.host))
             self._unanswered(attempt, answer)
             return
         if self._handler is None:
             message = connection.decode(answer, attempt.plan)
         else:
             message = connection.decode_with(self._handler, answer, attempt.plan)
+        if self._tracking is not None:
+            self._tracking.ended(self, attempt, message.to_exception() if isinstance(message, ErrorMessage) else None)
         if attempt.reprepares is None:
             self._set_result(attempt, message)
         else:

@@ -76,7 +76,7 @@ class Launching(Conclusion):
         """The first attempt of a compiled request, where nothing is in the way. False if something is: then nothing was
         sent, and :meth:`_send_page` begins again."""
         compiled, session = self._compiled, self.session
-        if compiled is None or session.is_shutdown:
+        if compiled is None or session.is_shutdown or self._tracking is not None:
             return False
         if session._listeners and (self._outcome is not None or "message" in self.__dict__):
             return False  # one of them concluded it, or may have changed the message

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from ..session import Session
     from ..statements.prepared import PreparedStatement
+    from .tracking import TrackedAttempt
 
 METADATA_IDS = 5  # first protocol version with result metadata ids
 _LOOK = Failure(ENDED, "the host is silent", True, 0.0)
@@ -60,6 +61,7 @@ class Sending(Launching):
 
     is_schema_agreed: bool = True
     _encoded_size: int | None = None
+    _tracked: dict[int, TrackedAttempt]  # attempts that were told of and have not ended
 
     # Class-level defaults of what most requests never set.
     _host: Host | None = None
@@ -204,11 +206,15 @@ class Sending(Launching):
         self.attempted_hosts.append(attempt.host)
         try:
             frame = self._encode(attempt)
+            if self._tracking is not None:
+                self._tracking.sending(self, attempt)
             later = aio.may_wait(attempt.connection)
             attempt.stream = attempt.connection.submit(frame, self, number, remaining, later)
         except NOT_SENT as error:
             self._attempts.pop(number, None)
             self._errors[attempt.host] = error
+            if self._tracking is not None:
+                self._tracking.ended(self, attempt, error)
             return False
         except Exception as error:  # encoding failed: no host can help
             self._attempts.pop(number, None)
@@ -337,6 +343,8 @@ class Sending(Launching):
     def _fetch(self, paging_state: bytes | None) -> int:
         """Ask for the page at *paging_state*; its number. Errors of sending are the page's."""
         page = self._begin_page(paging_state)
+        if self._tracking is not None:
+            self._tracking.begin(self)
         if self.session._draining:
             self._fail(page, NoHostAvailable(CLOSED, {}))
             return page

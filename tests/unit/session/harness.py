@@ -366,6 +366,8 @@ class FakeCluster:
     max_requests_per_session: int | None = None
     max_request_wait: float | None = 0  # where nothing is said about it, a full host is one more that refuses
     max_waiting_requests: int = 32768
+    request_tracker: Any = None
+    slow_request_threshold: float | None = None
     type_context: TypeContext = field(default_factory=TypeContext)
     metadata: Any = field(default_factory=lambda: SimpleNamespace(state=EMPTY, keyspaces={}, all_hosts=list))
 
@@ -403,6 +405,10 @@ class FakeCluster:
         self.legacy.append(what)
 
 
+#: Options of a cluster that a lab takes among those of its profile.
+OBSERVERS = ("request_tracker", "slow_request_threshold")
+
+
 class Lab:
     """A session, its hosts and their connections."""
 
@@ -411,10 +417,11 @@ class Lab:
         for host in self.hosts:
             host.set_up()
         self.policy = InOrder(self.hosts)
+        observers = {name: profile.pop(name) for name in OBSERVERS if name in profile}
         self.profile = ExecutionProfile(**{"load_balancing_policy": self.policy, **profile})
         manager = ProfileManager()
         manager.profiles[EXEC_PROFILE_DEFAULT] = self.profile
-        self.cluster = FakeCluster(manager, protocol_version)
+        self.cluster = FakeCluster(manager, protocol_version, **observers)
         self.reactor = self.cluster.reactor
         self.session = Session(self.cluster, self.hosts)  # type: ignore[arg-type]
         self.pools = {host: ScriptedPool(host, protocol_version) for host in self.hosts}

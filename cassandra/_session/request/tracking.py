@@ -1,0 +1,127 @@
+"""Who wants to hear of every request and each of its attempts, and the log of slow ones.
+
+L5. A session whose cluster has a ``request_tracker`` or a ``slow_request_threshold`` keeps a :class:`Tracking`, and its
+requests go one by one through Python, as they do with request init listeners; any other session pays nothing. What a
+tracker raises is logged and changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import CancelledError
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cassandra._base.public import public
+
+if TYPE_CHECKING:
+    from cassandra._core.transport import Attempt
+    from cassandra._routing.host import Host
+
+    from ..cluster.cluster import Cluster
+    from .future import ResponseFuture
+
+log = logging.getLogger("cassandra.cluster")
+slow_log = logging.getLogger("cassandra.slow")
+
+
+@public("cassandra.metrics")
+class TrackedAttempt(NamedTuple):
+    """One send of a request to a node."""
+
+    number: int
+    """0 for the first one of a request."""
+    host: Host
+    shard: int | None
+    """The shard whose connection it went over; None where there are none."""
+    started: float
+    """``time.monotonic()`` when it was sent."""
+
+
+@public("cassandra.metrics")
+class RequestTracker:
+    """Hears of every request of a cluster's sessions, for tracing and metrics; override what is of interest, and give
+    an object to ``Cluster(request_tracker=...)``.
+
+    The methods are called on the thread that does the step: the caller's, an event loop's, or the driver's I/O thread;
+    they must not block. Each page of a result is a request of its own. Exceptions are logged and change nothing.
+    Executions by ``execute_concurrent`` are told of one by one; what the driver asks for itself is not. Example::
+
+        class Spans(RequestTracker):
+            def on_attempt_end(self, request, attempt, error):
+                print(attempt.host, attempt.shard, time.monotonic() - attempt.started, error)
+    """
+
+    def on_request(self, request: ResponseFuture) -> None:
+        """*request* begins (``request.query`` is its statement)."""
+
+    def on_attempt(self, request: ResponseFuture, attempt: TrackedAttempt) -> None:
+        """It is about to be sent."""
+
+    def on_attempt_end(self, request: ResponseFuture, attempt: TrackedAttempt, error: BaseException | None) -> None:
+        """It was answered, or failed with *error*, which may be tried again; ``concurrent.futures.CancelledError`` if
+        its answer is not wanted any more."""
+
+    def on_request_end(self, request: ResponseFuture, error: BaseException | None, elapsed: float) -> None:
+        """The request came to a result, or to *error*, *elapsed* seconds after it began (its answer's arrival counts,
+        not when somebody asked for it)."""
+
+
+class Tracking:
+    """Tells *tracker* (None: nobody) and logs requests that take *threshold* seconds (None: none)."""
+
+    def __init__(self, tracker: RequestTracker | None, threshold: float | None) -> None:
+        self._tracker = tracker
+        self._threshold = threshold
+
+    def begin(self, request: ResponseFuture) -> None:
+        request._tracking = self
+        request._tracked = {}
+        self._tell("on_request", request)
+
+    def sending(self, request: ResponseFuture, attempt: Attempt) -> None:
+        tracked = TrackedAttempt(attempt.number, attempt.host, attempt.connection.shard, monotonic())
+        request._tracked[attempt.number] = tracked
+        self._tell("on_attempt", request, tracked)
+
+    def ended(self, request: ResponseFuture, attempt: Attempt, error: BaseException | None) -> None:
+        tracked = request._tracked.pop(attempt.number, None)
+        if tracked is not None:
+            self._tell("on_attempt_end", request, tracked, error)
+
+    def over(self, request: ResponseFuture, error: BaseException | None, elapsed: float) -> None:
+        while request._tracked:
+            _, tracked = request._tracked.popitem()
+            self._tell("on_attempt_end", request, tracked, error or CancelledError())
+        self._tell("on_request_end", request, error, elapsed)
+        if self._threshold is not None and elapsed >= self._threshold:
+            slow_log.warning(
+                "A request took %.3f s (limit %.3f s), %d attempts, last host %s, %s: %s",
+                elapsed,
+                self._threshold,
+                len(request.attempted_hosts),
+                request.coordinator_host,
+                "succeeded" if error is None else f"failed with {error!r}",
+                _text_of(request),
+            )
+
+    def _tell(self, name: str, *args: Any) -> None:
+        if self._tracker is not None:
+            try:
+                getattr(self._tracker, name)(*args)
+            except Exception:
+                log.exception("%s.%s raised", type(self._tracker).__name__, name)
+
+
+def _text_of(request: ResponseFuture) -> str:
+    """The text of its statement, without values."""
+    query = request.query
+    prepared = getattr(query, "prepared_statement", query)
+    return str(getattr(prepared, "query_string", None) or query)
+
+
+def tracking_of(cluster: Cluster) -> Tracking | None:
+    """For the sessions of *cluster*."""
+    if cluster.request_tracker is None and cluster.slow_request_threshold is None:
+        return None
+    return Tracking(cluster.request_tracker, cluster.slow_request_threshold)
