@@ -274,14 +274,13 @@ class Flights(Operation):
         comes out of here."""
     def send(self) -> None:
         """Send what was queued."""
+    _holds: Final[bool]  # outcomes that were taken and not harvested yet
     def _harvest(
-        self,
-        results: dict[int, Any],
-        failed: Callable[[int, BaseException], None],
-        go_on: Callable[[Flight, Frame | Failure], None],
+        self, results: dict[int, Any], failed: Callable[..., None], go_on: Callable[..., None], most: int = 0
     ) -> None:
-        """Take all outcomes that are there: ``(True, result)`` as *entry_type* for plain ones, *failed* for those whose
-        rows could not be made, and *go_on* for all others. Never waits."""
+        """Take all outcomes that are there, or *most* of them: ``(True, result)`` as *entry_type* for plain ones,
+        ``failed(index, error)`` if its rows could not be made, ``go_on(flight, outcome)`` for all others. Never waits.
+        """
     def _flight(self, slot: int) -> Flight | None:
         """The one in *slot*, if it is still in flight. Any thread."""
     def _forget(self, slot: int | None = None) -> None:

@@ -80,6 +80,9 @@ cdef class Flights(Operation):
 
     cdef readonly object session
     cdef dict flying
+    cdef Batch held  # outcomes that were taken, those before *at* are harvested
+    cdef size_t at
+    cdef readonly bint _holds
     cdef object reactor  # where its requests are
     cdef object result_type
     cdef object entry_type
@@ -121,22 +124,31 @@ cdef class Flights(Operation):
         if self.reactor is not None:
             self.reactor.send_unsent()
 
-    def _harvest(self, dict results not None, failed, go_on):
-        cdef Batch batch
-        cdef size_t index
+    def _harvest(self, dict results not None, failed, go_on, size_t most=0):
+        cdef size_t end
         cdef int64_t slot
         cdef Flight flight
         cdef Answer answer
-        self.enter_process()
-        if not self.core.take_all(&batch):
-            return
-        drop_references(self, batch.references)
-        for index in range(batch.size()):
-            slot = batch.at(index).attempt
+        if self.enter_process():
+            self._holds = False
+        if not self._holds:
+            if not self.core.take_all(&self.held):
+                return
+            self._holds = True
+            self.at = 0
+            drop_references(self, self.held.references)
+        end = self.held.size()
+        if most and self.at + most < end:
+            end = self.at + most
+        while self.at < end:
+            slot = self.held.at(self.at).attempt
+            self.at += 1
             if slot == LAST_SLOT:
                 continue
-            flight = <Flight?> self.flying.pop(slot)
-            outcome = wrap_outcome(batch.at(index))
+            flight = <Flight> self.flying.pop(slot, None)
+            if flight is None:  # forgotten meanwhile
+                continue
+            outcome = wrap_outcome(self.held.at(self.at - 1))
             if type(outcome) is Frame:
                 try:
                     plain = flight.connection.results.plain(outcome, flight.lane.result_plan, flight.lane.row_factory)
@@ -161,7 +173,9 @@ cdef class Flights(Operation):
                     results[flight.index] = entry
                     continue
             go_on(flight, outcome)
-        self.core.give_back(move(batch))
+        if end == self.held.size():
+            self._holds = False
+            self.core.give_back(move(self.held))
 
     def _flight(self, slot):
         return self.flying.get(slot)

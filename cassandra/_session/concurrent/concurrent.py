@@ -76,6 +76,8 @@ class _Run:
         self._session = session
         self._statements = statements
         self._concurrency = concurrency
+        # When so many are done new ones are sent first: servers are busy while the rest is looked at.
+        self._most = max(1, concurrency // 2)
         self._fail_fast = fail_fast
         self._profile = execution_profile
         self._process = forks.process
@@ -152,5 +154,5 @@ class _Run:
 
         forks.stay(self._process)
         before = len(results)
-        self._volley.collect(results, failed)
+        self._volley.collect(results, failed, self._most)
         self._in_flight -= len(results) - before

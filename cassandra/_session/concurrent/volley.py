@@ -101,21 +101,22 @@ class Volley(Flights):
 
     # ---- outcomes
 
-    def collect(self, results: Results, failed: Callable[[int, BaseException], None]) -> None:
-        """Send what was queued, wait until something ended, and :meth:`harvest`. Ctrl-C interrupts the wait."""
+    def collect(self, results: Results, failed: Callable[[int, BaseException], None], most: int) -> None:
+        """Send what was queued, wait until something ended, and :meth:`harvest` *most* of it; the rest is for the next
+        call, which does not wait then. Ctrl-C interrupts the wait."""
         self.send()
         aio.send_waiting()
-        if not self.ended:
+        if not self.ended and not self._holds:
             if self.session._on_io_thread():
                 raise DriverException("requests cannot be waited for on the driver's I/O thread (in a callback)")
             self._wait(None)
-        self.harvest(results, failed)
+        self.harvest(results, failed, most)
 
-    def harvest(self, results: Results, failed: Callable[[int, BaseException], None]) -> None:
+    def harvest(self, results: Results, failed: Callable[[int, BaseException], None], most: int = 0) -> None:
         """Take what ended: the results of those that succeeded, and *failed* called for the others, by the requests'
         indexes. Never waits."""
         ended = self.ended
-        self._harvest(results, failed, self._go_on)
+        self._harvest(results, failed, self._go_on, most)
         while self.silent:
             self._leave(self.silent.popleft())
         while ended:
