@@ -33,12 +33,7 @@ cdef class Channel:
         self.check_process()
         operation.home = self.reactor
         Py_INCREF(operation)  # the stream's
-        cdef Submitted submitted
-        try:
-            submitted = self.core.submit(data, size, &operation.core, attempt, limit, later)
-        except BaseException:
-            Py_DECREF(operation)
-            raise
+        cdef Submitted submitted = self.core.submit(data, size, &operation.core, attempt, limit, later)
         if not self.reactor.core.drops.empty():
             drop_operations(self.reactor.core.drops.take_all())
         if submitted.status != SubmitStatus.Accepted:
@@ -48,6 +43,8 @@ cdef class Channel:
         return submitted
 
     cdef int refuse(self, SubmitStatus status) except -1:
+        if status == SubmitStatus.NoMemory:
+            raise MemoryError("no memory for a request")
         if status == SubmitStatus.Busy:
             text = (
                 f"no free stream: {self.core.in_flight()} requests in flight, "

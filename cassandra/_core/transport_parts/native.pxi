@@ -206,6 +206,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         Accepted
         Busy
         Closed
+        NoMemory
     cdef cppclass WaitingRequest:
         COperation* operation
         uint32_t attempt
@@ -221,7 +222,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         void* decompressor
         Submitted submit(
             const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout, cbool later
-        ) except +
+        )
         bint orphan(int stream, const COperation* operation, uint32_t attempt)
         void close(Ref[Reason] reason)
         void close_copy()

@@ -46,7 +46,7 @@ namespace fastcql {
 class Reactor;
 struct ChannelClosing;
 
-enum class SubmitStatus : uint8_t { Accepted, Busy, Closed };
+enum class SubmitStatus : uint8_t { Accepted, Busy, Closed, NoMemory };
 
 // A request that ended without an answer. The operation comes with its reference.
 struct EndedRequest {
@@ -85,7 +85,7 @@ public:
 
     // Sends a frame (header and body, its length checked) under a free stream. Takes over a reference of the
     // operation's host object if accepted. *later*: it may wait for others, see unsent.h. Where needs_host_output() the
-    // caller has the host lock, or may take it. Throws std::bad_alloc, and then nothing has changed.
+    // caller has the host lock, or may take it. Only Accepted changes anything.
     Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                      double timeout, bool later = false);
     // Sends what waits; by whoever took the channel from the list of the unsent.
@@ -197,6 +197,8 @@ private:
     void update_interest();
 
     // channel_requests.cpp
+    Submitted try_submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt, double timeout,
+                         bool later);
     Nanos expire(Nanos now, std::vector<EndedRequest>& expired);
     int allocate(Operation* operation, uint32_t attempt, double timeout, bool uses);
     int acquire(Right right);

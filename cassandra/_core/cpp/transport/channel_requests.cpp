@@ -1,5 +1,6 @@
 // Streams of a channel: what waits for an answer, and how it stops waiting.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "transport/channel.h"
@@ -141,8 +142,16 @@ void Channel::give_up(StreamEntry& entry) {
     FASTCQL_COUNT(requests, -1);
 }
 
+// Nothing else is caught: while the host ends it may end a thread in the middle of a call, by unwinding its stack.
 Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
-                          double timeout, bool later) {
+                          double timeout, bool later) try {
+    return try_submit(frame, size, operation, attempt, timeout, later);
+} catch (const std::bad_alloc&) {
+    return {SubmitStatus::NoMemory, -1, 0};
+}
+
+Submitted Channel::try_submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
+                              double timeout, bool later) {
     // More than this is not worth waiting for company.
     constexpr size_t kEnough = 64 << 10;
     Lock lock(mutex_);
