@@ -66,7 +66,13 @@ class Load:
 def session(cassandra_three: Any, no_leaks: None) -> Iterator[Session]:
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.LOCAL_QUORUM, request_timeout=TIMEOUT)
     with Cluster(
-        cassandra_three.contact_points, port=cassandra_three.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+        cassandra_three.contact_points,
+        port=cassandra_three.port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        # on a busy machine a test takes long: the silent node is given up when the test says so
+        connect_timeout=3 * PATIENCE,
+        idle_heartbeat_interval=6 * PATIENCE,
+        idle_heartbeat_timeout=3 * PATIENCE,
     ) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         create_keyspace(session, "it_silent", 3)
@@ -83,7 +89,7 @@ def test_a_stopped_node_is_felt_for_a_moment(session: Session, cassandra_three: 
         before = session._pools[host].get_connections()
         node.pause()
         eventually(lambda: host.is_suspect)
-        load.goes_on(600)  # though as many threads as there were writes to it still wait
+        load.goes_on(300)  # though as many threads as there were writes to it still wait
         assert host.is_suspect and host.is_up
         node.resume()
         eventually(lambda: not host.is_suspect)
@@ -96,7 +102,8 @@ def test_a_stopped_node_is_felt_for_a_moment(session: Session, cassandra_three: 
 
 
 def test_a_node_that_stays_silent_is_down(session: Session, cassandra_three: Any) -> None:
-    session.cluster.idle_heartbeat_interval = 4.0
+    session.cluster.connect_timeout = 5.0
+    session.cluster.idle_heartbeat_interval = session.cluster.idle_heartbeat_timeout = 4.0
     node = cassandra_three.nodes[-1]
     host = session.cluster.metadata.get_host(node.address, node.port)
     session.on_down(host)
