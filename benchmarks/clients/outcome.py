@@ -1,7 +1,9 @@
-"""What ``ResponseFuture._set_result`` costs, with either driver: the answer is decoded, the request gets its rows.
+"""What ``ResponseFuture._set_result`` of scylla-driver costs, and ``Execution.set_result``, which is the same here: the
+answer is decoded, the request gets its rows.
 
-A real session reads a point from the responder while ``_set_result`` is watched; what it was called with, is then given
-to it again and again. Argument: the responder's port.
+A real session reads a point from the responder while that method is watched; what it was called with, is then given to
+it again and again. A timeout of its own makes it a request out of the ordinary: all others are answered natively. Argument:
+the responder's port.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from cassandra.cluster import Cluster, ResponseFuture
 from cassandra.query import named_tuple_factory, tuple_factory
 
 FUTURES = 100
-CALL = "for future, args in calls: future._set_result(*args)"
-STAND_INS = "for future, args in calls: nothing(1, 2); future.{}(1, 2, 3, 4)"
+OURS = not hasattr(ResponseFuture, "_set_final_result")
+CALL = "for set_result, args in calls: set_result(*args)"
+STAND_INS = "for set_result, args in calls: nothing(1, 2); future.{}(1, 2, 3, 4)"
 Calls = Sequence[tuple[Any, tuple[Any, ...]]]
 Payload = dict[str, bytes] | None
 
@@ -31,9 +34,9 @@ class Watched:
     """One request, as the driver itself made and concluded it."""
 
     def __init__(self, execute: Callable[[], object]) -> None:
-        init, set_result = ResponseFuture.__init__, ResponseFuture._set_result
+        owner, name = _owner()
+        init, set_result = ResponseFuture.__init__, getattr(owner, name)
         self.made_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
-        self.future: Any = None
         self.args: tuple[Any, ...] = ()
         self.page: Any = None
 
@@ -41,12 +44,12 @@ class Watched:
             self.made_with = (args, kwargs)
             init(future, *args, **kwargs)
 
-        def watched(future: Any, *args: Any) -> None:
-            self.future, self.args = future, args
+        def watched(*args: Any) -> None:
+            self.args = args[2:] if OURS else args[1:]
             self.page = getattr(args[-1], "page", None)
-            set_result(future, *args)
+            set_result(*args)
 
-        with mock.patch.multiple(ResponseFuture, __init__=watched_init, _set_result=watched):
+        with mock.patch.object(ResponseFuture, "__init__", watched_init), mock.patch.object(owner, name, watched):
             execute()
 
     def calls(self, row_factory: Any, cls: Any, payload: Payload) -> Calls:
@@ -54,11 +57,12 @@ class Watched:
         times; ours takes the bytes away from the answer once it has the rows."""
         args, kwargs = self.made_with
         again = {**kwargs, "row_factory": row_factory}
-        if CONCLUDE != "_conclude":
+        if not OURS:
             answer = copy.copy(self.args[-1])
             answer.custom_payload = payload
-            return [(cls(*args, **again), (*self.args[:-1], answer))] * FUTURES
-        return [(cls(*args, **again), (*self.args[:-1], self._answer(payload))) for _ in range(FUTURES)]
+            return [(cls(*args, **again)._set_result, (*self.args[:-1], answer))] * FUTURES
+        futures = [cls(*args, **again) for _ in range(FUTURES)]
+        return [(future._execution.set_result, (future, *self.args[:-1], self._answer(payload))) for future in futures]
 
     def _answer(self, payload: Payload) -> Any:
         kept = self.args[-1]
@@ -69,11 +73,19 @@ class Watched:
         return answer
 
 
+def _owner() -> tuple[Any, str]:
+    """The class and the method that are measured."""
+    if not OURS:
+        return ResponseFuture, "_set_result"
+    execution: Any = import_module("cassandra._session.request.execution")
+    return execution.Execution, "set_result"
+
+
 #: Stands in for what is not measured: it takes whatever it is given, does nothing, and needs no Python frame for it.
 nothing: Callable[..., Any] = "".format
 
 #: ResponseFutures that do nothing with rows once they know that they have some; scylla-driver's, or ours.
-CONCLUDE = "_set_final_result" if hasattr(ResponseFuture, "_set_final_result") else "_conclude"
+CONCLUDE = "_conclude" if OURS else "_set_final_result"
 Dispatched = type("Dispatched", (ResponseFuture,), {CONCLUDE: nothing})
 
 
@@ -98,7 +110,7 @@ def negotiate_tablets(watched: Watched) -> None:
 @contextlib.contextmanager
 def undecoded() -> Iterator[Callable[[bool], Any]]:
     """A switch for fastcql's decoding of rows, which is part of ``_set_result``; scylla-driver decoded them before."""
-    if CONCLUDE != "_conclude":
+    if not OURS:
         yield nothing
         return
     execution: Any = import_module("cassandra._session.request.execution")
@@ -118,11 +130,12 @@ def make(arguments: list[str]) -> Iterator[Client]:
     try:
         session = cluster.connect()
         select, insert = session.prepare(SELECT), session.prepare(INSERT)
-        rows = Watched(lambda: session.execute(select, (1,)))
-        void = Watched(lambda: session.execute(insert, (1, 1 << 40, "point 1", 1 / 3, 1_700_000_000_000)))
+        rows = Watched(lambda: session.execute(select, (1,), timeout=10.0))
+        point = (1, 1 << 40, "point 1", 1 / 3, 1_700_000_000_000)
+        void = Watched(lambda: session.execute(insert, point, timeout=10.0))
         negotiate_tablets(rows)
-        for future, args in rows.calls(tuple_factory, ResponseFuture, tablet())[:1]:
-            future._set_result(*args)
+        for set_result, args in rows.calls(tuple_factory, ResponseFuture, tablet())[:1]:
+            set_result(*args)
         assert ("bench", "points") in cluster.metadata._tablets._tablets
         with undecoded() as switch:
 
@@ -132,7 +145,8 @@ def make(arguments: list[str]) -> Iterator[Client]:
                 return Work(CALL, names, setup=setup, per=FUTURES)
 
             dispatch = work(rows, nothing, Dispatched)
-            names = {**dispatch.names, "nothing": nothing}
+            future = Dispatched(*rows.made_with[0], **rows.made_with[1])
+            names = {**dispatch.names, "nothing": nothing, "future": future}
 
             yield Client(
                 {

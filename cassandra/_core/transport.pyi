@@ -5,7 +5,7 @@ Threads. A :class:`Reactor` owns one I/O thread. It takes the GIL only to run Py
 that nobody called for. Every method here may be called from any thread unless it says otherwise.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 from typing_extensions import Self
@@ -113,6 +113,7 @@ class Attempt:
     plan: Any  # of the rows the server was told not to describe, as it was then
     number: int  # among the attempts of its request
     stream: int
+    started: float  # seconds, time.monotonic(); 0 before
     answered: bool  # and the answer was looked at; not kept for plain rows
     def __init__(
         self,
@@ -130,62 +131,54 @@ class Attempt:
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 class Request(Operation):
-    """The state of a request over all its attempts and pages, and the steps that nearly all requests take.
-
-    ``_outcome``, ``_page``, ``_attempts``, ``_timers``, callbacks and waiters change only under ``_lock``.
-    """
+    """A request over all its attempts and pages; the head of ``request.pxi`` says who owns what. What gets a page does
+    nothing when that is over."""
 
     session: Any  # read-only
     timeout: Any
     _start_time: float  # seconds, time.monotonic()
     _lock: Final[Any]  # the session's RLock
     _metrics: Any
-    _page: int
+    _page: Final[int]
     _outcome: Any
     _attempts: dict[int, Attempt]
     _timers: tuple[Any, ...] | None
-    _callbacks: tuple[Call, ...]
-    _errbacks: tuple[Call, ...]
-    _waiters: tuple[Any, ...]
-    _blocked: bool  # somebody waited, or waits, for it in a thread
-    _attached: bool  # somebody waited, or waits, for it on a loop
+    _callbacks: Final[tuple[Call, ...]]  # and _errbacks
+    _waiters: Final[tuple[Any, ...]]
+    _blocked: Final[bool]  # somebody waited, or waits, for it in a thread
     _compiled: Any  # how it was made, if it is a compiled one
     _frame: bytes | None  # its envelope then
-    _token: int | None
+    _token: Final[int | None]
     _values: Any
-    _result_plan: Any
-    _handler: Any  # a user's protocol handler
+    _execution: Any  # what is out of the ordinary about it; made by ``_compiled.execution(self)`` when it is needed
+    _is_ordinary: Final[bool]  # there was no need of that so far
     row_factory: Callable[..., Any] | None
     attempted_hosts: list[Any]
     coordinator_host: Any
     _picked: Any
     _tracking: Any
-    def _begin(
-        self, session: Any, timeout: Any, start_time: float, row_factory: Any, result_plan: Any, token: int | None
-    ) -> None:
+    _meter: Callable[[Any, float, bool], None] | None
+    def _begin(self, session: Any, timeout: Any, start_time: float, factory: Any, plan: Any, token: int | None) -> None:
         """Pending, with nothing sent yet."""
     def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None:
         """What _on_outcome does, for an attempt that somebody else sent and waited for."""
-    def _on_nudge(self) -> None:
-        """Override. Somebody injected an outcome of attempt NOTHING_ELSE, so that whoever processes outcomes looks at
-        the attempts. What it raises is what the page fails with."""
-    def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
-        """Override. The answer of *attempt*, unless it is plain rows or nothing to a compiled request: that is read
-        and concluded natively. What it raises is what its page fails with."""
+    def _register(self, number: int, attempt: Attempt) -> bool: ...
+    def _give_up(self, attempt: Attempt) -> None: ...
+    def _remaining(self) -> float | None: ...
+    def _add_timer(self, page: int, timer: Any) -> None: ...
+    def _is_over(self, page: int) -> bool: ...
+    def _fail(self, page: int, error: BaseException) -> bool: ...
     def _conclude(self, page: int, result: Any, error: BaseException | None = None, came: Any = ...) -> bool:
-        """Decide what *page* came to, and tell whoever waits. False when that was decided before, or another page has
-        begun since."""
-    def _call(self, call: Call, value: Any) -> None:
-        """Override. Call a callback; must not raise."""
+        """Decide what *page* came to, and tell whoever waits. False when that was over."""
+    def _begin_page(self, paging_state: bytes | None) -> int: ...
+    def _add(self, callback: Call | None, errback: Call | None) -> None: ...
+    def clear_callbacks(self) -> None: ...
     def _settle(self) -> Any:
-        """Wait for the outcome of the page. Ctrl-C interrupts the wait and leaves the request as it was. On the I/O
-        thread that is a DriverException."""
-    def _join(self, loop: Any, waiter: Any) -> Any:
-        """The outcome, if it is here; else None, and *waiter* will hear of it, on the thread of the running *loop*."""
-    def _deliver_to(self, loop: Any) -> None:
-        """Override. Have outcomes processed on the thread of *loop*, of which there is no bridge with a queue yet."""
-    def _give_up(self, attempt: Attempt) -> None:
-        """Nobody waits for the answer of *attempt* any more."""
+        """Wait for the outcome of the page. Ctrl-C interrupts the wait."""
+    def _settle_async(self, make: Callable[[Any], Any] | None = None) -> Generator[Any, None, Any]: ...
+    def _join(self, loop: Any, waiter: Any) -> Any: ...
+    def _leave(self, waiter: Any) -> None: ...
+    def cancel(self) -> bool: ...
 
 class Bridge:
     """How answers get to an asyncio loop, and what that sends at the end of its turn."""
@@ -206,6 +199,12 @@ def send_waiting() -> None:
     """Send at once what waits for the end of the turn, for one who is about to block the loop's thread, or to hear of
     the answer elsewhere."""
 
+def deliver_to(loop: Any, operation: Operation) -> None:
+    """Have the outcomes of *operation* processed on the thread of *loop*. For the first time on that thread itself."""
+
+def bridge_to(loop: Any) -> Bridge:
+    """Opened if there is none yet; on the loop's thread then."""
+
 def resolve(waiter: Any, value: object) -> None:
     """Complete *waiter*, an asyncio future or what behaves like one, from any thread; a loop that was closed in the
     meantime has nobody left to tell."""
@@ -215,6 +214,7 @@ class Lane:
     for as long as :meth:`holds` says so. Any thread."""
 
     compiled: Final[Any]
+    meter: Final[Callable[[Any, float, bool], None] | None]  # is told how long attempts take
     direct: Final[bool]  # nothing has to happen between making a request and sending it
     def __init__(
         self,
@@ -226,6 +226,7 @@ class Lane:
         default: tuple[Any, Any, int] | None,
         kind: type[Request],
         not_sent: tuple[type[BaseException], ...],
+        meter: Callable[[Any, float, bool], None] | None = None,
     ) -> None:
         """*default*: if the requests' profile is what a default profile resolved to, the key and the profile, and its
         version then. *kind*: the class of the requests. *not_sent*: what picking and submitting raise when nothing was

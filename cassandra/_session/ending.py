@@ -17,11 +17,12 @@ from cassandra._base.errors import DriverException, NoHostAvailable
 from .background.draining import apart, busy, drain
 from .cluster.awaitable import on_a_thread
 from .cluster.config import seconds
-from .request.sending import CLOSED, Sending
+from .request.sending import CLOSED
 
 if TYPE_CHECKING:
     from .cluster.cluster import Cluster
     from .pools import PoolSet
+    from .request.future import ResponseFuture
 
 Self = TypeVar("Self", bound="Ending")
 
@@ -46,7 +47,7 @@ class Ending:
         if self.is_shutdown or self._draining:
             raise NoHostAvailable(CLOSED, {})
 
-    def _call_later(self, delay: float, future: Sending, step: Callable[[], None]) -> Any:
+    def _call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
         """A delayed step of a request; shutdown fails the requests that wait for one."""
         with self._request_lock:
             if self.is_shutdown:

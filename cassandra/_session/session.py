@@ -220,8 +220,8 @@ class Session(Ending):
             self._tracking.begin(future)
         if self._draining:
             future._fail(0, NoHostAvailable(CLOSED, {}))
-        elif future._compiled is None or not future._launch():
-            future._send_page(0)
+        elif (compiled := future._compiled) is None or not compiled.launch(self, future):
+            future._execution.sending.send(future, 0)
         return future
 
     def _execute_with(

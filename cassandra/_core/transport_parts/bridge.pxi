@@ -1,4 +1,8 @@
-# Bridges to asyncio loops, as far as every awaited request needs them; _session/background/aio.py makes and ends them.
+# Bridges to asyncio loops: one completion queue and one descriptor per loop.
+#
+# ``bridges`` is weak on the loops: one that is gone takes its bridge and its descriptor with it, and one that is closed but
+# kept loses them when the next loop gets its own. A loop without ``add_reader`` (Windows' proactor) has no descriptor: its
+# requests are concluded on the I/O thread, and each wakes the loop by itself.
 
 cdef object _loop_or_none = None
 
@@ -10,6 +14,14 @@ cdef int find_asyncio() except -1:
 
         _loop_or_none = asyncio._get_running_loop
     return 0
+
+
+cdef object running_loop():
+    find_asyncio()
+    loop = _loop_or_none()
+    if loop is None:
+        raise RuntimeError("no running event loop")
+    return loop
 
 
 @cython.final
@@ -76,9 +88,17 @@ def _send_unsent(list unsent not None):
 
 def resolve(waiter, value):
     find_asyncio()
-    loop = waiter.get_loop()
+    cdef Bridge bridge
+    loop = (<_Awaiting> waiter).loop if type(waiter) is _Awaiting else waiter.get_loop()
     if loop is _loop_or_none():
-        if not waiter.done():
+        if type(waiter) is _Awaiting:
+            if (<_Awaiting> waiter).settle(value):
+                bridge = bridge_of(loop)
+                if bridge is not None and bridge.queue is not None and bridge.queue.ready is not None:
+                    bridge.queue.ready.append(waiter)
+                else:
+                    (<_Awaiting> waiter).call_soon()
+        elif not waiter.done():
             waiter.set_result(value)
     elif not loop.is_closed():
         try:
@@ -91,3 +111,51 @@ def resolve(waiter, value):
 def _set_result(waiter, value):
     if not waiter.done():
         waiter.set_result(value)
+
+
+# ---- opening
+
+def deliver_to(loop, Operation operation not None):
+    cdef Bridge bridge = bridge_of(loop)
+    if bridge is None:
+        bridge = open_bridge(loop)
+    if bridge.queue is None:
+        operation._set_eager()
+    else:
+        operation._attach(bridge.queue)
+
+
+def bridge_to(loop):
+    return bridge_of(loop) or open_bridge(loop)
+
+
+cdef Bridge open_bridge(loop):
+    import contextvars
+    import weakref
+
+    key = id(loop)
+    queue = LoopQueue()
+    try:
+        # In a context of its own, or that of the first request would live as long as the loop, and be everybody's.
+        contextvars.Context().run(loop.add_reader, queue.fileno(), queue.drain)
+    except NotImplementedError:
+        queue = None
+
+    def forget(_):
+        _bridges.pop(key, None)
+
+    bridge = Bridge(weakref.ref(loop, forget), queue)
+    _bridges[key] = bridge
+    close_the_closed()
+    return bridge
+
+
+cdef int close_the_closed() except -1:
+    """What waits in the queue of a loop that was closed is processed here: somebody else may wait for it too."""
+    cdef Bridge bridge
+    for key, found in list(_bridges.items()):
+        bridge = found
+        loop = bridge.loop()
+        if loop is not None and loop.is_closed() and _bridges.pop(key, None) is not None and bridge.queue is not None:
+            bridge.queue.close()
+    return 0

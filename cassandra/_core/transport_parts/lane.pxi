@@ -42,9 +42,10 @@ cdef class Lane:
     cdef object row_factory
     cdef object result_plan
     cdef object not_sent
+    cdef readonly object meter
 
     def __init__(
-        self, session, compiled, state, route, bint direct, default, type kind not None, not_sent
+        self, session, compiled, state, route, bint direct, default, type kind not None, not_sent, meter=None
     ):
         self.compiled = compiled
         self.direct = direct
@@ -68,6 +69,7 @@ cdef class Lane:
         self.row_factory = compiled.profile.row_factory
         self.result_plan = compiled.result_plan
         self.not_sent = not_sent
+        self.meter = meter
 
     def holds(self, session):
         return session._scope is self.scope and self.metadata.state is self.state
@@ -101,13 +103,14 @@ cdef class Lane:
         cdef Request request = new_object(self.kind)
         request.begin(session, self.lock, self.metrics, self.timeout, seconds_now())
         request.row_factory = self.row_factory
-        request._result_plan = self.result_plan
+        request.result_plan = self.result_plan
         request._token = token
+        request._meter = self.meter
         request._compiled = self.compiled
         request._frame = frame
         request._values = values
         if not self.launch(request):
-            request._send_page(0)
+            request._execution.sending.send(request, 0)
         return request
 
     def try_launch(self, Request request not None):
@@ -116,6 +119,7 @@ cdef class Lane:
     cdef bint launch(self, Request request) except -1:
         cdef Attempt attempt
         cdef Outlet outlet
+        cdef Submitted submitted
         place = self.route(request._token)
         if place is None:
             return False
@@ -128,17 +132,20 @@ cdef class Lane:
             outlet = connection.outlet
             if (connection if outlet is None else outlet).dialect is not self.dialect:  # the frame is not for it
                 request._picked = place
-                return request._send_to(place, request._page)
-            attempt = first_attempt(host, pool, connection, request._result_plan)
+                return request._execution.sending.send_to(request, place, request._page)
+            attempt = first_attempt(host, pool, connection, request.result_plan)
             request._attempts[0] = attempt
             request.attempted_hosts.append(host)
             request._picked = place
             if outlet is None:
                 later = may_wait(connection)
+                attempt.started = seconds_now()
                 attempt.stream = connection.submit(request._frame, request, 0, request.timeout, later)
             else:
                 later = waits_in_turn(outlet.channel.reactor)
-                attempt.stream = outlet.channel.put(request._frame, request, 0, limit_of(request.timeout), later).stream
+                submitted = outlet.channel.put(request._frame, request, 0, limit_of(request.timeout), later)
+                attempt.stream = submitted.stream
+                attempt.started = <double> submitted.started / <double> SECOND
         except self.not_sent:
             request._attempts.clear()
             request.attempted_hosts.clear()

@@ -9,6 +9,7 @@ cdef class LoopQueue:
 
     cdef CLoopQueue* core
     cdef uint32_t process  # the fork generation of the process whose loop it is of
+    cdef list ready  # while it is drained: who was told of an outcome, and is to go on with it
 
     def __cinit__(self):
         self.process = fork_generation()
@@ -31,18 +32,24 @@ cdef class LoopQueue:
         cdef size_t index = 0
         cdef cbool notify = False
         cdef Nanos deadline = monotonic_now() + DRAIN_SLICE
+        cdef list before = self.ready  # whose callback runs the loop, in which we are
+        cdef list ready = []
         self.core.take_all(operations)
+        self.ready = ready
         while index < operations.size():
             dispatch(<Operation> operations[index].self)
             index += 1
             if monotonic_now() >= deadline:
                 break
+        self.ready = before
         while index < operations.size():  # the rest, when others on the loop have had their turn
             if not self.core.push(operations[index], &notify):
                 dispatch(<Operation> operations[index].self)
             elif notify:
                 self.core.ring()
             index += 1
+        if ready:
+            go_on(ready)
 
     def close(self):
         if self.process == fork_generation():

@@ -73,12 +73,10 @@ class Router:
     the request's partition if it is known.
     """
 
-    __slots__ = ("future_class", "policy")
+    __slots__ = ("policy",)
 
     def __init__(self, policy: LoadBalancingPolicy | BuiltIn) -> None:
         self.policy: Any = policy
-        #: The class of requests, if they are to be other than usual.
-        self.future_class: type | None = None
 
     def start(
         self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
@@ -121,9 +119,8 @@ class PickingRouter(Router):
         found: LatencyAwarePolicy | None = self._chain.latency_aware
         return found
 
-    def measure(self, future_class: type, in_flight: Callable[[Host], int]) -> None:
-        """Requests are of *future_class*, which tells how long they take; *in_flight* tells how many there are."""
-        self.future_class = future_class
+    def measure(self, in_flight: Callable[[Host], int]) -> None:
+        """The policy is told how long requests take; *in_flight* tells how many there are."""
         self._chain.in_flight = in_flight
 
     def start(

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from cassandra._core.transport import Lane
 
     from ..cluster.profiles import ResolvedProfile
-    from ..request.conclusion import Outcome
     from ..request.future import ResponseFuture
+    from ..request.outcome import Outcome
     from ..session import Session
 
 Pairs = Iterable[tuple[Any, Any]] | AsyncIterable[tuple[Any, Any]]

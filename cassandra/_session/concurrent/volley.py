@@ -97,7 +97,7 @@ class Volley(Flights):
             return None
         compiled = compiled_for(self.session, statement, profile)
         lane = None if compiled is None else compiled.lane(self.session)
-        return lane if lane is not None and lane.direct else None
+        return lane if lane is not None and lane.direct and lane.meter is None else None
 
     # ---- outcomes
 
@@ -170,7 +170,7 @@ class Volley(Flights):
         self._forget(slot)
         future = future_of(flight)
         self.watch(future, flight.index)
-        future._send_page(0)
+        future._execution.sending.send(future, 0)
 
     # ---- the end
 

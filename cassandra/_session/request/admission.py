@@ -2,17 +2,17 @@
 
 L5. A connection, a host and a session each take so many requests at a time (``max_requests_per_connection``,
 ``max_requests_per_host``, ``max_requests_per_session``). A request none of whose hosts takes it, though at least one is
-only full, gets a *place* in its session's line. No thread waits with it: whoever made it may wait for the future, in a
-thread, with ``await`` or not at all.
+only full, gets a *ticket* for a place in its session's line. No thread waits with it: whoever made it may wait for the
+future, in a thread, with ``await`` or not at all.
 
 Pools, and the session's own limit, tell when there may be room (``look``). Then the oldest request that waits for that
 host is sent along a fresh plan, on the I/O thread; if it is taken the next one follows, if not it keeps its place and
 the pool tells again. As long as there is a line, newcomers are refused natively and join it at its end: nobody is
-overtaken. Nothing is lost between "full" and "tell me": a place is in line before the pool is asked to tell, and a pool
-that is full no more says so, which counts as being told.
+overtaken. Nothing is lost between "full" and "tell me": a ticket is in line before the pool is asked to tell, and a
+pool that is full no more says so, which counts as being told.
 
-A place ends when its request is sent or fails, when its time is up, when the request is over for another reason (it is
-the request's ``_timer`` and is cancelled like one), or when the session is shut down. The line is bounded: beyond
+A ticket ends when its request is sent or fails, when its time is up, when the request is over for another reason (it is
+one of the request's timers and is cancelled like one), or when the session is shut down. The line is bounded: beyond
 ``max_waiting_requests`` an ordinary thread is held up until there is a place in it, no longer than the request may
 wait; on the I/O thread and where an event loop runs, which must not be held up, the request fails at once.
 
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
 
     from ..session import Session
-    from .sending import Sending
+    from .future import ResponseFuture
 
 FOR_EVER = float("inf")
 SHUT_DOWN = "The session was shut down while the request waited for room"
 REFUSED = (ConnectionBusy, NoConnectionsAvailable)
 
 
-def wait_for_room(request: Sending, page: int) -> bool:
+def wait_for_room(request: ResponseFuture, page: int) -> bool:
     """No host of the plan took *page* of *request*: see that it is sent when one can, if all that is wrong is that they
     are full. False if that is not so."""
     hosts = [host for host, error in request._errors.items() if isinstance(error, ConnectionBusy)]
@@ -65,12 +65,12 @@ def wait_for_room(request: Sending, page: int) -> bool:
     return False
 
 
-class Place:
+class Ticket:
     """One request's place in the line."""
 
     __slots__ = ("hosts", "line", "number", "page", "request", "since", "timer", "waits")
 
-    def __init__(self, line: Line, request: Sending, page: int, hosts: frozenset[Host], number: int) -> None:
+    def __init__(self, line: Line, request: ResponseFuture, page: int, hosts: frozenset[Host], number: int) -> None:
         self.line = line
         self.request = request
         self.page = page
@@ -93,7 +93,7 @@ class Line:
         self._cluster = session.cluster
         self._lock = session._request_lock
         self._freed = threading.Condition(self._lock)
-        self._groups: dict[frozenset[Host], dict[int, Place]] = {}
+        self._groups: dict[frozenset[Host], dict[int, Ticket]] = {}
         self._size = 0
         self._numbers = itertools.count()
         self._looking: set[Host | None] = set()
@@ -108,19 +108,19 @@ class Line:
 
     # ---- joining
 
-    def join(self, request: Sending, page: int, hosts: frozenset[Host]) -> bool:
+    def join(self, request: ResponseFuture, page: int, hosts: frozenset[Host]) -> bool:
         """Have *request* wait until one of *hosts* has room. False when the session is shut down."""
-        place = next((timer for timer in request._timers or () if isinstance(timer, Place)), None)
-        if place is not None and place.page == page:
-            if not self._rejoin(place, hosts):
+        ticket = next((timer for timer in request._timers or () if isinstance(timer, Ticket)), None)
+        if ticket is not None and ticket.page == page:
+            if not self._rejoin(ticket, hosts):
                 return True
         else:
-            place = Place(self, request, page, hosts, -1)
+            ticket = Ticket(self, request, page, hosts, -1)
             try:
-                if not self._enter(place):
+                if not self._enter(ticket):
                     return not self._closed
             except BaseException as error:  # nobody else knows the request: it must not stay behind unanswered
-                self.leave(place)
+                self.leave(ticket)
                 request._fail(page, error)
                 if not isinstance(error, Exception):
                     raise
@@ -133,30 +133,30 @@ class Line:
                 self.look(host)
         return True
 
-    def _enter(self, place: Place) -> bool:
+    def _enter(self, ticket: Ticket) -> bool:
         """False if the request does not wait: it has failed, is over, or the session is."""
-        request = place.request
-        patience, own = self._patience(place)
+        request = ticket.request
+        patience, own = self._patience(ticket)
         if patience <= 0:
-            self._refuse(place, own, "it may not wait")
+            self._refuse(ticket, own, "it may not wait")
             return False
         with request._lock:
-            if request._is_over(place.page):
+            if request._is_over(ticket.page):
                 return False
-            timers, request._timers = request._timers, (place,)
+            timers, request._timers = request._timers, (ticket,)
         for timer in timers or ():
             timer.cancel()
-        if not self._take_place(place, patience):
+        if not self._take_place(ticket, patience):
             return False
-        patience, _ = self._patience(place)
+        patience, _ = self._patience(ticket)
         if patience < FOR_EVER:
-            place.timer = self._session._call_later(max(patience, 0.0), request, partial(self._expire, place))
-        if request._is_over(place.page) or not self._holds(place):  # it has left before it had its timer
-            self.leave(place)
+            ticket.timer = self._session._call_later(max(patience, 0.0), request, partial(self._expire, ticket))
+        if request._is_over(ticket.page) or not self._holds(ticket):  # it has left before it had its timer
+            self.leave(ticket)
             return False
         return True
 
-    def _take_place(self, place: Place, patience: float) -> bool:
+    def _take_place(self, ticket: Ticket, patience: float) -> bool:
         """At the end of the line, waiting for the line to get shorter if need and right be."""
         most = self._cluster.max_waiting_requests
         may_block = self._may_block()
@@ -165,50 +165,50 @@ class Line:
         with self._lock:
             if self._size >= most and may_block:
                 self.held_up += 1
-                self._freed.wait_for(partial(self._has_place_for, place), min(patience, threading.TIMEOUT_MAX))
+                self._freed.wait_for(partial(self._has_place_for, ticket), min(patience, threading.TIMEOUT_MAX))
                 self.held_up -= 1
             if self._closed:
                 return False
             full = self._size >= most
             if not full:
-                place.number = next(self._numbers)
-                place.waits = True
-                self._groups.setdefault(place.hosts, {})[place.number] = place
+                ticket.number = next(self._numbers)
+                ticket.waits = True
+                self._groups.setdefault(ticket.hosts, {})[ticket.number] = ticket
                 self._size += 1
         if full:
-            _, own = self._patience(place)
+            _, own = self._patience(ticket)
             why = f"{self._size} requests wait already and no more may (max_waiting_requests)"
-            self._refuse(place, own and may_block, why)
+            self._refuse(ticket, own and may_block, why)
         return not full
 
-    def _rejoin(self, place: Place, hosts: frozenset[Host]) -> bool:
+    def _rejoin(self, ticket: Ticket, hosts: frozenset[Host]) -> bool:
         """It was first in line, and refused again. False if it has left the line meanwhile."""
         with self._lock:
-            if not self._holds(place):
+            if not self._holds(ticket):
                 return False
-            place.waits = True
-            if hosts != place.hosts:
-                self._remove(place)
-                place.hosts = hosts
-                self._groups[hosts] = dict(sorted([*self._groups.get(hosts, {}).items(), (place.number, place)]))
+            ticket.waits = True
+            if hosts != ticket.hosts:
+                self._remove(ticket)
+                ticket.hosts = hosts
+                self._groups[hosts] = dict(sorted([*self._groups.get(hosts, {}).items(), (ticket.number, ticket)]))
                 self._size += 1
             return True
 
-    def _holds(self, place: Place) -> bool:
+    def _holds(self, ticket: Ticket) -> bool:
         with self._lock:
-            return place.number in self._groups.get(place.hosts, ())
+            return ticket.number in self._groups.get(ticket.hosts, ())
 
-    def _has_place_for(self, place: Place) -> bool:
+    def _has_place_for(self, ticket: Ticket) -> bool:
         """Locked."""
         free = self._size < self._cluster.max_waiting_requests
-        return free or self._closed or place.request._is_over(place.page)
+        return free or self._closed or ticket.request._is_over(ticket.page)
 
-    def _patience(self, place: Place) -> tuple[float, bool]:
-        """How many seconds *place* may still wait, and whether then the request's own time is up."""
-        remaining = place.request._remaining()
+    def _patience(self, ticket: Ticket) -> tuple[float, bool]:
+        """How many seconds *ticket* may still wait, and whether then the request's own time is up."""
+        remaining = ticket.request._remaining()
         own = FOR_EVER if remaining is None else remaining
         limit = self._cluster.max_request_wait
-        wait = FOR_EVER if limit is None else limit - (monotonic() - place.since)
+        wait = FOR_EVER if limit is None else limit - (monotonic() - ticket.since)
         return min(own, wait), own <= wait
 
     def _may_block(self) -> bool:
@@ -224,47 +224,47 @@ class Line:
 
     # ---- leaving
 
-    def leave(self, place: Place) -> None:
-        """*place* is not needed any more. Idempotent."""
+    def leave(self, ticket: Ticket) -> None:
+        """*ticket* is not needed any more. Idempotent."""
         with self._lock:
-            place.waits = False
-            if not self._remove(place):
+            ticket.waits = False
+            if not self._remove(ticket):
                 self._freed.notify_all()  # it may be waiting for a place
-        if place.timer is not None:
-            place.timer.cancel()
+        if ticket.timer is not None:
+            ticket.timer.cancel()
 
-    def _remove(self, place: Place) -> bool:
+    def _remove(self, ticket: Ticket) -> bool:
         """Locked."""
-        group = self._groups.get(place.hosts)
-        if group is None or group.pop(place.number, None) is None:
+        group = self._groups.get(ticket.hosts)
+        if group is None or group.pop(ticket.number, None) is None:
             return False
         if not group:
-            del self._groups[place.hosts]
+            del self._groups[ticket.hosts]
         self._size -= 1
         self._freed.notify()
         return True
 
-    def _expire(self, place: Place) -> None:
+    def _expire(self, ticket: Ticket) -> None:
         """By its timer."""
         with self._lock:
-            if not self._remove(place):
+            if not self._remove(ticket):
                 return
-            place.waits = False
-        _, own = self._patience(place)
-        self._refuse(place, own, "its time is up (max_request_wait)")
+            ticket.waits = False
+        _, own = self._patience(ticket)
+        self._refuse(ticket, own, "its time is up (max_request_wait)")
 
     def close(self) -> None:
         """The session is shut down: nobody waits any more."""
         with self._lock:
             self._closed = True
-            places = [place for group in self._groups.values() for place in group.values()]
+            places = [ticket for group in self._groups.values() for ticket in group.values()]
             self._groups.clear()
             self._size = 0
             self._freed.notify_all()
-        for place in places:
+        for ticket in places:
             error = NoHostAvailable(SHUT_DOWN, {})
-            self._annotate(error, place)
-            place.request._fail(place.page, error)
+            self._annotate(error, ticket)
+            ticket.request._fail(ticket.page, error)
 
     # ---- serving
 
@@ -283,8 +283,8 @@ class Line:
 
     def _serve(self, host: Host | None) -> None:
         self._looking.discard(host)
-        while (place := self._first(host)) is not None:
-            if self._send(place) and (host is None or host in place.hosts):
+        while (ticket := self._first(host)) is not None:
+            if self._send(ticket) and (host is None or host in ticket.hosts):
                 return  # full again: we will be told
         self._end(host)
 
@@ -297,43 +297,44 @@ class Line:
         if self.limit is not None and None not in self._looking:
             self.limit.end_line()
 
-    def _first(self, host: Host | None) -> Place | None:
+    def _first(self, host: Host | None) -> Ticket | None:
         """The oldest of those who wait for *host*."""
         with self._lock:
             groups = [places for hosts, places in self._groups.items() if host is None or host in hosts]
             if not groups:
                 return None
-            return min((next(iter(places.values())) for places in groups), key=lambda place: place.number)
+            return min((next(iter(places.values())) for places in groups), key=lambda ticket: ticket.number)
 
-    def _send(self, place: Place) -> bool:
+    def _send(self, ticket: Ticket) -> bool:
         """Send its request. True if it waits again."""
-        request = place.request
-        place.waits = False
-        request._picked = request._rest = None
-        request._errors = {host: error for host, error in request._errors.items() if not isinstance(error, REFUSED)}
+        request = ticket.request
+        ticket.waits = False
+        sending = request._execution.sending
+        sending.plan.restart()
+        sending.errors = {host: error for host, error in sending.errors.items() if not isinstance(error, REFUSED)}
         tried = len(request.attempted_hosts)
         request._right = IN_LINE
         try:
-            request._send_page(place.page)
+            sending.send(request, ticket.page)
         except Exception as error:  # a policy of the user
-            request._fail(place.page, error)
+            request._fail(ticket.page, error)
         finally:
             request._right = ORDINARY
-        if place.waits:
+        if ticket.waits:
             del request.attempted_hosts[tried:]  # refused once more: no attempts
             return True
-        self.leave(place)
+        self.leave(ticket)
         with request._lock:
-            request._timers = tuple(timer for timer in request._timers or () if timer is not place)
+            request._timers = tuple(timer for timer in request._timers or () if timer is not ticket)
         return False
 
     # ---- errors
 
-    def _refuse(self, place: Place, timed_out: bool, why: str) -> None:
+    def _refuse(self, ticket: Ticket, timed_out: bool, why: str) -> None:
         """Fail the request that could not wait (any longer); *timed_out*: by its own timeout."""
-        request = place.request
-        waited = monotonic() - place.since
-        errors = {host: self._explained(place, host, error, waited) for host, error in request._errors.items()}
+        request = ticket.request
+        waited = monotonic() - ticket.since
+        errors = {host: self._explained(ticket, host, error, waited) for host, error in request._errors.items()}
         error: Any
         if timed_out:
             host = next((host for host, one in request._errors.items() if isinstance(one, ConnectionBusy)), None)
@@ -344,10 +345,10 @@ class Line:
                 request._metrics.on_client_timeout()
         else:
             error = NoHostAvailable(f"No host had room for the request within {waited:.3f} s; {why}", errors)
-        self._annotate(error, place)
-        request._fail(place.page, error)
+        self._annotate(error, ticket)
+        request._fail(ticket.page, error)
 
-    def _explained(self, place: Place, host: Host, error: Any, waited: float) -> Any:
+    def _explained(self, ticket: Ticket, host: Host, error: Any, waited: float) -> Any:
         """*error* of *host*; one that says how full it is, if that was it."""
         if not isinstance(error, ConnectionBusy):
             return error
@@ -362,17 +363,17 @@ class Line:
         if pool is not None:
             annotate(explained, in_flight=pool.in_flight, shard=pool.shard)
         annotate(explained, host=host)
-        self._annotate(explained, place)
+        self._annotate(explained, ticket)
         return explained
 
-    def _annotate(self, error: BaseException, place: Place) -> None:
-        request = place.request
+    def _annotate(self, error: BaseException, ticket: Ticket) -> None:
+        request = ticket.request
         refused = sum(isinstance(one, ConnectionBusy) for one in request._errors.values())
         annotate(
             error,
             attempts=max(0, len(request.attempted_hosts) - refused),
             elapsed=monotonic() - request._start_time,
-            maybe_executed=request._unsure,
+            maybe_executed=request._execution.sending.unsure,
         )
 
 

@@ -13,6 +13,7 @@ from cassandra._base.errors import (
     ConnectionBusy,
     ConnectionException,
     ConnectionShutdown,
+    ErrorMessage,
     IsBootstrappingErrorMessage,
     NoConnectionsAvailable,
     OverloadedErrorMessage,
@@ -94,6 +95,12 @@ def connection_error(failure: Failure, host: Host) -> ConnectionException:
     error.__cause__ = cause
     annotate(error, maybe_executed=failure.sent)
     return error
+
+
+def public_error(error: Any) -> BaseException:
+    """What the application gets of an ERROR, or of an exception as it is."""
+    exception: BaseException = error.to_exception() if isinstance(error, ErrorMessage) else error
+    return exception
 
 
 #: Settings of messages, what they must be, and in words.

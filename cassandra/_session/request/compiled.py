@@ -27,8 +27,12 @@ from ..statements.prepared import BoundStatement, CompiledCache, PreparedStateme
 from ..statements.sentinels import Sentinel
 from ..statements.timestamps import MonotonicTimestampGenerator
 from .attempts import NOT_SENT
+from .content import METADATA_IDS, USE, Content
+from .execution import Execution
 from .future import ResponseFuture
-from .sending import METADATA_IDS, USE
+from .measured import meter_of
+from .plan import QueryPlan
+from .sending import Sending
 from .tablet_routing import version_block_of
 
 if TYPE_CHECKING:
@@ -54,8 +58,8 @@ class CompiledExecute:
         "_route",
         "clock",
         "dialect",
-        "future_class",
         "keyspace",
+        "meter",
         "picking",
         "prepared",
         "profile",
@@ -120,8 +124,8 @@ class CompiledExecute:
         self._message = (consistency, serial, fetch_size, skip, metadata_id)
         self.retry_policy = prepared.retry_policy or profile.retry_policy
         self.router = session._router_of(profile.load_balancing_policy or session.cluster.load_balancing_policy)
-        self.future_class: type[ResponseFuture] = self.router.future_class or ResponseFuture
         self.picking = self.router if type(self.router) is PickingRouter else None
+        self.meter = meter_of(self.router)
         self._route: tuple[Any, Any, Any] = (None, None, None)
         self._lane: Lane | None = None
 
@@ -143,13 +147,13 @@ class CompiledExecute:
         lane = self._lane
         if lane is None or not lane.holds(session):
             state = session.cluster.metadata.state
-            route, kind = self.route(state, session.keyspace), self.future_class
+            route = self.route(state, session.keyspace)
             heard = session._listeners or session._tracking
-            direct = kind is ResponseFuture and not (heard or session.is_shutdown or session._draining)
+            direct = not (heard or session.is_shutdown or session._draining)
             lane = None
             if route is not None:
                 default = _default_of(session, self.profile)
-                lane = Lane(session, self, state, route, direct, default, kind, NOT_SENT)
+                lane = Lane(session, self, state, route, direct, default, ResponseFuture, NOT_SENT, self.meter)
             self._lane = lane
         self._cache.lane = lane
         return lane
@@ -180,20 +184,34 @@ class CompiledExecute:
             frame, token = self.template.encode(values, timestamp)
             return self.future(session, frame, token, values, timeout)
         bound = query._bound
-        future = self.future(session, self.template.encode_bound(bound, timestamp), bound.token, None, timeout)
-        future.query = query
-        return future
+        return self.future(session, self.template.encode_bound(bound, timestamp), bound.token, query, timeout)
 
     def future(
         self, session: Session, frame: bytes, token: int | None, values: Any, timeout: float | None
     ) -> ResponseFuture:
-        """What it does not get here it finds in ``_compiled`` when somebody asks."""
-        future = _new_future(self.future_class)
+        """Pending, with nothing sent."""
+        future = _new_future(ResponseFuture)
         future._begin(session, timeout, monotonic(), self.profile.row_factory, self.result_plan, token)
         future._compiled = self
         future._frame = frame
         future._values = values
+        future._meter = self.meter
         return future
+
+    def launch(self, session: Session, request: ResponseFuture) -> bool:
+        """The first attempt of *request*, where nothing is in the way. False if something is: then nothing was sent."""
+        if session.is_shutdown or request._tracking is not None or request._outcome is not None:
+            return False
+        if not request._is_ordinary:  # a listener has looked at it, and may have changed what is to be sent
+            return False
+        lane = self.lane(session)
+        return lane is not None and lane.try_launch(request)
+
+    def execution(self, request: ResponseFuture) -> Execution:
+        """What is out of the ordinary about *request*, from now on."""
+        assert request._frame is not None
+        content = Content.compiled(self, request._frame, request._token, request._values, request._lock)
+        return Execution(Sending(content, QueryPlan(self.router, None, request._picked)), self.retry_policy)
 
 
 def _default_of(session: Session, profile: ResolvedProfile) -> tuple[Any, Any, int] | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
 
     from ..cluster.schema import SchemaChange
-    from .execution import Execution
+    from .future import ResponseFuture
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -32,7 +32,7 @@ MARGIN = 1.0  # seconds of a timeout that are left for reading the metadata, or 
 class Deadline:
     """Fails a page of a request by what *known* says when the request's time is up, unless *ended* comes first."""
 
-    def __init__(self, request: Execution, attempt: Attempt, known: Callable[[], dict[str, str]]) -> None:
+    def __init__(self, request: ResponseFuture, attempt: Attempt, known: Callable[[], dict[str, str]]) -> None:
         self._request = request
         self._attempt = attempt
         self._known = known
@@ -51,13 +51,13 @@ class Deadline:
         if request._is_over(attempt.page):
             return
         error = OperationTimedOut(self._known(), attempt.host, request.timeout)
-        request._unsure = True  # it was executed
+        request._execution.sending.unsure = True  # it was executed
         if request._metrics is not None:
             request._metrics.on_client_timeout()
-        request._fail(attempt.page, request._public_error(attempt, error))
+        request._fail(attempt.page, request._execution.sending.error_of(request, attempt, error))
 
 
-def agree(request: Execution, attempt: Attempt, event: Any, came: Any) -> None:
+def agree(request: ResponseFuture, attempt: Attempt, event: Any, came: Any) -> None:
     """After a schema change: end the page when the nodes agree on it and the metadata were read."""
 
     def known() -> dict[str, str]:
@@ -78,7 +78,7 @@ def agree(request: Execution, attempt: Attempt, event: Any, came: Any) -> None:
     change = request.session.cluster.handle_schema_change(event, attempt.host, done, _time_to_agree(request))
 
 
-def _time_to_agree(request: Execution) -> float | None:
+def _time_to_agree(request: ResponseFuture) -> float | None:
     """Seconds to wait for agreement; None for those of the cluster. Who gives a request at least these is told that the
     nodes do not agree before its time is up, by ``is_schema_agreed``; who gives it less, by the error."""
     remaining = request._remaining()
@@ -88,7 +88,7 @@ def _time_to_agree(request: Execution) -> float | None:
     return max(0.001, min(wait, remaining - min(MARGIN, float(request.timeout) / 10)))
 
 
-def follow(request: Execution, attempt: Attempt, keyspace: str, came: Any) -> None:
+def follow(request: ResponseFuture, attempt: Attempt, keyspace: str, came: Any) -> None:
     """After a USE: end the page when every connection of the session is in *keyspace*."""
     changed = f"The keyspace of the session is {keyspace!r} now"
     behind: set[Host] = set()
@@ -102,12 +102,12 @@ def follow(request: Execution, attempt: Attempt, keyspace: str, came: Any) -> No
         if not errors:
             request._conclude(attempt.page, None, None, came)
             return
-        request._unsure = True
+        request._execution.sending.unsure = True
         error = ConnectionException(
             f"Failed to set keyspace on all hosts: {dict(errors)}. {changed}; connections that did not follow were "
             "closed, and are opened in it again"
         )
-        request._fail(attempt.page, request._public_error(attempt, error))
+        request._fail(attempt.page, request._execution.sending.error_of(request, attempt, error))
 
     attempt.connection.keyspace = keyspace
     deadline = Deadline(request, attempt, known)

@@ -1,8 +1,12 @@
-"""Execution: what the outcomes of a request's attempts mean, from rows to retries.
+"""Execution: what is out of the ordinary about one request, from answers that are no plain rows to retries.
 
-L5. The native half of a request (``Operation``) hands each outcome of an attempt to exactly one thread: a caller
-blocked in ``result()``, the asyncio loop that awaits, or, for errors and registered callbacks, the I/O thread. That
-thread runs ``_process``; nothing in it blocks.
+L5. Native code sends and answers nearly all requests of prepared statements alone (``transport_parts/request.pxi``).
+Whatever else there is about a request is in an object of this class, made when it is needed: :attr:`sending` has what
+is sent and where to, this one what the outcomes of attempts mean. Neither knows the request, which is given to each
+step and which alone has attempts, page, outcome and deadline.
+
+``process`` is run by the one thread that took the outcome: a caller blocked in ``result()``, the asyncio loop that
+awaits, or, for errors and registered callbacks, the I/O thread. Nothing in it blocks.
 """
 
 from __future__ import annotations
@@ -36,14 +40,17 @@ from .attempts import (
     connection_error,
     is_timeout,
 )
-from .conclusion import NOTHING, Beside, Came
+from .outcome import Beside, beside
 from .sending import Sending
 from .tablet_routing import learn_tablet
+from .trace import QueryTrace
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
+    from cassandra._routing.policies import RetryPolicy
 
     from ..statements.prepared import PreparedStatement
+    from .future import ResponseFuture
 
 log = logging.getLogger("cassandra.cluster")
 server_log = logging.getLogger("cassandra.protocol")
@@ -52,171 +59,189 @@ ITS_OWN_TIME = 0.01  # seconds: a request that has no more than this left has ti
 REPREPARE_LIMIT = 5  # per statement and host; one that forgets quicker than that is not asked again
 
 
-class Execution(Sending):
+class Execution:
     """Processes the outcomes of attempts: results, errors, retries, statements a host has forgotten."""
+
+    __slots__ = ("_reprepares", "_retries", "content", "retry_policy", "sending", "traces")
+
+    def __init__(self, sending: Sending, retry_policy: RetryPolicy | None) -> None:
+        self.sending = sending
+        self.content = sending.content
+        self.retry_policy = retry_policy
+        self.traces: tuple[QueryTrace, ...] = ()
+        self._retries = 0
+        self._reprepares: Counter[tuple[Host, bytes]] | None = None
+
+    def begin_page(self, request: ResponseFuture, paging_state: bytes | None) -> None:
+        """The request begins anew, for the page at *paging_state*. Under its lock."""
+        sending = self.sending
+        self.content.message.paging_state = paging_state
+        sending.unsure = False
+        sending.restart(request)
+        self._retries = 0
 
     # ---- outcomes
 
-    def _process(self, attempt: Attempt, answer: Frame | Failure) -> None:
+    def process(self, request: ResponseFuture, attempt: Attempt, answer: Frame | Failure) -> None:
         connection = attempt.connection
         if isinstance(answer, Failure):
-            if self._tracking is not None:
-                self._tracking.ended(self, attempt, connection_error(answer, attempt.host))
-            self._unanswered(attempt, answer)
+            if request._tracking is not None:
+                request._tracking.ended(request, attempt, connection_error(answer, attempt.host))
+            self._unanswered(request, attempt, answer)
             return
-        if self._handler is None:
+        if self.content.handler is None:
             message = connection.decode(answer, attempt.plan)
         else:
-            message = connection.decode_with(self._handler, answer, attempt.plan)
-        if self._tracking is not None:
-            self._tracking.ended(self, attempt, message.to_exception() if isinstance(message, ErrorMessage) else None)
+            message = connection.decode_with(self.content.handler, answer, attempt.plan)
+        if request._tracking is not None:
+            request._tracking.ended(
+                request, attempt, message.to_exception() if isinstance(message, ErrorMessage) else None
+            )
         if attempt.reprepares is None:
-            self._set_result(attempt, message)
+            self.set_result(request, attempt, message)
         else:
-            self._reprepared(attempt, attempt.reprepares, message)
+            self._reprepared(request, attempt, attempt.reprepares, message)
 
-    def _unanswered(self, attempt: Attempt, failure: Failure) -> None:
-        self._unsure |= failure.sent and attempt.reprepares is None
+    def _unanswered(self, request: ResponseFuture, attempt: Attempt, failure: Failure) -> None:
+        self.sending.unsure |= failure.sent and attempt.reprepares is None
         if is_timeout(failure):
-            remaining = self._remaining()
+            remaining = request._remaining()
             if attempt.reprepares is None or (remaining is not None and remaining <= ITS_OWN_TIME):
-                self._time_out(attempt)
+                self.sending.time_out(request, attempt)
             else:  # of the request that it was prepared again for
-                self._not_reprepared(attempt, _slow(attempt.host), True)
+                self.not_reprepared(request, attempt, _slow(attempt.host), True)
         else:
-            self._connection_lost(attempt, failure)
+            self._connection_lost(request, attempt, failure)
 
     # ---- results
 
-    def _set_result(self, attempt: Attempt, message: Any) -> None:
+    def set_result(self, request: ResponseFuture, attempt: Attempt, message: Any) -> None:
         if is_plain_rows(message):  # nearly all
             plan, sent_with = message.plan, attempt.plan
             if sent_with is not None and sent_with is not plan:
                 self._described(message)
-            rows = decode_page(message.page, self.row_factory)
-            self._conclude(attempt.page, rows, None, (plan, message.paging_state, None))
+            rows = decode_page(message.page, request.row_factory)
+            request._conclude(attempt.page, rows, None, (plan, message.paging_state, None))
         elif isinstance(message, ResultMessage):
-            self._set_other_result(attempt, message, message.kind)
+            self._set_other_result(request, attempt, message, message.kind)
         else:
-            self._take_note(attempt, message)
-            self._on_error(attempt, message)
+            self._take_note(request, attempt, message)
+            self._on_error(request, attempt, message)
 
-    def _set_other_result(self, attempt: Attempt, message: ResultMessage, kind: int | None) -> None:
+    def _set_other_result(
+        self, request: ResponseFuture, attempt: Attempt, message: ResultMessage, kind: int | None
+    ) -> None:
         """All but plain rows, the frequent ones first."""
-        self._take_note(attempt, message)
+        self._take_note(request, attempt, message)
         if message.custom_payload is not None:
-            learn_tablet(self.session, attempt.connection.features, self.query, message.custom_payload)
+            learn_tablet(request.session, attempt.connection.features, self.content.statement, message.custom_payload)
         if kind == ResultKind.ROWS:
-            self._set_rows(attempt, message)
+            self._set_rows(request, attempt, message)
         elif kind == ResultKind.VOID or kind == ResultKind.PREPARED:
-            self._conclude(attempt.page, None if kind == ResultKind.VOID else message, None, beside(message))
+            request._conclude(attempt.page, None if kind == ResultKind.VOID else message, None, beside(message))
         elif kind == ResultKind.SET_KEYSPACE:
-            completing.follow(self, attempt, message.new_keyspace or "", beside(message))
+            completing.follow(request, attempt, message.new_keyspace or "", beside(message))
         elif kind == ResultKind.SCHEMA_CHANGE:
-            completing.agree(self, attempt, message.schema_change_event, beside(message))
+            completing.agree(request, attempt, message.schema_change_event, beside(message))
         else:
-            self._fail(attempt.page, DriverException(f"unknown kind of RESULT: {kind!r}"))
+            request._fail(attempt.page, DriverException(f"unknown kind of RESULT: {kind!r}"))
 
-    def _take_note(self, attempt: Attempt, message: Any) -> None:
+    def _take_note(self, request: ResponseFuture, attempt: Attempt, message: Any) -> None:
         """What may come with any answer, an ERROR too."""
         attempt.answered = True
         if message.warnings is not None:
             for warning in message.warnings:
                 server_log.warning("Server warning: %s", warning)
         if message.trace_id is not None:
-            self._add_trace(message.trace_id)
+            with request._lock:
+                self.traces = (*self.traces, QueryTrace(message.trace_id, request.session))
 
-    def _set_rows(self, attempt: Attempt, message: ResultMessage) -> None:
+    def _set_rows(self, request: ResponseFuture, attempt: Attempt, message: ResultMessage) -> None:
         if message.metadata_changed:
-            if self.prepared_statement is not None:
-                self.prepared_statement.update_result_metadata(message.plan, message.result_metadata_id)
-                self._use_snapshot(self.prepared_statement)
+            if self.content.prepared is not None:
+                self.content.prepared.update_result_metadata(message.plan, message.result_metadata_id)
+                self.content.use_snapshot(self.content.prepared)
         elif attempt.plan is not None and attempt.plan is not message.plan:
             self._described(message)
         names = types = None
         if message.page is not None:
-            rows = decode_page(message.page, self.row_factory)
+            rows = decode_page(message.page, request.row_factory)
         else:  # a custom protocol handler decoded the rows itself
             names, types = message.column_names, message.column_types
-            rows = apply_factory(self.row_factory, names, message.parsed_rows)
+            rows = apply_factory(request.row_factory, names, message.parsed_rows)
         rest = Beside(message.warnings, message.custom_payload, names, types)
-        self._conclude(attempt.page, rows, None, (message.plan, message.paging_state, rest))
+        request._conclude(attempt.page, rows, None, (message.plan, message.paging_state, rest))
 
     def _described(self, message: ResultMessage) -> None:
         """Rows of a prepared statement came with metadata of their own, which hold for them. Where the server has no
         metadata ids, this is how the driver learns that a table was altered."""
-        prepared = self.prepared_statement
+        prepared = self.content.prepared
         if prepared is not None and prepared.result_metadata_id is None and message.plan is not None:
             prepared.update_result_metadata(message.plan, None)
 
-    def _use_snapshot(self, prepared: PreparedStatement) -> None:
-        """What is sent from now on, and the next pages, go by the statement's current result metadata."""
-        plan, metadata_id = prepared._snapshot
-        skip = plan is not None and metadata_id is not None
-        self._change_message(plan, result_metadata_id=metadata_id, skip_meta=skip)
-
     # ---- errors
 
-    def _on_error(self, attempt: Attempt, message: Any) -> None:
+    def _on_error(self, request: ResponseFuture, attempt: Attempt, message: Any) -> None:
         if not isinstance(message, ErrorMessage):
             error = ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint)
-            self._fail(attempt.page, error)
+            request._fail(attempt.page, error)
         elif isinstance(message, PreparedQueryNotFound):
-            self._reprepare(attempt, message)
+            self._reprepare(request, attempt, message)
         else:
-            self._consider_retry(attempt, message)
+            self._consider_retry(request, attempt, message)
 
-    def _connection_lost(self, attempt: Attempt, failure: Failure) -> None:
+    def _connection_lost(self, request: ResponseFuture, attempt: Attempt, failure: Failure) -> None:
         error = connection_error(failure, attempt.host)
         if failure.sent and attempt.reprepares is None:
-            self._consider_retry(attempt, error)
+            self._consider_retry(request, attempt, error)
         else:  # provably not executed: as good as never tried
-            self._errors[attempt.host] = error
-            self._send_page(attempt.page)
+            self.sending.errors[attempt.host] = error
+            self.sending.send(request, attempt.page)
 
-    def _consider_retry(self, attempt: Attempt, error: Any) -> None:
-        self._unsure |= attempt.reprepares is None and isinstance(error, MAYBE_EXECUTED)
-        consistency = getattr(self.message, "consistency_level", None)
-        decision = None
-        if self._retry_policy is not None:
-            decision = ask_policy(self._retry_policy, self.query, consistency, error, self._retries)
-        if self._metrics is not None:
-            self._metrics.on_error(error, decision)
+    def _consider_retry(self, request: ResponseFuture, attempt: Attempt, error: Any) -> None:
+        self.sending.unsure |= attempt.reprepares is None and isinstance(error, MAYBE_EXECUTED)
+        content, decision = self.content, None
+        if self.retry_policy is not None:
+            decision = ask_policy(self.retry_policy, content.statement, content.consistency, error, self._retries)
+        if request._metrics is not None:
+            request._metrics.on_error(error, decision)
         if decision is None or decision.action not in (RETRY, RETRY_NEXT_HOST, IGNORE):
-            self._conclude(attempt.page, None, self._public_error(attempt, error), beside(error))
+            request._conclude(attempt.page, None, self.sending.error_of(request, attempt, error), beside(error))
         elif decision.action == IGNORE:
-            self._conclude(attempt.page, None, None, beside(error))
+            request._conclude(attempt.page, None, None, beside(error))
         else:
-            self._errors[attempt.host] = self._public_error(attempt, error)
-            self._retry(attempt, decision)
+            self.sending.errors[attempt.host] = self.sending.error_of(request, attempt, error)
+            self._retry(request, attempt, decision)
 
-    def _retry(self, attempt: Attempt, decision: Decision) -> None:
+    def _retry(self, request: ResponseFuture, attempt: Attempt, decision: Decision) -> None:
         self._retries += 1
-        consistency = getattr(self.message, "consistency_level", None)  # PREPARE has none
+        content = self.content
+        consistency = content.consistency
         if consistency is not None and decision.consistency not in (None, consistency):
-            self._change_message(self._result_plan, consistency_level=decision.consistency)
+            content.change(content.result_plan, consistency_level=decision.consistency)
         same_host = decision.action == RETRY
 
-        def send(page: int) -> None:
-            if not (same_host and self._send_to(Place(attempt.host, attempt.connection.shard), page)):
-                self._send_page(page)
+        def send(request: ResponseFuture, page: int) -> None:
+            place = Place(attempt.host, attempt.connection.shard)
+            if not (same_host and self.sending.send_to(request, place, page)):
+                self.sending.send(request, page)
 
         if decision.delay > 0:
-            self._later(decision.delay, attempt.page, send)
+            self.sending.later(request, decision.delay, attempt.page, send)
         else:
-            send(attempt.page)
+            send(request, attempt.page)
 
     # ---- UNPREPARED
 
-    def _reprepare(self, attempt: Attempt, message: PreparedQueryNotFound) -> None:
+    def _reprepare(self, request: ResponseFuture, attempt: Attempt, message: PreparedQueryNotFound) -> None:
         """The host forgot a statement (or never had it): prepare it there and send the request again; the server
         answered without executing, so this is safe for any statement."""
         query_id = message.info
-        prepared = self._prepared_of(query_id)
+        prepared = self._prepared_of(request, query_id)
         if prepared is not None and prepared._outdated is not None:
-            self._fail(attempt.page, self._public_error(attempt, prepared._outdated_error()))
+            request._fail(attempt.page, self.sending.error_of(request, attempt, prepared._outdated_error()))
         elif prepared is None:
-            self._fail(
+            request._fail(
                 attempt.page,
                 DriverException(
                     f"{attempt.host} does not know the prepared statement {query_id.hex()} and the driver does "
@@ -224,7 +249,7 @@ class Execution(Sending):
                 ),
             )
         elif self._is_other_keyspace(attempt, prepared):
-            self._fail(
+            request._fail(
                 attempt.page,
                 ValueError(
                     f"The Session's current keyspace ({attempt.connection.keyspace}) does not match the keyspace "
@@ -232,7 +257,7 @@ class Execution(Sending):
                 ),
             )
         elif self._counts_reprepare(attempt.host, query_id) > REPREPARE_LIMIT:
-            self._fail(
+            request._fail(
                 attempt.page,
                 DriverException(
                     f"{attempt.host} forgot the prepared statement {query_id.hex()} {REPREPARE_LIMIT} times at once; "
@@ -241,15 +266,15 @@ class Execution(Sending):
             )
         else:
             again = Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page, prepared)
-            self.session._repreparing.join(self, again)
+            request.session._repreparing.join(request, again)
 
-    def _not_reprepared(self, attempt: Attempt, error: Exception, may_go_on: bool) -> None:
+    def not_reprepared(self, request: ResponseFuture, attempt: Attempt, error: Exception, may_go_on: bool) -> None:
         """PREPARE could not be sent, or was not answered; another host may have the statement."""
         if may_go_on:
-            self._errors[attempt.host] = error
-            self._send_page(attempt.page)
+            self.sending.errors[attempt.host] = error
+            self.sending.send(request, attempt.page)
         else:
-            self._fail(attempt.page, error)
+            request._fail(attempt.page, error)
 
     def _counts_reprepare(self, host: Host, query_id: bytes) -> int:
         if self._reprepares is None:
@@ -264,22 +289,22 @@ class Execution(Sending):
             connection.keyspace is not None and connection.keyspace != prepared.keyspace
         )
 
-    def _prepared_of(self, query_id: bytes) -> PreparedStatement | None:
-        if self.prepared_statement is not None and self.prepared_statement.query_id == query_id:
-            return self.prepared_statement
-        of_batch = getattr(self.query, "_prepared", None)
+    def _prepared_of(self, request: ResponseFuture, query_id: bytes) -> PreparedStatement | None:
+        if self.content.prepared is not None and self.content.prepared.query_id == query_id:
+            return self.content.prepared
+        of_batch = getattr(self.content.statement, "_prepared", None)
         if of_batch and query_id in of_batch:
             return of_batch[query_id]  # type: ignore[no-any-return]
-        return self.session.cluster.get_prepared(query_id)
+        return request.session.cluster.get_prepared(query_id)
 
-    def _reprepared(self, attempt: Attempt, prepared: PreparedStatement, message: Any) -> None:
+    def _reprepared(self, request: ResponseFuture, attempt: Attempt, prepared: PreparedStatement, message: Any) -> None:
         if isinstance(message, ErrorMessage):
-            self._consider_retry(attempt, message)
+            self._consider_retry(request, attempt, message)
         elif not isinstance(message, ResultMessage) or message.kind != ResultKind.PREPARED:
             error = ConnectionException(f"Got unexpected response to PREPARE: {message!r}", attempt.host.endpoint)
-            self._fail(attempt.page, error)
+            request._fail(attempt.page, error)
         elif message.query_id != prepared.query_id:
-            self._fail(
+            request._fail(
                 attempt.page,
                 DriverException(
                     f"{attempt.host} gave the statement another id ({(message.query_id or b'').hex()}) than it was "
@@ -291,22 +316,14 @@ class Execution(Sending):
             try:
                 prepared._compare(message.bind_plan)
             except DriverException as error:
-                self._fail(attempt.page, self._public_error(attempt, error))
+                request._fail(attempt.page, self.sending.error_of(request, attempt, error))
                 return
             prepared.update_result_metadata(message.plan, message.result_metadata_id)
-            if prepared is self.prepared_statement:
-                self._use_snapshot(prepared)
-            if not self._submit(Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page)):
-                self._send_page(attempt.page)
+            if prepared is self.content.prepared:
+                self.content.use_snapshot(prepared)
+            if not self.sending.submit(request, Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page)):
+                self.sending.send(request, attempt.page)
 
 
 def _slow(host: Host) -> OperationTimedOut:
     return OperationTimedOut({str(host.endpoint): "The statement was not prepared again in time"}, host)
-
-
-def beside(answer: Any) -> Came:
-    """What is kept of an answer without rows; of an error that is no answer, nothing."""
-    if not isinstance(answer, (ResultMessage, ErrorMessage)):
-        return NOTHING
-    warnings, payload = answer.warnings, answer.custom_payload
-    return NOTHING if warnings is None and payload is None else (None, None, Beside(warnings, payload))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..cluster.cluster import Cluster
     from ..session import Session
-    from .sending import Sending
+    from .future import ResponseFuture
 
 #: The sessions whose requests depend on a connection's keyspace, and whether they changed it by a USE of their own.
 _tenants: WeakKeyDictionary[Connection, WeakKeyDictionary[Session, bool]] = WeakKeyDictionary()
@@ -38,49 +38,50 @@ def falls_back(cluster: Cluster) -> bool:
     return cluster.allow_control_connection_query_fallback is not ControlConnectionQueryFallback.Disabled
 
 
-def sent_elsewhere(request: Sending, page: int) -> bool:
+def sent_elsewhere(request: ResponseFuture, page: int) -> bool:
     """See to *page* of *request*, which no pool takes; False if there is nothing else that could."""
     return _sent_when_open(request, page) or send_by_control(request, page)
 
 
-def _sent_when_open(request: Sending, page: int) -> bool:
+def _sent_when_open(request: ResponseFuture, page: int) -> bool:
     """In a forked child: have the request wait while the pools are opened again; then it is sent, or fails."""
 
     def send() -> None:
         if not request._is_over(page):
             try:
-                request._restart()
-                request._send_page(page)
+                sending = request._execution.sending
+                sending.restart(request)
+                sending.send(request, page)
             except Exception as error:  # a policy of the user: nobody else would hear of it
                 request._fail(page, error)
 
     return request.session._pool_set.when_open(send)
 
 
-def send_by_control(request: Sending, page: int) -> bool:
+def send_by_control(request: ResponseFuture, page: int) -> bool:
     """Send *page* of *request* over the control connection; False if that may not or cannot be done."""
     cluster = request.session.cluster
     connection = cluster.control_connection.connection
     if connection is None or request.attempted_hosts or not falls_back(cluster):
         return False
     host = cluster.get_control_connection_host()
-    if host is None or request._host not in (None, host):
+    if host is None or request._execution.sending.plan.only not in (None, host):
         return False
     attempt = Attempt(host, None, connection, page)
     keyspace = request.session.keyspace
     if _says_its_keyspace(request, connection, keyspace):
-        return request._submit(attempt)
+        return request._execution.sending.submit(request, attempt)
     if not _enter(request, connection, keyspace):
         message = "The control connection is, or may soon be, in a keyspace of another session"
         request._errors[host] = ConnectionException(message, host.endpoint)
         return False
     if keyspace is None or keyspace == connection.keyspace:
-        return request._submit(attempt)
+        return request._execution.sending.submit(request, attempt)
 
     def used(_: Connection, error: BaseException | None) -> None:
         if error is not None:
             request._fail(page, error)
-        elif not request._submit(attempt):
+        elif not request._execution.sending.submit(request, attempt):
             message = "The control connection could not take the request"
             request._fail(page, NoHostAvailable(message, request._errors))
 
@@ -88,21 +89,22 @@ def send_by_control(request: Sending, page: int) -> bool:
     return True
 
 
-def _says_its_keyspace(request: Sending, connection: Connection, keyspace: str | None) -> bool:
+def _says_its_keyspace(request: ResponseFuture, connection: Connection, keyspace: str | None) -> bool:
     """Whether the request, changed if need be, depends on no keyspace of the connection."""
-    if connection.protocol_version < KEYSPACE_PER_REQUEST or request._is_use():
+    if connection.protocol_version < KEYSPACE_PER_REQUEST or request._execution.content.is_use:
         return False
     if isinstance(request.message, ExecuteMessage) or request.message.keyspace is not None:
         return True  # the server knows the keyspace of what it has prepared
     if keyspace is not None:
-        request._change_message(request._result_plan, keyspace=keyspace)
+        content = request._execution.content
+        content.change(content.result_plan, keyspace=keyspace)
     return keyspace is not None
 
 
-def _enter(request: Sending, connection: Connection, keyspace: str | None) -> bool:
+def _enter(request: ResponseFuture, connection: Connection, keyspace: str | None) -> bool:
     """Have the connection for the request's session. False where it is for sessions of another keyspace, which it
     remains until they are shut down; without a keyspace there is no way back from any."""
-    session, uses = request.session, request._is_use()
+    session, uses = request.session, request._execution.content.is_use
     with _lock:
         tenants = _tenants.setdefault(connection, WeakKeyDictionary())
         others = [(one, moves) for one, moves in tenants.items() if one is not session and not one.is_shutdown]

@@ -1,29 +1,44 @@
 """ResponseFuture: what callers see of a request (cassandra.cluster): waiting, callbacks, ``await``, pages, traces.
 
-L5. The engine below it, and who owns which state, is described in execution.py.
+L5. The public face of a request. It has no state of its own: see ``transport_parts/request.pxi`` for who owns what.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
+from time import monotonic
 from types import coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.errors import DriverException, QueryExhausted, as_before, copy_to_raise
+from cassandra._base.errors import DriverException, NoHostAvailable, QueryExhausted, as_before, copy_to_raise
 from cassandra._base.public import public
+from cassandra._core.transport import Request
 
 from ..statements.prepared import BoundStatement
 from ..statements.statements import SimpleStatement, shortened
-from .conclusion import Outcome
+from .content import Content
 from .execution import Execution
+from .measured import meter_of
+from .outcome import Beside, Outcome
+from .plan import QueryPlan
 from .result import ResultSet, described
+from .sending import CLOSED, Sending, hosts_of
 from .trace import QueryTrace
+
+if TYPE_CHECKING:
+    from cassandra._core.codec import ResultPlan
+    from cassandra._routing.host import Host
+    from cassandra._routing.policies import LoadBalancingPolicy, RetryPolicy, SpeculativeExecutionPlan
+
+    from ..session import Session
+    from ..statements.prepared import PreparedStatement
+    from .compiled import CompiledExecute
 
 
 @public("cassandra.cluster")
-class ResponseFuture(Execution):
+class ResponseFuture(Request):
     """The answer to come of :meth:`Session.execute_async`: wait with :meth:`result`, add callbacks, or ``await`` it.
 
     Callbacks run on the driver's I/O thread and must not block. ``await future`` gives the :class:`ResultSet`;
@@ -35,6 +50,46 @@ class ResponseFuture(Execution):
         future.add_callbacks(lambda rows: print(rows), lambda error: print(error))
         rows = future.result()
     """
+
+    session: Session
+    default_timeout: float | None = None
+    _compiled: CompiledExecute | None
+    _execution: Execution
+    is_schema_agreed: bool = True
+
+    def __init__(
+        self,
+        session: Session,
+        message: Any,
+        query: Any,
+        timeout: float | None,
+        metrics: Any = None,
+        prepared_statement: PreparedStatement | None = None,
+        retry_policy: RetryPolicy | None = None,
+        row_factory: Callable[..., Any] | None = None,
+        load_balancer: LoadBalancingPolicy | None = None,
+        start_time: float | None = None,
+        speculative_execution_plan: SpeculativeExecutionPlan | None = None,
+        continuous_paging_state: Any = None,
+        host: Host | None = None,
+        bound_result_metadata: ResultPlan | None = None,
+        routing_token: int | None = None,
+    ) -> None:
+        started = monotonic() if start_time is None else start_time
+        self._begin(session, timeout, started, row_factory, bound_result_metadata, routing_token)
+        self._metrics = metrics
+        handler = session.client_protocol_handler
+        content = Content(
+            message,
+            query,
+            prepared_statement,
+            bound_result_metadata,
+            routing_token,
+            None if handler is session._default_protocol_handler else handler,
+        )
+        router = session._router_of(load_balancer or session.cluster.load_balancing_policy)
+        self._meter = meter_of(router)
+        self._execution = Execution(Sending(content, QueryPlan(router, host), speculative_execution_plan), retry_policy)
 
     # ---- waiting
 
@@ -49,15 +104,37 @@ class ResponseFuture(Execution):
         return ResultSet._of(self, outcome if outcome[1] is None else _result_of(outcome))
 
     def __await__(self) -> Generator[Any, None, ResultSet]:
-        outcome = self._outcome
-        if outcome is None:
-            outcome = yield from self._settle_async()
+        return self._settle_async(self._made_of)
+
+    def _made_of(self, outcome: Outcome) -> ResultSet:
         return ResultSet._of(self, outcome if outcome[1] is None else _awaited(outcome))
 
     @coroutine
     def _wait_async(self) -> Generator[Any, None, Any]:
         """As :meth:`_wait_for_result`, without blocking the running loop."""
         return _awaited((yield from self._settle_async()))[0]
+
+    def cancel(self) -> bool:
+        """Give the request up; a late answer is dropped. False if it was over.
+
+        A thread in ``result()`` and errbacks get :exc:`concurrent.futures.CancelledError`, tasks that await it
+        ``asyncio.CancelledError``."""
+        return super().cancel()
+
+    # ---- sending
+
+    def send_request(self, error_no_hosts: bool = True) -> bool:
+        """Send to the next host of the plan that takes it. False when none does (then, with *error_no_hosts* and
+        unless another attempt is still under way, the future has failed with :exc:`NoHostAvailable`)."""
+        compiled = self._compiled
+        if compiled is not None and not self.attempted_hosts and compiled.launch(self.session, self):
+            return True
+        return self._execution.sending.send(self, self._page, error_no_hosts)
+
+    @property
+    def query_plan(self) -> Iterator[Host]:
+        """The hosts that will be tried next, best first; consuming it takes them out of the plan."""
+        return hosts_of(self)
 
     # ---- callbacks
 
@@ -114,7 +191,99 @@ class ResponseFuture(Execution):
     def _wait_for_page_async(self, page: int) -> Generator[Any, None, Outcome]:
         return _awaited(_must_be(page, (yield from self._settle_async())))
 
+    def _fetch(self, paging_state: bytes | None) -> int:
+        """Ask for the page at *paging_state*; its number. Errors of sending are the page's."""
+        page = self._begin_page(paging_state)
+        if self._tracking is not None:
+            self._tracking.begin(self)
+        if self.session._draining:
+            self._fail(page, NoHostAvailable(CLOSED, {}))
+            return page
+        try:
+            self._execution.sending.send(self, page)
+        except BaseException as error:  # whoever waits for the page must hear of it too
+            self._fail(page, error)
+            if not isinstance(error, Exception):
+                raise
+        return page
+
+    @property
+    def _paging_state(self) -> bytes | None:
+        """Where the next page begins: as the last answer says, or, when there is none (yet), where it was asked for,
+        so that a page that failed can be asked for again."""
+        outcome = self._outcome
+        if outcome is None or outcome[1] is not None:
+            asked: bytes | None = self.message.paging_state if self._page else None
+            return asked
+        position: bytes | None = outcome[2][1]
+        return position
+
+    # ---- what is asked
+
+    @property
+    def message(self) -> Any:
+        """What is sent. It may be changed before that, by a request init listener."""
+        return self._execution.content.message
+
+    @message.setter
+    def message(self, message: Any) -> None:
+        self._execution.content.message = message
+
+    @property
+    def query(self) -> Any:
+        """The statement that is executed."""
+        return self._execution.content.statement
+
+    @query.setter
+    def query(self, statement: Any) -> None:
+        self._execution.content.statement = statement
+
+    @property
+    def prepared_statement(self) -> PreparedStatement | None:
+        """The prepared statement that is executed, if it is one."""
+        return self._execution.content.prepared
+
+    @prepared_statement.setter
+    def prepared_statement(self, prepared: PreparedStatement | None) -> None:
+        self._execution.content.prepared = prepared
+
+    @property
+    def _retry_policy(self) -> RetryPolicy | None:
+        return self._execution.retry_policy
+
+    @_retry_policy.setter
+    def _retry_policy(self, policy: RetryPolicy | None) -> None:
+        self._execution.retry_policy = policy
+
+    @property
+    def _errors(self) -> dict[Any, Any]:
+        """What hosts failed with."""
+        return self._execution.sending.errors
+
+    @property
+    def request_encoded_size(self) -> int | None:
+        """Bytes of the request as it was sent; None before."""
+        if self._is_ordinary or self._execution.content.size is None:
+            return len(self._frame) if self._frame is not None and self.attempted_hosts else None
+        return self._execution.content.size
+
     # ---- what came with the answer
+
+    @property
+    def _final_result(self) -> Any:
+        return None if self._outcome is None else self._outcome[0]
+
+    @property
+    def _final_exception(self) -> BaseException | None:
+        return None if self._outcome is None else self._outcome[1]
+
+    @property
+    def _beside(self) -> Beside | None:
+        return None if self._outcome is None else self._outcome[2][2]
+
+    @property
+    def _traces(self) -> tuple[QueryTrace, ...]:
+        return () if self._is_ordinary else self._execution.traces
 
     @property
     def warnings(self) -> list[str] | None:
@@ -123,10 +292,18 @@ class ResponseFuture(Execution):
         return self._warnings
 
     @property
+    def _warnings(self) -> list[str] | None:
+        return None if self._beside is None else self._beside.warnings
+
+    @property
     def custom_payload(self) -> Mapping[str, bytes | None] | None:
         """The custom payload the server sent with the answer; waits for it."""
         self._settle()
         return self._custom_payload
+
+    @property
+    def _custom_payload(self) -> Mapping[str, bytes | None] | None:
+        return None if self._beside is None else self._beside.custom_payload
 
     def get_query_trace_ids(self) -> list[Any]:
         """Ids of the traces of all attempts and pages; waits for the answer."""
@@ -168,9 +345,13 @@ class ResponseFuture(Execution):
     __str__ = __repr__
 
     def _asked(self) -> str:
-        query = self.__dict__.get("query")
-        prepared = self.prepared_statement if query is None or isinstance(query, BoundStatement) else None
-        if prepared is not None:
+        query: Any = None
+        prepared: PreparedStatement | None
+        if self._is_ordinary and self._compiled is not None:
+            prepared = self._compiled.prepared
+        else:
+            query, prepared = self._execution.content.shown, self.prepared_statement
+        if prepared is not None and (query is None or isinstance(query, BoundStatement)):
             count = len(prepared._bind_plan)
             return f"{shortened(prepared.query_string)!r} with {count} parameter{'' if count == 1 else 's'}"
         text = query.query_string if isinstance(query, SimpleStatement) else str(query or self.message)

@@ -160,4 +160,6 @@ class Preparer:
 
 
 def _log_failure(future: ResponseFuture, error: BaseException) -> None:
-    log.warning("A statement could not be prepared on %s ahead of its use: %s", future._host, error)
+    log.warning(
+        "A statement could not be prepared on %s ahead of its use: %s", future._execution.sending.plan.only, error
+    )

@@ -40,7 +40,7 @@ from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT, is_timeout
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
 
-    from .execution import Execution
+    from .future import ResponseFuture
 
 #: Of a statement on a host; before protocol 5 the keyspace is the connection's, and part of what is prepared.
 Key = tuple["Host", bytes, str | None]
@@ -51,7 +51,7 @@ class Waiting:
 
     __slots__ = ("attempt", "request", "timer")
 
-    def __init__(self, request: Execution, attempt: Attempt) -> None:
+    def __init__(self, request: ResponseFuture, attempt: Attempt) -> None:
         self.request = request
         self.attempt = attempt
         self.timer: Any = None
@@ -70,13 +70,13 @@ class Repreparing:
         self._lock = threading.RLock()  # a __del__ that garbage collection runs may make a request anywhere
         self._under_way: dict[Key, Preparation] = {}
 
-    def join(self, request: Execution, attempt: Attempt) -> None:
+    def join(self, request: ResponseFuture, attempt: Attempt) -> None:
         """Have *attempt* answered when its statement is prepared on its host, or cannot be."""
         remaining = request._remaining()
         if remaining is not None and remaining <= 0:
-            request._time_out(attempt)
+            request._execution.sending.time_out(request, attempt)
             return
-        number = attempt.number = request._next_number()
+        number = attempt.number = request._execution.sending.next_number(request)
         if not request._register(number, attempt):
             return
         key = (attempt.host, attempt.reprepares.query_id, attempt.connection.keyspace)
@@ -169,7 +169,7 @@ class Preparation:
         for waiting, error in refused:
             if waiting.wake():
                 request, attempt = waiting.request, waiting.attempt
-                request._fail(attempt.page, request._public_error(attempt, error))
+                request._fail(attempt.page, request._execution.sending.error_of(request, attempt, error))
         if not over:
             self._prepare()
 
@@ -196,9 +196,11 @@ class Preparation:
 
     def _fail(self, error: Exception) -> None:
         may_go_on = isinstance(error, NOT_SENT)
-        self._wake_all(may_go_on, lambda request, attempt: request._not_reprepared(attempt, error, may_go_on))
+        self._wake_all(
+            may_go_on, lambda request, attempt: request._execution.not_reprepared(request, attempt, error, may_go_on)
+        )
 
-    def _wake_all(self, lost: bool, tell: Callable[[Execution, Attempt], object]) -> None:
+    def _wake_all(self, lost: bool, tell: Callable[[ResponseFuture, Attempt], object]) -> None:
         """If the connection is *lost*, those who have another one to the host begin anew by that."""
         for waiting in self._owner._taken(self):
             request, attempt = waiting.request, waiting.attempt
@@ -213,4 +215,4 @@ class Preparation:
 
 def _late(waiting: Waiting) -> None:
     if waiting.wake():
-        waiting.request._time_out(waiting.attempt)
+        waiting.request._execution.sending.time_out(waiting.request, waiting.attempt)

@@ -18,14 +18,14 @@ from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory
 
 from ..statements.batch import BatchStatement
 from ..statements.statements import SimpleStatement
-from .conclusion import NOTHING
+from .outcome import NOTHING
 
 if TYPE_CHECKING:
     from cassandra._core.codec import ResultPlan
     from cassandra._core.transport import Flight
 
-    from .conclusion import Beside, Came, Outcome
     from .future import ResponseFuture
+    from .outcome import Beside, Came, Outcome
     from .trace import QueryTrace
 
 log = logging.getLogger("cassandra.cluster")

@@ -76,22 +76,23 @@ class Tracking:
 
     def begin(self, request: ResponseFuture) -> None:
         request._tracking = self
-        request._tracked = {}
+        request._execution.sending.tracked.clear()
         self._tell("on_request", request)
 
     def sending(self, request: ResponseFuture, attempt: Attempt) -> None:
         tracked = TrackedAttempt(attempt.number, attempt.host, attempt.connection.shard, monotonic())
-        request._tracked[attempt.number] = tracked
+        request._execution.sending.tracked[attempt.number] = tracked
         self._tell("on_attempt", request, tracked)
 
     def ended(self, request: ResponseFuture, attempt: Attempt, error: BaseException | None) -> None:
-        tracked = request._tracked.pop(attempt.number, None)
+        tracked = request._execution.sending.tracked.pop(attempt.number, None)
         if tracked is not None:
             self._tell("on_attempt_end", request, tracked, error)
 
     def over(self, request: ResponseFuture, error: BaseException | None, elapsed: float) -> None:
-        while request._tracked:
-            _, tracked = request._tracked.popitem()
+        under_way = request._execution.sending.tracked
+        while under_way:
+            _, tracked = under_way.popitem()
             self._tell("on_attempt_end", request, tracked, error or CancelledError())
         self._tell("on_request_end", request, error, elapsed)
         if self._threshold is not None and elapsed >= self._threshold:

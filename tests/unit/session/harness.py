@@ -21,6 +21,7 @@ from cassandra._net.handshake.features import ProtocolFeatures, dialect_of
 from cassandra._routing.snapshot import EMPTY, ClusterState
 from cassandra._routing.topology import Topology
 from cassandra._wire.messages.decode import decode_response
+from cassandra._wire.messages.reading import uses_metadata_ids
 from cassandra._wire.messages.results import ResultMessage
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager, Session
 from cassandra.connection import ConnectionShutdown, DefaultEndPoint
@@ -168,7 +169,8 @@ class ScriptedConnection:
 
     @property
     def dialect(self) -> tuple[int, bool, bool]:
-        return dialect_of(self.protocol_version, self.protocol_version >= 5, self.features.tablets_routing_v2)
+        with_ids = uses_metadata_ids(self.protocol_version, self.features)
+        return dialect_of(self.protocol_version, with_ids, self.features.tablets_routing_v2)
 
     def submit(
         self, frame: bytes, operation: Operation, attempt: int = 0, timeout: float | None = None, later: bool = False

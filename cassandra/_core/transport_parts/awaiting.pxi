@@ -1,0 +1,156 @@
+# Awaiting: what a task waits for while it awaits a request.
+#
+# It is what the task's coroutine yields, and behaves like an asyncio future as far as a task asks (one that another kind
+# of loop made, too). It differs in how the task goes on: a future has the loop call the task in its next turn, which
+# costs more than all else about the answer. Here the reader callback that took the answers from the queue calls the tasks
+# itself, when it is through with the answers; each in its own context, as the loop would.
+#
+# All of it happens on the loop's thread. States: *pending*; *done*, with an outcome; *cancelled*. It leaves *pending* once.
+
+cdef extern from "Python.h":
+    int PyContext_Enter(object context) except -1
+    int PyContext_Exit(object context) except -1
+    object PyContext_CopyCurrent()
+
+
+cdef enum AwaitingState:
+    AWAITING_PENDING
+    AWAITING_DONE
+    AWAITING_CANCELLED
+
+
+@cython.final
+@cython.freelist(128)
+cdef class _Awaiting:
+    """One ``await`` of a request by a task."""
+
+    cdef readonly object loop
+    cdef object outcome
+    cdef object callback  # nearly always there is one, the task
+    cdef object context
+    cdef list more  # others, with their contexts
+    cdef object message
+    cdef AwaitingState state
+    cdef public bint _asyncio_future_blocking
+
+    # ---- what tasks ask
+
+    def get_loop(self):
+        return self.loop
+
+    def done(self):
+        return self.state != AWAITING_PENDING
+
+    def cancelled(self):
+        return self.state == AWAITING_CANCELLED
+
+    def add_done_callback(self, callback, *, context=None):
+        if context is None:
+            context = PyContext_CopyCurrent()
+        if self.state != AWAITING_PENDING:
+            self.loop.call_soon(callback, self, context=context)
+        elif self.callback is None:
+            self.callback = callback
+            self.context = context
+        else:
+            if self.more is None:
+                self.more = []
+            self.more.append((callback, context))
+
+    def remove_done_callback(self, callback):
+        cdef list kept = [entry for entry in self.callbacks() if entry[0] != callback]
+        cdef Py_ssize_t removed = len(self.callbacks()) - len(kept)
+        self.callback = self.context = self.more = None
+        for entry in kept:
+            self.add_done_callback(entry[0], context=entry[1])
+        return removed
+
+    def result(self):
+        if self.state == AWAITING_CANCELLED:
+            raise self.cancelled_error()
+        if self.state == AWAITING_PENDING:
+            import asyncio
+
+            raise asyncio.InvalidStateError("The request was not answered yet")
+        return self.outcome
+
+    def exception(self):
+        self.result()
+        return None
+
+    def cancel(self, msg=None):
+        if self.state != AWAITING_PENDING:
+            return False
+        self.state = AWAITING_CANCELLED
+        self.message = msg
+        self.call_soon()
+        return True
+
+    cdef object cancelled_error(self):
+        import asyncio
+
+        return asyncio.CancelledError() if self.message is None else asyncio.CancelledError(self.message)
+
+    # ---- what the request tells
+
+    def set_result(self, outcome):
+        """It is here."""
+        self.settle(outcome)
+        self.call_soon()
+
+    cdef bint settle(self, outcome) noexcept:
+        """True if somebody is to be called now."""
+        if self.state != AWAITING_PENDING:
+            return False
+        self.state = AWAITING_DONE
+        self.outcome = outcome
+        return self.callback is not None
+
+    cdef list callbacks(self):
+        if self.callback is None:
+            return []
+        return [(self.callback, self.context), *(self.more or ())]
+
+    cdef int call_soon(self) except -1:
+        """In the loop's next turn."""
+        for callback, context in self.callbacks():
+            self.loop.call_soon(callback, self, context=context)
+        self.callback = self.context = self.more = None
+        return 0
+
+    cdef int call_now(self) except -1:
+        if self.more is not None or self.callback is None:
+            return self.call_soon()
+        callback, context = self.callback, self.context
+        self.callback = self.context = None
+        PyContext_Enter(context)
+        try:
+            callback(self)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # what a task raises is its own; but anybody may add a callback
+            self.loop.call_exception_handler(
+                {"message": "A callback of a request that was awaited raised", "exception": error}
+            )
+        finally:
+            PyContext_Exit(context)
+        return 0
+
+
+cdef int go_on(list ready) except -1:
+    """Call the tasks whose answers are here."""
+    cdef _Awaiting awaiting
+    cdef Py_ssize_t index = 0
+    cdef bint debugged = bool((<_Awaiting> ready[0]).loop.get_debug())  # it wants to know how long each one takes
+    try:
+        for index in range(len(ready)):
+            awaiting = <_Awaiting> ready[index]
+            if debugged:
+                awaiting.call_soon()
+            else:
+                awaiting.call_now()
+    except BaseException:  # Ctrl-C: the others must go on, if the loop does
+        for awaiting in ready[index + 1 :]:
+            awaiting.call_soon()
+        raise
+    return 0

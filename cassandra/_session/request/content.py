@@ -1,0 +1,193 @@
+"""Content: what one request asks, as a message, and what its answer is read by.
+
+L5. A compiled request (``compiled.py``) has a frame that every attempt sends; message and statement are made when
+somebody asks for them. Who asks for the message may change it: from then on the request is sent by it, no longer by its
+frame.
+
+Message and result plan belong together and are replaced as one, by the one thread that processes outcomes; attempts
+that are being encoded are sent as they were. What is made on demand is made under the request's lock: two threads may
+ask.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from cassandra._wire.messages.requests import ExecuteMessage
+
+from ..statements.prepared import BoundStatement
+from .tablet_routing import with_version_block
+
+if TYPE_CHECKING:
+    from cassandra._core.codec import ResultPlan
+    from cassandra._core.transport import Attempt
+    from cassandra._net.connection import Connection
+
+    from ..session import Session
+    from ..statements.prepared import PreparedStatement
+    from .compiled import CompiledExecute
+
+METADATA_IDS = 5  # first protocol version with result metadata ids
+
+#: CQL that changes the keyspace of the connection it is sent on, behind white space and comments.
+#: A comment ends in one place only, or many of them would be tried in every combination.
+USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b", re.IGNORECASE)
+
+
+class Content:
+    """Made of a *message* that was built for *statement*, or, by :meth:`compiled`, of a frame."""
+
+    __slots__ = ("_frame", "_lock", "_made", "_sent", "_statement", "_values", "handler", "prepared", "size", "token")
+
+    def __init__(
+        self,
+        message: Any,
+        statement: Any,
+        prepared: PreparedStatement | None,
+        plan: ResultPlan | None,
+        token: int | None,
+        handler: Any = None,
+    ) -> None:
+        self._sent: tuple[Any, ResultPlan | None] = (message, plan)
+        self._statement = statement
+        self.prepared = prepared
+        self.token = token  # that it is routed by
+        self.handler = handler  # a user's protocol handler
+        self.size: int | None = None  # bytes of the frame as it was sent last
+        self._made: CompiledExecute | None = None
+        self._frame: bytes | None = None
+        self._values: Any = None
+        self._lock: Any = None
+
+    @classmethod
+    def compiled(
+        cls, made: CompiledExecute, frame: bytes, token: int | None, values: Any, lock: threading.RLock
+    ) -> Content:
+        """Of *frame*, which *made* encoded; *values*: as the application gave them, or the statement that has them."""
+        content = cls(
+            None, values if isinstance(values, BoundStatement) else None, made.prepared, made.result_plan, token
+        )
+        content._made = made
+        content._frame = frame
+        content._values = values
+        content._lock = lock
+        return content
+
+    # ---- what is asked
+
+    @property
+    def message(self) -> Any:
+        """What is sent from now on."""
+        message, plan = self._sent
+        if message is None and self._made is not None and self._frame is not None:
+            with self._lock:
+                message, plan = self._sent
+                if message is None:
+                    message = self._made.message(self._frame, self.token)
+                    self._sent = (message, plan)
+        return message
+
+    @message.setter
+    def message(self, message: Any) -> None:
+        self._sent = (message, self._sent[1])
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a compiled request is not to be sent by its frame any more."""
+        return self._sent[0] is not None
+
+    @property
+    def result_plan(self) -> ResultPlan | None:
+        """What answers without metadata are read by."""
+        return self._sent[1]
+
+    @property
+    def statement(self) -> Any:
+        """The statement of the application."""
+        if self._statement is None and self._made is not None and self._frame is not None:
+            bound = BoundStatement(self._made.prepared)
+            bound._bound = self._made.template.bound(self._frame, self.token)
+            bound.raw_values = self._values
+            with self._lock:
+                if self._statement is None:
+                    self._statement = bound
+        return self._statement
+
+    @statement.setter
+    def statement(self, statement: Any) -> None:
+        self._statement = statement
+
+    @property
+    def shown(self) -> Any:
+        """The statement, if there is one, for whoever only wants to print it."""
+        return self._statement
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether it does no harm to execute it twice."""
+        if self._statement is None and self._made is not None:
+            return bool(self._made.prepared.is_idempotent)
+        return bool(getattr(self._statement, "is_idempotent", False))
+
+    @property
+    def is_use(self) -> bool:
+        """Whether it changes the keyspace of the connection it is sent on."""
+        if self._made is not None and not self.is_changed:
+            return False  # such statements are not compiled
+        text = getattr(self.message, "query", None)
+        if text is None and self.prepared is not None:
+            text = self.prepared.query_string
+        return isinstance(text, str) and USE.match(text) is not None
+
+    @property
+    def consistency(self) -> int | None:
+        """Its consistency level; PREPARE has none."""
+        return getattr(self.message, "consistency_level", None)
+
+    def change(self, plan: ResultPlan | None, **changes: Any) -> None:
+        """What is sent from now on, and what its answers are read by."""
+        message = copy(self.message)
+        for name, value in changes.items():
+            setattr(message, name, value)
+        self._sent = (message, plan)
+
+    def use_snapshot(self, prepared: PreparedStatement) -> None:
+        """What is sent from now on, and the next pages, go by the statement's current result metadata."""
+        plan, metadata_id = prepared._snapshot
+        self.change(plan, result_metadata_id=metadata_id, skip_meta=plan is not None and metadata_id is not None)
+
+    # ---- as bytes
+
+    def frame_for(self, session: Session, attempt: Attempt) -> bytes:
+        """The envelope that *attempt* sends; its answer is to be read by ``attempt.plan``."""
+        connection: Connection = attempt.connection
+        message, attempt.plan = self._sent
+        if message is None:
+            assert self._made is not None and self._frame is not None
+            if connection.dialect is self._made.dialect:
+                return self._frame
+            message = self.message
+        version = connection.protocol_version
+        if attempt.plan is not None and version < METADATA_IDS and message.skip_meta:
+            message = _described(message, connection)
+        if connection.features.tablets_routing_v2 and isinstance(message, ExecuteMessage):
+            message = with_version_block(session, message, self.statement, self.token)
+        frame: bytes
+        if self.handler is None:
+            frame = message.encode(version, features=connection.features)
+        else:
+            frame = self.handler.encode_message(message, 0, version, None, False, connection.features)
+        self.size = len(frame)
+        return frame
+
+
+def _described(message: Any, connection: Connection) -> Any:
+    """*message* for *connection*: one that has no metadata ids could not tell that the columns are others by now, even
+    if the statement was prepared over one that has."""
+    if not connection.features.use_metadata_id:
+        message = copy(message)
+        message.skip_meta = False
+    return message

@@ -1,0 +1,39 @@
+"""What a page of a request came to, and what is kept of its answer.
+
+L5. Nothing but the types that native and Python code hand to each other, and how they are filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from cassandra._base.errors import ErrorMessage
+from cassandra._core.codec import ResultPlan
+from cassandra._wire.messages.results import ResultMessage
+
+
+class Beside(NamedTuple):
+    """What an answer has that plain rows have not."""
+
+    warnings: list[str] | None
+    custom_payload: Mapping[str, bytes | None] | None
+    column_names: list[str] | None = None  # of rows that a custom protocol handler decoded
+    column_types: list[Any] | None = None
+
+
+#: What is kept of an answer: how its rows were decoded, where the next page begins, the rest. Not the message: its
+#: bytes are not needed any more, and may be many.
+Came = tuple[ResultPlan | None, bytes | None, Beside | None]
+#: What a page came to: its rows (or None, or a PREPARED message), the exception, what is kept of the answer, its page.
+Outcome = tuple[Any, BaseException | None, Came, int]
+
+NOTHING: Came = (None, None, None)
+
+
+def beside(answer: Any) -> Came:
+    """What is kept of an answer without rows; of an error that is no answer, nothing."""
+    if not isinstance(answer, (ResultMessage, ErrorMessage)):
+        return NOTHING
+    warnings, payload = answer.warnings, answer.custom_payload
+    return NOTHING if warnings is None and payload is None else (None, None, Beside(warnings, payload))
