@@ -2,8 +2,8 @@
 answer is decoded, the request gets its rows.
 
 A real session reads a point from the responder while that method is watched; what it was called with, is then given to
-it again and again. A timeout of its own makes it a request out of the ordinary: all others are answered natively. Argument:
-the responder's port.
+it again and again. A timeout of its own makes it a request out of the ordinary: all others are answered natively.
+Argument: the responder's port.
 """
 
 from __future__ import annotations
