@@ -11,9 +11,12 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, eventually
+
+if TYPE_CHECKING:
+    from tests.fakes.nodes import FakeCluster
 
 ROOT = Path(__file__).parents[3]
 
@@ -68,6 +71,31 @@ class Servers(Protocol):
 
     @property
     def contact_points(self) -> Sequence[tuple[str, int]]: ...
+
+
+class Held:
+    """The answers to ``SELECT never`` at *fake*, until they are let go."""
+
+    VOID = b"\0\0\0\1"
+
+    def __init__(self, fake: FakeCluster) -> None:
+        self._asked: list[tuple[Any, Any]] = []
+        fake.on_query = self._hold
+
+    def _hold(self, node: Any, connection: Any, request: Any, text: str) -> bool:
+        if text == "SELECT never":
+            self._asked.append((connection, request))
+        return text == "SELECT never"
+
+    def wait(self, count: int) -> None:
+        """Until it was asked for *count* of them."""
+        eventually(lambda: len(self._asked) == count)
+
+    def let_go(self, count: int) -> None:
+        """When there are *count* of them."""
+        self.wait(count)
+        for connection, request in self._asked:
+            connection.answer(request, 0x08, self.VOID)
 
 
 def start(servers: Servers, script: str) -> subprocess.Popen[str]:

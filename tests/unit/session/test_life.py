@@ -2,7 +2,7 @@
 
 Each script runs in an interpreter of its own that turns warnings into errors, beside scripted servers that never
 answer ``SELECT slow``. What is said of shutdown while everything goes on is in test_cluster_shutdown.py, of forks in
-test_fork.py.
+test_fork.py and beside it.
 """
 
 from __future__ import annotations
