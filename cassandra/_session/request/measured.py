@@ -24,10 +24,9 @@ Meter = Callable[[Any, float, bool], None]
 def measured(router: Router, session: Session) -> Router:
     """*router*, new; if its policy wants to know how long requests take it will."""
     if isinstance(router, PickingRouter) and router.latency_aware is not None:
-        pool_set = session._pool_set
 
         def in_flight(host: Host) -> int:
-            pool = pool_set.pools.get(host)
+            pool = session._pool_set.pools.get(host)  # of this process: a forked child has one of its own
             return 0 if pool is None else pool.in_flight
 
         router.measure(in_flight)

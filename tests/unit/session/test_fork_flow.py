@@ -1,4 +1,4 @@
-"""A forked child of a session with TLS, or with limits on requests in flight.
+"""A forked child of a session with TLS, with limits on requests in flight, or with a policy that counts them.
 
 The nodes hold what is asked of ``app.held``.
 """
@@ -9,6 +9,7 @@ import ssl
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -132,3 +133,55 @@ cluster.shutdown()
         there.run(script, COUNT)
         assert there.sent() == [1] * COUNT
         assert len(there.simulated.statements("app.free")) == 2 + 2 * COUNT
+
+
+def test_latency_aware_policy() -> None:
+    """What is in flight counts by the child's own connections: a node that does not answer gets its part, no more."""
+    many, part = 90, 15
+    script = f"""
+from cassandra.policies import LatencyAwarePolicy
+policy = LatencyAwarePolicy(TokenAwarePolicy(RoundRobinPolicy()), 1e9)
+cluster, session = connected(policy, keyspace="app")
+select = session.prepare("SELECT n FROM free WHERE id = ?")
+session.execute(select, (1,))
+
+def work():
+    session.execute(select, (1,))
+    eventually(lambda: len(session.get_pools()) == 3)
+    policy._meters.clear()  # so that none is thought to be much quicker than the others
+    policy.on_up(cluster.metadata.all_hosts()[0])  # plans are made anew
+    told("asked")
+    sys.stdin.readline()
+    futures, ended = [], []
+    for n in range({many}):
+        future = session.execute_async(select, (n,), timeout=None)
+        future.add_callbacks(ended.append, ended.append)
+        futures.append(future)
+        eventually(lambda: len(futures) - len(ended) < {part})
+    told("sent")
+    for future in futures:
+        future.result()
+
+in_child(work)
+cluster.shutdown()
+"""
+    with SimulatedCluster(3, 1) as simulated:
+        simulated.execute("CREATE KEYSPACE app WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3}")
+        simulated.execute("CREATE TABLE app.free (id int PRIMARY KEY, n int)")
+        servers = SimpleNamespace(contact_points=[(address, simulated.port) for address in simulated.contact_points])
+        process = start(servers, SCRIPT + script)
+        try:
+            says(process, "asked")
+            simulated.clear_requests()
+            held = simulated.inject(Hold(), query="FROM free", node=2)
+            assert process.stdin is not None
+            process.stdin.write("held\n")
+            process.stdin.flush()
+            says(process, "sent")
+            held.remove()
+            assert finish(process) == ""
+        finally:
+            kill(process)
+        counts = Counter(request.node for request in simulated.statements("app.free"))
+    assert counts.total() == many
+    assert counts[2] <= part
