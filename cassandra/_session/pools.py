@@ -100,7 +100,7 @@ class PoolSet:
         return max(1.0, min(0.75 * interval, self._cluster.idle_heartbeat_timeout) if interval else SILENCE_LIMIT)
 
     def _connection_options(self) -> Any:
-        return self._cluster.connection_options(self._session.keyspace)
+        return self._cluster.connections.options(self._session.keyspace)
 
     def _opened(self, pool: HostPool, error: BaseException | None, is_host_addition: bool, done: Future[bool]) -> None:
         """Runs on the I/O thread."""
@@ -144,7 +144,7 @@ class PoolSet:
             self._try_later(host)
         elif wanted:
             self._told.pop(host, None)
-            self._cluster.on_pool_open(host)
+            self._cluster.membership.reached(host)
         done.set_result(wanted and error is None)
 
     def _report(self, host: Host, error: BaseException, is_host_addition: bool) -> None:

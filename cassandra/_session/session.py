@@ -73,7 +73,7 @@ def _profile_option(name: str, attribute: str, doc: str) -> property:
     def write(self: Session, value: Any) -> None:
         if name == "default_serial_consistency_level" and value is not None and not ConsistencyLevel.is_serial(value):
             raise ValueError(f"{name} must be either ConsistencyLevel.SERIAL or ConsistencyLevel.LOCAL_SERIAL.")
-        self.cluster.commit_legacy(f"Session.{name}")
+        self.cluster.profile_manager.commit_legacy(f"Session.{name}")
         self._overrides = {**self._overrides, attribute: value}
 
     return property(read, write, doc=doc)
@@ -146,9 +146,8 @@ class Session(Ending):
         self._builder = RequestBuilder(self)
         self._preparer = Preparer(self)
         self._repreparing = Repreparing()
-        for keyspace_name, types in cluster.user_types.items():
-            for type_name, klass in types.items():
-                self.user_type_registered(keyspace_name, type_name, klass)
+        for registered in cluster.user_types:
+            self.user_type_registered(*registered)
 
     # ---- executing
 

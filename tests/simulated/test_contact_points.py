@@ -136,9 +136,9 @@ def test_a_name_server_that_is_silent_holds_up_nobody_who_knows_an_address(
     ):
         cluster.connect()
         assert cluster.endpoints_resolved == [DefaultEndPoint(simulated.contact_points[0], simulated.port)]
-        assert "no answer" in str(cluster.unresolved["silent.example"])
+        assert "no answer" in str(cluster.contacts.unresolved["silent.example"])
         silent_name_server.set()
-        eventually(lambda: len(cluster.endpoints_resolved) == 2 and not cluster.unresolved)
+        eventually(lambda: len(cluster.endpoints_resolved) == 2 and not cluster.contacts.unresolved)
 
 
 def test_a_late_name_is_waited_for_when_nothing_else_works(

@@ -1,4 +1,4 @@
-"""Connecting and shutting down on an asyncio loop: the same steps as elsewhere, each on a thread that may block.
+"""Waiting on an asyncio loop for what blocks: the same steps as elsewhere, each on a thread that may block.
 
 L5. The loop's thread waits for nothing: also not for threads to start, which the I/O thread does instead.
 """
@@ -6,7 +6,7 @@ L5. The loop's thread waits for nothing: also not for threads to start, which th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from types import coroutine
 from typing import TYPE_CHECKING, TypeVar
@@ -20,47 +20,9 @@ if TYPE_CHECKING:
 
     from cassandra._core.transport import Reactor
 
-    from ..session import Session
-    from .cluster import Cluster
     from .life import Life
 
 T = TypeVar("T")
-
-
-async def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
-    """Body of :meth:`Cluster.connect_async`."""
-    await _on_io_thread(cluster.life.prepare(), cluster.scheduler.fill)
-    await result_of(cluster.life.start())
-    session = await result_of(cluster.scheduler.submit(cluster._new_session, keyspace))
-    try:
-        await _opened(
-            session, await result_of(cluster.scheduler.submit(session.update_created_pools)), wait_for_all_pools
-        )
-        cluster._check_pools(session)
-    except BaseException:
-        session.shutdown()
-        raise
-    return session
-
-
-async def _opened(session: Session, opening: Collection[Future[bool]], wait_for_all: bool) -> None:
-    """Until a pool is open, or all that are being opened are or cannot be."""
-    waiter: asyncio.Future[None] = aio.running_loop().create_future()
-    left = len(opening)
-    lock = threading.Lock()
-
-    def one_more(_: Future[bool]) -> None:
-        nonlocal left
-        with lock:
-            left -= 1
-            enough = left == 0 or (not wait_for_all and bool(session._pools))
-        if enough:
-            aio.resolve(waiter, None)
-
-    for future in opening:
-        future.add_done_callback(one_more)
-    if opening:
-        await waiter
 
 
 async def shutdown(life: Life, drain: float) -> None:
@@ -117,7 +79,7 @@ async def result_of(future: Future[T]) -> T:
     return future.result()
 
 
-async def _on_io_thread(reactor: Reactor, step: Callable[[], None]) -> None:
+async def on_io_thread(reactor: Reactor, step: Callable[[], None]) -> None:
     """Run *step* there; if that thread ended, nothing happens."""
     waiter: asyncio.Future[None] = aio.running_loop().create_future()
 

@@ -1,17 +1,26 @@
 """Cluster: where applications connect (cassandra.cluster). The composition root of the session layer.
 
-L5. A cluster is options (``cluster/options.py``) plus parts, each with one task and its own owner rules::
+L5. :class:`Cluster` is a face: public names, and the parts that do what they say. A part has one task and its own owner
+rules, written at its head; it knows the cluster, and by it the other parts::
 
-    scheduler           worker threads                      scheduler.py
-    reactor             the I/O thread                      _core/transport
+    options             what the constructor was given      cluster/options.py, config.py
+    profile_manager     request options, policies           cluster/profiles.py
+    contacts            where contact points lead           cluster/contact.py
+    versions            the protocol version to speak       cluster/versions.py
+    connections         opening connections                 cluster/connections.py
+    scheduler           worker threads                      background/scheduler.py
+    reactor             the I/O thread, of ``life``         _core/transport
     metadata            hosts, ring, schema                 _routing/metadata.py
-    control_connection  keeps the metadata fresh            control.py, events.py, refresh.py, agreement.py
-    versions            the protocol version to speak       versions.py
+    control_connection  keeps the metadata fresh            control/
+    refreshing          reads metadata when asked to        cluster/refreshing.py
+    schema_changes      DDL of the cluster's own sessions   cluster/schema.py
     topology            which hosts there are               cluster/topology.py
     membership          whether they are up                 cluster/membership.py, reconnection.py
-    schema_changes      DDL of the cluster's own sessions   cluster/schema.py
+    host_commands       what a program says of hosts        cluster/hosts.py
+    host_listeners      users' HostStateListeners           cluster/listeners.py
     prepared            prepared statements by id           cluster/prepared_cache.py
-    host_listeners      users' HostStateListeners           listeners.py
+    user_types          classes for user types              cluster/usertypes.py
+    sessions            those that are used                 cluster/sessions.py, connecting.py
     life                start and shutdown                  cluster/life.py
 
 Two strands order what happens: the control connection's (what is read) and the membership's (what follows from it).
@@ -21,60 +30,67 @@ is called.
 
 from __future__ import annotations
 
-import logging
 import weakref
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from time import monotonic
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
-from cassandra._base.constants import ProtocolVersion
-from cassandra._base.errors import DriverException, NoHostAvailable, OperationTimedOut
+from cassandra._base.errors import OperationTimedOut
 from cassandra._base.public import public
-from cassandra._core.codec import TypeContext
-from cassandra._net.connection import Connection
+from cassandra._core.memory import MemoryPool
+from cassandra._core.transport import Reactor
+from cassandra._routing.host import Host
 from cassandra._routing.metadata import Metadata
-from cassandra._wire.types.registry import resolve_custom
-from cassandra._wire.types.udt import UserType
 
 from ..background import forks
 from ..background.scheduler import Scheduler
 from ..control.agreement import SchemaAgreementScope, wait_in_session
 from ..control.control import ControlConnection
-from ..control.queries import UNBOUNDED
-from ..request.fallback import falls_back
 from ..session import Session
-from . import contact
-from .awaitable import connect, shutdown
-from .config import seconds
-from .hosts import ClusterHosts
+from ..statements.sentinels import NOT_SET, Sentinel
+from . import awaitable, config, connecting
+from .config import ControlConnectionQueryFallback, ShardAwareOptions
+from .connections import ConnectionFactory
+from .contact import ContactPoints
+from .face import Attribute, method
+from .hosts import HostCommands
 from .life import Life
 from .listeners import Listeners
 from .membership import Membership
-from .options import check_profile, made
+from .options import Options, made
 from .prepared_cache import PreparedRegistry
+from .profiles import ProfileManager
+from .refreshing import MetadataRefresh
 from .schema import SchemaChanges
-from .sessions import SessionSet
+from .sessions import SessionSet, shard_stats
 from .topology import TopologyUpdater
+from .usertypes import UserTypes
 from .versions import Versions
 
 if TYPE_CHECKING:
-    from cassandra._net.endpoint import EndPoint
-    from cassandra._net.handshake.options import ConnectionOptions
+    import ssl
 
-    from ..ending import Ending
-    from ..statements.prepared import PreparedStatement
+    from cassandra._net.client_routes import ClientRoutes, ClientRoutesConfig
+    from cassandra._net.endpoint import EndPoint, EndPointFactory
+    from cassandra._net.handshake.application import ApplicationInfoBase
+    from cassandra._net.handshake.auth import AuthProvider
+    from cassandra._net.pool.pool import HostPool
+    from cassandra._routing.policies import (
+        AddressTranslator,
+        ConvictionPolicy,
+        LoadBalancingPolicy,
+        ReconnectionPolicy,
+        RetryPolicy,
+    )
+
+    from ..request.tracking import RequestTracker
     from .metrics import Metrics
     from .profiles import ExecutionProfile
 
-log = logging.getLogger("cassandra.cluster")
-
-Pools = Iterable["Future[bool]"]
-
 
 @public("cassandra.cluster")
-class Cluster(ClusterHosts):
+class Cluster:
     """A cluster of nodes as the driver knows it; makes :class:`Session` objects by :meth:`connect`.
 
     One per application and cluster of servers is right: all its sessions share the metadata and the threads.
@@ -129,36 +145,190 @@ class Cluster(ClusterHosts):
     supported (NotImplementedError).
     """
 
+    contact_points: Attribute[list[Any]] = Attribute()
+    port: Attribute[int] = Attribute()
+    compression: Attribute[bool | str] = Attribute()
+    auth_provider: Attribute[AuthProvider | None] = Attribute()
+    reconnection_policy: Attribute[ReconnectionPolicy] = Attribute()
+    conviction_policy_factory: Attribute[Callable[..., ConvictionPolicy]] = Attribute()
+    address_translator: Attribute[AddressTranslator] = Attribute()
+    metrics_enabled: Attribute[bool] = Attribute()
+    connection_class: Attribute[Any] = Attribute()
+    ssl_options: Attribute[Mapping[str, Any] | None] = Attribute()
+    ssl_context: Attribute[ssl.SSLContext | None] = Attribute()
+    ssl_session_cache: Attribute[Any] = Attribute()
+    sockopts: Attribute[Sequence[tuple[int, int, int | bytes]] | None] = Attribute()
+    cql_version: Attribute[str | None] = Attribute()
+    allow_beta_protocol_version: Attribute[bool] = Attribute()
+    no_compact: Attribute[bool] = Attribute()
+    executor_threads: Attribute[int] = Attribute()
+    max_schema_agreement_wait: Attribute[float] = Attribute()
+    control_connection_timeout: Attribute[float | None] = Attribute()
+    metadata_request_timeout: Attribute[float | None] = Attribute()
+    idle_heartbeat_interval: Attribute[float | None] = Attribute()
+    idle_heartbeat_timeout: Attribute[float] = Attribute()
+    schema_event_refresh_window: Attribute[float] = Attribute()
+    topology_event_refresh_window: Attribute[float] = Attribute()
+    status_event_refresh_window: Attribute[float] = Attribute()
+    schema_metadata_enabled: Attribute[bool] = Attribute()
+    token_metadata_enabled: Attribute[bool] = Attribute()
+    schema_metadata_page_size: Attribute[int] = Attribute()
+    connect_timeout: Attribute[float | None] = Attribute()
+    prepare_on_all_hosts: Attribute[bool] = Attribute()
+    reprepare_on_up: Attribute[bool] = Attribute()
+    timestamp_generator: Attribute[Callable[[], int]] = Attribute()
+    shard_aware_options: Attribute[ShardAwareOptions] = Attribute()
+    endpoint_factory: Attribute[EndPointFactory] = Attribute()
+    client_routes: Attribute[ClientRoutes | None] = Attribute()
+    client_routes_config: Attribute[ClientRoutesConfig | None] = Attribute()
+    application_info: Attribute[ApplicationInfoBase | None] = Attribute()
+    driver_config_reporting_enabled: Attribute[bool] = Attribute()
+    allow_control_connection_query_fallback: Attribute[ControlConnectionQueryFallback] = Attribute()
+    max_requests_per_connection: Attribute[int | None] = Attribute()
+    max_requests_per_host: Attribute[int | None] = Attribute()
+    max_requests_per_session: Attribute[int | None] = Attribute()
+    max_request_wait: Attribute[float | None] = Attribute()
+    max_waiting_requests: Attribute[int] = Attribute()
+    request_tracker: Attribute[RequestTracker | None] = Attribute()
+    slow_request_threshold: Attribute[float | None] = Attribute()
+    memory_pool: Attribute[MemoryPool] = Attribute()
+    session_id: Attribute[UUID] = Attribute()
+    protocol_version: Attribute[int] = Attribute("versions", Versions)
+    load_balancing_policy: Attribute[LoadBalancingPolicy] = Attribute("profile_manager", ProfileManager)
+    default_retry_policy: Attribute[RetryPolicy] = Attribute("profile_manager", ProfileManager)
+    connect_to_remote_hosts: Attribute[bool] = Attribute("profile_manager", ProfileManager)
+    cloud: None = None
+    column_encryption_policy: None = None
+
     is_shutdown: bool = False
-    endpoints_resolved: list[EndPoint]
-    unresolved: Mapping[str, Exception]  # contact points that could not be looked up
-    metrics: Metrics | None = None
+    profile_manager: ProfileManager = made()
+    metadata: Metadata = made()
+    control_connection: ControlConnection = made()
+    sessions: SessionSet = made()
     scheduler: Scheduler = made()
     executor: Scheduler = made()
+    metrics: Metrics | None = None
+    version_blocks: bool = False  # whether the control connection's node wants them; the others most probably do, too
+    metadata_ids: bool = False  # whether it has those of ScyllaDB
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A plain attribute of a subclass is another default of that option."""
+        super().__init_subclass__(**kwargs)
+        for name, value in list(vars(cls).items()):
+            option = vars(Cluster).get(name)
+            if isinstance(option, Attribute) and not hasattr(value, "__get__"):
+                setattr(cls, name, option.with_default(cls, value))
+
+    def __init__(
+        self,
+        contact_points: Any = NOT_SET,
+        port: int = 9042,
+        compression: bool | str | None = True,
+        auth_provider: AuthProvider | None = None,
+        load_balancing_policy: LoadBalancingPolicy | None = None,
+        reconnection_policy: ReconnectionPolicy | None = None,
+        default_retry_policy: RetryPolicy | None = None,
+        conviction_policy_factory: Callable[..., ConvictionPolicy] | None = None,
+        metrics_enabled: bool = False,
+        connection_class: Any = None,
+        ssl_options: Mapping[str, Any] | None = None,
+        sockopts: Sequence[tuple[int, int, int | bytes]] | None = None,
+        cql_version: str | None = None,
+        protocol_version: int | Sentinel = NOT_SET,
+        executor_threads: int = 2,
+        max_schema_agreement_wait: float = 10,
+        control_connection_timeout: float | None = 2.0,
+        idle_heartbeat_interval: float | None = 30,
+        schema_event_refresh_window: float = 2,
+        topology_event_refresh_window: float = 10,
+        connect_timeout: float | None = 5,
+        schema_metadata_enabled: bool = True,
+        token_metadata_enabled: bool = True,
+        schema_metadata_page_size: int = 1000,
+        address_translator: AddressTranslator | None = None,
+        status_event_refresh_window: float = 2,
+        prepare_on_all_hosts: bool = True,
+        reprepare_on_up: bool = True,
+        execution_profiles: Mapping[Any, ExecutionProfile] | None = None,
+        allow_beta_protocol_version: bool = False,
+        timestamp_generator: Callable[[], int] | None = None,
+        idle_heartbeat_timeout: float = 30,
+        no_compact: bool = False,
+        ssl_context: ssl.SSLContext | None = None,
+        endpoint_factory: EndPointFactory | None = None,
+        cloud: Any = None,
+        scylla_cloud: Any = None,
+        shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None = None,
+        metadata_request_timeout: float | None = None,
+        column_encryption_policy: Any = None,
+        application_info: ApplicationInfoBase | None = None,
+        client_routes_config: ClientRoutesConfig | None = None,
+        allow_control_connection_query_fallback: ControlConnectionQueryFallback | None = (
+            ControlConnectionQueryFallback.Disabled
+        ),
+        driver_config_reporting_enabled: bool = True,
+        ssl_session_cache: Any = NOT_SET,
+        memory_pool: MemoryPool | None = None,
+        max_requests_per_connection: int | None = None,
+        max_requests_per_host: int | None = None,
+        max_requests_per_session: int | None = None,
+        max_request_wait: float | None = None,
+        max_waiting_requests: int = 32768,
+        request_tracker: RequestTracker | None = None,
+        slow_request_threshold: float | None = None,
+    ) -> None:
+        config.refuse("cloud", cloud, "it configures DataStax Astra; give contact points and an ssl_context")
+        config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
+        config.refuse("column_encryption_policy", column_encryption_policy, "columns are sent as they are")
+        options = self.options = Options(type(self))
+        options.set_contact(contact_points, port, endpoint_factory, address_translator)
+        options.set_protocol(allow_beta_protocol_version, cql_version, compression, no_compact)
+        options.set_tls(ssl_options, ssl_context, ssl_session_cache)
+        options.set_client_routes(client_routes_config, endpoint_factory)
+        options.set_connections(
+            auth_provider, sockopts, connect_timeout, connection_class, idle_heartbeat_interval, idle_heartbeat_timeout
+        )
+        options.set_application(application_info, driver_config_reporting_enabled)
+        options.set_hosts(reconnection_policy, conviction_policy_factory, shard_aware_options)
+        options.set_limits(max_requests_per_connection, max_requests_per_host, max_requests_per_session)
+        options.set_waiting(max_request_wait, max_waiting_requests)
+        options.set_requests(allow_control_connection_query_fallback, timestamp_generator)
+        options.set_preparing(prepare_on_all_hosts, reprepare_on_up)
+        options.set_tracking(request_tracker, slow_request_threshold)
+        options.set_control(control_connection_timeout, max_schema_agreement_wait, metadata_request_timeout)
+        options.set_metadata(schema_metadata_enabled, token_metadata_enabled, schema_metadata_page_size)
+        options.set_windows(schema_event_refresh_window, topology_event_refresh_window, status_event_refresh_window)
+        options.set_resources(executor_threads, memory_pool, metrics_enabled)
+        self.profile_manager = ProfileManager.given(
+            options, execution_profiles, load_balancing_policy, default_retry_policy
+        )
+        self.versions = Versions(self)
+        if not isinstance(protocol_version, Sentinel):
+            self.protocol_version = protocol_version
+        options.endpoint_factory.configure(self)
+        self._build()
 
     def _build(self) -> None:
-        self.endpoints_resolved, self.unresolved = [], {}
-        self._told_unresolved: set[str] = set()
+        self.contacts = ContactPoints(self.options)
+        self.connections = ConnectionFactory(self)
         self.metadata = Metadata()
         self.sessions = SessionSet()
-        self.user_types: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        self.user_types = UserTypes(self)
+        self.type_context = self.user_types.context
         self.prepared = PreparedRegistry()
-        self.type_context = TypeContext(resolve_custom, self._resolve_udt)
         self.scheduler = self.executor = Scheduler(self.executor_threads)
         self.host_listeners = Listeners(self.scheduler)
-        self.versions = Versions(self)
         self.membership = Membership(self)
         self.topology = TopologyUpdater(self)
+        self.host_commands = HostCommands(self)
         self.schema_changes = SchemaChanges(self)
+        self.refreshing = MetadataRefresh(self)
         self.control_connection = ControlConnection(
             self,
             self.control_connection_timeout,
             self.schema_event_refresh_window,
             self.topology_event_refresh_window,
             self.status_event_refresh_window,
-            self._schema_metadata_enabled,
-            self._token_metadata_enabled,
-            self.schema_metadata_page_size,
         )
         self.life = Life(self)
         forks.watch(self)
@@ -169,6 +339,10 @@ class Cluster(ClusterHosts):
 
     # ---- connecting
 
+    endpoints_resolved: Attribute[list[EndPoint]] = Attribute("contacts", ContactPoints)
+    connection_factory = method("connections", ConnectionFactory.open_blocking)
+    protocol_downgrade = method("versions", Versions.lower)
+
     def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
         """Connect, and make a session that uses *keyspace*.
 
@@ -176,148 +350,81 @@ class Cluster(ClusterHosts):
         :exc:`NoHostAvailable` with an error per host, :exc:`UnresolvableContactPoints`, :exc:`DriverException` after
         a shutdown. When the very first connect finds no node, the cluster is shut down.
         """
-        self.life.refuse_to_block()
-        self._result(self.life.start())
-        session = self._new_session(keyspace)
-        try:
-            self._await_pools(session, session.update_created_pools(), wait_for_all_pools)
-        except BaseException:
-            session.shutdown()
-            raise
-        return session
+        return connecting.connect(self, keyspace, wait_for_all_pools)
 
     async def connect_async(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
         """As :meth:`connect`, without blocking the running loop.
 
         .. versionadded:: 4.0
         """
-        return await connect(self, keyspace, wait_for_all_pools)
+        return await connecting.connect_async(self, keyspace, wait_for_all_pools)
 
-    def _new_session(self, keyspace: str | None) -> Session:
-        session = Session(self, self.metadata.all_hosts(), keyspace or None)
-        self.sessions.add(session)
-        if self.is_shutdown or self.life.is_draining:
-            session.shutdown()
-            raise DriverException("Cluster is already shut down")
-        return session
+    @property
+    def reactor(self) -> Reactor:
+        """The I/O thread; made by the first connect."""
+        return self.life.running()
 
-    def _await_pools(self, session: Session, opening: Pools, wait_for_all: bool) -> None:
-        deadline = monotonic() + 2 * (UNBOUNDED if self.connect_timeout is None else self.connect_timeout) + 5.0
-        pending = set(opening)
-        while pending and (wait_for_all or not session._pools):
-            _, pending = wait(pending, max(0.0, deadline - monotonic()), return_when=FIRST_COMPLETED)
-            if monotonic() >= deadline:
-                break  # pools have time limits of their own; this is the belt to their braces
-        self._check_pools(session)
+    # ---- metadata
 
-    def _check_pools(self, session: Session) -> None:
-        if session._pools or falls_back(self):
-            return
-        if self.is_shutdown:
-            raise DriverException("The cluster was shut down while it was connecting")
-        using = f" using keyspace '{session.keyspace}'" if session.keyspace else ""
-        raise NoHostAvailable(f"Unable to connect to any servers{using}", session._pool_set.reasons())
+    refresh_nodes = method("refreshing", MetadataRefresh.refresh_nodes)
+    refresh_schema_metadata = method("refreshing", MetadataRefresh.refresh_schema_metadata)
+    refresh_keyspace_metadata = method("refreshing", MetadataRefresh.refresh_keyspace_metadata)
+    refresh_table_metadata = method("refreshing", MetadataRefresh.refresh_table_metadata)
+    refresh_materialized_view_metadata = method("refreshing", MetadataRefresh.refresh_materialized_view_metadata)
+    refresh_user_type_metadata = method("refreshing", MetadataRefresh.refresh_user_type_metadata)
+    refresh_user_function_metadata = method("refreshing", MetadataRefresh.refresh_user_function_metadata)
+    refresh_user_aggregate_metadata = method("refreshing", MetadataRefresh.refresh_user_aggregate_metadata)
+    set_meta_refresh_enabled = method("options", Options.set_meta_refresh_enabled)
 
-    @staticmethod
-    def _result(future: Future[Any]) -> Any:
-        try:
-            return future.result()
-        except CancelledError:
-            raise DriverException("The cluster was shut down") from None
+    # ---- hosts
 
-    def resolve_contact_points(self) -> list[EndPoint]:
-        """End points of all contact points in random order, names looked up now. Blocks; UnresolvableContactPoints if
-        nothing is left."""
-        found = self.look_up()
-        found.wait()
-        return contact.shuffled(self.contacts_found(found))
+    listeners: Attribute[set[Any]] = Attribute("host_listeners", Listeners)
+    register_listener = method("host_listeners", Listeners.add)
+    unregister_listener = method("host_listeners", Listeners.remove)
+    on_up = method("host_commands", HostCommands.on_up)
+    on_down = method("host_commands", HostCommands.on_down)
+    on_add = method("host_commands", HostCommands.on_add)
+    on_remove = method("host_commands", HostCommands.on_remove)
+    add_host = method("host_commands", HostCommands.add_host)
+    get_control_connection_host = method("control_connection", ControlConnection.host)
+    is_shard_aware = method("control_connection", ControlConnection.is_shard_aware)
+    get_all_pools = method("sessions", SessionSet.pools)
 
-    def look_up(self) -> contact.LookUp:
-        """Begin to look up the contact points. Does not block."""
-        return contact.LookUp(self.contact_points, self.port, self._told_unresolved)
+    def on_down_potentially_blocking(self, host: Host, is_host_addition: bool, down_event_generation: int) -> None:
+        """As :meth:`on_down`, whatever connections say."""
+        self.on_down(host, is_host_addition, True)
 
-    def contacts_found(self, found: contact.LookUp) -> list[EndPoint]:
-        """Use what was looked up so far, in the order given; UnresolvableContactPoints if that is nothing."""
-        endpoints, self.unresolved = found.endpoints(), found.unresolved()
-        if not endpoints:
-            raise found.nothing()
-        self.endpoints_resolved = endpoints
-        return endpoints
+    def remove_host(self, host: Host | None) -> None:
+        """Forget *host*; it comes back with the next node list if it is still in the cluster."""
+        if host is not None:
+            self.on_remove(host)
 
-    # ---- for the parts
+    def signal_connection_failure(
+        self,
+        host: Host,
+        connection_exc: BaseException,
+        is_host_addition: bool = False,
+        expect_host_to_be_down: bool = False,
+    ) -> bool:
+        """A connection to *host* was lost or could not be opened; True if the conviction policy takes the host for
+        down. Never blocks."""
+        if self.metrics is not None:
+            self.metrics.on_connection_error()
+        return self.membership.failed(host, connection_exc, expect_host_to_be_down)
 
-    def control_timeout(self) -> float:
-        """``control_connection_timeout``, or the finite time that None means."""
-        timeout = self.control_connection_timeout
-        return UNBOUNDED if timeout is None else timeout
+    def get_connection_holders(self) -> list[HostPool | ControlConnection]:
+        """Whatever has connections: the pools and the control connection."""
+        return [*self.get_all_pools(), self.control_connection]
 
-    def open_connection(
-        self, endpoint: EndPoint, on_done: Callable[[Connection | BaseException], None], host_id: Any = None
-    ) -> None:
-        """Open a connection outside of pools. Does not block; *on_done* is called on the I/O thread."""
-        options = self.asking_options()
-        Connection.open(self.reactor, endpoint, options, on_done, context=self.type_context, host_id=host_id)
+    def shard_aware_stats(self) -> dict[str, dict[str, int]] | None:
+        """Per host: shards and open connections; None for servers without shards."""
+        return shard_stats(self.get_all_pools()) if self.is_shard_aware() else None
 
-    def asking_options(self) -> ConnectionOptions:
-        """``connection_options`` for a connection that finds out which protocol version its node speaks."""
-        return self.connection_options().replace(begin_high=not self._protocol_version_explicit)
+    # ---- prepared statements, user types, profiles
 
-    def _connection_opened(self, connection: Connection) -> None:
-        self.versions.heard(connection)
-
-    def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run *fn* on a background thread; the future is cancelled if the cluster is shut down before."""
-        return self.scheduler.submit(fn, *args, **kwargs)
-
-    def session_closed(self, session: Ending) -> None:
-        """A session was shut down."""
-        self.sessions.discard(session)
-
-    def wait_for_schema_agreement(self, session: Session, wait_time: float | None, scope: SchemaAgreementScope) -> bool:
-        """Body of :meth:`Session.wait_for_schema_agreement`."""
-        self.life.refuse_to_block()
-        return wait_in_session(session, wait_time, scope, self.max_schema_agreement_wait)
-
-    def protocol_downgrade(self, host_endpoint: EndPoint, previous_version: int) -> None:
-        """Use the next lower protocol version from now on. DriverException when the version was given, or there is
-        none lower."""
-        if self._protocol_version_explicit:
-            raise DriverException(
-                f"{host_endpoint} does not speak protocol version {previous_version}, which was given"
-            )
-        lower = ProtocolVersion.get_lower_supported(previous_version)
-        if not lower:
-            raise DriverException(f"{host_endpoint} speaks no protocol version that this driver does")
-        self._protocol_version = lower
-
-    # ---- prepared statements and user types
-
-    def add_prepared(self, query_id: bytes, prepared_statement: PreparedStatement) -> None:
-        """Remember *prepared_statement*, weakly, to prepare it on hosts that come up or lost it."""
-        self.prepared.add(query_id, prepared_statement)
-
-    def get_prepared(self, query_id: bytes) -> PreparedStatement | None:
-        """The prepared statement with that id, if the application still has it."""
-        return self.prepared.get(query_id)
-
-    def register_user_type(self, keyspace: str, user_type: str, klass: type) -> None:
-        """Read values of ``keyspace.user_type`` as instances of *klass*, made with the fields as keyword arguments,
-        and let simple statements write them. Holds for statements that were prepared before, too, in requests made from
-        now on. Raises :exc:`UserTypeDoesNotExist` on a connected cluster without that
-        type."""
-        for session in self.sessions:
-            session.user_type_registered(keyspace, user_type, klass)
-        self.user_types[keyspace][user_type] = klass
-        UserType.evict_udt_class(keyspace, user_type)
-        self.type_context.clear()
-        for statement in self.prepared.every():
-            statement._read_as(keyspace, user_type, klass)
-
-    def _resolve_udt(self, keyspace: str, name: str) -> Any:
-        types = self.user_types.get(keyspace)
-        return types.get(name) if types is not None else None
-
-    # ---- profiles
+    add_prepared = method("prepared", PreparedRegistry.add)
+    get_prepared = method("prepared", PreparedRegistry.get)
+    register_user_type = method("user_types", UserTypes.register)
 
     def add_execution_profile(self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float | None = 5) -> None:
         """Add a profile to a running cluster, and open the pools it needs.
@@ -325,10 +432,7 @@ class Cluster(ClusterHosts):
         Waits at most *pool_wait_timeout* seconds for them, then raises :exc:`OperationTimedOut`; the profile stays.
         None does not wait. ValueError for a name in use, or when legacy parameters were set.
         """
-        check_profile(name, profile)
-        if name in self.profile_manager.profiles:
-            raise ValueError(f"Profile {name!r} already exists")
-        self.check_profiles_allowed()
+        self.profile_manager.check_new(name, profile)
         self.membership.strand.call(self._add_profile, name, profile)
         opening = {future for session in self.sessions for future in session.update_created_pools()}
         if opening and pool_wait_timeout is not None:
@@ -339,18 +443,19 @@ class Cluster(ClusterHosts):
 
     def _add_profile(self, name: Any, profile: ExecutionProfile) -> None:
         """On the membership's strand, so that no change of a host is missed."""
-        hosts = self.metadata.all_hosts()
-        policy = profile.load_balancing_policy
-        if all(policy is not known for known in self.profile_manager.policies()) and hosts:
-            policy.populate(self, hosts)
-            for host in hosts:
-                if host.is_up is False:
-                    policy.on_down(host)
-            policy.check_supported()
-        self.profile_manager.profiles = {**self.profile_manager.profiles, name: profile}
-        for host in hosts:
-            if host.is_up is False and not self.membership.is_ignored(host):
-                self.membership.reconnect(host, at_once=False)
+        self.profile_manager.add(name, profile, self, self.metadata.all_hosts())
+        self.membership.profile_added()
+
+    # ---- for sessions
+
+    submit = method("scheduler", Scheduler.submit)
+    session_closed = method("sessions", SessionSet.discard)
+    handle_schema_change = method("schema_changes", SchemaChanges.handle)
+
+    def wait_for_schema_agreement(self, session: Session, wait_time: float | None, scope: SchemaAgreementScope) -> bool:
+        """Body of :meth:`Session.wait_for_schema_agreement`."""
+        self.life.refuse_to_block()
+        return wait_in_session(session, wait_time, scope, self.max_schema_agreement_wait)
 
     # ---- the end
 
@@ -364,14 +469,14 @@ class Cluster(ClusterHosts):
         A cluster that was connected lives until this is called, or the process exits: its threads refer to it, so
         that it keeps its connections although the program has let go of it.
         """
-        self.life.stop(drain=seconds("drain", drain) or 0.0)
+        self.life.stop(drain=config.seconds("drain", drain) or 0.0)
 
     async def shutdown_async(self, drain: float | None = None) -> None:
         """As :meth:`shutdown`, without blocking the running loop.
 
         .. versionadded:: 4.0
         """
-        await shutdown(self.life, seconds("drain", drain) or 0.0)
+        await awaitable.shutdown(self.life, config.seconds("drain", drain) or 0.0)
 
     def __enter__(self) -> Cluster:
         return self

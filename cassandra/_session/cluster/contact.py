@@ -3,6 +3,8 @@
 L5. The order that a user gave is kept in ``Cluster.endpoints_resolved``, by which a
 policy without ``local_dc`` chooses the same datacenter in every client. Clients *connect* in an order of their own, or
 a whole fleet would come to the first node at once.
+
+What :class:`ContactPoints` knows is replaced as a whole, by the control connection's search, and read by any thread.
 """
 
 from __future__ import annotations
@@ -11,18 +13,55 @@ import logging
 import random
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UnresolvableContactPoints
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric
 from cassandra._net.exchange import run_blocking
 
+if TYPE_CHECKING:
+    from .options import Options
+
 log = logging.getLogger("cassandra.cluster")
 
 #: Not by ``random.seed``: programs that give all their processes one seed are a fleet, too.
 _random = random.SystemRandom()
+
+
+class ContactPoints:
+    """Where the contact points of *options* lead."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._told: set[str] = set()  # names that the log has a warning of
+        self.endpoints_resolved: list[EndPoint] = []
+        self.unresolved: Mapping[str, Exception] = {}  # those that could not be looked up
+
+    def resolve(self) -> list[EndPoint]:
+        """End points of all contact points in random order, names looked up now. Blocks; UnresolvableContactPoints if
+        nothing is left."""
+        found = self.look_up()
+        found.wait()
+        return shuffled(self.take(found))
+
+    def look_up(self) -> LookUp:
+        """Begin to look up the contact points. Does not block."""
+        return LookUp(self._options.contact_points, self._options.port, self._told)
+
+    def take(self, found: LookUp) -> list[EndPoint]:
+        """Use what was looked up so far, in the order given; UnresolvableContactPoints if that is nothing."""
+        endpoints, self.unresolved = found.endpoints(), found.unresolved()
+        if not endpoints:
+            raise found.nothing()
+        self.endpoints_resolved = endpoints
+        return endpoints
+
+    def add(self, endpoint: EndPoint) -> None:
+        """A contact point turned out to be *endpoint*."""
+        if endpoint not in self.endpoints_resolved:
+            self.endpoints_resolved = [*self.endpoints_resolved, endpoint]
 
 
 class LookUp:

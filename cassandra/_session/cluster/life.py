@@ -67,9 +67,18 @@ class Life:
 
     def _new_reactor(self) -> Reactor:
         """Locked."""
-        reactor = self.reactor = Reactor(pool=self._cluster.memory_pool)
+        reactor = self.reactor = Reactor(pool=self._cluster.options.memory_pool)
         with _alive_lock:
             _alive.add(self)
+        return reactor
+
+    def running(self) -> Reactor:
+        """The I/O thread; DriverException if there is none (yet, or any more)."""
+        self.awaken()
+        reactor = self.reactor
+        if reactor is None:
+            shut_down = self._cluster.is_shutdown
+            raise DriverException("The cluster was shut down" if shut_down else "Cluster is not connected yet")
         return reactor
 
     def start(self) -> Future[None]:
@@ -99,16 +108,15 @@ class Life:
             reactor = self.reactor
             if self._stopping or reactor is None:
                 raise DriverException("The cluster was shut down while it was connecting")
-            if not cluster.idle_heartbeat_interval:
+            interval, timeout = cluster.options.idle_heartbeat_interval, cluster.options.idle_heartbeat_timeout
+            if not interval:
                 return
-            heartbeat = self._heartbeat = Heartbeat(
-                reactor, cluster.idle_heartbeat_interval, cluster.idle_heartbeat_timeout, self._connections
-            )
+            heartbeat = self._heartbeat = Heartbeat(reactor, interval, timeout, self._connections)
         heartbeat.start()
 
     def _connections(self) -> list[Connection]:
         cluster = self._cluster
-        pooled = [connection for pool in cluster.get_all_pools() for connection in pool.get_connections()]
+        pooled = [connection for pool in cluster.sessions.pools() for connection in pool.get_connections()]
         return [*cluster.control_connection.get_connections(), *pooled]
 
     def refuse_to_block(self) -> None:

@@ -24,13 +24,22 @@ class Listeners:
         self._strand = scheduler.strand()
         self.registered: tuple[Any, ...] = ()
 
+    @property
+    def listeners(self) -> set[Any]:
+        """The registered listeners."""
+        return set(self.registered)
+
     def add(self, listener: Any) -> None:
-        """Tell *listener* from now on; adding it twice changes nothing."""
+        """Tell *listener* (a :class:`cassandra.policies.HostStateListener`) when hosts come, go, and change state;
+        adding it twice changes nothing.
+
+        Its methods are called one at a time on a background thread and may use the cluster.
+        """
         if listener not in self.registered:
             self.registered = (*self.registered, listener)
 
     def remove(self, listener: Any) -> None:
-        """Stop telling *listener*. KeyError if it was not added."""
+        """Stop telling *listener*; KeyError if it was not registered."""
         if listener not in self.registered:
             raise KeyError(listener)
         self.registered = tuple(other for other in self.registered if other is not listener and other != listener)

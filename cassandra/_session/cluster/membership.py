@@ -99,6 +99,18 @@ class Membership:
         if host.is_up is None:
             self.strand.post(self._proven, host)
 
+    def reach(self, host: Host) -> None:
+        """Try to reach *host* now: somebody has reason to believe that it is up."""
+        self.strand.post(self.reconnect, host, True)
+
+    def doubt(self, host: Host, expected_down: bool) -> None:
+        """Somebody says that *host* is down. *expected_down*: whatever its connections say."""
+        self.strand.post(self.examine, host, True, expected_down)
+
+    def profile_added(self) -> None:
+        """A new policy may want connections to hosts that are down and were ignored so far (strand)."""
+        self._resume()
+
     def answers(self, host_id: Any, others_too: bool) -> None:
         """The node with *host_id* took the control connection. *others_too*: no node did for some time, so that others
         may be back as well."""
@@ -194,8 +206,8 @@ class Membership:
 
     def _probe(self, pool: HostPool) -> None:
         """Ask for a sign of life on every connection; one that gives none is closed, which the pool reports."""
-        cluster = self._cluster
-        timeout = min(cluster.idle_heartbeat_timeout, cluster.connect_timeout or cluster.idle_heartbeat_timeout)
+        options = self._cluster.options
+        timeout = min(options.idle_heartbeat_timeout, options.connect_timeout or options.idle_heartbeat_timeout)
         for connection in pool.get_connections():
 
             def answered(answer: Any, connection: Connection = connection) -> None:
@@ -267,7 +279,7 @@ class Membership:
             if not self.strand.post(self._identified, host, token, connection, answers[0]):
                 connection.close()
 
-        gather_async(connection, [query(LOCAL_ID)], self._cluster.control_timeout(), answered)
+        gather_async(connection, [query(LOCAL_ID)], self._cluster.options.control_timeout, answered)
 
     def _identified(self, host: Host, token: object, connection: Connection, answer: Any) -> None:
         """Is it that host that is there, or has another one got its address? Then its own entry must be found first."""
@@ -283,13 +295,13 @@ class Membership:
             return
         host.sharding_info = connection.features.sharding_info
         cluster = self._cluster
-        statements = cluster.prepared.all() if cluster.reprepare_on_up else []
+        statements = cluster.prepared.all() if cluster.options.reprepare_on_up else []
 
         def prepared() -> None:
             connection.close()
             self.strand.post(self._open_pools, host, token)
 
-        Reprepare(connection, statements, cluster.control_timeout(), prepared).start()
+        Reprepare(connection, statements, cluster.options.control_timeout, prepared).start()
 
     def _open_pools(self, host: Host, token: object) -> None:
         if self._rising.get(host) is not token:
@@ -368,7 +380,7 @@ class Membership:
     def new_schedule(self) -> Iterator[float]:
         """Delays for whoever reconnects beside the strand: the policy's, but short ones while no host is up. Any
         thread."""
-        for delay in self._cluster.reconnection_policy.new_schedule():
+        for delay in self._cluster.options.reconnection_policy.new_schedule():
             yield min(delay, urgent_delay()) if self.is_urgent() else delay
 
     def assume_up(self, host: Host) -> None:

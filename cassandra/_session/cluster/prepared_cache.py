@@ -38,19 +38,19 @@ class PreparedRegistry:
         self._statements: WeakValueDictionary[bytes, PreparedStatement] = WeakValueDictionary()
         self._all: WeakSet[PreparedStatement] = WeakSet()
 
-    def add(self, query_id: bytes, statement: PreparedStatement) -> None:
-        """Remember *statement*; a later one with the same id replaces it. Those before are found to be outdated, if it
-        takes other parameters."""
+    def add(self, query_id: bytes, prepared_statement: PreparedStatement) -> None:
+        """Remember *prepared_statement*, weakly, to prepare it on hosts that come up or lost it; a later one with the
+        same id replaces it. Those before are found to be outdated, if it takes other parameters."""
         with self._lock:
             known = self._statements.get(query_id)
-            self._statements[query_id] = statement
-            self._all.add(statement)
+            self._statements[query_id] = prepared_statement
+            self._all.add(prepared_statement)
             before = []
-            if known is not None and changed(known._bind_plan, statement._bind_plan) is not None:
-                before = [one for one in self._all if one.query_id == query_id and one is not statement]
+            if known is not None and changed(known._bind_plan, prepared_statement._bind_plan) is not None:
+                before = [one for one in self._all if one.query_id == query_id and one is not prepared_statement]
         for one in before:
             with contextlib.suppress(DriverException):  # who executes it is told
-                one._compare(statement._bind_plan)
+                one._compare(prepared_statement._bind_plan)
 
     def get(self, query_id: bytes) -> PreparedStatement | None:
         """The statement with that id, if the application still has it."""

@@ -4,12 +4,16 @@ L5. A profile is a mutable public object; a request needs one consistent set of 
 :meth:`ExecutionProfile.resolved` gives it as a frozen :class:`ResolvedProfile`, built once and again after an
 attribute of the profile was set. The manager hands host events to each distinct load balancing policy once;
 membership calls it, one event at a time.
+
+Request options exist twice in the public API: as *legacy* attributes of cluster and session, and in profiles. Profiles
+given to the constructor exclude legacy attributes, and a legacy attribute that was set excludes adding profiles
+(``mode``).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from cassandra._base.constants import ConsistencyLevel
@@ -25,9 +29,13 @@ from cassandra._routing.policies import (
 from cassandra._wire.rows import named_tuple_factory
 
 from ..statements.sentinels import NOT_SET, Sentinel
+from . import config
+from .config import ConfigMode, ControlConnectionQueryFallback
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
+
+    from .options import Options
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -155,11 +163,105 @@ class ProfileManager:
         self.profiles: dict[ProfileKey, ExecutionProfile] = {}
         self.pools_allowed = pools_allowed
         self.remote_allowed = True
+        self.mode = ConfigMode.UNCOMMITTED
 
     @property
     def default(self) -> ExecutionProfile:
         """The profile of requests that name none."""
         return self.profiles[EXEC_PROFILE_DEFAULT]
+
+    # ---- what the constructor was given, and what is set later
+
+    @classmethod
+    def given(
+        cls,
+        options: Options,
+        profiles: Mapping[Any, ExecutionProfile] | None,
+        load_balancing_policy: LoadBalancingPolicy | None,
+        retry_policy: RetryPolicy | None,
+    ) -> ProfileManager:
+        """The manager of *profiles*, or of one default profile with the legacy parameters; ValueError for both."""
+        legacy = load_balancing_policy is not None or retry_policy is not None
+        if profiles and legacy:
+            raise ValueError(
+                "Clusters constructed with execution_profiles should not specify legacy parameters "
+                "(load_balancing_policy, default_retry_policy). Configure this in a profile instead."
+            )
+        if load_balancing_policy is not None:
+            config.instance("load_balancing_policy", load_balancing_policy)
+        if retry_policy is not None:
+            config.instance("default_retry_policy", retry_policy)
+        fallback = options.allow_control_connection_query_fallback
+        manager = cls(fallback is not ControlConnectionQueryFallback.SkipPoolCreation)
+        for name, profile in (profiles or {}).items():
+            manager.profiles[name] = check_profile(name, profile)
+        if EXEC_PROFILE_DEFAULT not in manager.profiles:
+            default = ExecutionProfile(load_balancing_policy or default_lbp_factory(), retry_policy)
+            manager.profiles[EXEC_PROFILE_DEFAULT] = default
+        if profiles:
+            manager.mode = ConfigMode.PROFILES
+        elif legacy:
+            manager.mode = ConfigMode.LEGACY
+        return manager
+
+    def commit_legacy(self, what: str) -> None:
+        """A legacy option is about to be set; ValueError when profiles are in use."""
+        if self.mode is ConfigMode.PROFILES:
+            raise ValueError(f"Cannot set {what} while using Configuration Profiles. Set this in a profile instead.")
+        self.mode = ConfigMode.LEGACY
+
+    @property
+    def load_balancing_policy(self) -> LoadBalancingPolicy:
+        """The policy of the default profile; setting it is the legacy way (ValueError when profiles are in use)."""
+        return self.default.load_balancing_policy
+
+    @load_balancing_policy.setter
+    def load_balancing_policy(self, policy: LoadBalancingPolicy) -> None:
+        self.commit_legacy("Cluster.load_balancing_policy")
+        self.default.load_balancing_policy = config.instance("load_balancing_policy", policy)
+
+    @property
+    def default_retry_policy(self) -> RetryPolicy:
+        """The retry policy of the default profile; setting it is the legacy way (ValueError when profiles are in
+        use)."""
+        return self.default.retry_policy
+
+    @default_retry_policy.setter
+    def default_retry_policy(self, policy: RetryPolicy) -> None:
+        self.commit_legacy("Cluster.default_retry_policy")
+        self.default.retry_policy = config.instance("default_retry_policy", policy)
+
+    @property
+    def connect_to_remote_hosts(self) -> bool:
+        """Whether hosts that the policies call REMOTE get connections; set it before connecting."""
+        return self.remote_allowed
+
+    @connect_to_remote_hosts.setter
+    def connect_to_remote_hosts(self, allowed: bool) -> None:
+        self.remote_allowed = bool(allowed)
+
+    def check_new(self, name: ProfileKey, profile: Any) -> None:
+        """*profile* is about to be added: TypeError when it is none, ValueError for a name in use, or when legacy
+        options are."""
+        check_profile(name, profile)
+        if name in self.profiles:
+            raise ValueError(f"Profile {name!r} already exists")
+        if self.mode is ConfigMode.LEGACY:
+            raise ValueError("Cannot add execution profiles when legacy parameters are set explicitly.")
+
+    def add(self, name: ProfileKey, profile: ExecutionProfile, cluster: Any, hosts: list[Host]) -> None:
+        """Add *profile*, whose policy gets to know *cluster* and *hosts*. On the membership's strand, so that no change
+        of a host is missed."""
+        policy = profile.load_balancing_policy
+        if all(policy is not known for known in self.policies()) and hosts:
+            policy.populate(cluster, hosts)
+            for host in hosts:
+                if host.is_up is False:
+                    policy.on_down(host)
+            policy.check_supported()
+        self.profiles = {**self.profiles, name: profile}
+
+    # ---- asking
 
     def resolved(self, profile: ProfileKey | ExecutionProfile) -> ResolvedProfile:
         """The options of the profile added under a name, or of a profile object. ValueError for an unknown name."""
@@ -221,3 +323,10 @@ class ProfileManager:
                 getattr(policy, event)(host)
             except Exception:
                 log.exception("%s of the load balancing policy %r failed for %s", event, policy, host)
+
+
+def check_profile(name: Any, profile: ExecutionProfile) -> ExecutionProfile:
+    """*profile*, or TypeError when it is none."""
+    if not isinstance(profile, ExecutionProfile):
+        raise TypeError(f"Execution profile {name!r} should be an ExecutionProfile, not {profile!r}")
+    return profile

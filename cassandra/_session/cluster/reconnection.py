@@ -65,7 +65,7 @@ class Reconnector:
         self.host = host
         self._on_reached = on_reached
         self._on_failed = on_failed
-        self._delays = Delays(lambda: cluster.reconnection_policy.new_schedule())
+        self._delays = Delays(lambda: cluster.options.reconnection_policy.new_schedule())
         self._task: Task | None = None
         self._under_way = 0
         self._again = False
@@ -129,7 +129,7 @@ class Reconnector:
         if self._under_way < (AT_A_TIME if urgent else 1):
             self._under_way += 1
             try:
-                self._cluster.open_connection(self.host.endpoint, self._answered, host_id=self.host.host_id)
+                self._cluster.connections.open(self.host.endpoint, self._answered, host_id=self.host.host_id)
             except Exception as error:  # the options could not be made, or the cluster is being shut down
                 self._conclude(error)
         if urgent and self._under_way and not self._cancelled and self._task is None:

@@ -77,7 +77,7 @@ class SchemaChanges:
         """After a change made by *host*: wait for agreement, refresh, then ``on_done(agreed, error)``, exactly once.
         Never blocks. *wait* overrides the cluster's time for agreement. None once the cluster is shut down."""
         cluster = self._cluster
-        wait = cluster.max_schema_agreement_wait if wait is None else wait
+        wait = cluster.options.max_schema_agreement_wait if wait is None else wait
         change = SchemaChange(cluster.metadata.schema_target(event or {}), on_done, wait)
         with self._lock:
             closed = self._closed
@@ -114,7 +114,7 @@ class SchemaChanges:
         target = change.target
         if target.keyspace and target.kind in (SchemaTargetType.KEYSPACE, KEYSPACE_CONTENTS) and not target.dropped:
             self._cluster.membership.keyspaces_created((target.keyspace,))  # at the latest now everywhere
-        if not self._cluster.schema_metadata_enabled:
+        if not self._cluster.options.schema_metadata_enabled:
             self._complete([change], None)
             return
         with self._lock:
@@ -127,7 +127,7 @@ class SchemaChanges:
     def _limit(self, change: SchemaChange) -> None:
         """Do not wait for ever for *change* to be read: there may be no control connection, and looking for one can
         take long."""
-        limit = self._cluster.scheduler.schedule(self._cluster.control_timeout(), self._overdue, change)
+        limit = self._cluster.scheduler.schedule(self._cluster.options.control_timeout, self._overdue, change)
         with self._lock:
             change.limit = limit
             needed = change in self._open and not change.being_read

@@ -1,4 +1,4 @@
-"""The sessions of a cluster, and opening the pools of a new one.
+"""The sessions of a cluster, and their pools.
 
 L5. :class:`SessionSet` is weak and may be read by any thread while others add and drop. ``_sessions`` is replaced,
 never changed; the lock guards the replacement and is re-entrant, because a session may be collected anywhere.
@@ -7,11 +7,13 @@ never changed; the lock guards the replacement and is re-entrant, because a sess
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 from weakref import ref
 
 if TYPE_CHECKING:
+    from cassandra._net.pool.pool import HostPool
+
     from ..ending import Ending
     from ..session import Session
 
@@ -33,6 +35,10 @@ class SessionSet:
         with self._lock:
             self._sessions = tuple(one for one in self._sessions if one() not in (None, session))
 
+    def pools(self) -> list[HostPool]:
+        """The pools of all sessions."""
+        return [pool for session in self for pool in session.get_pools()]
+
     def _collected(self, gone: ref[Session]) -> None:
         with self._lock:
             self._sessions = tuple(one for one in self._sessions if one is not gone)
@@ -45,3 +51,14 @@ class SessionSet:
 
     def __contains__(self, session: object) -> bool:
         return any(one is session for one in self)
+
+
+def shard_stats(pools: Iterable[HostPool]) -> dict[str, dict[str, int]]:
+    """Per host: shards and open connections."""
+    stats: dict[str, dict[str, int]] = {}
+    for pool in pools:
+        sharding = pool.host.sharding_info
+        known = stats.setdefault(str(pool.host.endpoint), {"shards_count": 0, "connected": 0})
+        known["shards_count"] = sharding.shards_count if sharding is not None else 1
+        known["connected"] += pool.open_count
+    return stats

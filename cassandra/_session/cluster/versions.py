@@ -12,8 +12,8 @@ that come up, and the control connection, ask for the highest version first. The
 connection brought news, and when the node list has changed: who left holds nobody back. A version that was given to
 ``Cluster`` is used with every node, always.
 
-``_speaks`` is guarded by ``_lock``; nothing foreign is called with it held. ``heard`` runs on the I/O thread,
-``review`` on any.
+``spoken`` is one reference that any thread reads. ``_speaks`` is guarded by ``_lock``; nothing foreign is called with
+it held. ``heard`` runs on the I/O thread, ``review`` on any.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ import logging
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from cassandra._base.constants import ProtocolVersion
+from cassandra._base.errors import DriverException
+
+from . import config
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
@@ -35,10 +40,12 @@ NAMED = 10  # nodes that a warning lists
 
 
 class Versions:
-    """The versions of the nodes of *cluster*."""
+    """The versions of the nodes of *cluster*, and the one that is spoken."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self.spoken: int | None = None  # the one that was given, or is spoken; None until it was negotiated
+        self.is_given = False
         self._lock = threading.RLock()  # a log handler of the user may do anything
         self._speaks: dict[EndPoint, int] = {}  # the highest version of each node that is known
         self._warned = False
@@ -46,6 +53,34 @@ class Versions:
     def leave_to_parent(self) -> None:
         """In a forked child: whoever held the lock is not here."""
         self._lock = threading.RLock()
+
+    @property
+    def protocol_version(self) -> int:
+        """The version spoken: the highest this driver knows until one was given or negotiated by the first connection.
+        One that is set is spoken with every node."""
+        return self.spoken or ProtocolVersion.MAX_SUPPORTED
+
+    @protocol_version.setter
+    def protocol_version(self, version: int) -> None:
+        self.spoken = config.protocol_version(version, self._cluster.options.allow_beta_protocol_version)
+        self.is_given = True
+
+    def negotiated(self, version: int) -> None:
+        """The first connection found out which version the servers speak."""
+        if self.spoken is None:
+            self.spoken = version
+
+    def lower(self, host_endpoint: EndPoint, previous_version: int) -> None:
+        """Use the next lower protocol version from now on. DriverException when the version was given, or there is
+        none lower."""
+        if self.is_given:
+            raise DriverException(
+                f"{host_endpoint} does not speak protocol version {previous_version}, which was given"
+            )
+        lower = ProtocolVersion.get_lower_supported(previous_version)
+        if not lower:
+            raise DriverException(f"{host_endpoint} speaks no protocol version that this driver does")
+        self.spoken = lower
 
     def heard(self, connection: Connection) -> None:
         """A connection was opened: its server showed what it speaks."""
@@ -62,16 +97,15 @@ class Versions:
 
     def review(self) -> None:
         """Speak the highest version that all nodes speak from now on."""
-        cluster = self._cluster
-        current, known = cluster._protocol_version, {host.endpoint for host in cluster.metadata.all_hosts()}
-        if cluster._protocol_version_explicit or current is None or not known:
+        current, known = self.spoken, {host.endpoint for host in self._cluster.metadata.all_hosts()}
+        if self.is_given or current is None or not known:
             return
         with self._lock:
             speaks = self._speaks = {endpoint: one for endpoint, one in self._speaks.items() if endpoint in known}
             common = min(speaks.values(), default=current)
             is_mixed = common < max(speaks.values(), default=current)
             warns, self._warned = is_mixed and not self._warned, is_mixed
-            cluster._protocol_version = common
+            self.spoken = common
         if warns:
             _warn(speaks, common)
         if common != current:
@@ -82,7 +116,7 @@ class Versions:
     def _follow(self) -> None:
         """Let what is compiled, and the connections, be of the version that is spoken now."""
         for session in self._cluster.sessions:
-            session._protocol_version = self._cluster.protocol_version
+            session._protocol_version = self.protocol_version
             for pool in session.get_pools():
                 pool.follow_version()
 

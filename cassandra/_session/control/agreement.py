@@ -69,7 +69,7 @@ class Wait:
             self._finish(False)
             return
         timeout = max(0.001, self._deadline - monotonic())
-        limit = self._cluster.control_connection_timeout
+        limit = self._cluster.options.control_connection_timeout
         try:
             self._ask(timeout if limit is None else min(timeout, limit), self._answered)
         except Exception as error:

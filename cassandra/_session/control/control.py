@@ -116,13 +116,13 @@ class ControlConnection:
     def _connect_to(self, endpoint: EndPoint) -> None:
         connection = self._candidate = self._open(endpoint)
         try:
-            self._cluster.negotiated(connection.protocol_version)
+            self._cluster.versions.negotiated(connection.protocol_version)
             use_version_blocks(self._cluster, connection.features.tablets_routing_v2)
             use_metadata_ids(self._cluster, connection.features.use_metadata_id)
             self.events.forget()
             listing = self.refresher.nodes(connection)
             connection.host_id = listing.asked.host_id
-            if self._cluster.schema_metadata_enabled:
+            if self._cluster.options.schema_metadata_enabled:
                 self.refresher.schema(connection, [SchemaTarget.everything()])
             elif self.was_connected:
                 self._cluster.metadata.schema_not_read(SchemaTarget.everything())  # events were missed
@@ -146,8 +146,8 @@ class ControlConnection:
     def _open(self, endpoint: EndPoint) -> Connection:
         """Open a connection that is registered for events. Blocks; ends early when the cluster is shut down."""
         cluster = self._cluster
-        events = EVENT_TYPES if cluster.client_routes is None else (*EVENT_TYPES, CLIENT_ROUTES_CHANGE)
-        options = cluster.asking_options().replace(register_events=events)
+        events = EVENT_TYPES if cluster.options.client_routes is None else (*EVENT_TYPES, CLIENT_ROUTES_CHANGE)
+        options = cluster.connections.asking_options().replace(register_events=events)
         awaited = Awaited()
         opening = self._opening = Connection.open(
             cluster.reactor,
@@ -194,7 +194,7 @@ class ControlConnection:
         """A host is taken for down. If it has the control connection, see whether that still lives."""
         connection = self.connection
         if connection is not None and connection.endpoint == host.endpoint:
-            timeout = self._cluster.control_timeout()
+            timeout = self._cluster.options.control_timeout
             connection.request_async(OptionsMessage(), lambda answer: self._probed(connection, answer), timeout)
 
     def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
@@ -233,10 +233,10 @@ class ControlConnection:
         """Read a part of the schema (``target_type``, ``keyspace``, ``table`` … as in a schema event; nothing: all
         of it), after waiting for agreement at most ``schema_agreement_wait`` seconds. Blocks. False if the nodes did
         not agree, or schema metadata is disabled and *force* is not set; raises what went wrong otherwise."""
-        if not (force or self._cluster.schema_metadata_enabled):
+        if not (force or self._cluster.options.schema_metadata_enabled):
             return False
         wait = kwargs.pop("schema_agreement_wait", None)
-        wait = self._cluster.max_schema_agreement_wait if wait is None else wait
+        wait = self._cluster.options.max_schema_agreement_wait if wait is None else wait
         agreed = wait <= 0 or self.wait_for_schema_agreement(wait_time=wait)
         if not agreed:
             log.warning("The nodes did not agree on the schema within %s s; reading what one has", wait)
@@ -260,7 +260,7 @@ class ControlConnection:
     ) -> bool:
         """Wait until all nodes that are up have one schema version; False when *wait_time* seconds passed before.
         Blocks."""
-        limit = self._cluster.max_schema_agreement_wait if wait_time is None else wait_time
+        limit = self._cluster.options.max_schema_agreement_wait if wait_time is None else wait_time
         if limit <= 0:
             return True
         cluster = self._cluster
@@ -350,6 +350,18 @@ class ControlConnection:
         """The connection as a list, empty while there is none."""
         connection = self.connection
         return [] if connection is None else [connection]
+
+    def host(self) -> Host | None:
+        """The host the control connection is open to; None while there is none."""
+        connection, metadata = self.connection, self._cluster.metadata
+        if connection is None:
+            return None
+        return metadata.get_host_by_host_id(connection.host_id) or metadata.get_host(connection.endpoint)
+
+    def is_shard_aware(self) -> bool:
+        """Whether the control connection's node has shards (ScyllaDB)."""
+        connection = self.connection
+        return connection is not None and connection.features.sharding_info is not None
 
     def return_connection(self, connection: Connection) -> None:
         """Nothing to do: a connection that breaks says so itself."""

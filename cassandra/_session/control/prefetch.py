@@ -37,12 +37,12 @@ Steps = Generator["list[QueryMessage]", Answers, "list[Tablet] | None"]
 
 def tablets_of(cluster: Cluster, keyspace: str, table: str) -> int:
     """Body of :meth:`Session.prefetch_tablets`."""
-    cluster._check_connected()
+    cluster.refreshing.check_connected()
     connection = cluster.control_connection.connection or cluster.control_connection.settled()
     steps = _reading(keyspace, table)
     messages = next(steps)
     while True:
-        answers = gather(connection, messages, cluster.control_connection_timeout)
+        answers = gather(connection, messages, cluster.options.control_connection_timeout)
         try:
             messages = steps.send(answers)
         except StopIteration as end:
@@ -51,7 +51,7 @@ def tablets_of(cluster: Cluster, keyspace: str, table: str) -> int:
 
 async def tablets_of_async(cluster: Cluster, keyspace: str, table: str) -> int:
     """Body of :meth:`Session.prefetch_tablets_async`."""
-    cluster._check_connected()
+    cluster.refreshing.check_connected()
     control = cluster.control_connection
     connection = control.connection
     if connection is None:
@@ -59,7 +59,7 @@ async def tablets_of_async(cluster: Cluster, keyspace: str, table: str) -> int:
     steps = _reading(keyspace, table)
     messages = next(steps)
     while True:
-        answers = await _gathered(connection, messages, cluster.control_timeout())
+        answers = await _gathered(connection, messages, cluster.options.control_timeout)
         try:
             messages = steps.send(answers)
         except StopIteration as end:

@@ -40,14 +40,14 @@ class Refresher:
     def nodes(self, connection: Connection, rebuild_tokens: bool = False) -> NodeList:
         """Read the node list and let the membership take it in; returns it when that is done."""
         cluster = self._cluster
-        if cluster.client_routes is not None:
-            self.client_routes(connection, cluster.client_routes)
+        if cluster.options.client_routes is not None:
+            self.client_routes(connection, cluster.options.client_routes)
         listing = read_nodes(
             connection,
-            cluster.endpoint_factory,
-            cluster.control_connection_timeout,
+            cluster.options.endpoint_factory,
+            cluster.options.control_connection_timeout,
             self._complaints,
-            tokens=cluster.token_metadata_enabled,
+            tokens=cluster.options.token_metadata_enabled,
             peers_v2=self.peers_v2,
         )
         self.peers_v2 = listing.peers_v2
@@ -62,16 +62,16 @@ class Refresher:
         asked, cluster = listing.asked, self._cluster
         here = [node.endpoint for node in listing.nodes if node.datacenter == asked.datacenter]
         if asked in listing.nodes:
-            here = [asked.endpoint] if cluster.endpoint_factory.makes_local else []
-        new = [endpoint for endpoint in here[:1] if endpoint not in cluster.endpoints_resolved]
-        cluster.endpoints_resolved = [*cluster.endpoints_resolved, *new]
+            here = [asked.endpoint] if cluster.options.endpoint_factory.makes_local else []
+        for endpoint in here[:1]:
+            cluster.contacts.add(endpoint)
 
     def client_routes(self, connection: Connection, routes: ClientRoutes) -> None:
         """Read at which addresses nodes are reached. A host that is down and has another one now is tried at once."""
         found = fetch(
             connection,
             {one: CLIENT_ROUTES.format(protect_value(one)) for one in routes.connection_ids},
-            self._cluster.control_connection_timeout,
+            self._cluster.options.control_connection_timeout,
         )
         for name, answer in found.items():
             if isinstance(answer, InvalidRequest):
@@ -81,7 +81,7 @@ class Refresher:
         for host_id in routes.take({name: must(answer) for name, answer in found.items()}):
             host = self._cluster.metadata.get_host_by_host_id(host_id)
             if host is not None and host.is_up is False:
-                membership.strand.post(membership.reconnect, host, True)
+                membership.reach(host)
 
     def schema(self, connection: Connection, targets: Sequence[SchemaTarget]) -> None:
         """Read *targets* and publish them."""
@@ -107,8 +107,8 @@ class Refresher:
         found = fetch(
             connection,
             {query.name: query.cql + limit for query in queries},
-            self._cluster.control_connection_timeout,
-            self._cluster.schema_metadata_page_size,
+            self._cluster.options.control_connection_timeout,
+            self._cluster.options.schema_metadata_page_size,
         )
         rows: dict[str, list[Row]] = {}
         for query in queries:
@@ -121,7 +121,7 @@ class Refresher:
 
     def _request_timeout(self, connection: Connection) -> str:
         """ScyllaDB takes a timeout of its own per statement."""
-        timeout = self._cluster.metadata_request_timeout
+        timeout = self._cluster.options.metadata_request_timeout
         if not timeout or connection.features.sharding_info is None:
             return ""
         return f" USING TIMEOUT {int(timeout * 1000)}ms"

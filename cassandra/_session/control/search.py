@@ -66,7 +66,7 @@ class Search:
     def first(self) -> None:
         """Connect to a contact point. Blocks; NoHostAvailable with an error for each."""
         cluster = self._cluster
-        found = self._first_look_up = cluster.look_up()
+        found = self._first_look_up = cluster.contacts.look_up()
         if self._closed:
             found.wake()
         errors: dict[Any, Any] = {}
@@ -76,9 +76,9 @@ class Search:
             found.wait_for_another(len(self._tried))
             if self._closed:
                 raise DriverException("The cluster was shut down while it was connecting")
-            new = [endpoint for endpoint in cluster.contacts_found(found) if endpoint not in self._tried]
+            new = [endpoint for endpoint in cluster.contacts.take(found) if endpoint not in self._tried]
             if not new:
-                raise NoHostAvailable("Unable to connect to any servers", {**errors, **cluster.unresolved})
+                raise NoHostAvailable("Unable to connect to any servers", {**errors, **cluster.contacts.unresolved})
             try:
                 self._connect_any(contact.shuffled(new), logging.WARNING)
             except NoHostAvailable as error:
@@ -91,7 +91,7 @@ class Search:
     def _all_looked_up(self, found: contact.LookUp) -> None:
         """After the first connect, on a thread that waited for the names that were slow."""
         if found.is_done and not self._closed:
-            self._cluster.contacts_found(found)
+            self._cluster.contacts.take(found)
 
     def begin(self, why: str = "", avoided: EndPoint | None = None) -> None:
         """Connect to any node, or come back later. *avoided* is tried last: the connection to it was lost."""
@@ -194,7 +194,7 @@ class Search:
             planned = []
         hosts = [*planned, *(host for host in cluster.metadata.all_hosts() if not cluster.membership.is_ignored(host))]
         hosts.sort(key=lambda host: (host.is_up is False, needs_look_up(host.endpoint)))
-        endpoints = dict.fromkeys([*(host.endpoint for host in hosts), *cluster.endpoints_resolved])
+        endpoints = dict.fromkeys([*(host.endpoint for host in hosts), *cluster.contacts.endpoints_resolved])
         if self._avoided in endpoints:
             del endpoints[self._avoided]
             endpoints[self._avoided] = None
@@ -202,7 +202,7 @@ class Search:
 
     def _look_up(self) -> None:
         """Find out where the contact points lead now: their addresses, or they themselves, may have changed."""
-        if not any(_is_name(point) for point in self._cluster.contact_points):
+        if not any(_is_name(point) for point in self._cluster.options.contact_points):
             self._resolve()
         elif not self._looking_up:
             self._looking_up = True
@@ -210,7 +210,7 @@ class Search:
 
     def _resolve(self) -> None:
         try:
-            self._cluster.resolve_contact_points()
+            self._cluster.contacts.resolve()
         except Exception as error:
             log.debug("The contact points could not be resolved again: %s", error)
 
@@ -220,7 +220,7 @@ class Search:
 
     def _try_new(self) -> None:
         self._looking_up = False
-        new = [endpoint for endpoint in self._cluster.endpoints_resolved if endpoint not in self._tried]
+        new = [endpoint for endpoint in self._cluster.contacts.endpoints_resolved if endpoint not in self._tried]
         if new and self._retry is not None and not self._closed:
             self._try(new)
 

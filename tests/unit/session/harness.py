@@ -356,14 +356,13 @@ class FakeCluster:
     reactor: ManualReactor = field(default_factory=ManualReactor)
     metrics: Any = None
     timestamp_generator: Any = None
-    user_types: dict[str, dict[str, type]] = field(default_factory=dict)
+    user_types: list[tuple[str, str, type]] = field(default_factory=list)
     prepare_on_all_hosts: bool = False
     prepared: dict[bytes, Any] = field(default_factory=dict)
     schema_changes: list[Any] = field(default_factory=list)
     schema_outcome: tuple[bool, BaseException | None] | None = (True, None)  # None: not yet
     agreement_waits: list[float | None] = field(default_factory=list)
     closed_sessions: list[Session] = field(default_factory=list)
-    legacy: list[str] = field(default_factory=list)
     max_requests_per_host: int | None = None
     max_requests_per_session: int | None = None
     max_request_wait: float | None = 0  # where nothing is said about it, a full host is one more that refuses
@@ -402,9 +401,6 @@ class FakeCluster:
 
     def session_closed(self, session: Session) -> None:
         self.closed_sessions.append(session)
-
-    def commit_legacy(self, what: str) -> None:
-        self.legacy.append(what)
 
 
 #: Options of a cluster that a lab takes among those of its profile.

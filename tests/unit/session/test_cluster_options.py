@@ -6,12 +6,13 @@ import inspect
 import ssl
 import uuid
 from typing import Any
+from unittest import mock
 
 import pytest
 
-from cassandra import ConsistencyLevel
+from cassandra import ConsistencyLevel, DriverException
 from cassandra._session.cluster.cluster import Cluster
-from cassandra._session.cluster.config import ControlConnectionQueryFallback, ShardAwareOptions
+from cassandra._session.cluster.config import ConfigMode, ControlConnectionQueryFallback, ShardAwareOptions
 from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.auth import PlainTextAuthProvider, TransitionalModePlainTextAuthProvider
 from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
@@ -173,14 +174,14 @@ def test_contact_points_of_all_kinds() -> None:
     points = ["10.0.0.1", ("10.0.0.2", 9043), UnixSocketEndPoint("/tmp/x"), DefaultEndPoint("10.0.0.3", 9044), "::1"]
     cluster = Cluster(points, port=9050)
     assert cluster.contact_points == points
-    assert cluster.resolve_contact_points() == [
+    assert cluster.contacts.resolve() == [
         DefaultEndPoint("10.0.0.1", 9050),
         DefaultEndPoint("10.0.0.2", 9043),
         UnixSocketEndPoint("/tmp/x"),
         DefaultEndPoint("10.0.0.3", 9044),
         DefaultEndPoint("::1", 9050),
     ]
-    assert cluster.endpoints_resolved == cluster.resolve_contact_points()
+    assert cluster.endpoints_resolved == cluster.contacts.resolve()
 
 
 def test_a_name_with_several_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,17 +192,17 @@ def test_a_name_with_several_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("socket.getaddrinfo", look_up)
     cluster = Cluster(["nodes.example", "gone.example"])
-    assert cluster.resolve_contact_points() == [DefaultEndPoint("10.0.0.1"), DefaultEndPoint("10.0.0.2")]
+    assert cluster.contacts.resolve() == [DefaultEndPoint("10.0.0.1"), DefaultEndPoint("10.0.0.2")]
 
 
 def test_ssl_options_alone_are_deprecated() -> None:
     with pytest.warns(DeprecationWarning, match="ssl_context") as caught:
         cluster = Cluster(ssl_options={})
     assert caught[0].filename == __file__
-    assert cluster.connection_options().uses_tls
+    assert cluster.connections.options().uses_tls
     context = ssl.create_default_context()
-    assert Cluster(ssl_context=context, ssl_options={"server_hostname": "x"}).connection_options().uses_tls
-    assert not Cluster().connection_options().uses_tls
+    assert Cluster(ssl_context=context, ssl_options={"server_hostname": "x"}).connections.options().uses_tls
+    assert not Cluster().connections.options().uses_tls
 
 
 def test_tls_sessions_are_kept_unless_told_otherwise() -> None:
@@ -211,28 +212,28 @@ def test_tls_sessions_are_kept_unless_told_otherwise() -> None:
     assert Cluster(ssl_context=context, ssl_session_cache=None).ssl_session_cache is None
     mine = SSLSessionCache(5)
     cluster = Cluster(ssl_context=context, ssl_session_cache=mine)
-    assert cluster.connection_options().ssl_session_cache is mine
+    assert cluster.connections.options().ssl_session_cache is mine
 
 
 def test_options_are_read_when_they_are_used() -> None:
     cluster = Cluster()
-    assert cluster.connection_options().protocol_version is None  # to be negotiated
+    assert cluster.connections.options().protocol_version is None  # to be negotiated
     cluster.connect_timeout = 3
     cluster.auth_provider = PlainTextAuthProvider("u", "p")
     cluster.protocol_version = 4
-    options = cluster.connection_options("ks")
+    options = cluster.connections.options("ks")
     assert (options.connect_timeout, options.protocol_version, options.keyspace) == (3, 4, "ks")
     assert options.auth_provider is cluster.auth_provider
-    cluster.negotiated(5)
+    cluster.versions.negotiated(5)
     assert cluster.protocol_version == 4
 
 
 def test_negotiated_version_stays() -> None:
     cluster = Cluster()
-    cluster.negotiated(4)
-    cluster.negotiated(5)
+    cluster.versions.negotiated(4)
+    cluster.versions.negotiated(5)
     assert cluster.protocol_version == 4
-    assert cluster.connection_options().protocol_version == 4
+    assert cluster.connections.options().protocol_version == 4
 
 
 def test_shard_aware_options() -> None:
@@ -252,7 +253,7 @@ def test_legacy_parameters_make_the_default_profile() -> None:
     default = cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT]
     assert default.load_balancing_policy is cluster.load_balancing_policy is policy
     assert default.retry_policy is cluster.default_retry_policy is retry
-    assert cluster.is_legacy
+    assert cluster.profile_manager.mode is ConfigMode.LEGACY
     other = RoundRobinPolicy()
     cluster.load_balancing_policy = other
     assert cluster.profile_manager.resolved(EXEC_PROFILE_DEFAULT).load_balancing_policy is other
@@ -271,7 +272,7 @@ def test_profiles_exclude_legacy_parameters(name: str) -> None:
     with pytest.raises(ValueError, match="while using Configuration Profiles"):
         setattr(cluster, name, value)
     with pytest.raises(ValueError, match="while using Configuration Profiles"):
-        cluster.commit_legacy("Session.default_timeout")
+        cluster.profile_manager.commit_legacy("Session.default_timeout")
 
 
 def test_default_profile_of_the_user() -> None:
@@ -309,3 +310,54 @@ def test_adding_a_profile_before_connect() -> None:
     with pytest.raises(TypeError, match="ExecutionProfile"):
         cluster.add_execution_profile("y", object())  # type: ignore[arg-type]
     cluster.shutdown()
+
+
+# ---- a subclass
+
+
+def test_a_subclass_may_have_other_defaults() -> None:
+    class Mine(Cluster):
+        contact_points = ["10.0.0.7"]
+        reconnection_policy = ConstantReconnectionPolicy(3.0)
+        connect_timeout = 1
+
+    cluster = Mine()
+    assert Mine.reconnection_policy is cluster.reconnection_policy
+    assert cluster.contact_points == ["10.0.0.7"]
+    assert next(iter(cluster.membership.new_schedule())) <= 3.0
+    assert cluster.connect_timeout == 5  # the constructor's parameter has a default of its own
+    other = ConstantReconnectionPolicy(4.0)
+    cluster.reconnection_policy = other
+    assert cluster.reconnection_policy is other and Mine.reconnection_policy is not other
+    assert isinstance(Cluster().reconnection_policy, ExponentialReconnectionPolicy)
+
+
+def test_a_subclass_may_override_methods() -> None:
+    class Mine(Cluster):
+        def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
+            seen.append(force_token_rebuild)
+            super().refresh_nodes(force_token_rebuild)
+
+        def on_down(self, host: Any, is_host_addition: bool = False, expect_host_to_be_down: bool = False) -> None:
+            seen.append(expect_host_to_be_down)
+
+    seen: list[bool] = []
+    cluster = Mine()
+    with pytest.raises(DriverException, match="not connected yet"):
+        cluster.refresh_nodes()
+    cluster.on_down_potentially_blocking(None, False, 0)  # type: ignore[arg-type]
+    assert seen == [False, True]
+
+
+def test_what_leads_to_a_part_looks_like_a_method() -> None:
+    wanted = "(self, keyspace: 'str', table: 'str', max_schema_agreement_wait: 'float | None' = None) -> 'None'"
+    assert str(inspect.signature(Cluster.refresh_table_metadata)) == wanted
+    assert "columns, indexes and triggers" in (Cluster.refresh_table_metadata.__doc__ or "")
+    fake = mock.create_autospec(Cluster, instance=True)
+    fake.refresh_table_metadata("ks", "t")
+    with pytest.raises(TypeError, match="missing a required argument"):
+        fake.refresh_table_metadata("ks")
+    fake = mock.Mock(spec=Cluster)
+    assert fake.connect_timeout and fake.add_prepared("id", None)
+    with pytest.raises(AttributeError):
+        fake.refresh_everything()

@@ -371,8 +371,8 @@ def test_limits_are_checked() -> None:
     cluster = Cluster()
     assert [getattr(cluster, name) for name in LIMITS] == [None, None, None]
     assert (cluster.max_request_wait, cluster.max_waiting_requests) == (None, 32768)
-    assert cluster.connection_options().max_requests == 32768
-    assert Cluster(max_requests_per_connection=7).connection_options().max_requests == 7
+    assert cluster.connections.options().max_requests == 32768
+    assert Cluster(max_requests_per_connection=7).connections.options().max_requests == 7
 
 
 def test_one_request_at_a_time_does_not_wear_a_connection_out(flow: Flow) -> None:

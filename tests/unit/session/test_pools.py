@@ -64,14 +64,14 @@ class FakeCluster:
         self.opened: list[Host] = []
         self.failures: list[tuple[Host, BaseException, bool]] = []
         self.reactor = self.type_context = None
-        self.membership = SimpleNamespace(new_schedule=lambda: [1.0, 2.0], suspected=lambda host: None)
+        self.membership = SimpleNamespace(
+            new_schedule=lambda: [1.0, 2.0], suspected=lambda host: None, reached=self.opened.append
+        )
+        self.connections = SimpleNamespace(options=lambda keyspace: SimpleNamespace(keyspace=keyspace))
         self.waiting: list[tuple[float, Task]] = []
         self.scheduler = SimpleNamespace(schedule=self._schedule)
         self.profile_manager = SimpleNamespace(distance=lambda host: self.distances.get(host, HostDistance.LOCAL))
         self.metadata = SimpleNamespace(all_hosts=lambda: list(self.hosts))
-
-    def connection_options(self, keyspace: str | None) -> Any:
-        return SimpleNamespace(keyspace=keyspace)
 
     def _schedule(self, delay: float, fn: Callable[..., object], *args: Any) -> Task:
         task = Task(fn, args)
@@ -84,9 +84,6 @@ class FakeCluster:
         for _, task in due:
             task.run()
         return [delay for delay, _ in due]
-
-    def on_pool_open(self, host: Host) -> None:
-        self.opened.append(host)
 
     def signal_connection_failure(self, host: Host, error: BaseException, is_host_addition: bool = False) -> bool:
         self.failures.append((host, error, is_host_addition))

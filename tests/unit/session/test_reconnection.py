@@ -30,8 +30,8 @@ class Lab:
         self.schedule: Callable[[], Iterator[float]] = lambda: iter([1.0, 2.0])
         self.cluster: Any = SimpleNamespace(
             is_shutdown=False,
-            open_connection=self._open,
-            reconnection_policy=SimpleNamespace(new_schedule=lambda: self.schedule()),
+            connections=SimpleNamespace(open=self._open),
+            options=SimpleNamespace(reconnection_policy=SimpleNamespace(new_schedule=lambda: self.schedule())),
             scheduler=SimpleNamespace(schedule=self._schedule),
         )
         strand: Any = SimpleNamespace(post=lambda fn, *args: fn(*args) or True)

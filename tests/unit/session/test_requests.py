@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, UnsupportedOperation
+from cassandra._session.cluster.config import ConfigMode
 from cassandra.cluster import ExecutionProfile, ResponseFuture
 from cassandra.murmur3 import murmur3
 from cassandra.policies import FallthroughRetryPolicy, RetryPolicy
@@ -94,11 +95,7 @@ class TestWhatWins:
         future = sent(lab, "SELECT 1")
         assert (future.message.consistency_level, future.row_factory, future.timeout) == (CL.THREE, dict_factory, None)
         assert lab.session.default_consistency_level == CL.THREE
-        assert lab.cluster.legacy == [
-            "Session.default_consistency_level",
-            "Session.row_factory",
-            "Session.default_timeout",
-        ]
+        assert lab.cluster.profile_manager.mode is ConfigMode.LEGACY
         other = ExecutionProfile(lab.policy, request_timeout=3)
         future = sent(lab, "SELECT 1", execution_profile=other)
         assert (future.timeout, future.row_factory) == (3, named_tuple_factory)

@@ -1,0 +1,108 @@
+"""The steps from a cluster to a session that can be used, in a thread that may block or on an asyncio loop.
+
+L5. The cluster is started (``life.py``), a session is made, its pools are opened, and one of them is waited for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from cassandra._base.errors import DriverException, NoHostAvailable
+
+from ..background import aio
+from ..control.queries import UNBOUNDED
+from ..request.fallback import falls_back
+from ..session import Session
+from .awaitable import on_io_thread, result_of
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from .cluster import Cluster
+
+
+def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """Body of :meth:`Cluster.connect`."""
+    cluster.life.refuse_to_block()
+    try:
+        cluster.life.start().result()
+    except CancelledError:
+        raise DriverException("The cluster was shut down") from None
+    session = new_session(cluster, keyspace)
+    try:
+        _await_pools(session, session.update_created_pools(), wait_for_all_pools)
+    except BaseException:
+        session.shutdown()
+        raise
+    return session
+
+
+async def connect_async(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """Body of :meth:`Cluster.connect_async`."""
+    await on_io_thread(cluster.life.prepare(), cluster.scheduler.fill)
+    await result_of(cluster.life.start())
+    session = await result_of(cluster.scheduler.submit(new_session, cluster, keyspace))
+    try:
+        await _opened(
+            session, await result_of(cluster.scheduler.submit(session.update_created_pools)), wait_for_all_pools
+        )
+        check_pools(session)
+    except BaseException:
+        session.shutdown()
+        raise
+    return session
+
+
+async def _opened(session: Session, opening: Collection[Future[bool]], wait_for_all: bool) -> None:
+    """Until a pool is open, or all that are being opened are or cannot be."""
+    waiter: asyncio.Future[None] = aio.running_loop().create_future()
+    left = len(opening)
+    lock = threading.Lock()
+
+    def one_more(_: Future[bool]) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            enough = left == 0 or (not wait_for_all and bool(session._pools))
+        if enough:
+            aio.resolve(waiter, None)
+
+    for future in opening:
+        future.add_done_callback(one_more)
+    if opening:
+        await waiter
+
+
+def new_session(cluster: Cluster, keyspace: str | None) -> Session:
+    """A session of a cluster that was started; it has no pools yet."""
+    session = Session(cluster, cluster.metadata.all_hosts(), keyspace or None)
+    cluster.sessions.add(session)
+    if cluster.is_shutdown or cluster.life.is_draining:
+        session.shutdown()
+        raise DriverException("Cluster is already shut down")
+    return session
+
+
+def _await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool) -> None:
+    timeout = session.cluster.options.connect_timeout
+    deadline = monotonic() + 2 * (UNBOUNDED if timeout is None else timeout) + 5.0
+    pending = set(opening)
+    while pending and (wait_for_all or not session._pools):
+        _, pending = wait(pending, max(0.0, deadline - monotonic()), return_when=FIRST_COMPLETED)
+        if monotonic() >= deadline:
+            break  # pools have time limits of their own; this is the belt to their braces
+    check_pools(session)
+
+
+def check_pools(session: Session) -> None:
+    """NoHostAvailable if none of the pools of *session* could be opened, and requests cannot do without."""
+    if session._pools or falls_back(session.cluster):
+        return
+    if session.cluster.is_shutdown:
+        raise DriverException("The cluster was shut down while it was connecting")
+    using = f" using keyspace '{session.keyspace}'" if session.keyspace else ""
+    raise NoHostAvailable(f"Unable to connect to any servers{using}", session._pool_set.reasons())

@@ -1,0 +1,64 @@
+"""How connections of a cluster are opened: with which options, and those that belong to no pool.
+
+L5. No state of its own: options and protocol version are read when a connection is opened. Any thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cassandra._net.connection import Connection
+from cassandra._net.handshake.options import MAX_REQUESTS, ConnectionOptions
+
+if TYPE_CHECKING:
+    from cassandra._net.endpoint import EndPoint
+
+    from .cluster import Cluster
+
+
+class ConnectionFactory:
+    """Opens connections for *cluster*."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def options(self, keyspace: str | None = None) -> ConnectionOptions:
+        """How to open a connection now; negotiating the protocol version as long as none is known."""
+        given, versions = self._cluster.options, self._cluster.versions
+        return ConnectionOptions(
+            protocol_version=versions.spoken,
+            may_lower=not versions.is_given,
+            on_open=versions.heard,
+            allow_beta=given.allow_beta_protocol_version,
+            compression=given.compression,
+            cql_version=given.cql_version,
+            auth_provider=given.auth_provider,
+            ssl_context=given.ssl_context,
+            ssl_options=given.ssl_options,
+            ssl_session_cache=given.ssl_session_cache,
+            sockopts=tuple(given.sockopts or ()),
+            connect_timeout=given.connect_timeout,
+            keyspace=keyspace,
+            application_info=given.application_info,
+            no_compact=given.no_compact,
+            max_requests=given.max_requests_per_connection or MAX_REQUESTS,
+        )
+
+    def asking_options(self) -> ConnectionOptions:
+        """Options of a connection that finds out which protocol version its node speaks."""
+        return self.options().replace(begin_high=not self._cluster.versions.is_given)
+
+    def open(
+        self, endpoint: EndPoint, on_done: Callable[[Connection | BaseException], None], host_id: Any = None
+    ) -> None:
+        """Open a connection outside of pools. Does not block; *on_done* is called on the I/O thread."""
+        cluster, options = self._cluster, self.asking_options()
+        Connection.open(cluster.reactor, endpoint, options, on_done, context=cluster.type_context, host_id=host_id)
+
+    def open_blocking(self, endpoint: EndPoint, host_conn: Any = None, *args: Any, **kwargs: Any) -> Connection:
+        """Open a connection of its own to *endpoint*. Blocks."""
+        cluster, options = self._cluster, self.options()
+        return Connection.factory(
+            endpoint, options.connect_timeout, reactor=cluster.reactor, options=options, context=cluster.type_context
+        )
