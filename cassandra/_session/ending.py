@@ -1,8 +1,8 @@
 """How a session ends: at once, or when what is in flight has finished (``background/draining.py``).
 
-L5. Base of :class:`Session`. States: *open*, then *draining* if somebody wants that (``_draining``: nothing new is
-taken, what was begun goes on), then *shut down* (``is_shutdown``, ``_closed``), once, under the request lock. Delayed
-steps of requests are begun under it too, so that each is either refused or among those that fail.
+L5. States: *open*, then *draining* if somebody wants that (``Session._draining``: nothing new is taken, what was begun
+goes on), then *shut down* (``Session.is_shutdown``), once, under the request lock. Delayed steps of requests are begun
+under it too, so that each is either refused or among those that fail.
 """
 
 from __future__ import annotations
@@ -10,21 +10,17 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import DriverException, NoHostAvailable
+from cassandra._base.errors import DriverException
 
 from .background.draining import apart, busy, drain
 from .cluster.awaitable import on_a_thread
 from .cluster.config import seconds
-from .request.sending import CLOSED
 
 if TYPE_CHECKING:
-    from .cluster.cluster import Cluster
-    from .pools import PoolSet
     from .request.future import ResponseFuture
-
-Self = TypeVar("Self", bound="Ending")
+    from .session import Session
 
 
 def _nowhere() -> bool:
@@ -32,87 +28,74 @@ def _nowhere() -> bool:
 
 
 class Ending:
-    """Methods of :class:`Session` about its end."""
+    """Ends *session*, and the requests that wait for a later step."""
 
-    cluster: Cluster
-    is_shutdown: bool = False
-    _draining: bool = False
-    _closed: threading.Event
-    _delayed: weakref.WeakSet[Any]
-    _on_io_thread: Callable[[], bool]
-    _pool_set: PoolSet
-    _request_lock: threading.RLock
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._closed = threading.Event()
+        self._delayed: weakref.WeakSet[ResponseFuture] = weakref.WeakSet()
 
-    def _check_open(self) -> None:
-        if self.is_shutdown or self._draining:
-            raise NoHostAvailable(CLOSED, {})
-
-    def _call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
-        """A delayed step of a request; shutdown fails the requests that wait for one."""
-        with self._request_lock:
-            if self.is_shutdown:
+    def call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
+        """A delayed step of a request; the end of the session fails the requests that wait for one."""
+        session = self._session
+        with session._request_lock:
+            if session.is_shutdown:
                 raise DriverException("The session was shut down while the request waited to be sent again.")
             self._delayed.add(future)
-        return self.cluster.reactor.call_later(delay, step)
+        return session.cluster.reactor.call_later(delay, step)
 
-    def shutdown(self, drain: float | None = None) -> None:
-        """Close all connections. Idempotent, callable from any thread.
+    def delayed(self) -> list[ResponseFuture]:
+        """The requests that wait for a step, or did."""
+        with self._session._request_lock:
+            return list(self._delayed)
 
-        With *drain* nothing new is taken from now on, and what is in flight may finish within so many seconds; what has
-        not finished then, and without *drain* everything, fails. In a callback, on the I/O thread, it does not wait.
-        """
-        if not seconds("drain", drain) or self.is_shutdown:
+    def leave_to_parent(self) -> None:
+        """In a forked child: requests that wait are the parent's."""
+        self._delayed.clear()
+        self._session._on_io_thread = _nowhere
+
+    # ---- the end
+
+    def end(self, limit: float | None) -> None:
+        """Body of :meth:`Session.shutdown`."""
+        session = self._session
+        if not seconds("drain", limit) or session.is_shutdown:
             self._close()
             return
-        self._draining = True
-        if self._on_io_thread():
-            apart(lambda: self._drain(drain))
+        session._draining = True
+        if session._on_io_thread():
+            apart(lambda: self._drain(limit))
         else:
-            self._drain(drain)
+            self._drain(limit)
 
-    async def shutdown_async(self, drain: float | None = None) -> None:
-        """As :meth:`shutdown`, without blocking the running loop."""
-        if not seconds("drain", drain) or self.is_shutdown:
+    async def end_async(self, limit: float | None) -> None:
+        """Body of :meth:`Session.shutdown_async`."""
+        session = self._session
+        if not seconds("drain", limit) or session.is_shutdown:
             self._close()
             return
-        self._draining = True
-        await on_a_thread(self.cluster.life.reactor, lambda: self._drain(drain))
+        session._draining = True
+        await on_a_thread(session.cluster.life.reactor, lambda: self._drain(limit))
 
     def _drain(self, limit: float | None) -> None:
         try:
-            drain(limit or 0.0, lambda: busy([self]), self._closed)
+            drain(limit or 0.0, lambda: busy([self._session]), self._closed)
         finally:  # Ctrl-C ends the waiting, not the end
             self._close()
 
     def _close(self) -> None:
-        with self._request_lock:
-            if self.is_shutdown:
+        session = self._session
+        with session._request_lock:
+            if session.is_shutdown:
                 return
-            self.is_shutdown = True
+            session.is_shutdown = True
             delayed = list(self._delayed)
         self._closed.set()
-        self._pool_set.close()
-        self._on_io_thread = _nowhere  # a session that is kept keeps no reactor alive
+        session._pool_set.close()
+        session._on_io_thread = _nowhere  # a session that is kept keeps no reactor alive
         for future in delayed:
             if future._wait(0.0):
                 continue  # its answer has come, whoever will ask for it
             error = DriverException("The session was shut down while the request waited to be sent again.")
             future._fail(future._page, error)
-        self.cluster.session_closed(self)
-
-    def __enter__(self: Self) -> Self:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.shutdown()
-
-    async def __aenter__(self: Self) -> Self:
-        return self
-
-    async def __aexit__(self, *args: object) -> None:
-        self.shutdown()
-
-    def __del__(self) -> None:
-        pools = getattr(self, "_pool_set", None)
-        if pools is not None and not self.is_shutdown:
-            pools.close()
+        session.cluster.session_closed(session)

@@ -8,11 +8,10 @@ ResponseFuture; pools are kept by :class:`~cassandra._session.pools.PoolSet`.
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from cassandra._base.constants import ConsistencyLevel
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from .cluster.cluster import Cluster
     from .statements.prepared import PreparedStatement
 
+_Session = TypeVar("_Session", bound="Session")
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
@@ -80,7 +80,7 @@ def _profile_option(name: str, attribute: str, doc: str) -> property:
 
 
 @public("cassandra.cluster")
-class Session(Ending):
+class Session:
     """Executes statements; made by :meth:`Cluster.connect`, one per application and keyspace is enough.
 
     All methods may be called from any thread. Example::
@@ -91,6 +91,7 @@ class Session(Ending):
 
     hosts: Iterable[Host]
     keyspace: str | None = None
+    is_shutdown: bool = False
     max_trace_wait: float = 2.0
     default_fetch_size: int | None = 5000
     use_client_timestamp: bool = True
@@ -98,6 +99,7 @@ class Session(Ending):
 
     _default_protocol_handler: Any = ProtocolHandler
     _scope: object
+    _draining = False  # nothing new is taken
     _version_blocks: bool  # compiled requests are for connections that send them
 
     default_timeout = _profile_option(
@@ -134,8 +136,7 @@ class Session(Ending):
         self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
         self._request_lock = threading.RLock()  # a __del__ that garbage collection runs may make a request anywhere
         self._on_io_thread: Callable[[], bool] = cluster.reactor.in_reactor
-        self._delayed: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._closed = threading.Event()
+        self._ending = Ending(self)
         self._overrides: dict[str, Any] = {}
         #: The default profile, what was overridden of it, and what that makes.
         self._overridden: tuple[ResolvedProfile, dict[str, Any], ResolvedProfile] | None = None
@@ -439,3 +440,40 @@ class Session(Ending):
     def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Run *fn* on a background thread of the cluster; returns a concurrent future."""
         return self.cluster.submit(fn, *args, **kwargs)
+
+    def _check_open(self) -> None:
+        if self.is_shutdown or self._draining:
+            raise NoHostAvailable(CLOSED, {})
+
+    def _call_later(self, delay: float, future: Any, step: Callable[[], None]) -> Any:
+        """A delayed step of a request; shutdown fails the requests that wait for one."""
+        return self._ending.call_later(delay, future, step)
+
+    def shutdown(self, drain: float | None = None) -> None:
+        """Close all connections. Idempotent, callable from any thread.
+
+        With *drain* nothing new is taken from now on, and what is in flight may finish within so many seconds; what has
+        not finished then, and without *drain* everything, fails. In a callback, on the I/O thread, it does not wait.
+        """
+        self._ending.end(drain)
+
+    async def shutdown_async(self, drain: float | None = None) -> None:
+        """As :meth:`shutdown`, without blocking the running loop."""
+        await self._ending.end_async(drain)
+
+    def __enter__(self: _Session) -> _Session:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.shutdown()
+
+    async def __aenter__(self: _Session) -> _Session:
+        return self
+
+    async def __aexit__(self, *args: object) -> None:
+        self.shutdown()
+
+    def __del__(self) -> None:
+        pools = getattr(self, "_pool_set", None)
+        if pools is not None and not self.is_shutdown:
+            pools.close()

@@ -19,7 +19,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..ending import Ending
+    from ..session import Session
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -27,14 +27,13 @@ QUIET = 0.05
 LOOK = 0.01  # seconds between two looks
 
 
-def busy(sessions: Iterable[Ending]) -> int:
+def busy(sessions: Iterable[Session]) -> int:
     """How many requests of *sessions* somebody still waits for."""
     return sum(_in_flight(session) for session in sessions)
 
 
-def _in_flight(session: Ending) -> int:
-    with session._request_lock:
-        delayed = list(session._delayed)
+def _in_flight(session: Session) -> int:
+    delayed = session._ending.delayed()
     paused = sum(request._outcome is None and not request._wait(0.0) for request in delayed)  # and no answer is there
     return sum(pool.waiting for pool in session._pool_set.pools.values()) + paused + len(session._pool_set.line)
 

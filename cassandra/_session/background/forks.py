@@ -77,13 +77,8 @@ def _leave_to_parent(cluster: Cluster) -> None:
         for pool in session._pool_set.pools.values():
             pool.leave_to_parent()
         session._pool_set = PoolSet(session, reopening=not session.is_shutdown)
-        session._delayed.clear()
+        session._ending.leave_to_parent()
         session._repreparing = Repreparing()
-        session._on_io_thread = _nowhere
-
-
-def _nowhere() -> bool:
-    return False
 
 
 def _renew(lock: Any) -> None:

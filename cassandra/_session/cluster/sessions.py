@@ -14,7 +14,6 @@ from weakref import ref
 if TYPE_CHECKING:
     from cassandra._net.pool.pool import HostPool
 
-    from ..ending import Ending
     from ..session import Session
 
 
@@ -30,7 +29,7 @@ class SessionSet:
         with self._lock:
             self._sessions = (*self._sessions, ref(session, self._collected))
 
-    def discard(self, session: Ending) -> None:
+    def discard(self, session: Session) -> None:
         """Let go of *session*, if it is here."""
         with self._lock:
             self._sessions = tuple(one for one in self._sessions if one() not in (None, session))
