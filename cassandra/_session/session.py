@@ -445,7 +445,7 @@ class Session:
         if self.is_shutdown or self._draining:
             raise NoHostAvailable(CLOSED, {})
 
-    def _call_later(self, delay: float, future: Any, step: Callable[[], None]) -> Any:
+    def _call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
         """A delayed step of a request; shutdown fails the requests that wait for one."""
         return self._ending.call_later(delay, future, step)
 
