@@ -6,6 +6,7 @@ that nobody called for. Every method here may be called from any thread unless i
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from ssl import MemoryBIO, SSLError, SSLObject
 from typing import Any, Final, Protocol
 
 from typing_extensions import Self
@@ -44,12 +45,7 @@ class Failure:
     elapsed: Final[float]  # seconds since submit
     cause: Final[BaseException | None]  # what closed the channel, if it was an exception
     def __init__(
-        self,
-        kind: int,
-        message: str,
-        sent: bool = False,
-        elapsed: float = 0.0,
-        cause: BaseException | None = None,
+        self, kind: int, message: str, sent: bool = False, elapsed: float = 0.0, cause: BaseException | None = None
     ) -> None:
         """For ``Operation._inject`` and tests."""
 
@@ -91,8 +87,8 @@ class Operation:
     def _attach(self, queue: LoopQueue | None) -> None:
         """From now on deliver through *queue*; an outcome that is ready already is queued."""
     def _inject(self, attempt: int, outcome: Frame | Failure) -> None:
-        """Deliver an outcome as if it had come from a channel. Where the I/O thread would call ``_on_outcome``, this
-        thread does, before this returns; from inside ``_on_outcome`` itself, after that returned."""
+        """Deliver an outcome as if from a channel. Where the I/O thread would call ``_on_outcome``, this thread does,
+        before this returns; from inside ``_on_outcome`` itself, after that returned."""
     def _on_forked(self) -> None:
         """In a forked child, once: somebody asks for the outcome of a request that the parent made, and that only the
         parent will get. Raises ConnectionShutdown unless overridden."""
@@ -102,8 +98,7 @@ class Operation:
         """Override. The peer that *attempt* was sent to gives no sign of life. On the I/O thread."""
 
 class Attempt:
-    """One send of a request: where it went, on which stream, so that it can be given up, and how its answer is
-    read."""
+    """One send of a request: where it went, so that it can be given up, and how its answer is read."""
 
     host: Final[Any]
     pool: Final[Any]
@@ -279,9 +274,8 @@ class Flights(Operation):
     def _harvest(
         self, results: dict[int, Any], failed: Callable[..., None], go_on: Callable[..., None], most: int = 0
     ) -> None:
-        """Take all outcomes that are there, or *most* of them: ``(True, result)`` as *entry_type* for plain ones,
-        ``failed(index, error)`` if its rows could not be made, ``go_on(flight, outcome)`` for all others. Never waits.
-        """
+        """Take all outcomes that are there, or *most*: ``(True, result)`` as *entry_type* for plain ones,
+        ``failed(index, error)`` if rows could not be made, ``go_on(flight, outcome)`` for all others. Never waits."""
     def _flight(self, slot: int) -> Flight | None:
         """The one in *slot*, if it is still in flight. Any thread."""
     def _forget(self, slot: int | None = None) -> None:
@@ -328,7 +322,6 @@ class Limit:
 class LoopQueue:
     """Completions for one asyncio loop: one descriptor, readable while operations wait in it."""
 
-    def __init__(self) -> None: ...
     def fileno(self) -> int: ...
     def drain(self) -> None:
         """On the loop thread: calls ``_on_outcome`` of every queued operation, or of as many as 10 ms suffice for; then
@@ -356,11 +349,22 @@ class ByteFilter(Protocol):
     def eof(self) -> None:
         """Peer closed its side; raise if that was not orderly."""
     def shutdown(self) -> bytes:
-        """The last bytes to send, if the filter was started: called once when the channel closes, for whatever reason.
-        Nothing is called after it. Must not raise."""
+        """The last bytes to send, if it was started: the last call, however it closes. Must not raise."""
     @property
     def established(self) -> bool:
         """``on_connected`` is called once this is true."""
+
+class TlsRecords:
+    """A ByteFilter over an ``ssl.SSLObject``, but for handshake and end; see transport_parts/tls.pxi."""
+
+    established: bool
+    ended: bool  # read-only: the peer said that nothing follows
+    def __init__(self, tls: SSLObject, incoming: MemoryBIO, outgoing: MemoryBIO) -> None: ...
+    def receive(self, data: bytes) -> tuple[bytes, bytes, BaseException | None]: ...
+    def send(self, plaintext: bytes) -> bytes: ...
+    def _handshake(self) -> None: ...
+    def _on_first_data(self) -> None: ...
+    def _translated(self, error: SSLError) -> BaseException: ...
 
 class Channel:
     """One connection: non-blocking socket, frame splitter, stream ids, coalesced writes. Made by Reactor.connect."""
@@ -379,9 +383,7 @@ class Channel:
         """Give up on a request without an outcome (cancellation). False if it was answered already: the stream may
         belong to another request then, so the operation and attempt it was submitted with are compared."""
     def enable_segments(
-        self,
-        compress: Callable[[bytes], bytes] | None = None,
-        decompress: Callable[[bytes, int], bytes] | None = None,
+        self, compress: Callable[[bytes], bytes] | None = None, decompress: Callable[[bytes, int], bytes] | None = None
     ) -> None:
         """Protocol v5: from here on both directions are segments (CRC24 header, CRC32 payload). Call from the answer
         that ended the legacy part of the handshake, on the I/O thread. *decompress* gets (payload, length)."""

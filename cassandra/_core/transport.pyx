@@ -7,6 +7,7 @@ Operation).
 """
 
 cimport cython
+from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetObject, PyErr_WriteUnraisable
@@ -38,6 +39,7 @@ include "transport_parts/channel.pxi"
 include "transport_parts/outlet.pxi"
 include "transport_parts/picks.pxi"
 include "transport_parts/filter.pxi"
+include "transport_parts/tls.pxi"
 include "transport_parts/host.pxi"
 include "transport_parts/reactor.pxi"
 include "transport_parts/life.pxi"

@@ -1,8 +1,8 @@
 # Byte filters, compressors and decompressors: Python objects that raw bytes go through. Called with the GIL, by the I/O
 # thread or by one that submits or waits. An exception becomes the reason the channel closes with.
 #
-# On the main thread handlers of signals may run, and raise, anywhere in them: what was compressed or decompressed is then
-# done once more, and the exception kept until the call that the program made is through. Filters are not called there.
+# On the main thread handlers of signals may run, and raise, in them. What they raise is set aside until the call that the
+# program made is through. TLS (tls.pxi) can tell what it had done before; other filters are not called there.
 
 
 cdef extern from "Python.h" nogil:
@@ -29,6 +29,16 @@ _os.register_at_fork(after_in_child=_main_thread_of_child)
 cdef inline int raise_interruption() except -1:
     if interruptions and interruptible():
         raise interruptions.pop()
+    return 0
+
+
+cdef int set_aside(object exception) except -1:
+    """What a handler raised; on other threads it is raised."""
+    if not interruptible():
+        raise exception
+    if interruptions and interruptions[0] is not exception and exception.__context__ is None:
+        exception.__context__ = interruptions[0]
+    interruptions[:] = [exception]
     return 0
 
 
@@ -72,10 +82,14 @@ cdef Reason* filter_start(void* target, Buffer& wire) noexcept:
 cdef Reason* filter_receive(
     void* target, const uint8_t* data, size_t size, Buffer& plain, Buffer& wire
 ) noexcept:
+    records = <object> target
     try:
-        received, answer, error = (<object> target).receive(bytes_at(data, size))
-        append_bytes(plain, received)
-        append_bytes(wire, answer)
+        if isinstance(records, TlsRecords):
+            error = (<TlsRecords> records).take(data, size, plain, wire)
+        else:
+            received, answer, error = records.receive(bytes_at(data, size))
+            append_bytes(plain, received)
+            append_bytes(wire, answer)
         if error is not None:
             return caught(error)
     except BaseException as exception:
@@ -84,8 +98,12 @@ cdef Reason* filter_receive(
 
 
 cdef Reason* filter_send(void* target, const uint8_t* data, size_t size, Buffer& wire) noexcept:
+    records = <object> target
     try:
-        append_bytes(wire, (<object> target).send(bytes_at(data, size)))
+        if isinstance(records, TlsRecords):
+            (<TlsRecords> records).put(data, size, wire)
+        else:
+            append_bytes(wire, records.send(bytes_at(data, size)))
     except BaseException as exception:
         return caught(exception)
     return NULL

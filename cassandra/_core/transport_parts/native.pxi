@@ -73,6 +73,8 @@ cdef extern from "transport/reason.h" namespace "fastcql":
 
 cdef extern from "transport/segments.h" namespace "fastcql" nogil:
     cdef cppclass Buffer "fastcql::Buffer":
+        cbool empty()
+        void clear()
         uint8_t* data()
         size_t size()
 

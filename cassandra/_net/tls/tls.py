@@ -11,12 +11,11 @@ import ssl
 from typing import Final
 
 from cassandra._base.errors import ConnectionException
+from cassandra._core.transport import TlsRecords
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.handshake.options import ConnectionOptions
 from cassandra._net.tls.context import context_of
 from cassandra._net.tls.sessions import SSLSessionCache
-
-_READ_SIZE: Final = 1 << 16
 
 _ADDRESS_MISMATCH: Final = 64  # X509_V_ERR_IP_ADDRESS_MISMATCH
 _NOT_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_MESSAGE", "PACKET_LENGTH_TOO_LONG"}
@@ -33,7 +32,7 @@ def make_filter(options: ConnectionOptions, endpoint: EndPoint) -> TlsFilter | N
     return TlsFilter(context, endpoint, merged.get("server_hostname"), options.ssl_session_cache)
 
 
-class TlsFilter:
+class TlsFilter(TlsRecords):
     """One TLS session as a ``transport.ByteFilter``. The channel calls it under one lock."""
 
     def __init__(
@@ -43,14 +42,12 @@ class TlsFilter:
         server_hostname: str | None = None,
         sessions: SSLSessionCache | None = None,
     ) -> None:
-        self.established = False
         self._endpoint = endpoint
         self._sessions = sessions
-        self._session_kept = sessions is None
-        self._ended = False
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = self._wrap(context, server_hostname)
+        super().__init__(self._tls, self._incoming, self._outgoing)
 
     def _wrap(self, context: ssl.SSLContext, server_hostname: str | None) -> ssl.SSLObject:
         name = server_hostname if server_hostname is not None else self._endpoint.server_name.removesuffix(".")
@@ -72,22 +69,6 @@ class TlsFilter:
         self._handshake()
         return self._outgoing.read()
 
-    def receive(self, data: bytes) -> tuple[bytes, bytes, BaseException | None]:
-        self._incoming.write(data)
-        if not self.established:
-            self._handshake()
-        plaintext, error = self._read() if self.established else (b"", None)
-        return plaintext, self._outgoing.read(), error
-
-    def send(self, plaintext: bytes) -> bytes:
-        view = memoryview(plaintext)
-        try:
-            while view:
-                view = view[self._tls.write(view) :]
-        except ssl.SSLError as error:
-            raise self._translated(error) from error
-        return self._outgoing.read()
-
     def shutdown(self) -> bytes:
         """The bytes that end the session in order (close_notify); nothing can be sent after."""
         with contextlib.suppress(ssl.SSLError):  # SSLWantReadError: the peer's own close_notify is not waited for
@@ -100,7 +81,7 @@ class TlsFilter:
                 f"{self._endpoint} closed the connection during the TLS handshake; does it expect TLS on this port?",
                 self._endpoint,
             )
-        if not self._ended:
+        if not self.ended:
             raise ConnectionException(
                 f"{self._endpoint} closed the TLS connection without saying so (truncated stream)", self._endpoint
             )
@@ -114,30 +95,12 @@ class TlsFilter:
             raise self._translated(error) from error
         self.established = True
 
-    def _read(self) -> tuple[bytes, BaseException | None]:
-        """What could be decrypted, and what came after it that could not."""
-        pieces = []
-        fault: BaseException | None = None
-        try:
-            while piece := self._tls.read(_READ_SIZE):
-                pieces.append(piece)
-            self._ended = True
-        except ssl.SSLWantReadError:
-            pass
-        except ssl.SSLZeroReturnError:
-            self._ended = True
-        except ssl.SSLError as error:
-            fault = self._translated(error)
-            fault.__cause__ = error
-        if pieces and not self._session_kept:
-            self._keep_session()
-        return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), fault
-
-    def _keep_session(self) -> None:
-        """After the first data: in TLS 1.3 tickets come after the handshake."""
-        self._session_kept = True
+    def _on_first_data(self) -> None:
+        """In TLS 1.3 tickets come after the handshake."""
+        if self._sessions is None:
+            return
         session = self._tls.session
-        if self._sessions is not None and session is not None and session.has_ticket:
+        if session is not None and session.has_ticket:
             lifetime = session.ticket_lifetime_hint or session.timeout
             self._sessions.set(self._endpoint.tls_session_cache_key, session, lifetime)
 
