@@ -132,6 +132,22 @@ cdef cbool filter_established(void* target) noexcept:
         return False
 
 
+cdef cbool filter_lends(void* target) noexcept:
+    records = <object> target
+    return isinstance(records, TlsRecords) and (<TlsRecords> records).direct
+
+
+cdef Reason* filter_settle(void* target, Buffer& plain, Buffer& wire) noexcept:
+    records = <TlsRecords> target
+    try:
+        fault = records.settle(plain, wire)
+        if fault is not None:
+            return caught(fault)
+    except BaseException as exception:
+        return caught(exception)
+    return NULL
+
+
 cdef Reason* compress(void* target, const uint8_t* data, size_t size, Buffer& out) noexcept:
     try:
         append_bytes(out, uninterrupted(<object> target, (bytes_at(data, size),)))

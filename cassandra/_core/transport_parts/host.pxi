@@ -147,6 +147,8 @@ cdef Host make_host() noexcept:
     host.filter_eof = filter_eof
     host.filter_end = filter_end
     host.filter_established = filter_established
+    host.filter_lends = filter_lends
+    host.filter_settle = filter_settle
     host.compress = compress
     host.decompress = decompress
     return host

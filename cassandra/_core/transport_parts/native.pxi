@@ -186,6 +186,8 @@ cdef extern from "transport/host.h" namespace "fastcql":
         Reason* (*filter_eof)(void* filter) noexcept
         void (*filter_end)(void* filter, Buffer& wire) noexcept
         cbool (*filter_established)(void* filter) noexcept
+        cbool (*filter_lends)(void* filter) noexcept
+        Reason* (*filter_settle)(void* filter, Buffer& plain, Buffer& wire) noexcept
         Reason* (*compress)(void* compressor, const uint8_t* data, size_t size, Buffer& out) noexcept
         Reason* (*decompress)(
             void* decompressor, const uint8_t* data, size_t size, size_t plain_size, Buffer& out
@@ -226,6 +228,10 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
             const uint8_t* frame, size_t size, COperation* operation, uint32_t attempt, double timeout, cbool later
         )
         bint orphan(int stream, const COperation* operation, uint32_t attempt)
+        @staticmethod
+        cbool borrows()
+        @staticmethod
+        void give_back()
         void close(Ref[Reason] reason)
         void close_copy()
         bint closed()

@@ -62,6 +62,8 @@ cdef class Operation:
         cdef double limit = NO_TIMEOUT if timeout is None else timeout
         if self.enter_process():
             self._on_forked()
+        if CChannel.borrows():
+            CChannel.give_back()
         if not self.core.enter_wait():
             return True
         cdef Nanos now = monotonic_now()
@@ -78,7 +80,7 @@ cdef class Operation:
                 if waited == Waited.NeedsHost:
                     home.core.run_input()
                     raise_interruption()
-                    if not self.core.still_waiting():
+                    if process == fork_generation() and not self.core.still_waiting():
                         waited = Waited.Ready
                 if waited == Waited.Ready:
                     abandoned = False

@@ -45,6 +45,17 @@ void flip(const uint8_t* data, size_t size, Buffer& out) {
     for (size_t i = 0; i < size; ++i) out.push_back(static_cast<uint8_t>(~data[i]));
 }
 
+void interrupt(FlipFilter& filter) {
+    if (interrupted_threads && filter.handler) filter.handler();
+}
+
+// Who was settled finds nothing: the buffers may be another's by now.
+void take(Buffer& from, Buffer& to) {
+    if (from.empty()) return;
+    to.insert(to.end(), from.begin(), from.end());
+    from.clear();
+}
+
 Host make_host() {
     Host table{};
     table.enter = [](void**) {
@@ -99,11 +110,24 @@ Host make_host() {
             filter.established = filter.seen == welcome;
         }
         if (filter.fail_receive) return broken("the filter cannot read this");
-        flip(data, size, plain);
+        flip(data, size, filter.received);
+        interrupt(filter);
+        take(filter.received, plain);
         return nullptr;
     };
-    table.filter_send = [](void*, const uint8_t* data, size_t size, Buffer& wire) -> Reason* {
-        flip(data, size, wire);
+    table.filter_send = [](void* target, const uint8_t* data, size_t size, Buffer& wire) -> Reason* {
+        auto& filter = *static_cast<FlipFilter*>(target);
+        flip(data, size, filter.sent);
+        interrupt(filter);
+        take(filter.sent, wire);
+        return nullptr;
+    };
+    table.filter_lends = [](void* target) { return static_cast<FlipFilter*>(target)->lends; };
+    table.filter_settle = [](void* target, Buffer& plain, Buffer& wire) -> Reason* {
+        auto& filter = *static_cast<FlipFilter*>(target);
+        take(filter.received, plain);
+        take(filter.sent, wire);
+        filter.settled = true;
         return nullptr;
     };
     table.filter_eof = [](void*) -> Reason* { return nullptr; };

@@ -29,8 +29,31 @@ inline const char* const kBackends[] = {
     "poll"};
 
 // The host lock. Held by a test thread wherever Python code would hold the GIL; taken again by one that has it.
-inline std::recursive_mutex host_mutex;
-using HostLock = std::lock_guard<std::recursive_mutex>;
+// Given up altogether, like the GIL, by the handler of a signal that waits for something.
+class HostMutex {
+public:
+    void lock() {
+        mutex_.lock();
+        ++depth_;
+    }
+    void unlock() {
+        --depth_;
+        mutex_.unlock();
+    }
+    template <class Wait>
+    void without(Wait wait) {
+        const int depth = depth_;
+        while (depth_ > 0) unlock();
+        wait();
+        while (depth_ < depth) lock();
+    }
+
+private:
+    std::recursive_mutex mutex_;
+    static inline thread_local int depth_ = 0;
+};
+inline HostMutex host_mutex;
+using HostLock = std::lock_guard<HostMutex>;
 
 void dispatch(Operation* operation);
 
@@ -82,6 +105,10 @@ public:
     // Blocks like Operation._wait: polls the reactor it was submitted to, while nobody else does.
     Ref<Reactor> home;
     bool wait(Nanos timeout = 30 * kSecond) {
+        {
+            HostLock host(host_mutex);
+            Channel::give_back();
+        }
         if (core.enter_wait()) {
             const Nanos deadline = monotonic_now() + timeout;
             Waited waited;
@@ -153,7 +180,13 @@ inline void nothing_is_left() {
 struct FlipFilter {
     bool established = false;
     bool fail_receive = false;
+    bool lends = false;
     int ended = 0;
+    // Called at the end of filter_receive and filter_send, on interruptible threads: the handler of a signal. What it settles
+    // is complete by then.
+    std::function<void()> handler;
+    Buffer received, sent;
+    bool settled = false;
     std::string seen;
 };
 

@@ -161,6 +161,7 @@ void Channel::on_attention() {
 
 // Unlocks, and tells the role holder if something is to be looked at.
 void Channel::leave(Lock& lock) {
+    if (!lock.owns_lock()) return;  // a child that was forked meanwhile
     const bool post = wanted_attention_ != 0 && !attention_posted_;
     if (post) attention_posted_ = true;
     const bool watch = std::exchange(watch_wanted_, false);
@@ -313,12 +314,13 @@ void Channel::on_scan(Nanos now) {
     // Deadlines are met with this precision, so that scanning many streams stays cheap whatever their
     // deadlines are.
     constexpr Nanos kPrecision = 5 * kMillisecond;
+    constexpr Nanos kInputPatience = 100 * kMillisecond;
     armed_scan_ = kNever;
     if (state() == State::Open && !scan_waits_ && has_due(now)) {
         receive_rest();  // an answer that has arrived is not late, however late it is read
         if (closed()) return;
-        scan_waits_ = listed_host_input;
-        if (scan_waits_) return;  // host_input() looks again
+        scan_waits_ = listed_host_input || input_lent_;
+        if (scan_waits_) return reactor_->arm_scan(*this, now + kInputPatience);  // after_input() looks before
     }
     scan_waits_ = false;
     std::vector<EndedRequest> expired;

@@ -157,6 +157,15 @@ public:
     bool resume();
     // Inside the host lock.
     void host_input();
+    // On interruptible threads, where what came for the filter is filtered without the role; see channel_filter.cpp.
+    bool lends() const { return lends_ && !stash_end_; }
+    bool lend();
+    bool feed_filter();
+    void filtered();
+    void post_input();
+    // What this thread was lent, as it is in the handler of a signal that is about to wait. Inside the host lock.
+    static void give_back();
+    static bool borrows() { return borrowed_ != nullptr; }
     void host_flush();
     void host_closed(ChannelClosing& closing);
     void fail(Reason::Kind kind, std::string message, int error = 0);
@@ -168,7 +177,6 @@ public:
     bool listed_dirty = false;
     bool listed_host_flush = false;
     bool listed_host_input = false;
-    bool counted_filter = false;
     Channel* next_unsent = nullptr;  // guarded by the list that it is in
     Channel* next_attended = nullptr;
 
@@ -223,6 +231,26 @@ private:
     Ref<Reason> compress(const Buffer& frames, Buffer& out);
     void stop_writing();
 
+    // channel_filter.cpp
+    bool take_input();
+    void after_input();
+    void settle();
+    // While the host is asked for something that may be interrupted.
+    class Lease {
+    public:
+        explicit Lease(Channel& channel);
+        ~Lease();
+        Lease(const Lease&) = delete;
+        Lease& operator=(const Lease&) = delete;
+        bool lost() const;  // nothing may be touched any more
+
+    private:
+        Channel& channel_;
+        const uint32_t number_;
+        Channel* const outer_;
+    };
+    static thread_local Channel* borrowed_;
+
     // channel_read.cpp
     bool receive();
     bool receive_held();
@@ -235,7 +263,6 @@ private:
     void complete(Fault fault);
     bool resolve(const Frame& frame, Fault* fault);
     void end_input(Reason::Kind kind, const char* message, int error = 0);
-    Ref<Reason> filter_input();
     bool has_due(Nanos now);
     void fail(const Fault& fault);
 
@@ -305,8 +332,16 @@ private:
         size_t size;
     };
     std::vector<Chunk> stash_;
+    bool input_lent_ = false;
+    std::atomic<bool> lends_{false};  // the filter is one that may be interrupted; set once, read by senders too
     std::unique_ptr<InputEnd> stash_end_;  // what came after it
+    // See channel_filter.cpp.
+    std::vector<Chunk> feeding_;
+    size_t fed_ = 0;
+    bool unread_ = false;
     Buffer plain_;
+    Ref<Reason> fault_;
+    uint32_t lease_ = 0;  // changed by interruptible threads
     Counted<&Counters::channels> counted_;
 };
 

@@ -10,7 +10,6 @@ namespace fastcql {
 
 namespace {
 
-constexpr int kInputBatches = 2;  // of requests that were queued while input went through a filter
 constexpr int kReceiveRounds = 4;  // per turn, so that a busy peer does not starve the others
 
 }  // namespace
@@ -227,61 +226,6 @@ bool Channel::enable_segments(bool compressed) {
     compressed_.store(compressed, std::memory_order_release);
     segmented_.store(true, std::memory_order_release);
     return true;
-}
-
-// Inside the host lock: what arrived for a filter or a decompressor.
-void Channel::host_input() {
-    if (closed()) return;
-    if (filter) {
-        Ref<Reason> failed = filter_input();
-        const bool good = !failed || !plain_.empty();  // what came before a fault is good
-        if (good && state() == State::Filtering && reactor_->host().filter_established(filter)) become_open();
-        if (!plain_.empty() && !closed()) decode(plain_.data(), plain_.size(), nullptr, this);
-        plain_.clear();
-        if (failed) return close(std::move(failed));
-    } else {
-        std::vector<Chunk> chunks;
-        chunks.swap(stash_);
-        for (const Chunk& chunk : chunks) {
-            if (closed()) return;
-            decode(chunk.data, chunk.size, chunk.block.get(), this);
-        }
-    }
-    if (closed() || !stash_.empty()) return;
-    if (stash_end_) {
-        const InputEnd end = *stash_end_;
-        if (filter && end.kind == Reason::Kind::Eof) {
-            if (auto reason = Ref<Reason>::adopt(reactor_->host().filter_eof(filter)))
-                return close(std::move(reason));
-        }
-        return fail(end.kind, end.message, end.error);
-    }
-    if (scan_waits_) on_scan(monotonic_now());
-}
-
-// Takes the stash through the filter into plain_, unless another thread encrypts just now: then it stays, and the
-// reactor is told when that thread is through. What came out before a reason is to be delivered.
-Ref<Reason> Channel::filter_input() {
-    const Host& host = reactor_->host();
-    {
-        Lock lock(mutex_);
-        input_waits_ = writing_;
-        if (writing_) return nullptr;
-        writing_ = true;
-    }
-    Ref<Reason> failed;
-    if (!std::exchange(filter_started_, true)) failed = Ref<Reason>::adopt(host.filter_start(filter, wire_));
-    std::vector<Chunk> chunks;
-    chunks.swap(stash_);
-    for (const Chunk& chunk : chunks) {
-        if (failed) break;
-        failed = Ref<Reason>::adopt(host.filter_receive(filter, chunk.data, chunk.size, plain_, wire_));
-    }
-    Lock lock(mutex_);
-    stop_writing();
-    if (!blocked_ && state() < State::Closing) pump(lock, kInputBatches, HostLock::Held);
-    leave(lock);
-    return failed;
 }
 
 }  // namespace fastcql

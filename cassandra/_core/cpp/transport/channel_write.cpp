@@ -69,7 +69,8 @@ void Channel::host_flush() {
     leave(lock);
 }
 
-// Locked, nobody else writing. Sends what is left of the last batch, then up to *batches* more.
+// Locked, nobody else writing. Sends what is left of the last batch, then up to *batches* more. Not locked any more in a
+// child that was forked meanwhile.
 void Channel::pump(Lock& lock, int batches, HostLock host) {
     writing_ = true;
     const int fd = fd_;
@@ -81,7 +82,7 @@ void Channel::pump(Lock& lock, int batches, HostLock host) {
             queue_.batch_sent();
             if (queue_.empty() || state() != State::Open) break;
             if (needs_host_output() && host == HostLock::None) break;
-            if (filter && host == HostLock::Take && reactor_->host().interruptible()) {
+            if (filter && host == HostLock::Take && !lends_ && reactor_->host().interruptible()) {
                 ask(kFlush);
                 break;
             }
@@ -100,7 +101,10 @@ void Channel::pump(Lock& lock, int batches, HostLock host) {
             fresh = true;
         }
         lock.unlock();
+        const uint32_t lease = lease_;
         Ref<Reason> failed = fresh ? encode(host) : nullptr;
+        if (fresh && filter && reactor_->foreign()) return;
+        if (lease_ != lease) return lock.lock();
         const ssize_t sent =
             failed || wire_.empty() ? 0
                                     : ::send(fd, wire_.data() + wire_sent_, wire_.size() - wire_sent_, MSG_NOSIGNAL);
@@ -156,8 +160,10 @@ Ref<Reason> Channel::encode(HostLock host) try {
     void* token = nullptr;
     if (host == HostLock::Take && !reactor_->host().enter(&token))
         return Ref<Reason>::adopt(new Reason(Reason::Kind::Stopped, "the driver was shut down"));
+    const Lease lease(*this);
     Ref<Reason> failed = encode_with_host();
     if (host == HostLock::Take) reactor_->host().leave(token);
+    if (lease.lost()) return nullptr;
     recycle(batch_);
     recycle(segments_);
     return failed;

@@ -22,8 +22,8 @@ struct Host {
     // Takes the host lock; false when the host is going away: nothing of it may be touched any more.
     bool (*enter)(void** token);
     void (*leave)(void* token);
-    // Whether signal handlers of the host run on this thread, so that what it is asked may be interrupted anywhere. A filter,
-    // which cannot do anything twice, is left to the I/O thread then.
+    // Whether signal handlers of the host run on this thread, so that what it is asked may be interrupted. A filter that
+    // does not lend itself to that is left to the I/O thread then.
     bool (*interruptible)();
     void (*thread_ending)();  // last call of a reactor's own thread, without the lock
 
@@ -49,6 +49,11 @@ struct Host {
     Reason* (*filter_eof)(void* filter);
     void (*filter_end)(void* filter, Buffer& wire);  // once, before closed(), however it came to that
     bool (*filter_established)(void* filter);
+    // On an interruptible thread: whether handlers run only when a call is complete; asked when there was data. Settle, from
+    // within a handler, does what the call that it interrupted has still to do; of the input there may be more then,
+    // for a call of filter_receive without data.
+    bool (*filter_lends)(void* filter);
+    Reason* (*filter_settle)(void* filter, Buffer& plain, Buffer& wire);
     Reason* (*compress)(void* compressor, const uint8_t* data, size_t size, Buffer& out);
     Reason* (*decompress)(void* decompressor, const uint8_t* data, size_t size, size_t plain_size,
                           Buffer& out);

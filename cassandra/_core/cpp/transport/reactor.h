@@ -146,7 +146,10 @@ private:
         return std::min({timers_.next_due(), scans_.next_due(), drop_due_, intake_.next_due(), unsent_.due()});
     }
     bool drops_due() const;
-    bool may_filter() const;
+    bool may_run_input() const;
+    Ref<Channel> take_lent();
+    void run_lent(Channel& channel);
+    void end_led(Reactor* outer);
     bool may_lead() const;
     // Refused: another thread polls for this operation, or there is something already.
     enum class Led : uint8_t { On, Done, HandedOver, Refused, NeedsHost };
@@ -191,7 +194,6 @@ private:
     std::atomic<bool> sleeping_{false};
     std::atomic<bool> stopping_{false};
     std::atomic<bool> watched_{false};    // watch() was called since the last time that nothing was in flight
-    std::atomic<int> filters_{0};  // channels with one; changed by the role holder
     Unsent unsent_;
 
     // The role holder's.

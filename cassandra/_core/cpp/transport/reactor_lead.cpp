@@ -5,11 +5,19 @@
 
 namespace fastcql {
 
-bool Reactor::may_filter() const {
-    return filters_.load(std::memory_order_relaxed) == 0 || !host_->interruptible();
-}
+bool Reactor::may_lead() const { return callers_lead_ && !on_role() && !foreign(); }
 
-bool Reactor::may_lead() const { return callers_lead_ && !on_role() && !foreign() && may_filter(); }
+// With the role: whether what waits for the host is this thread's. On an interruptible one, what one filter at most is to be
+// asked, and only if that lends itself to it.
+bool Reactor::may_run_input() const {
+    if (!host_->interruptible()) return true;
+    int filters = 0;
+    for (const HostTask& task : filter_tasks_) {
+        if (!task.channel->filter) continue;
+        if (task.kind != HostTask::Kind::Input || !task.channel->lends() || ++filters > 1) return false;
+    }
+    return true;
+}
 
 Waited Reactor::await(Operation& operation, Nanos deadline) {
     bool refused = false;
@@ -60,7 +68,7 @@ Reactor::Led Reactor::lead_turn(Operation& operation, Nanos deadline, uint32_t* 
     if (for_io()) return Led::HandedOver;
     const bool calm = poll(deadline, &operation, *ticket);
     run_native();
-    if (!filter_tasks_.empty()) return may_filter() ? Led::NeedsHost : Led::HandedOver;
+    if (!filter_tasks_.empty()) return may_run_input() ? Led::NeedsHost : Led::HandedOver;
     end_turn();
     if (operation.signalled(*ticket) && !operation.still_waiting(ticket)) {
         *waited = Waited::Ready;
@@ -77,7 +85,33 @@ Reactor::Led Reactor::lead_turn(Operation& operation, Nanos deadline, uint32_t* 
 void Reactor::run_input() {
     Reactor* const outer = std::exchange(current_, this);
     host_entries_.fetch_add(1, std::memory_order_relaxed);
+    const Ref<Channel> lent = host_->interruptible() ? take_lent() : nullptr;
     run_filter_tasks();
+    end_led(outer);
+    if (lent) run_lent(*lent);
+}
+
+Ref<Channel> Reactor::take_lent() {
+    for (HostTask& task : filter_tasks_) {
+        if (!task.channel->filter) continue;
+        Ref<Channel> channel = std::move(task.channel);
+        filter_tasks_.erase(filter_tasks_.begin() + (&task - filter_tasks_.data()));
+        channel->listed_host_input = false;
+        return channel->lend() ? channel : nullptr;
+    }
+    return nullptr;
+}
+
+// Inside the host lock, without the role until that is done which a handler may interrupt.
+void Reactor::run_lent(Channel& channel) {
+    if (!channel.feed_filter()) return;
+    if (!role_.retake()) return channel.post_input();
+    Reactor* const outer = std::exchange(current_, this);
+    channel.filtered();
+    end_led(outer);
+}
+
+void Reactor::end_led(Reactor* outer) {
     notify();
     flush_dirty();
     end_turn();

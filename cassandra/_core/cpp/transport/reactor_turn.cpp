@@ -93,8 +93,6 @@ void Reactor::run_command(Command& command) {
         case Command::Kind::Open:
             command.channel->registry_index = channels_.size();
             channels_.push_back(command.channel);
-            command.channel->counted_filter = command.channel->filter != nullptr;
-            if (command.channel->counted_filter) filters_.fetch_add(1, std::memory_order_relaxed);
             // Whoever submits must not fail for want of memory when it is queued already.
             for (auto* list : {&dirty_, &flushing_}) list->reserve(channels_.capacity());
             for (auto* list : {&filter_tasks_, &running_filters_}) list->reserve(2 * channels_.capacity());
@@ -343,7 +341,6 @@ void Reactor::arm_scan(Channel& channel, Nanos due) {
 
 void Reactor::forget(Channel& channel) {
     scans_.erase(&channel);
-    if (channel.counted_filter) filters_.fetch_sub(1, std::memory_order_relaxed);
     const size_t index = channel.registry_index;
     buried_.push_back(std::move(channels_[index]));
     if (index + 1 != channels_.size()) {

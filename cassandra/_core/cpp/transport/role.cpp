@@ -4,9 +4,13 @@
 
 namespace fastcql {
 
-bool Role::take() {
+bool Role::retake() {
     uint32_t free = kFree;
-    if (!state_.compare_exchange_strong(free, kCaller, std::memory_order_seq_cst)) return false;
+    return state_.compare_exchange_strong(free, kCaller, std::memory_order_seq_cst);
+}
+
+bool Role::take() {
+    if (!retake()) return false;
     leads_.store(leads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return true;
 }

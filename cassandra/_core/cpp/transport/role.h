@@ -40,6 +40,7 @@ public:
 
     // For a caller; false when somebody has it.
     bool take();
+    bool retake();  // by who has just left it
     bool is_free() const { return state_.load(std::memory_order_seq_cst) == kFree; }
     bool is_io() const { return state_.load(std::memory_order_seq_cst) == kIo; }
     // There is work: the I/O thread takes the role if nobody has it.
