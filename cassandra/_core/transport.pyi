@@ -80,8 +80,7 @@ class Operation:
     def _finish(self) -> None:
         """The request is over: wakes every waiter, now and later."""
     _finished: Final[bool]
-    def _rearm(self) -> None:
-        """Back from finished to pending, for the next page of the same request. Only when nobody waits."""
+    def _rearm(self) -> None: ...  # from finished to pending, for the next page; only when nobody waits
     def _set_eager(self) -> None:
         """From now on call ``_on_outcome`` for hot outcomes too; one that is ready already is called on this thread."""
     def _attach(self, queue: LoopQueue | None) -> None:
@@ -94,8 +93,7 @@ class Operation:
         parent will get. Raises ConnectionShutdown unless overridden."""
     def _on_outcome(self) -> None:
         """Override. Takes and processes outcomes; must not block and must not raise."""
-    def _on_silent(self, attempt: int) -> None:
-        """Override. The peer that *attempt* was sent to gives no sign of life. On the I/O thread."""
+    def _on_silent(self, attempt: int) -> None: ...  # override; the peer of it gives no sign of life; on the I/O thread
 
 class Attempt:
     """One send of a request: where it went, so that it can be given up, and how its answer is read."""
@@ -344,7 +342,7 @@ class ByteFilter(Protocol):
     def start(self) -> bytes:
         """Bytes to send first."""
     def receive(self, data: bytes) -> tuple[bytes, bytes, BaseException | None]:
-        """(plaintext, bytes to send back, what ends the connection after that or None); b"" as *data* never occurs."""
+        """(plaintext, bytes to send back, what ends the connection after that or None)."""
     def send(self, plaintext: bytes) -> bytes: ...
     def eof(self) -> None:
         """Peer closed its side; raise if that was not orderly."""
@@ -355,7 +353,7 @@ class ByteFilter(Protocol):
         """``on_connected`` is called once this is true."""
 
 class TlsRecords:
-    """A ByteFilter over an ``ssl.SSLObject``, but for handshake and end; see transport_parts/tls.pxi."""
+    """A ByteFilter over an ``ssl.SSLObject``, but for handshake and end; see tls.pxi."""
 
     established: bool
     ended: bool  # read-only: the peer said that nothing follows
