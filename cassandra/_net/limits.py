@@ -14,7 +14,7 @@ from cassandra._core.transport import Operation
 from cassandra._net.exchange import guarded
 
 
-class Waiter(Operation):
+class RoomSignal(Operation):
     """Calls *on_room*, a bound method, on the I/O thread whenever it is told that there may be room. It keeps the
     method's owner not alive: a full connection may keep the waiter for long."""
 

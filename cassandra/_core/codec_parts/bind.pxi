@@ -82,7 +82,7 @@ cdef class BindPlan:
     cdef readonly tuple specs
     cdef readonly tuple names
     cdef readonly object pk_indexes
-    cdef const Node** _nodes
+    cdef const TypeNode** _nodes
     cdef Py_ssize_t _count
     cdef Py_ssize_t _pk_count
     cdef Py_ssize_t* _pk  # positions of the partition key's components, in the order of the key
@@ -97,7 +97,7 @@ cdef class BindPlan:
         self._pk_count = len(self.pk_indexes) if self.pk_indexes else 0
         if any([not 0 <= index < self._count for index in self.pk_indexes or ()]):
             raise ValueError(f"partition key positions {self.pk_indexes} in {self._count} parameters")
-        self._nodes = <const Node**>malloc((self._count + 1) * sizeof(Node*))
+        self._nodes = <const TypeNode**>malloc((self._count + 1) * sizeof(TypeNode*))
         self._pk = <Py_ssize_t*>malloc((self._pk_count + 1) * sizeof(Py_ssize_t))
         if self._nodes == NULL or self._pk == NULL:
             raise MemoryError()

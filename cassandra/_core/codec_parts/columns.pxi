@@ -10,21 +10,21 @@ cdef extern from "codec/columns.h" namespace "fastcql" nogil:
     void load_numbers(const uint8_t* p, size_t n, size_t width, uint8_t* out)
 
 cdef struct Column:
-    const Node* node
+    const TypeNode* node
     uint8_t* values  # machine numbers, or PyObject*
     uint8_t* nulls  # a byte per row; of machine numbers only
     Py_ssize_t width  # bytes of a number; 0 for objects
     Py_ssize_t size  # bytes of a value: of one number, or of all elements of a vector
 
 
-cdef const Node* number_node(const Node* node) noexcept:
+cdef const TypeNode* number_node(const TypeNode* node) noexcept:
     """The type of the numbers that values of a type consist of: its own, or that of a vector's elements."""
     if node.op == VECTOR:
         return node.children[0]
     return node
 
 
-cdef Py_ssize_t number_width(const Node* node) noexcept:
+cdef Py_ssize_t number_width(const TypeNode* node) noexcept:
     """Bytes of the machine numbers that values of this type consist of, 0 when they are none."""
     cdef int op = node.op
     if op == VECTOR:
@@ -67,7 +67,7 @@ cdef class _Arrays:
     cdef int add(self, Py_ssize_t i, Codec codec, Py_ssize_t rows, values, nulls) except -1:
         """Column *i* goes into these arrays. ValueError when they do not fit its type or the number of rows."""
         cdef Column* column = &self.columns[i]
-        cdef const Node* number = number_node(&codec.node)
+        cdef const TypeNode* number = number_node(&codec.node)
         cdef Py_buffer* view = self.hold(values)
         cdef Py_buffer* flags
         column.node = &codec.node
@@ -162,7 +162,7 @@ cdef inline void set_object(Column* column, Py_ssize_t row, PyObject* value) noe
     XDECREF(old)
 
 
-cdef int wrong_size(const Node* node, Py_ssize_t n) except -1:
+cdef int wrong_size(const TypeNode* node, Py_ssize_t n) except -1:
     if node.op == VECTOR:
         raise ValueError(f"{(<Codec>node.codec).cql()} cannot have {n} bytes")
     irregular(node, n)
@@ -184,9 +184,9 @@ def decode_numbers(Codec codec not None, data):
         PyBuffer_Release(&view)
 
 
-cdef object number_view(const Node* node, const uint8_t* p):
+cdef object number_view(const TypeNode* node, const uint8_t* p):
     """A writable memoryview of the numbers of a vector whose bytes at p were counted."""
-    cdef const Node* number = node.children[0]
+    cdef const TypeNode* number = node.children[0]
     cdef Py_ssize_t width = number.fixed
     cdef bytearray numbers = PyByteArray_FromStringAndSize(NULL, width * node.arity)
     load_numbers(p, <size_t>node.arity, <size_t>width, <uint8_t*>PyByteArray_AS_STRING(numbers))

@@ -1,7 +1,7 @@
 # Wire bytes to Python values. decode_value() is the one switch; a kernel gets exactly the bytes of its value and
 # checks their number before it reads.
 
-cdef PyObject* decode_value(const Node* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
+cdef PyObject* decode_value(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
     """A new reference to the value of the n bytes at p."""
     cdef int op = node.op
     if op == INT:
@@ -73,7 +73,7 @@ cdef PyObject* decode_value(const Node* node, const uint8_t* p, Py_ssize_t n, in
     return irregular(node, n)
 
 
-cdef PyObject* irregular(const Node* node, Py_ssize_t n) except NULL:
+cdef PyObject* irregular(const TypeNode* node, Py_ssize_t n) except NULL:
     """The value of a length that is not the type's own: empty, or an error."""
     if n == 0:
         INCREF(node.empty)
@@ -203,7 +203,7 @@ cdef object decode_duration(const uint8_t* p, Py_ssize_t n):
     return value
 
 
-cdef object decode_custom(const Node* node, const uint8_t* p, Py_ssize_t n, int version):
+cdef object decode_custom(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version):
     cdef Codec codec = <Codec>node.codec
     cdef bytes data = PyBytes_FromStringAndSize(<const char*>p, n)
     return data if codec._decode is None else codec._decode(data, version)

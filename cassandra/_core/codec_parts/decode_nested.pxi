@@ -1,7 +1,7 @@
 # Collections, tuples, user types and vectors. A count from the wire is believed only as far as the bytes that are
 # left can hold so many items.
 
-cdef inline PyObject* decode_cell(const Node* node, const uint8_t** cursor, const uint8_t* end, int version) except NULL:
+cdef inline PyObject* decode_cell(const TypeNode* node, const uint8_t** cursor, const uint8_t* end, int version) except NULL:
     """One [bytes] item at *cursor*, which moves behind it."""
     cdef const uint8_t* p = cursor[0]
     cdef int32_t n
@@ -20,7 +20,7 @@ cdef inline PyObject* decode_cell(const Node* node, const uint8_t** cursor, cons
     return decode_value(node, p, n, version)
 
 
-cdef Py_ssize_t read_count(const Node* node, const uint8_t** cursor, const uint8_t* end, int cells) except -1:
+cdef Py_ssize_t read_count(const TypeNode* node, const uint8_t** cursor, const uint8_t* end, int cells) except -1:
     """Number of items of a collection, each of which takes *cells* length prefixes at least."""
     cdef const uint8_t* p = cursor[0]
     cdef int32_t count
@@ -33,15 +33,15 @@ cdef Py_ssize_t read_count(const Node* node, const uint8_t** cursor, const uint8
     return count
 
 
-cdef inline int check_end(const Node* node, const uint8_t* p, const uint8_t* end) except -1:
+cdef inline int check_end(const TypeNode* node, const uint8_t* p, const uint8_t* end) except -1:
     if p != end:
         raise ValueError(f"{(<Codec>node.codec).name} has {end - p} bytes too many")
     return 0
 
 
-cdef list decode_list(const Node* node, const uint8_t* p, Py_ssize_t n, int version):
+cdef list decode_list(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version):
     cdef const uint8_t* end = p + n
-    cdef const Node* child = node.children[0]
+    cdef const TypeNode* child = node.children[0]
     cdef Py_ssize_t i, count = read_count(node, &p, end, 1)
     cdef list items = PyList_New(count)
     for i in range(count):
@@ -50,19 +50,19 @@ cdef list decode_list(const Node* node, const uint8_t* p, Py_ssize_t n, int vers
     return items
 
 
-cdef object decode_set(const Node* node, const uint8_t* p, Py_ssize_t n, int version):
+cdef object decode_set(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version):
     cdef list items = decode_list(node, p, n, version)
     if _set_from_list is None:
         load_collections()
     return _set_from_list(items)
 
 
-cdef object decode_map(const Node* node, const uint8_t* p, Py_ssize_t n, int version):
+cdef object decode_map(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version):
     cdef const uint8_t* end = p + n
     cdef Py_ssize_t i, count = read_count(node, &p, end, 2)
     cdef list items = PyList_New(count)
-    cdef const Node* key = node.children[0]
-    cdef const Node* value = node.children[1]
+    cdef const TypeNode* key = node.children[0]
+    cdef const TypeNode* value = node.children[1]
     cdef bint tracked = not (key.atomic and value.atomic)
     cdef Ref pair
     for i in range(count):
@@ -76,7 +76,7 @@ cdef object decode_map(const Node* node, const uint8_t* p, Py_ssize_t n, int ver
     return make_map(node, items, version)
 
 
-cdef object make_map(const Node* node, list items, int version):
+cdef object make_map(const TypeNode* node, list items, int version):
     cdef object result
     if _map is None:
         load_collections()
@@ -95,7 +95,7 @@ cdef object make_map(const Node* node, list items, int version):
     return result
 
 
-cdef int fill_fields(const Node* node, const uint8_t* p, const uint8_t* end, PyObject** items, int version) except -1:
+cdef int fill_fields(const TypeNode* node, const uint8_t* p, const uint8_t* end, PyObject** items, int version) except -1:
     """Fields of a tuple or user type. Missing ones at the end are null; more than we know of (the type was altered
     since its metadata came) are left out."""
     cdef Py_ssize_t i
@@ -104,12 +104,12 @@ cdef int fill_fields(const Node* node, const uint8_t* p, const uint8_t* end, PyO
     return 0
 
 
-cdef PyObject* decode_tuple(const Node* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
+cdef PyObject* decode_tuple(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
     return decode_fields_into(&PyTuple_Type, node, p, n, version)
 
 
 cdef PyObject* decode_fields_into(
-    PyTypeObject* cls, const Node* node, const uint8_t* p, Py_ssize_t n, int version
+    PyTypeObject* cls, const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version
 ) except NULL:
     cdef Ref row
     if node.arity == 0:
@@ -121,7 +121,7 @@ cdef PyObject* decode_fields_into(
     return row.release()
 
 
-cdef PyObject* decode_udt(const Node* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
+cdef PyObject* decode_udt(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
     cdef object make = <object>node.make
     cdef Codec codec = <Codec>node.codec
     cdef Ref row
@@ -131,8 +131,8 @@ cdef PyObject* decode_udt(const Node* node, const uint8_t* p, Py_ssize_t n, int 
     return owned(make(**dict(zip(codec.field_names, <object>row.get()))))
 
 
-cdef list decode_vector(const Node* node, const uint8_t* p, Py_ssize_t n, int version):
-    cdef const Node* child = node.children[0]
+cdef list decode_vector(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version):
+    cdef const TypeNode* child = node.children[0]
     cdef const uint8_t* end = p + n
     cdef Py_ssize_t i, size = child.fixed, count = node.arity
     cdef uint64_t length = 0

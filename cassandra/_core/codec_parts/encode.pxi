@@ -23,7 +23,7 @@ cdef object _unset = UNSET
 
 from cpython.buffer cimport PyBUF_ND
 
-cdef int encode_value(const Node* node, object value, ByteBuffer* out, int version) except -1:
+cdef int encode_value(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     """Append the bytes of a value that is neither null nor unset, without a length."""
     cdef int op = node.op
     if op == INT:
@@ -75,16 +75,16 @@ cdef int encode_value(const Node* node, object value, ByteBuffer* out, int versi
     return 0
 
 
-cdef object wrong_type(const Node* node, object value, str needs):
+cdef object wrong_type(const TypeNode* node, object value, str needs):
     return TypeError(f"{(<Codec>node.codec).cql()} needs {needs}, not {type(value).__name__}")
 
 
-cdef object out_of_range(const Node* node, object value, str limits):
+cdef object out_of_range(const TypeNode* node, object value, str limits):
     shown = repr(value) if not isinstance(value, int) or value.bit_length() <= 256 else "an int that large"
     return OverflowError(f"{shown} is out of range for {(<Codec>node.codec).cql()} ({limits})")
 
 
-cdef object as_index(const Node* node, object value):
+cdef object as_index(const TypeNode* node, object value):
     """*value* as int if it is a whole number of any kind; floats are not."""
     if PyLong_Check(value):
         return value
@@ -93,7 +93,7 @@ cdef object as_index(const Node* node, object value):
     return PyNumber_Index(value)
 
 
-cdef int64_t as_integer(const Node* node, object value, int64_t low, int64_t high) except? -1:
+cdef int64_t as_integer(const TypeNode* node, object value, int64_t low, int64_t high) except? -1:
     cdef int overflow = 0
     cdef int64_t number
     if not PyLong_Check(value):
@@ -104,7 +104,7 @@ cdef int64_t as_integer(const Node* node, object value, int64_t low, int64_t hig
     return number
 
 
-cdef double as_double(const Node* node, object value) except? -1:
+cdef double as_double(const TypeNode* node, object value) except? -1:
     if PyFloat_Check(value):
         return PyFloat_AS_DOUBLE(value)
     if PyUnicode_Check(value) or not (PyIndex_Check(value) or hasattr(value, "__float__")):
@@ -112,7 +112,7 @@ cdef double as_double(const Node* node, object value) except? -1:
     return PyFloat_AsDouble(value)
 
 
-cdef float as_float(const Node* node, object value) except? -1:
+cdef float as_float(const TypeNode* node, object value) except? -1:
     cdef double wide = as_double(node, value)
     cdef float narrow = <float>wide
     if isinf(<double>narrow) and not isinf(wide):
@@ -120,7 +120,7 @@ cdef float as_float(const Node* node, object value) except? -1:
     return narrow
 
 
-cdef int as_boolean(const Node* node, object value) except -1:
+cdef int as_boolean(const TypeNode* node, object value) except -1:
     if value is True:
         return 1
     if value is False:
@@ -130,7 +130,7 @@ cdef int as_boolean(const Node* node, object value) except -1:
     raise wrong_type(node, value, "a bool")
 
 
-cdef int encode_text(const Node* node, object value, ByteBuffer* out) except -1:
+cdef int encode_text(const TypeNode* node, object value, ByteBuffer* out) except -1:
     cdef Py_ssize_t n, bad
     if not PyUnicode_Check(value):
         raise wrong_type(node, value, "a str")
@@ -146,7 +146,7 @@ cdef int encode_text(const Node* node, object value, ByteBuffer* out) except -1:
     return 0
 
 
-cdef int encode_blob(const Node* node, object value, ByteBuffer* out) except -1:
+cdef int encode_blob(const TypeNode* node, object value, ByteBuffer* out) except -1:
     cdef Py_buffer view
     if PyBytes_Check(value):
         out.put(PyBytes_AS_STRING(value), <size_t>PyBytes_GET_SIZE(value))
@@ -162,7 +162,7 @@ cdef int encode_blob(const Node* node, object value, ByteBuffer* out) except -1:
     return 0
 
 
-cdef int encode_uuid(const Node* node, object value, ByteBuffer* out) except -1:
+cdef int encode_uuid(const TypeNode* node, object value, ByteBuffer* out) except -1:
     cdef uint8_t[16] data
     cdef PyObject* number
     if _uuid is None:
@@ -193,7 +193,7 @@ cdef int encode_varint(object value, ByteBuffer* out) except -1:
     return 0
 
 
-cdef int encode_decimal(const Node* node, object value, ByteBuffer* out) except -1:
+cdef int encode_decimal(const TypeNode* node, object value, ByteBuffer* out) except -1:
     """An int32 scale and the unscaled value."""
     if _decimal is None:
         load_decimal()
@@ -209,7 +209,7 @@ cdef int encode_decimal(const Node* node, object value, ByteBuffer* out) except 
     return 0
 
 
-cdef object as_decimal(const Node* node, object value):
+cdef object as_decimal(const TypeNode* node, object value):
     """An exact Decimal of the same value."""
     if not isinstance(value, (_decimal, int, float, str)):
         if not PyIndex_Check(value):
@@ -228,7 +228,7 @@ cdef object short_exponent(str text):
     return (int(exponent) if exponent else 0) - len(fraction)
 
 
-cdef int encode_inet(const Node* node, object value, ByteBuffer* out) except -1:
+cdef int encode_inet(const TypeNode* node, object value, ByteBuffer* out) except -1:
     cdef uint8_t[16] address
     cdef size_t size
     if PyUnicode_Check(value):
@@ -244,7 +244,7 @@ cdef int encode_inet(const Node* node, object value, ByteBuffer* out) except -1:
     return 0
 
 
-cdef int encode_custom(const Node* node, object value, ByteBuffer* out, int version) except -1:
+cdef int encode_custom(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     cdef Codec codec = <Codec>node.codec
     if codec._encode is None:
         return encode_blob(node, value, out)

@@ -1,7 +1,7 @@
 # Collections, tuples, user types and vectors. Lengths and counts are reserved and filled in afterwards, so that no
 # item is encoded into a buffer of its own.
 
-cdef int encode_cell(const Node* node, object value, ByteBuffer* out, int version) except -1:
+cdef int encode_cell(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     """Append a [bytes] item."""
     cdef size_t at = out.size(), length
     if value is None:
@@ -26,11 +26,11 @@ cdef inline int patch_count(ByteBuffer* out, size_t at, Py_ssize_t count) except
     return 0
 
 
-cdef int encode_items(const Node* node, object value, ByteBuffer* out, int version) except -1:
+cdef int encode_items(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     """A list or set from any iterable but text."""
     cdef size_t at = out.size()
     cdef Py_ssize_t count = 0
-    cdef const Node* child = node.children[0]
+    cdef const TypeNode* child = node.children[0]
     if PyUnicode_Check(value):
         raise wrong_type(node, value, "a collection")
     out.put32(0)
@@ -49,7 +49,7 @@ cdef int encode_items(const Node* node, object value, ByteBuffer* out, int versi
     return patch_count(out, at, count)
 
 
-cdef int encode_map(const Node* node, object value, ByteBuffer* out, int version) except -1:
+cdef int encode_map(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     cdef size_t at = out.size()
     cdef Py_ssize_t count = 0
     items = getattr(value, "items", None)
@@ -63,7 +63,7 @@ cdef int encode_map(const Node* node, object value, ByteBuffer* out, int version
     return patch_count(out, at, count)
 
 
-cdef int encode_fields(const Node* node, tuple fields, Py_ssize_t count, ByteBuffer* out, int version) except -1:
+cdef int encode_fields(const TypeNode* node, tuple fields, Py_ssize_t count, ByteBuffer* out, int version) except -1:
     """*count* fields in the order of the type; what the value does not have becomes null."""
     cdef Py_ssize_t i, n = len(fields)
     if n > node.arity:
@@ -73,7 +73,7 @@ cdef int encode_fields(const Node* node, tuple fields, Py_ssize_t count, ByteBuf
     return 0
 
 
-cdef int encode_tuple(const Node* node, object value, ByteBuffer* out, int version) except -1:
+cdef int encode_tuple(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     """A short tuple stays short, as in a CQL literal: it is another key than the one filled up with nulls."""
     if PyUnicode_Check(value):
         raise wrong_type(node, value, "a tuple")
@@ -84,7 +84,7 @@ cdef int encode_tuple(const Node* node, object value, ByteBuffer* out, int versi
     return encode_fields(node, fields, len(fields), out, version)
 
 
-cdef int encode_udt(const Node* node, object value, ByteBuffer* out, int version) except -1:
+cdef int encode_udt(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     """A tuple or list by position, a mapping by key, any other object by attribute; what is missing becomes null."""
     cdef Codec codec = <Codec>node.codec
     if PyTuple_Check(value) or PyList_Check(value):
@@ -107,8 +107,8 @@ cdef bint is_mapping(object value) except -1:
     return isinstance(value, Mapping)
 
 
-cdef int encode_vector(const Node* node, object value, ByteBuffer* out, int version) except -1:
-    cdef const Node* child = node.children[0]
+cdef int encode_vector(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
+    cdef const TypeNode* child = node.children[0]
     cdef tuple elements
     if PyUnicode_Check(value):
         raise wrong_type(node, value, "a sequence of elements")
@@ -125,7 +125,7 @@ cdef int encode_vector(const Node* node, object value, ByteBuffer* out, int vers
     return 0
 
 
-cdef int encode_element(const Node* node, object value, ByteBuffer* out, int version) except -1:
+cdef int encode_element(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     """One vector element: bare if its type has one size, else after its length as [unsigned vint]."""
     cdef ByteBuffer element
     if value is None or value is _unset:
@@ -140,13 +140,13 @@ cdef int encode_element(const Node* node, object value, ByteBuffer* out, int ver
     return 0
 
 
-cdef bint encode_array(const Node* node, object value, ByteBuffer* out) except -1:
+cdef bint encode_array(const TypeNode* node, object value, ByteBuffer* out) except -1:
     """A one-dimensional buffer of machine numbers (NumPy, array.array), converted in one loop.
 
     False, with nothing written, for whatever needs the general way: other formats, numbers out of range.
     """
     cdef Py_buffer view
-    cdef const Node* child = node.children[0]
+    cdef const TypeNode* child = node.children[0]
     cdef cbool swapped = False
     cdef cbool done = False
     cdef size_t at = out.size()

@@ -5,7 +5,7 @@ cdef enum:
     NANOSECONDS_PER_DAY = 86400000000000
 
 
-cdef int64_t as_timestamp(const Node* node, object value) except? -1:
+cdef int64_t as_timestamp(const TypeNode* node, object value) except? -1:
     """Milliseconds since the epoch, rounded down. Naive datetimes are UTC."""
     cdef int64_t days, microseconds
     if PyLong_Check(value):
@@ -48,7 +48,7 @@ cdef int64_t utc_offset(object value) except? -1:
     )
 
 
-cdef uint32_t as_date(const Node* node, object value) except? 0:
+cdef uint32_t as_date(const TypeNode* node, object value) except? 0:
     """Days since the epoch plus 2**31. An int is taken for that sum, as CQL and scylla-driver take it."""
     cdef int64_t days
     if PyLong_Check(value) or not PyDate_Check(value) and PyIndex_Check(value):
@@ -69,7 +69,7 @@ cdef uint32_t as_date(const Node* node, object value) except? 0:
     return <uint32_t>(days + 0x80000000)
 
 
-cdef int64_t as_time(const Node* node, object value) except? -1:
+cdef int64_t as_time(const TypeNode* node, object value) except? -1:
     """Nanoseconds since midnight."""
     if not PyLong_Check(value):
         if PyUnicode_Check(value) or PyTime_Check(value):
@@ -84,7 +84,7 @@ cdef int64_t as_time(const Node* node, object value) except? -1:
     return as_integer(node, value, 0, NANOSECONDS_PER_DAY - 1)
 
 
-cdef int encode_duration(const Node* node, object value, ByteBuffer* out) except -1:
+cdef int encode_duration(const TypeNode* node, object value, ByteBuffer* out) except -1:
     cdef int64_t months, days, nanoseconds
     try:
         parts = value.months, value.days, value.nanoseconds

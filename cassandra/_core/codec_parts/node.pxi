@@ -1,4 +1,4 @@
-# Codec: a compiled CQL type. Its Node is what the decoders and encoders run on: plain C, children by pointer.
+# Codec: a compiled CQL type. Its TypeNode is what the decoders and encoders run on: plain C, children by pointer.
 
 cdef enum:
     # Wire option ids double as operations.
@@ -40,13 +40,13 @@ cdef enum Make:
     MAKE_CALL  # factory(**fields)
     MAKE_ROW  # fill an instance of a plain tuple class
 
-cdef struct Node:
+cdef struct TypeNode:
     int op
     int atomic  # decoded values hold no reference that could be part of a cycle
     int depth  # 1 for a scalar
     Py_ssize_t fixed  # bytes of a vector element of this type, -1 when they vary
     Py_ssize_t arity  # children; dimensions of a vector
-    Node** children
+    TypeNode** children
     PyObject* codec  # the owner, borrowed
     PyObject* empty  # what a value of zero bytes decodes to where zero bytes mean nothing, borrowed
     PyObject* make  # UDT class or callable, borrowed
@@ -82,8 +82,8 @@ _SCALARS = {
 cdef class Codec:
     """A compiled CQL type. Made by :func:`scalar` and its companions, never directly."""
 
-    cdef Node node
-    cdef Node** _children_store
+    cdef TypeNode node
+    cdef TypeNode** _children_store
     cdef readonly int kind
     cdef readonly str name
     cdef readonly tuple children
@@ -198,7 +198,7 @@ cdef int adopt(Codec codec, tuple children) except -1:
     """Give a codec its children and check the depth they make."""
     cdef Codec child
     cdef Py_ssize_t i, n = len(children)
-    codec._children_store = <Node**>malloc((n + 1) * sizeof(Node*))
+    codec._children_store = <TypeNode**>malloc((n + 1) * sizeof(TypeNode*))
     if codec._children_store == NULL:
         raise MemoryError()
     codec.node.children = codec._children_store

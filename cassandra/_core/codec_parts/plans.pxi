@@ -11,7 +11,7 @@ cdef class ResultPlan:
     cdef public object types
     cdef public object extra
     cdef tuple _factories  # of (row factory, RowPlan); replaced, never changed
-    cdef const Node** _nodes
+    cdef const TypeNode** _nodes
     cdef Py_ssize_t _count
     cdef int _atomic
     cdef RowPlan _tuples
@@ -25,7 +25,7 @@ cdef class ResultPlan:
         self._count = len(self.specs)
         self.names = tuple([intern_name(spec[2]) for spec in self.specs])
         self.codecs = checked_children([spec[3] for spec in self.specs])
-        self._nodes = <const Node**>malloc((self._count + 1) * sizeof(Node*))
+        self._nodes = <const TypeNode**>malloc((self._count + 1) * sizeof(TypeNode*))
         if self._nodes == NULL:
             raise MemoryError()
         self._atomic = 1

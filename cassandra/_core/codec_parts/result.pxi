@@ -322,7 +322,7 @@ cdef class ResultDecoder:
         cdef int32_t kind = take_int(c)
         cdef int32_t flags, columns, count
         cdef RowPlan how
-        cdef Chunk part
+        cdef RowRange part
         if kind == RESULT_VOID:
             return _nothing
         if kind != RESULT_ROWS or plan is None:

@@ -15,7 +15,7 @@ cdef struct RowPosition:
     Py_ssize_t row
     Py_ssize_t column
 
-cdef struct Chunk:
+cdef struct RowRange:
     RowPosition at  # where decoding is; before it, where it starts
     const uint8_t* limit  # no row begins at or behind it; null for none
     int version
@@ -28,7 +28,7 @@ cdef int fill_row(
     cdef const uint8_t* p = c.p
     cdef const uint8_t* end = c.end
     cdef Py_ssize_t i, n = plan._count
-    cdef const Node** nodes = plan._nodes
+    cdef const TypeNode** nodes = plan._nodes
     cdef int32_t size
     for i in range(n):
         at.column = i
@@ -69,7 +69,7 @@ cdef int skip_rows(ResultPlan plan, Cursor* c, Py_ssize_t rows, RowPosition* at)
     return 0
 
 
-cdef Py_ssize_t fill_tuples(RowPlan how, PyTypeObject* cls, Cursor* c, list rows, Chunk* part) except -1:
+cdef Py_ssize_t fill_tuples(RowPlan how, PyTypeObject* cls, Cursor* c, list rows, RowRange* part) except -1:
     """Rows that are tuples, of the built-in class or a namedtuple's."""
     cdef ResultPlan plan = how.plan
     cdef Py_ssize_t i, n = len(rows), first = part.at.row
@@ -87,7 +87,7 @@ cdef Py_ssize_t fill_tuples(RowPlan how, PyTypeObject* cls, Cursor* c, list rows
     return n
 
 
-cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, Chunk* part) except -1:
+cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, RowRange* part) except -1:
     """Rows that are dicts; keys are the plan's own interned names. The last of two equal names wins."""
     cdef ResultPlan plan = how.plan
     cdef Py_ssize_t i, j, n = len(rows), first = part.at.row
@@ -112,7 +112,7 @@ cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, Chunk* part) excep
     return n
 
 
-cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, Chunk* part, list failure):
+cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, list failure):
     """The next rows at the cursor: *count*, or those that begin before the limit.
 
     DriverException names where it went wrong. With a list as *failure* it is put there instead, and the rows before the
@@ -205,7 +205,7 @@ cdef class RowsPage:
 
     cdef list _decode(self, RowPlan how, Py_ssize_t start, Py_ssize_t stop):
         cdef Cursor c = self._rows
-        cdef Chunk part
+        cdef RowRange part
         self._check(how)
         part.at.row = 0
         part.at.column = 0
@@ -277,7 +277,7 @@ cdef class RowBatches:
     def __next__(self):
         cdef RowsPage page = self._page
         cdef Cursor c = self._at
-        cdef Chunk part
+        cdef RowRange part
         cdef Py_ssize_t row = self._row
         cdef list rows
         if self._failure:

@@ -35,13 +35,13 @@ from cassandra._core.transport import Limit, Picks, Reactor, Timer
 from cassandra._net.connection import Connection
 from cassandra._net.exchange import guarded
 from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.limits import Waiter
+from cassandra._net.limits import RoomSignal
 from cassandra._net.opening import Opening
 from cassandra._net.pool.filling import Arrival, Filling
 from cassandra._net.pool.names import PoolNames
 from cassandra._net.pool.relief import Relief
 from cassandra._net.pool.sharding import Aim, ShardChoice
-from cassandra._net.pool.slots import Change, Joined, Slots
+from cassandra._net.pool.slots import Joined, SlotChange, Slots
 from cassandra._net.pool.state import PoolState
 from cassandra._net.repeated import Repeated
 from cassandra._net.silence import watch_of
@@ -93,8 +93,8 @@ class HostPool(PoolState, PoolNames):
         self._context = context
         self._on_defunct = on_defunct
         self._on_room = on_room
-        self._waiter = Waiter(self._changed)
-        self.limit = limit if max_requests is None else Limit(max_requests, self._waiter, limit)
+        self._room_signal = RoomSignal(self._changed)
+        self.limit = limit if max_requests is None else Limit(max_requests, self._room_signal, limit)
         self._shares_limit = max_requests is None
         self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the pool anywhere
         self._slots = Slots(shard_aware=shards is None or not shards.disable)
@@ -142,7 +142,7 @@ class HostPool(PoolState, PoolNames):
             settled(result, None)
 
         def settled(connection: Connection, error: BaseException | None) -> None:
-            change: Change | None = None
+            change: SlotChange | None = None
             with self._lock:
                 keyspace = self.keyspace
                 shut = self.is_shutdown
@@ -196,7 +196,7 @@ class HostPool(PoolState, PoolNames):
         if closed_meanwhile:
             opening.cancel()
 
-    def _join(self, connection: Connection) -> Change:
+    def _join(self, connection: Connection) -> SlotChange:
         """Locked."""
         change = self._slots.join(connection)
         if change.joined in (Joined.TAKEN, Joined.RESHARDED):
@@ -275,7 +275,7 @@ class HostPool(PoolState, PoolNames):
             channel = connection.channel
             if channel is None or channel.closed:
                 continue
-            if not channel.wait_for_room(self._waiter):
+            if not channel.wait_for_room(self._room_signal):
                 return False
             waits = True
         return waits

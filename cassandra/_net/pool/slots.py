@@ -37,7 +37,7 @@ class Joined(Enum):
     REFUSED = "nothing lacked"
 
 
-class Change(NamedTuple):
+class SlotChange(NamedTuple):
     """What follows from a connection that came: some are to be drained, some closed."""
 
     joined: Joined
@@ -76,7 +76,7 @@ class Slots:
         """The shards without a connection."""
         return [shard for shard, one in enumerate(self._places) if one is None]
 
-    def join(self, connection: Connection) -> Change:
+    def join(self, connection: Connection) -> SlotChange:
         """Give *connection* a place, or not. Whoever asks closes one that is refused, and those to be drained or closed
         beyond that."""
         sharding = self._sharding_of(connection)
@@ -98,19 +98,19 @@ class Slots:
         self._places[shard] = connection
         self.retired.update(retired)
         self._publish()
-        return Change(joined, retired, () if self.wanted() else self._take_excess())
+        return SlotChange(joined, retired, () if self.wanted() else self._take_excess())
 
     def _sharding_of(self, connection: Connection) -> ShardingInfo | None:
         sharding = connection.features.sharding_info
         return sharding if self._shard_aware and sharding is not None and sharding.shards_count > 1 else None
 
-    def _put_aside(self, connection: Connection) -> Change:
+    def _put_aside(self, connection: Connection) -> SlotChange:
         if not self.wanted():
-            return Change(Joined.REFUSED)
+            return SlotChange(Joined.REFUSED)
         if len(self.excess) >= self.excess_per_shard * len(self._places):
-            return Change(Joined.CROWDED, (), self._take_excess())
+            return SlotChange(Joined.CROWDED, (), self._take_excess())
         self.excess.add(connection)
-        return Change(Joined.EXCESS)
+        return SlotChange(Joined.EXCESS)
 
     def _take_excess(self) -> tuple[Connection, ...]:
         spare = tuple(self.excess)

@@ -19,7 +19,7 @@ rules, written at its head; it knows the cluster, and by it the other parts::
     host_commands       what a program says of hosts        cluster/hosts.py
     host_listeners      users' HostStateListeners           cluster/listeners.py
     prepared            prepared statements by id           cluster/prepared_cache.py
-    user_types          classes for user types              cluster/usertypes.py
+    user_types          classes for user types              cluster/registered_types.py
     sessions            those that are used                 cluster/sessions.py, connecting.py
     life                start and shutdown                  cluster/life.py
 
@@ -62,10 +62,10 @@ from .options import Options, made
 from .prepared_cache import PreparedRegistry
 from .profiles import ProfileManager
 from .refreshing import MetadataRefresh
+from .registered_types import RegisteredTypes
 from .schema import SchemaChanges
 from .sessions import SessionSet, shard_stats
 from .topology import TopologyUpdater
-from .usertypes import UserTypes
 from .versions import Versions
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ class Cluster:
         self.connections = ConnectionFactory(self)
         self.metadata = Metadata()
         self.sessions = SessionSet()
-        self.user_types = UserTypes(self)
+        self.user_types = RegisteredTypes(self)
         self.type_context = self.user_types.context
         self.prepared = PreparedRegistry()
         self.scheduler = self.executor = Scheduler(self.executor_threads)
@@ -424,7 +424,7 @@ class Cluster:
 
     add_prepared = method("prepared", PreparedRegistry.add)
     get_prepared = method("prepared", PreparedRegistry.get)
-    register_user_type = method("user_types", UserTypes.register)
+    register_user_type = method("user_types", RegisteredTypes.register)
 
     def add_execution_profile(self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float | None = 5) -> None:
         """Add a profile to a running cluster, and open the pools it needs.

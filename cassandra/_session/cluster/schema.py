@@ -19,7 +19,7 @@ from cassandra._base.constants import SchemaTargetType
 from cassandra._base.errors import DriverException
 from cassandra._routing.schema.target import KEYSPACE_CONTENTS
 
-from ..control.agreement import Wait, cluster_round
+from ..control.agreement import AgreementWait, cluster_round
 from ..control.events import merged
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class SchemaChanges:
             on_done(False, DriverException("The cluster was shut down"))
             return None
         if wait > 0:
-            Wait(
+            AgreementWait(
                 cluster,
                 lambda timeout, done: cluster_round(cluster, timeout, done, host),
                 wait,

@@ -1,7 +1,7 @@
 """Waiting until nodes agree on the schema version: after DDL, before a refresh, and when a user asks.
 
-L5. Nothing here blocks a thread while it waits: a :class:`Wait` asks, looks at the answers on the I/O thread, and
-asks again from a timer. Two ways to ask: the control connection's node knows the versions of all
+L5. Nothing here blocks a thread while it waits: an :class:`AgreementWait` asks, looks at the answers on the I/O thread,
+and asks again from a timer. Two ways to ask: the control connection's node knows the versions of all
 (:func:`cluster_round`), or every connected node in a scope is asked for its own (:func:`session_round`).
 """
 
@@ -49,7 +49,7 @@ class SchemaAgreementScope(str, Enum):
 SchemaAgreementScope.__module__ = "cassandra.cluster"
 
 
-class Wait:
+class AgreementWait:
     """Asks round after round until the nodes agree or the time is up; then ``on_done(agreed)``, exactly once.
 
     *on_done* runs on the I/O thread or a worker, or here when there is nothing to wait for. One round is always made.
@@ -250,6 +250,6 @@ def block(cluster: Cluster, ask: Round, wait_time: float) -> bool:
         outcome[0] = agreed
         done.set()
 
-    Wait(cluster, ask, wait_time, finish).start()
+    AgreementWait(cluster, ask, wait_time, finish).start()
     done.wait(wait_time + 5.0)
     return outcome[0]

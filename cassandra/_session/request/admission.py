@@ -38,7 +38,7 @@ from cassandra._base.errors import (
     annotate,
 )
 from cassandra._core.transport import IN_LINE, ORDINARY, Limit
-from cassandra._net.limits import Waiter, worn_at
+from cassandra._net.limits import RoomSignal, worn_at
 
 from ..background import aio
 
@@ -99,9 +99,9 @@ class Line:
         self._looking: set[Host | None] = set()
         self.held_up = 0  # threads that wait for a place in the line
         self._closed = False
-        self._waiter = Waiter(self.look)
+        self._room_signal = RoomSignal(self.look)
         maximum = self._cluster.max_requests_per_session
-        self.limit = None if maximum is None else Limit(maximum, self._waiter)
+        self.limit = None if maximum is None else Limit(maximum, self._room_signal)
 
     def __len__(self) -> int:
         return self._size

@@ -127,7 +127,7 @@ TEST(a_strict_pool_gives_nothing_beyond_its_limit) {
     Pool* pool = make(kMiB, kMiB, true);
     FrameArena* arena = pool->open_arena();
     std::vector<FrameBlock*> blocks;
-    constexpr auto kKeep = FrameArena::Limit::Keep;
+    constexpr auto kKeep = FrameArena::AtLimit::Keep;
     while (FrameBlock* block = arena->allocate(60000, kKeep)) blocks.push_back(block);
     CHECK(blocks.size() >= 15 && pool->stats().overflow_bytes == 0);
     CHECK(!arena->allocate(2 * kMiB, kKeep));
@@ -145,12 +145,12 @@ TEST(a_strict_pool_gives_nothing_beyond_its_limit) {
 TEST(a_strict_pool_beyond_its_limit) {
     Pool* pool = make(kMiB, kMiB, true);
     FrameArena* arena = pool->open_arena();
-    FrameBlock* outside = arena->allocate(1000, FrameArena::Limit::Outside);
+    FrameBlock* outside = arena->allocate(1000, FrameArena::AtLimit::Outside);
     CHECK(outside && pool->stats().in_use == 0 && pool->stats().overflow_bytes > 1000);
-    FrameBlock* all = arena->allocate(900000, FrameArena::Limit::Keep);
-    CHECK(all && !arena->allocate(200000, FrameArena::Limit::Keep));
-    FrameBlock* small = arena->allocate(200000, FrameArena::Limit::Exceed);
-    FrameBlock* large = arena->allocate(2 * kMiB, FrameArena::Limit::Exceed);
+    FrameBlock* all = arena->allocate(900000, FrameArena::AtLimit::Keep);
+    CHECK(all && !arena->allocate(200000, FrameArena::AtLimit::Keep));
+    FrameBlock* small = arena->allocate(200000, FrameArena::AtLimit::Exceed);
+    FrameBlock* large = arena->allocate(2 * kMiB, FrameArena::AtLimit::Exceed);
     CHECK(small && large && pool->stats().in_use > int64_t(3 * kMiB) && pool->stats().frames == 4);
     for (FrameBlock* block : {outside, all, small, large}) block->release();
     CHECK(pool->stats().in_use == 0 && pool->stats().overflow_bytes == 0 && pool->stats().frames == 0);

@@ -34,7 +34,7 @@ void Pool::remove_arena(PoolArena* arena) {
     *at = arena->next;
 }
 
-void Pool::add_waiting(PoolArena* arena, size_t wanted, FrameArena::Waiter& waiter) {
+void Pool::add_waiting(PoolArena* arena, size_t wanted, FrameArena::Listener& waiter) {
     const Guard guard(waiting_lock_);
     arena->wanted = wanted;
     if (arena->waiter) return;
@@ -123,15 +123,15 @@ FrameArena::Usage PoolArena::usage() const {
     return {(live >> kCountShift) - (open_.load(std::memory_order_relaxed) ? 1 : 0), live & (kOne - 1)};
 }
 
-FrameBlock* PoolArena::allocate(size_t size, Limit limit) {
+FrameBlock* PoolArena::allocate(size_t size, AtLimit limit) {
     if (size > SIZE_MAX / 2) return nullptr;
     const size_t bytes = size + sizeof(FrameBlock);
-    const bool force = strict && limit == Limit::Exceed;
+    const bool force = strict && limit == AtLimit::Exceed;
     FrameBlock* block = nullptr;
-    if (!strict || limit != Limit::Outside) {
+    if (!strict || limit != AtLimit::Outside) {
         block = bytes <= kMaxPooled ? from_slab(bytes, force) : from_range(bytes, force);
     }
-    if (!block && (!strict || limit != Limit::Keep)) block = plain(bytes);
+    if (!block && (!strict || limit != AtLimit::Keep)) block = plain(bytes);
     if (!block) return nullptr;
     block->refs.store(1, std::memory_order_relaxed);
     live_.fetch_add(kOne + static_cast<int64_t>(block->capacity + sizeof(FrameBlock)), std::memory_order_relaxed);
@@ -149,7 +149,7 @@ bool PoolArena::would_fit(size_t size) const { return pool_.fits(cost(size)); }
 
 bool PoolArena::may_fit(size_t size) const { return cost(size) <= max_bytes; }
 
-void PoolArena::wait_for(size_t size, Waiter& who) { pool_.add_waiting(this, cost(size), who); }
+void PoolArena::wait_for(size_t size, Listener& who) { pool_.add_waiting(this, cost(size), who); }
 
 void PoolArena::stop_waiting() { pool_.remove_waiting(this); }
 
@@ -170,7 +170,7 @@ FrameBlock* PoolArena::from_slab(size_t bytes, bool force) {
         unpoison(block->data(), block->capacity);
         return block;
     }
-    const Piece piece = heap_.allocate(bytes);
+    const SlabBlock piece = heap_.allocate(bytes);
     if (!piece.data) {
         pool_.budget().discharge(wanted.capacity);
         return nullptr;

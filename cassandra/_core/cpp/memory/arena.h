@@ -22,13 +22,13 @@ public:
     PoolArena(const PoolArena&) = delete;
     PoolArena& operator=(const PoolArena&) = delete;
 
-    FrameBlock* allocate(size_t size, Limit limit) override;
+    FrameBlock* allocate(size_t size, AtLimit limit) override;
     void collect() override;
     void close() override;
     Usage usage() const override;
     bool would_fit(size_t size) const override;
     bool may_fit(size_t size) const override;
-    void wait_for(size_t size, Waiter& waiter) override;
+    void wait_for(size_t size, Listener& waiter) override;
     void stop_waiting() override;
 
     // In the child of a fork, before anything else runs there.
@@ -38,7 +38,7 @@ public:
 
     // The pool's list of those that wait, guarded by its other lock.
     PoolArena* next_waiting = nullptr;
-    Waiter* waiter = nullptr;
+    Listener* waiter = nullptr;
     size_t wanted = 0;
 
 private:

@@ -55,28 +55,28 @@ public:
     const size_t max_bytes;
 
     // What to do at the limit of a strict pool. In others there is always plain memory, counted as overflow.
-    enum class Limit : uint8_t {
+    enum class AtLimit : uint8_t {
         Keep,     // null: the caller waits for memory
         Exceed,   // for what has arrived already: taken all the same
         Outside,  // plain memory from the start: what is held while waiting must not be what others wait for
     };
 
     // Who waits for memory. Called by any thread that gives some back, inside a lock: it leaves a note, no more.
-    struct Waiter {
+    struct Listener {
         virtual void memory_returned() = 0;
 
     protected:
-        ~Waiter() = default;
+        ~Listener() = default;
     };
 
     // Owner thread. With one reference; null when the limit is kept, or when the system has no more.
-    virtual FrameBlock* allocate(size_t size, Limit limit = Limit::Exceed) = 0;
+    virtual FrameBlock* allocate(size_t size, AtLimit limit = AtLimit::Exceed) = 0;
     // Whether *size* bytes may be had now, or ever. Of strict pools only; any thread.
     virtual bool would_fit(size_t size) const = 0;
     virtual bool may_fit(size_t size) const = 0;
     // Owner thread: *waiter* is called once when *size* bytes may be had. What came back before is not told of: first
     // wait, then try. Another call replaces the size.
-    virtual void wait_for(size_t size, Waiter& waiter) = 0;
+    virtual void wait_for(size_t size, Listener& waiter) = 0;
     // Owner thread: the waiter is not called any more.
     virtual void stop_waiting() = 0;
     // Owner thread, once per turn: takes back what others dropped.

@@ -142,7 +142,7 @@ bool Pool::give_memory(Entry* entry, size_t size) {
     }
     const size_t capacity = heap_.capacity(size);
     if (!charge(capacity)) return false;
-    const Piece piece = heap_.allocate(size);
+    const SlabBlock piece = heap_.allocate(size);
     if (!piece.data) {
         discharge(capacity);
         return false;

@@ -109,7 +109,7 @@ public:
     bool fits(size_t bytes) const {
         return budget_.in_use() + static_cast<int64_t>(bytes) <= budget_.max_bytes();
     }
-    void add_waiting(PoolArena* arena, size_t wanted, FrameArena::Waiter& waiter);
+    void add_waiting(PoolArena* arena, size_t wanted, FrameArena::Listener& waiter);
     void remove_waiting(PoolArena* arena);
     // After memory was discharged, without a lock. The one who waits sets the flag and then tries, we discharge and then
     // look at it: one of us sees the other.

@@ -65,14 +65,14 @@ int SlabHeap::slab_shift(size_t block_bytes) {
     return shift < kSmallest ? kSmallest : shift > kLargest ? kLargest : shift;
 }
 
-Piece SlabHeap::allocate(size_t size) {
+SlabBlock SlabHeap::allocate(size_t size) {
     const SizeClass wanted = class_for(size);
     Slab* slab = partial_[wanted.index].first();
     if (!slab) slab = fresh_slab(wanted.index, wanted.capacity);
-    return slab ? take(slab) : Piece{};
+    return slab ? take(slab) : SlabBlock{};
 }
 
-Piece SlabHeap::take(Slab* slab) {
+SlabBlock SlabHeap::take(Slab* slab) {
     uint32_t block = slab->free_head;
     if (block != kNone) {
         unpoison(slab->block(block), slab->block_bytes);
@@ -201,12 +201,12 @@ Slab* SlabHeap::sparsest(uint32_t size_class) const {
     return room - (found->blocks - found->used) >= found->used ? found : nullptr;
 }
 
-Piece SlabHeap::allocate_beside(Slab* source) {
+SlabBlock SlabHeap::allocate_beside(Slab* source) {
     Slab* target = nullptr;
     for (Slab* slab = partial_[source->size_class].first(); slab; slab = slab->next) {
         if (slab != source && (!target || slab->used > target->used)) target = slab;
     }
-    return target ? take(target) : Piece{};
+    return target ? take(target) : SlabBlock{};
 }
 
 }  // namespace fastcql::memory

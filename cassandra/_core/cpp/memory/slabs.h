@@ -26,7 +26,7 @@ struct Slab {
     uint8_t* block(uint32_t index) const { return memory + size_t{index} * block_bytes; }
 };
 
-struct Piece {
+struct SlabBlock {
     uint8_t* data = nullptr;
     Slab* slab = nullptr;
     uint32_t block = 0;
@@ -57,7 +57,7 @@ public:
         return {found.index, round_up(found.capacity, alignment_)};
     }
     // 1 <= size <= kMaxPooled; no data when memory is exhausted.
-    Piece allocate(size_t size);
+    SlabBlock allocate(size_t size);
     void free(Slab* slab, uint32_t block);
     // Gives slabs that hold nothing back to the system; returns their bytes.
     size_t trim();
@@ -68,7 +68,7 @@ public:
     // The slab of *size_class* with the fewest blocks in use, and whether the others have room for all of these.
     Slab* sparsest(uint32_t size_class) const;
     // A block of the same class in the fullest slab but *source*.
-    Piece allocate_beside(Slab* source);
+    SlabBlock allocate_beside(Slab* source);
 
 private:
     static constexpr int kSmallest = 16;  // slabs have 64 KiB ...
@@ -78,7 +78,7 @@ private:
     Slab* fresh_slab(uint32_t size_class, size_t block_bytes);
     Slab* acquire(int shift);
     void format(Slab* slab, uint32_t size_class, size_t block_bytes);
-    Piece take(Slab* slab);
+    SlabBlock take(Slab* slab);
     void destroy(Slab* slab);
 
     Budget& budget_;

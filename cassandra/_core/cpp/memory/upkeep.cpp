@@ -41,7 +41,7 @@ size_t Pool::evacuate_one(Slab* slab) {
         Entry& entry = entries_.at(slab->owners[block]);
         if (entry.slab != slab || entry.block != block) continue;  // freed since
         if (entry.state != State::Live || entry.held()) continue;
-        const Piece target = heap_.allocate_beside(slab);
+        const SlabBlock target = heap_.allocate_beside(slab);
         if (!target.data) return 0;
         std::memcpy(target.data, entry.data, bytes);
         target.slab->owners[target.block] = entry.index;

@@ -23,7 +23,7 @@ bool Channel::receive() {
         uint8_t* direct = filter || !stash_.empty() ? nullptr
                           : decoder_                ? decoder_->direct(splitter_, &direct_size)
                                              : splitter_.direct(&direct_size);
-        const Intake::Room room = intake.room(Arena::Limit::Keep);
+        const Intake::Room room = intake.room(Arena::AtLimit::Keep);
         if (!room.data) {
             if (!intake.admits()) return receive_held();
             fail(Reason::Kind::System, "receive", ENOMEM);
@@ -69,7 +69,7 @@ bool Channel::receive_held() {
     uint8_t* direct = filter || decoder_ ? nullptr : splitter_.direct_any(&size);
     Intake::Room room{direct, size, nullptr};
     if (!direct) {
-        room = reactor_->intake().room(Arena::Limit::Exceed);
+        room = reactor_->intake().room(Arena::AtLimit::Exceed);
         const size_t missing = decoder_ ? decoder_->missing() : 0;
         room.size = std::min(room.size, missing ? missing : Intake::kMinRoom);
     }

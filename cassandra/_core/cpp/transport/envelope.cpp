@@ -184,7 +184,7 @@ Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& aren
 Fault Splitter::open_partial(const Header& header, Arena& arena, bool complete) {
     const auto length = static_cast<uint32_t>(header.length);
     BlockRef block =
-        BlockRef::adopt(arena.allocate(length, complete ? Arena::Limit::Exceed : Arena::Limit::Keep));
+        BlockRef::adopt(arena.allocate(length, complete ? Arena::AtLimit::Exceed : Arena::AtLimit::Keep));
     if (!block) {
         if (complete || !arena.strict || !arena.may_fit(length)) return Fault::memory(length, arena);
         waiting_ = true;
@@ -210,7 +210,7 @@ void Splitter::close_partial(std::vector<Frame>& frames) {
 Fault Splitter::feed_aside(const uint8_t* data, size_t size, Arena& arena, std::vector<Frame>& frames) {
     aside_.insert(aside_.end(), data, data + size);
     if (aside_.size() < partial_.length) return {};
-    partial_.block = BlockRef::adopt(arena.allocate(partial_.length, Arena::Limit::Exceed));
+    partial_.block = BlockRef::adopt(arena.allocate(partial_.length, Arena::AtLimit::Exceed));
     if (!partial_.block) return Fault::memory(partial_.length, arena);
     const size_t all = aside_.size();
     take_aside();
@@ -220,7 +220,7 @@ Fault Splitter::feed_aside(const uint8_t* data, size_t size, Arena& arena, std::
 }
 
 Fault Splitter::ask_again(Arena& arena) {
-    partial_.block = BlockRef::adopt(arena.allocate(partial_.length, Arena::Limit::Keep));
+    partial_.block = BlockRef::adopt(arena.allocate(partial_.length, Arena::AtLimit::Keep));
     if (partial_.block) {
         take_aside();
     } else if (!arena.may_fit(partial_.length)) {

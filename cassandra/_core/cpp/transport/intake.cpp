@@ -17,7 +17,7 @@ Intake::~Intake() {
 }
 
 // Room is kept in one slab while nothing pins it, so that its memory stays in cache.
-Intake::Room Intake::room(Arena::Limit limit) {
+Intake::Room Intake::room(Arena::AtLimit limit) {
     if (slab_ && !slab_->shared()) used_ = 0;
     if (!slab_ || kSlabSize - used_ < kMinRoom) {
         drop_slab();

@@ -20,7 +20,7 @@ namespace fastcql {
 class Channel;
 class Reactor;
 
-class Intake final : public Arena::Waiter {
+class Intake final : public Arena::Listener {
 public:
     // *warn_after*: how long channels are paused before somebody should know.
     Intake(Reactor& reactor, Arena* arena, Nanos warn_after);
@@ -34,7 +34,7 @@ public:
         size_t size;
         Block* block;
     };
-    Room room(Arena::Limit limit);
+    Room room(Arena::AtLimit limit);
     void used(size_t size) { used_ += size; }
 
     Arena& arena() { return *arena_; }

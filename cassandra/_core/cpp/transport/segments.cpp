@@ -97,7 +97,7 @@ Fault SegmentDecoder::unpack(const SegmentHeader& header, const uint8_t* payload
 Fault SegmentDecoder::begin(Arena& arena, const Splitter& splitter) {
     left_ = header_.size + kTrailerSize;
     if (header_.plain_size > 0) {
-        compressed_ = BlockRef::adopt(arena.allocate(left_, Arena::Limit::Outside));
+        compressed_ = BlockRef::adopt(arena.allocate(left_, Arena::AtLimit::Outside));
         return compressed_ ? Fault{} : Fault::memory(left_, arena);
     }
     crc_ = SegmentCrc32();

@@ -1,7 +1,7 @@
 """The classes that an application registered for user types, and the codecs' view of them.
 
-L5. ``_classes`` is written by callers of :meth:`UserTypes.register`; the codec asks ``context`` for a class on any
-thread that decodes, once per type and result metadata.
+L5. ``_classes`` is written by callers of :meth:`RegisteredTypes.register`; the codec asks ``context`` for a class on
+any thread that decodes, once per type and result metadata.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 
-class UserTypes:
+class RegisteredTypes:
     """The registered classes of *cluster*; iterating gives (keyspace, type, class)."""
 
     def __init__(self, cluster: Cluster) -> None:
