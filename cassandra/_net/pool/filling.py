@@ -111,10 +111,17 @@ class Filling:
         shard = known.shard
         return None if sharding is None or shard is None else self._aim(shard, sharding, known)
 
-    def block(self, seconds: float = BLOCKED) -> None:
-        """Leave the shard-aware port alone for *seconds*."""
-        self.blocked_until = max(self.blocked_until, time() + seconds)
-        self._blocked_until = max(self._blocked_until, monotonic() + seconds)
+    def block(self, secs: float = BLOCKED) -> None:
+        """Do not use the shard-aware port for *secs* seconds: shards are covered by opening connections until all have
+        one."""
+        self.blocked_until = max(self.blocked_until, time() + secs)
+        self._blocked_until = max(self._blocked_until, monotonic() + secs)
+
+    @property
+    def missing(self) -> int:
+        """How many connections are to be opened, or opened anew, until all shards have a good one."""
+        with self._pool._lock:
+            return len(self._pool._slots.wanted())
 
     # ---- an attempt
 

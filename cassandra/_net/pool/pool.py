@@ -25,12 +25,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from time import monotonic
 from typing import Any
 
 from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
+from cassandra._base.face import Attribute, method
 from cassandra._base.public import public
 from cassandra._core.codec import TypeContext
+from cassandra._core.routing import murmur3_token
 from cassandra._core.transport import Limit, Picks, Reactor, Timer
 from cassandra._net.connection import Connection
 from cassandra._net.exchange import guarded
@@ -38,11 +41,11 @@ from cassandra._net.handshake.options import ConnectionOptions
 from cassandra._net.limits import RoomSignal
 from cassandra._net.opening import Opening
 from cassandra._net.pool.filling import Arrival, Filling
-from cassandra._net.pool.names import PoolNames
+from cassandra._net.pool.following import follow
 from cassandra._net.pool.relief import Relief
 from cassandra._net.pool.sharding import Aim, ShardChoice
 from cassandra._net.pool.slots import Joined, SlotChange, Slots
-from cassandra._net.pool.state import PoolState
+from cassandra._net.pool.state import load_of, state_of
 from cassandra._net.repeated import Repeated
 from cassandra._net.silence import watch_of
 
@@ -54,7 +57,7 @@ DRAIN_LIMIT = 300.0  # a retired connection is closed after this, answered or no
 
 
 @public("cassandra.pool")
-class HostPool(PoolState, PoolNames):
+class HostPool:
     """Opens, picks and replaces connections. Methods may be called from any thread and never block; callbacks run on
     the I/O thread."""
 
@@ -257,7 +260,7 @@ class HostPool(PoolState, PoolNames):
         at = self._turn % max(1, len(connections))
         live = [one for one in (*connections[at:], *connections[:at]) if not one.is_closed]
         if live:
-            return min(live, key=_in_flight)
+            return min(live, key=attrgetter("in_flight"))
         error = NoConnectionsAvailable(
             f"No connection to {self.host} is open "
             f"(pool {'closed' if self.is_shutdown else 'reconnecting'}, in flight: {self.in_flight}, "
@@ -397,34 +400,7 @@ class HostPool(PoolState, PoolNames):
         connection that cannot use it is closed and opened again by the schedule; one that was lost is no error."""
         with self._lock:
             self.keyspace = keyspace
-        self._follow([], on_done)
-
-    def _follow(self, errors: list[BaseException], on_done: Callable[[list[BaseException]], None]) -> None:
-        """Make every connection use the pool's keyspace, also if there are other USEs at the same time: whoever ends
-        last finds all of them in the keyspace that was wanted last."""
-        keyspace, waiting = self.keyspace, self._connections
-        if not waiting:
-            guarded(on_done, errors)
-            return
-        left = len(waiting)
-        lock = threading.Lock()
-
-        def used(connection: Connection, error: BaseException | None) -> None:
-            nonlocal left
-            if error is not None:
-                connection.defunct(error)
-            with lock:
-                if error is not None and not isinstance(error, ConnectionShutdown):
-                    errors.append(error)
-                left -= 1
-                last = left == 0
-            if last and any(not one.is_closed and one.keyspace != self.keyspace for one in self._connections):
-                self._follow(errors, on_done)
-            elif last:
-                guarded(on_done, errors)
-
-        for connection in waiting:
-            connection.set_keyspace_async(keyspace, used)
+        follow(self, [], on_done)
 
     # ---- the end
 
@@ -460,6 +436,25 @@ class HostPool(PoolState, PoolNames):
 
     # ---- state
 
+    open_count: Attribute[int] = Attribute("_slots", Slots)
+    shard: Attribute[int | None] = Attribute("_slots", Slots)
+    orphaned: Attribute[int] = Attribute("_slots", Slots)
+    in_flight: Attribute[int] = Attribute("_slots", Slots)
+    waiting: Attribute[int] = Attribute("_slots", Slots)
+
+    def state(self) -> dict[str, Any]:
+        """What is open and in flight, for people and metrics."""
+        return state_of(self)
+
+    get_state = state
+
+    def load(self) -> str:
+        """What is in flight and what the limits are, for error texts."""
+        return load_of(self)
+
+    def __repr__(self) -> str:
+        return f"<HostConnection {self.host}: {self.open_count} open, {self.in_flight} in flight>"
+
     @property
     def is_opening(self) -> bool:
         """Whether a connection is being opened right now and may well work: none has failed since the last one was
@@ -470,9 +465,36 @@ class HostPool(PoolState, PoolNames):
         """The connections that take requests."""
         return list(self._connections)
 
+    # ---- for programs, by names that scylla-driver has; nothing in the driver uses these
 
-def _in_flight(connection: Connection) -> int:
-    return connection.in_flight
+    shutdown_on_error = False  # a pool outlives its connections; whoever owns it closes it
+    supports_tablet_routing: Attribute[bool] = Attribute("_slots", Slots)
+    num_missing_or_needing_replacement: Attribute[int] = Attribute("_filling", Filling, "missing")
+    advanced_shardaware_block_until: Attribute[float] = Attribute("_filling", Filling, "blocked_until")
+    max_excess_connections_per_shard_multiplier: Attribute[int] = Attribute("_slots", Slots, "excess_per_shard")
+    disable_advanced_shard_aware = method("_filling", Filling.block)
+
+    def borrow_connection(
+        self,
+        timeout: float | None = None,
+        routing_key: bytes | None = None,
+        keyspace: str | None = None,
+        table: str | None = None,
+        routing_token: Any = None,
+    ) -> tuple[Connection, None]:
+        """A connection for a request with this routing key or token, and None where scylla-driver has the stream id,
+        which is given when a request is sent. It need not be returned. Does not wait; *timeout*, *keyspace* and *table*
+        are accepted and not used. Raises NoConnectionsAvailable."""
+        token = None if routing_key is None else murmur3_token(routing_key)
+        if routing_token is not None:
+            token = getattr(routing_token, "value", routing_token)
+        return self.pick(token), None
+
+    def return_connection(self, connection: Connection, stream_was_orphaned: bool = False) -> None:
+        """Nothing is to be done."""
+
+    def on_orphaned_stream_released(self) -> None:
+        """Nothing is to be done."""
 
 
 HostPool.__name__ = HostPool.__qualname__ = "HostConnection"

@@ -51,6 +51,7 @@ class Slots:
 
     def __init__(self, shard_aware: bool = True) -> None:
         """*shard_aware*: False is one place whatever the host says."""
+        #: How many connections per shard may be open beyond those needed, while shards are covered without that port.
         self.excess_per_shard = EXCESS_PER_SHARD
         self.taking: tuple[Connection, ...] = ()
         self.sole: Connection | None = None  # in the only place
@@ -65,6 +66,41 @@ class Slots:
     @property
     def all(self) -> tuple[Connection, ...]:
         return (*self.taking, *self.excess, *self.retired)
+
+    # ---- looking, without the lock
+
+    @property
+    def open_count(self) -> int:
+        """Connections that take requests, and are open."""
+        return sum(not connection.is_closed for connection in self.taking)
+
+    @property
+    def shard(self) -> int | None:
+        """The shard that all requests go to; None where there are several or none."""
+        shards = {connection.shard for connection in self.taking}
+        return shards.pop() if len(shards) == 1 else None
+
+    @property
+    def orphaned(self) -> int:
+        """Requests that were given up and may still be answered, on connections that take others."""
+        return sum(connection.orphaned for connection in self.taking)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests without an answer."""
+        return sum(connection.in_flight for connection in self.all)
+
+    @property
+    def waiting(self) -> int:
+        """Requests that somebody waits for."""
+        return sum(connection.waiting for connection in self.all)
+
+    @property
+    def supports_tablet_routing(self) -> bool:
+        """Whether the host tells where tablets are."""
+        return any(one.features.tablets_routing_v1 or one.features.tablets_routing_v2 for one in self.taking)
+
+    # ---- places
 
     def wanted(self) -> list[int]:
         """The shards that lack a connection or need another one; ``[ANY]`` when there is none at all."""

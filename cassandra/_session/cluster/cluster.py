@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.errors import OperationTimedOut
+from cassandra._base.face import Attribute, method
 from cassandra._base.public import public
 from cassandra._core.memory import MemoryPool
 from cassandra._core.transport import Reactor
@@ -53,12 +54,11 @@ from . import awaitable, config, connecting
 from .config import ControlConnectionQueryFallback, ShardAwareOptions
 from .connections import ConnectionFactory
 from .contact import ContactPoints
-from .face import Attribute, method
 from .hosts import HostCommands
 from .life import Life
 from .listeners import Listeners
 from .membership import Membership
-from .options import Options, made
+from .options import Options, made, option
 from .prepared_cache import PreparedRegistry
 from .profiles import ProfileManager
 from .refreshing import MetadataRefresh
@@ -145,54 +145,54 @@ class Cluster:
     supported (NotImplementedError).
     """
 
-    contact_points: Attribute[list[Any]] = Attribute()
-    port: Attribute[int] = Attribute()
-    compression: Attribute[bool | str] = Attribute()
-    auth_provider: Attribute[AuthProvider | None] = Attribute()
-    reconnection_policy: Attribute[ReconnectionPolicy] = Attribute()
-    conviction_policy_factory: Attribute[Callable[..., ConvictionPolicy]] = Attribute()
-    address_translator: Attribute[AddressTranslator] = Attribute()
-    metrics_enabled: Attribute[bool] = Attribute()
-    connection_class: Attribute[Any] = Attribute()
-    ssl_options: Attribute[Mapping[str, Any] | None] = Attribute()
-    ssl_context: Attribute[ssl.SSLContext | None] = Attribute()
-    ssl_session_cache: Attribute[Any] = Attribute()
-    sockopts: Attribute[Sequence[tuple[int, int, int | bytes]] | None] = Attribute()
-    cql_version: Attribute[str | None] = Attribute()
-    allow_beta_protocol_version: Attribute[bool] = Attribute()
-    no_compact: Attribute[bool] = Attribute()
-    executor_threads: Attribute[int] = Attribute()
-    max_schema_agreement_wait: Attribute[float] = Attribute()
-    control_connection_timeout: Attribute[float | None] = Attribute()
-    metadata_request_timeout: Attribute[float | None] = Attribute()
-    idle_heartbeat_interval: Attribute[float | None] = Attribute()
-    idle_heartbeat_timeout: Attribute[float] = Attribute()
-    schema_event_refresh_window: Attribute[float] = Attribute()
-    topology_event_refresh_window: Attribute[float] = Attribute()
-    status_event_refresh_window: Attribute[float] = Attribute()
-    schema_metadata_enabled: Attribute[bool] = Attribute()
-    token_metadata_enabled: Attribute[bool] = Attribute()
-    schema_metadata_page_size: Attribute[int] = Attribute()
-    connect_timeout: Attribute[float | None] = Attribute()
-    prepare_on_all_hosts: Attribute[bool] = Attribute()
-    reprepare_on_up: Attribute[bool] = Attribute()
-    timestamp_generator: Attribute[Callable[[], int]] = Attribute()
-    shard_aware_options: Attribute[ShardAwareOptions] = Attribute()
-    endpoint_factory: Attribute[EndPointFactory] = Attribute()
-    client_routes: Attribute[ClientRoutes | None] = Attribute()
-    client_routes_config: Attribute[ClientRoutesConfig | None] = Attribute()
-    application_info: Attribute[ApplicationInfoBase | None] = Attribute()
-    driver_config_reporting_enabled: Attribute[bool] = Attribute()
-    allow_control_connection_query_fallback: Attribute[ControlConnectionQueryFallback] = Attribute()
-    max_requests_per_connection: Attribute[int | None] = Attribute()
-    max_requests_per_host: Attribute[int | None] = Attribute()
-    max_requests_per_session: Attribute[int | None] = Attribute()
-    max_request_wait: Attribute[float | None] = Attribute()
-    max_waiting_requests: Attribute[int] = Attribute()
-    request_tracker: Attribute[RequestTracker | None] = Attribute()
-    slow_request_threshold: Attribute[float | None] = Attribute()
-    memory_pool: Attribute[MemoryPool] = Attribute()
-    session_id: Attribute[UUID] = Attribute()
+    contact_points: Attribute[list[Any]] = option()
+    port: Attribute[int] = option()
+    compression: Attribute[bool | str] = option()
+    auth_provider: Attribute[AuthProvider | None] = option()
+    reconnection_policy: Attribute[ReconnectionPolicy] = option()
+    conviction_policy_factory: Attribute[Callable[..., ConvictionPolicy]] = option()
+    address_translator: Attribute[AddressTranslator] = option()
+    metrics_enabled: Attribute[bool] = option()
+    connection_class: Attribute[Any] = option()
+    ssl_options: Attribute[Mapping[str, Any] | None] = option()
+    ssl_context: Attribute[ssl.SSLContext | None] = option()
+    ssl_session_cache: Attribute[Any] = option()
+    sockopts: Attribute[Sequence[tuple[int, int, int | bytes]] | None] = option()
+    cql_version: Attribute[str | None] = option()
+    allow_beta_protocol_version: Attribute[bool] = option()
+    no_compact: Attribute[bool] = option()
+    executor_threads: Attribute[int] = option()
+    max_schema_agreement_wait: Attribute[float] = option()
+    control_connection_timeout: Attribute[float | None] = option()
+    metadata_request_timeout: Attribute[float | None] = option()
+    idle_heartbeat_interval: Attribute[float | None] = option()
+    idle_heartbeat_timeout: Attribute[float] = option()
+    schema_event_refresh_window: Attribute[float] = option()
+    topology_event_refresh_window: Attribute[float] = option()
+    status_event_refresh_window: Attribute[float] = option()
+    schema_metadata_enabled: Attribute[bool] = option()
+    token_metadata_enabled: Attribute[bool] = option()
+    schema_metadata_page_size: Attribute[int] = option()
+    connect_timeout: Attribute[float | None] = option()
+    prepare_on_all_hosts: Attribute[bool] = option()
+    reprepare_on_up: Attribute[bool] = option()
+    timestamp_generator: Attribute[Callable[[], int]] = option()
+    shard_aware_options: Attribute[ShardAwareOptions] = option()
+    endpoint_factory: Attribute[EndPointFactory] = option()
+    client_routes: Attribute[ClientRoutes | None] = option()
+    client_routes_config: Attribute[ClientRoutesConfig | None] = option()
+    application_info: Attribute[ApplicationInfoBase | None] = option()
+    driver_config_reporting_enabled: Attribute[bool] = option()
+    allow_control_connection_query_fallback: Attribute[ControlConnectionQueryFallback] = option()
+    max_requests_per_connection: Attribute[int | None] = option()
+    max_requests_per_host: Attribute[int | None] = option()
+    max_requests_per_session: Attribute[int | None] = option()
+    max_request_wait: Attribute[float | None] = option()
+    max_waiting_requests: Attribute[int] = option()
+    request_tracker: Attribute[RequestTracker | None] = option()
+    slow_request_threshold: Attribute[float | None] = option()
+    memory_pool: Attribute[MemoryPool] = option()
+    session_id: Attribute[UUID] = option()
     protocol_version: Attribute[int] = Attribute("versions", Versions)
     load_balancing_policy: Attribute[LoadBalancingPolicy] = Attribute("profile_manager", ProfileManager)
     default_retry_policy: Attribute[RetryPolicy] = Attribute("profile_manager", ProfileManager)
@@ -215,9 +215,9 @@ class Cluster:
         """A plain attribute of a subclass is another default of that option."""
         super().__init_subclass__(**kwargs)
         for name, value in list(vars(cls).items()):
-            option = vars(Cluster).get(name)
-            if isinstance(option, Attribute) and not hasattr(value, "__get__"):
-                setattr(cls, name, option.with_default(cls, value))
+            known = vars(Cluster).get(name)
+            if isinstance(known, Attribute) and not hasattr(value, "__get__"):
+                setattr(cls, name, known.with_default(value))
 
     def __init__(
         self,

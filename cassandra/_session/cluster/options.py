@@ -1,6 +1,6 @@
 """The options of a cluster: what its constructor was given, checked group by group, and kept.
 
-L5. A part of :class:`Cluster`, which shows most attributes as its own (``face.py``). They are read when they are
+L5. A part of :class:`Cluster`, which shows most attributes as its own (:func:`option`). They are read when they are
 used, so that setting one later (``cluster.connect_timeout = 3``) acts on what happens from then on. Any thread reads
 and sets; each attribute is one reference, so there is no lock. The protocol version is not here but in ``versions.py``,
 request options are in ``profiles.py``.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
+from cassandra._base.face import Attribute
 from cassandra._core.memory import MemoryPool
 from cassandra._net.client_routes import ClientRoutes, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.connection import Connection
@@ -342,3 +343,8 @@ class Options:
         """Deprecated: set ``schema_metadata_enabled`` and ``token_metadata_enabled``."""
         self.schema_metadata_enabled = enabled
         self.token_metadata_enabled = enabled
+
+
+def option() -> Attribute[Any]:
+    """An attribute of :class:`Cluster` that is one of its options."""
+    return Attribute("options", Options)

@@ -22,7 +22,6 @@ from cassandra._net.endpoint import DefaultEndPoint, UnixSocketEndPoint
 from cassandra._net.exchange import Exchange
 from cassandra._net.handshake.options import ConnectionOptions
 from cassandra._net.pool import filling, sharding
-from cassandra._net.pool import names as pool_names
 from cassandra._net.pool.pool import HostPool
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
@@ -732,7 +731,7 @@ def test_close_closes_those_in_excess(net: Net, monkeypatch: pytest.MonkeyPatch)
 
 def test_names_of_scylla_driver(net: Net) -> None:
     pool = net.open_all()
-    assert isinstance(pool, pool_names.PoolNames) and pool.shutdown_on_error is False
+    assert pool.shutdown_on_error is False
     token = token_of(2, net.host.sharding_info)
     assert pool.borrow_connection(1.0, routing_token=SimpleNamespace(value=token)) == (pool.pick(None, 2), None)
     assert pool.borrow_connection(1.0, routing_token=token)[0].shard == 2
