@@ -12,7 +12,7 @@ wait      requests that come meanwhile wait in the PoolSet of their session, and
 
 What the child keeps: hosts, tokens, schema, profiles and policies, prepared statements, the keyspace, listeners.
 Requests that were in flight are the parent's; in the child they fail (``Operation._on_forked``), and so do calls that
-last, like execute_concurrent (:func:`stay`).
+last, like execute_concurrent, or wait, like connect (``_base/process.py``).
 
 Locks are renewed in place, because requests refer to those of their session. They were ours, held for moments, and the
 threads that held them are not in the child.
@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from cassandra._base.errors import ConnectionShutdown
+from cassandra._base.process import renew
 
 from ..pools import PoolSet
 from ..request import fallback
@@ -38,15 +38,6 @@ if TYPE_CHECKING:
 
 _clusters: WeakSet[Cluster] = WeakSet()
 
-#: What calls that last began in: another one in each process.
-process = object()
-
-
-def stay(began_in: object) -> None:
-    """Raise ConnectionShutdown where a call that the parent has begun would go on in a forked child."""
-    if began_in is not process:
-        raise ConnectionShutdown("The call was made by the parent of this process, which goes on with it")
-
 
 def watch(cluster: Cluster) -> None:
     """Take care of *cluster* in children that are forked from now on."""
@@ -54,10 +45,8 @@ def watch(cluster: Cluster) -> None:
 
 
 def _in_child() -> None:
-    global process
-    process = object()
     aio.leave_to_parent()
-    _renew(fallback._lock)
+    renew(fallback._lock)
     fallback._tenants.clear()
     for cluster in list(_clusters):
         _leave_to_parent(cluster)
@@ -65,7 +54,7 @@ def _in_child() -> None:
 
 def _leave_to_parent(cluster: Cluster) -> None:
     for lock in _locks(cluster):
-        _renew(lock)
+        renew(lock)
     cluster.scheduler.leave_to_parent()
     cluster.versions.leave_to_parent()
     cluster.control_connection.leave_to_parent()
@@ -81,15 +70,12 @@ def _leave_to_parent(cluster: Cluster) -> None:
         session._repreparing = Repreparing()
 
 
-def _renew(lock: Any) -> None:
-    lock._at_fork_reinit()  # as the standard library does with its own
-
-
 def _locks(cluster: Cluster) -> Iterator[Any]:
     """The locks of all objects that live on in the child."""
     yield from (cluster.sessions._lock, cluster.prepared._lock, cluster.metadata._lock)
     yield from (host.lock for host in cluster.metadata.all_hosts())
-    yield from (session._request_lock for session in cluster.sessions)
+    for session in cluster.sessions:
+        yield from (session._request_lock, session._pool_set._lock, session._repreparing._lock)
     owners: list[Any] = [cluster.timestamp_generator, cluster.ssl_session_cache]
     for policy in cluster.profile_manager.policies():
         nested: Any = policy

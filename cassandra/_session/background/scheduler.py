@@ -22,6 +22,8 @@ from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from cassandra._base.process import Bell, renew
+
 log = logging.getLogger("cassandra.cluster")
 
 T = TypeVar("T")
@@ -77,7 +79,8 @@ class Scheduler:
     def __init__(self, workers: int = 2, name: str = "fastcql") -> None:
         self._name = name
         self._workers = max(1, workers)
-        self._wake = threading.Condition(threading.RLock())
+        self._lock = threading.RLock()
+        self._wake = threading.Condition(self._lock)
         self._ready: deque[Task] = deque()
         self._timers: list[tuple[float, int, Task]] = []
         self._sequence = count()
@@ -230,7 +233,8 @@ class Scheduler:
     def leave_to_parent(self) -> None:
         """In a forked child: threads, and what they were given, stayed in the parent. Workers start when needed."""
         self._generation += 1
-        self._wake = threading.Condition(threading.RLock())
+        renew(self._lock)
+        self._wake = threading.Condition(self._lock)  # without those who wait
         self._ready = deque()
         self._timers = []
         self._threads = []
@@ -294,10 +298,12 @@ class Strand:
         """Run ``fn(*args)`` in its turn and return its result; at once when called from a call of this strand.
 
         Raises TimeoutError when its turn did not come within *timeout* seconds (then it never runs), CancelledError
-        when the scheduler was shut down before. Ctrl-C ends the wait, not the call.
+        when the scheduler was shut down before, ConnectionShutdown in a child that is forked meanwhile. Ctrl-C ends the
+        wait, not the call.
         """
         if self.held():
             return fn(*args)
+        done = Bell()
         future: Future[T] = Future()
         task = Task(fn, args, None, future)
         if not self._put(task):
@@ -305,7 +311,7 @@ class Strand:
         elif self._scheduler.in_worker():
             self._drain(future)  # or the last worker might wait for itself
         try:
-            return future.result(timeout)
+            return done.result(future, timeout)
         except FutureTimeout as error:
             if not future.cancel():
                 return future.result()
@@ -313,7 +319,7 @@ class Strand:
 
     def leave_to_parent(self) -> None:
         """See :meth:`Scheduler.leave_to_parent`."""
-        self._lock = threading.RLock()
+        renew(self._lock)
         self._queue = deque()
         self._owner = None
 

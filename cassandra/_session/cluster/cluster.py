@@ -32,12 +32,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import wait
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.errors import OperationTimedOut
 from cassandra._base.face import Attribute, method
+from cassandra._base.process import Bell
 from cassandra._base.public import public
 from cassandra._core.memory import MemoryPool
 from cassandra._core.transport import Reactor
@@ -433,13 +433,12 @@ class Cluster:
         None does not wait. ValueError for a name in use, or when legacy parameters were set.
         """
         self.profile_manager.check_new(name, profile)
+        opened = Bell()
         self.membership.strand.call(self._add_profile, name, profile)
         opening = {future for session in self.sessions for future in session.update_created_pools()}
-        if opening and pool_wait_timeout is not None:
-            _, late = wait(opening, pool_wait_timeout)
-            if late:
-                hosts = f"Failed to create all new connection pools in the {pool_wait_timeout}s timeout."
-                raise OperationTimedOut({str(name): hosts})
+        if pool_wait_timeout is not None and not connecting.wait_until_open(opening, opened, pool_wait_timeout):
+            hosts = f"Failed to create all new connection pools in the {pool_wait_timeout}s timeout."
+            raise OperationTimedOut({str(name): hosts})
 
     def _add_profile(self, name: Any, profile: ExecutionProfile) -> None:
         """On the membership's strand, so that no change of a host is missed."""

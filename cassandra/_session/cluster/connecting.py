@@ -6,12 +6,13 @@ L5. The cluster is started (``life.py``), a session is made, its pools are opene
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from collections.abc import Callable, Collection
+from concurrent.futures import CancelledError, Future
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors import DriverException, NoHostAvailable
+from cassandra._base.process import Bell
 
 from ..background import aio
 from ..control.queries import UNBOUNDED
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
 def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
     """Body of :meth:`Cluster.connect`."""
     cluster.life.refuse_to_block()
+    started, opened = Bell(), Bell()
     try:
-        cluster.life.start().result()
+        started.result(cluster.life.start())
     except CancelledError:
         raise DriverException("The cluster was shut down") from None
     session = new_session(cluster, keyspace)
     try:
-        _await_pools(session, session.update_created_pools(), wait_for_all_pools)
+        _await_pools(session, session.update_created_pools(), wait_for_all_pools, opened)
     except BaseException:
         session.shutdown()
         raise
@@ -87,15 +89,25 @@ def new_session(cluster: Cluster, keyspace: str | None) -> Session:
     return session
 
 
-def _await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool) -> None:
+def _await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, bell: Bell) -> None:
     timeout = session.cluster.options.connect_timeout
-    deadline = monotonic() + 2 * (UNBOUNDED if timeout is None else timeout) + 5.0
-    pending = set(opening)
-    while pending and (wait_for_all or not session._pools):
-        _, pending = wait(pending, max(0.0, deadline - monotonic()), return_when=FIRST_COMPLETED)
-        if monotonic() >= deadline:
-            break  # pools have time limits of their own; this is the belt to their braces
+    # Pools have time limits of their own; this is the belt to their braces.
+    limit = 2 * (UNBOUNDED if timeout is None else timeout) + 5.0
+    wait_until_open(opening, bell, limit, lambda: not wait_for_all and bool(session._pools))
     check_pools(session)
+
+
+def wait_until_open(
+    opening: Collection[Future[bool]], bell: Bell, limit: float, enough: Callable[[], bool] = lambda: False
+) -> bool:
+    """Until all that are being opened are or cannot be, or it is *enough*; False if that takes longer than *limit*."""
+    deadline = monotonic() + limit
+    for future in opening:
+        future.add_done_callback(bell.ring)
+    while not (enough() or all(future.done() for future in opening)):
+        if not bell.wait(deadline - monotonic()):
+            return False
+    return True
 
 
 def check_pools(session: Session) -> None:

@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UnresolvableContactPoints
+from cassandra._base.process import Bell
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric
 from cassandra._net.exchange import run_blocking
 
@@ -42,8 +43,11 @@ class ContactPoints:
     def resolve(self) -> list[EndPoint]:
         """End points of all contact points in random order, names looked up now. Blocks; UnresolvableContactPoints if
         nothing is left."""
+        done = Bell()
         found = self.look_up()
-        found.wait()
+        if not found.is_done:
+            run_blocking(found.wait, done.ring)
+            done.wait()
         return shuffled(self.take(found))
 
     def look_up(self) -> LookUp:

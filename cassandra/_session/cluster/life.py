@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from cassandra._base.errors import DriverException
+from cassandra._base.process import renew
 from cassandra._core.transport import Reactor
 from cassandra._net.heartbeat import Heartbeat
 
@@ -129,7 +130,7 @@ class Life:
 
     def leave_to_parent(self) -> None:
         """In a forked child: what runs is the parent's, and what the parent has begun to end is ended here."""
-        self._lock = threading.RLock()
+        renew(self._lock)
         self._stopped = threading.Event()
         self._ending = threading.Event()
         self._stopping |= self.is_draining
@@ -276,8 +277,9 @@ class Life:
 
 
 def _in_child() -> None:
-    global _alive, _alive_lock
-    _alive, _alive_lock = WeakSet(), threading.RLock()
+    global _alive
+    renew(_alive_lock)
+    _alive = WeakSet()
 
 
 if hasattr(os, "register_at_fork"):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.errors import DriverException
+from cassandra._base.process import renew
 from cassandra._routing.schema.target import KEYSPACE_CONTENTS
 
 from ..control.agreement import AgreementWait, cluster_round
@@ -63,11 +64,12 @@ class SchemaChanges:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._closed = False
+        self._lock = threading.RLock()
         self.leave_to_parent()
 
     def leave_to_parent(self) -> None:
         """Nothing is under way: in the beginning, and in a forked child, where it is the parent's."""
-        self._lock = threading.RLock()
+        renew(self._lock)
         self._open: dict[SchemaChange, None] = {}
         self._agreed: list[SchemaChange] = []
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException
+from cassandra._base.process import renew
 
 from . import config
 
@@ -52,7 +53,7 @@ class Versions:
 
     def leave_to_parent(self) -> None:
         """In a forked child: whoever held the lock is not here."""
-        self._lock = threading.RLock()
+        renew(self._lock)
 
     @property
     def protocol_version(self) -> int:

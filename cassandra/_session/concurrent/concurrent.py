@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base import process
 from cassandra._core.transport import hand_over, hand_over_one
 
-from ..background import forks
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from .volley import ExecutionResult, Results, Volley
 
@@ -80,7 +80,7 @@ class _Run:
         self._most = max(1, concurrency // 2)
         self._fail_fast = fail_fast
         self._profile = execution_profile
-        self._process = forks.process
+        self._process = process.current
         self._volley = Volley(session)
         self._sent = 0
         self._in_flight = 0
@@ -118,7 +118,7 @@ class _Run:
 
     def _fill(self, limit: int | None) -> None:
         """Start requests until *concurrency* are in flight, the statements are used up, or *limit* have been sent."""
-        forks.stay(self._process)
+        process.stay(self._process)
         room = self._concurrency - self._in_flight
         if limit is not None:
             room = min(room, limit - self._sent)
@@ -132,7 +132,7 @@ class _Run:
 
     def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
         """A request that goes by a ResponseFuture, or cannot go at all. False: no more are sent."""
-        forks.stay(self._process)  # it may have been the source of the statements that forked
+        process.stay(self._process)  # it may have been the source of the statements that forked
         if error is None:
             try:
                 future = self._session.execute_async(statement, values, execution_profile=self._profile)
@@ -152,7 +152,7 @@ class _Run:
                 raise error
             results[index] = ExecutionResult(False, error)
 
-        forks.stay(self._process)
+        process.stay(self._process)
         before = len(results)
         self._volley.collect(results, failed, self._most)
         self._in_flight -= len(results) - before

@@ -13,10 +13,11 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, 
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base import process
 from cassandra._base.public import public
 from cassandra._core.transport import hand_over, hand_over_one
 
-from ..background import aio, forks
+from ..background import aio
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from ..request.result import ResultSet
 from .concurrent import WINDOW
@@ -176,7 +177,7 @@ class _Run:
         self, session: Session, statements: Pairs, concurrency: int, fail_fast: bool, execution_profile: Any
     ) -> None:
         self.loop = aio.running_loop()
-        self._process = forks.process
+        self._process = process.current
         self.in_flight: dict[int, _Slot] = {}
         self._session = session
         self._concurrency = concurrency
@@ -240,7 +241,7 @@ class _Run:
 
     def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
         """A request that goes by a ResponseFuture, or cannot go at all. False: no more are sent."""
-        forks.stay(self._process)  # it may have been the source of the statements that forked
+        process.stay(self._process)  # it may have been the source of the statements that forked
         if error is None:
             try:
                 future = self._session.execute_async(statement, values, execution_profile=self._profile)
@@ -291,7 +292,7 @@ class _Run:
 
     async def _change(self) -> None:
         """Wait for something new; the loop has its turn in any case."""
-        forks.stay(self._process)
+        process.stay(self._process)
         waiter: asyncio.Future[None] = self.loop.create_future()
         if self._at_once:
             self._at_once = 0
@@ -333,7 +334,7 @@ class _Run:
 
     def _goes_on(self) -> bool:
         """Send what may be sent; whether there is something to wait for. Raises what ends it all."""
-        forks.stay(self._process)
+        process.stay(self._process)
         self._fill()
         if self._error is not None:
             raise self._error

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import NoConnectionsAvailable
+from cassandra._base.process import Bell
 from cassandra._routing.policies import HostDistance
 
 from .queries import Row, gather_async, query, rows_of
@@ -243,12 +244,12 @@ def wait_in_session(
 
 def block(cluster: Cluster, ask: Round, wait_time: float) -> bool:
     """Wait in the calling thread."""
-    done = threading.Event()
+    done = Bell()
     outcome = [False]
 
     def finish(agreed: bool) -> None:
         outcome[0] = agreed
-        done.set()
+        done.ring()
 
     AgreementWait(cluster, ask, wait_time, finish).start()
     done.wait(wait_time + 5.0)

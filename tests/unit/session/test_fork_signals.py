@@ -89,3 +89,92 @@ def test_a_fork_by_the_handler_of_a_signal(fake: FakeCluster, wait: str, leaves:
     eventually(lambda: sum(node.asked("SELECT 1") for node in fake.nodes) == 1)  # of the child
     held.let_go(count)
     assert finish(process) == ""
+
+
+#: What is waited for while the nodes stand still: what comes before, and the call.
+CALLS = {
+    "connect": ("cluster = unconnected()", "cluster.connect()"),
+    "connect-all": ("cluster = unconnected()", "cluster.connect(wait_for_all_pools=True)"),
+    "connect-again": ("cluster, _ = connected()", "cluster.connect('app')"),
+    "refresh-schema": ("cluster, _ = connected()", "cluster.refresh_schema_metadata(0)"),
+    "refresh-agreed": ("cluster, _ = connected()", "cluster.refresh_schema_metadata(10 * PATIENCE)"),
+    "refresh-nodes": ("cluster, _ = connected()", "cluster.refresh_nodes()"),
+    "agreement": ("cluster, session = connected()", "assert session.wait_for_schema_agreement(10 * PATIENCE)"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_while_the_cluster_is_waited_for(fake: FakeCluster, call: str) -> None:
+    """In the child the call fails at once, though the nodes stand still, and says why; in the parent it goes on."""
+    before, wait = CALLS[call]
+    process = start(
+        fake,
+        f"""
+        def unconnected():
+            cluster = Cluster(POINTS)
+            cluster.connect_timeout = cluster.control_connection_timeout = 10 * PATIENCE
+            return cluster
+
+        {before}
+        parent, children, main = os.getpid(), [], threading.get_ident()
+
+        def fork(number, frame):
+            pid = os.fork()
+            if pid:
+                children.append(pid)
+            else:
+                signal.alarm(int(PATIENCE))  # which nothing handles: it ends a child that hangs
+
+        def is_waiting():
+            '''Is the main thread, for other threads, and not only until one of them has started?'''
+            frame, codes = sys._current_frames()[main], []
+            while frame is not None:
+                codes.append((os.path.basename(frame.f_code.co_filename), frame.f_code.co_name))
+                frame = frame.f_back
+            return codes[0][1] == "wait" and ("threading.py", "start") not in codes
+
+        def interrupt():
+            eventually(is_waiting)
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.signal(signal.SIGUSR1, fork)
+        print("ready", flush=True)
+        sys.stdin.readline()
+        threading.Thread(target=interrupt).start()
+        code = 1
+        try:
+            try:
+                {wait}
+            except Exception as error:
+                assert os.getpid() != parent, error
+                assert "The call was made by the parent of this process" in str(error), error
+                print("failed", flush=True)
+                cluster.connect().execute("SELECT child")
+            else:
+                assert os.getpid() == parent
+                cluster.connect().execute("SELECT parent")
+            cluster.shutdown()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            if os.getpid() != parent:
+                sys.stdout.flush(), sys.stderr.flush()
+                os._exit(code)
+        for child in children:
+            ended(child)
+        """,
+    )
+    says(process, "ready")
+    for node in fake.nodes:
+        node.pause()
+    assert process.stdin is not None
+    process.stdin.write("paused\n")
+    process.stdin.flush()
+    says(process, "failed")
+    for node in fake.nodes:
+        node.resume()
+    assert finish(process) == ""
+    for who in ("child", "parent"):
+        assert sum(node.asked(f"SELECT {who}") for node in fake.nodes) == 1

@@ -1,0 +1,88 @@
+"""Which process this is, and waits that end when it was forked.
+
+L0. A child of ``os.fork`` has one thread, the one that forked, and that can be in the middle of anything: the handler
+of a signal may fork while its thread waits for others. They are in the parent, so in the child nobody would end that
+wait. Whoever blocks a caller's thread therefore waits at a :class:`Bell`. In a child all that were waited at are rung,
+and :func:`stay` raises.
+
+Nothing here takes a lock that another thread holds for a moment, as a Future or an Event does: a fork could fall into
+that moment, and then the lock would stay held.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, TypeVar
+
+from .errors import ConnectionShutdown
+
+T = TypeVar("T")
+
+#: What calls that last began in: another one in each process.
+current = object()
+
+_waited_at: set[Bell] = set()
+
+
+def stay(began_in: object) -> None:
+    """Raise ConnectionShutdown where a call that the parent has begun would go on in a forked child."""
+    if began_in is not current:
+        raise ConnectionShutdown("The call was made by the parent of this process, which goes on with it")
+
+
+class Bell:
+    """Wakes the one thread that waits for it; if it is rung before, the next wait ends at once. Make it before that is
+    begun which rings it: a child that is forked from then on does not wait."""
+
+    def __init__(self) -> None:
+        self._process = current
+        self._silent = threading.Lock()  # held but between a ring and the wait that it ends
+        self._silent.acquire()
+
+    def ring(self, *_: object) -> None:
+        """From any thread; also as the callback of a Future."""
+        with contextlib.suppress(RuntimeError):  # it was rung already
+            self._silent.release()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Until it is rung; False if it was not within *timeout* seconds. ConnectionShutdown in a forked child."""
+        _waited_at.add(self)
+        try:
+            stay(self._process)  # the fork may have been just before
+            rung = self._silent.acquire(
+                timeout=-1 if timeout is None else min(max(0.0, timeout), threading.TIMEOUT_MAX)
+            )
+        finally:
+            _waited_at.discard(self)
+        stay(self._process)
+        return rung
+
+    def result(self, future: Future[T], timeout: float | None = None) -> T:
+        """As ``future.result(timeout)``, but that it raises ConnectionShutdown in a forked child."""
+        future.add_done_callback(self.ring)
+        if not self.wait(timeout):
+            raise FutureTimeout
+        return future.result()
+
+
+def renew(lock: Any) -> None:
+    """In a forked child: free *lock* of the thread that had it in the parent. If that thread is this one, it keeps it:
+    it is in the middle of something."""
+    is_owned = getattr(lock, "_is_owned", None)  # of an RLock
+    if is_owned is None or not is_owned():
+        lock._at_fork_reinit()  # as the standard library does with its own
+
+
+def _in_child() -> None:
+    global current
+    current = object()
+    for bell in list(_waited_at):
+        bell.ring()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

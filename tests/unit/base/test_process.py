@@ -1,0 +1,134 @@
+"""Waits that end when the process is forked, and locks that do not outlive the threads that held them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any
+
+import pytest
+
+from cassandra._base import process
+from cassandra._base.process import Bell, renew
+from cassandra.connection import ConnectionShutdown
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+
+
+def in_child(work: Callable[[], bool]) -> None:
+    """*work*, which has to be true, in a forked child."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = 0 if work() else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def ends(call: Callable[[], Any]) -> bool:
+    """Does it fail because the process was forked?"""
+    try:
+        call()
+    except ConnectionShutdown as error:
+        return "parent of this process" in str(error)
+    return False
+
+
+def test_rung_before_and_while_somebody_waits() -> None:
+    bell = Bell()
+    bell.ring()
+    bell.ring()
+    assert bell.wait()
+    assert not bell.wait(0.0)  # two rings before a wait are one
+    thread = threading.Thread(target=bell.ring)
+    thread.start()
+    assert bell.wait(PATIENCE)
+    thread.join()
+
+
+@pytest.mark.parametrize("timeout", [-1.0, 0.0, 0.01])
+def test_not_rung(timeout: float) -> None:
+    assert not Bell().wait(timeout)
+
+
+def test_a_time_beyond_all_clocks() -> None:
+    bell = Bell()
+    bell.ring()
+    assert bell.wait(1e30)
+
+
+def test_results() -> None:
+    done: Future[int] = Future()
+    done.set_result(1)
+    assert Bell().result(done) == 1
+    with pytest.raises(FutureTimeout):
+        Bell().result(Future[int](), 0.0)
+    failed: Future[int] = Future()
+    failed.set_exception(KeyError("this"))
+    with pytest.raises(KeyError, match="this"):
+        Bell().result(failed)
+    cancelled: Future[int] = Future()
+    cancelled.cancel()
+    with pytest.raises(CancelledError):
+        Bell().result(cancelled)
+
+
+def test_a_child_does_not_wait_for_what_its_parent_has_begun() -> None:
+    bell, future, began_in = Bell(), Future[int](), process.current
+    in_child(lambda: ends(bell.wait))
+    in_child(lambda: ends(lambda: bell.result(future)))
+    in_child(lambda: ends(lambda: process.stay(began_in)))
+    process.stay(began_in)
+    assert not bell.wait(0.0)
+
+
+def test_a_child_waits_for_its_own() -> None:
+    def work() -> bool:
+        bell = Bell()
+        threading.Timer(0.01, bell.ring).start()
+        return bell.wait(PATIENCE)
+
+    in_child(work)
+
+
+@pytest.mark.parametrize("make", [threading.Lock, threading.RLock])
+def test_a_lock_of_another_thread_is_free_in_a_child(make: Callable[[], Any]) -> None:
+    lock, held, release = make(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            release.wait()
+
+    def work() -> bool:
+        renew(lock)
+        return bool(lock.acquire(blocking=False))
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        in_child(work)
+        assert not lock.acquire(blocking=False)
+    finally:
+        release.set()
+        thread.join()
+
+
+def test_a_lock_of_the_thread_that_forked_stays_its_own() -> None:
+    """The handler of a signal may fork anywhere: the child goes on, and lets go of it in the end."""
+    lock = threading.RLock()
+
+    def work() -> bool:
+        renew(lock)
+        lock.release()
+        return True
+
+    with lock:
+        in_child(work)
