@@ -124,8 +124,8 @@ class Attempt:
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 class Request(Operation):
-    """A request over all its attempts and pages; the head of ``request.pxi`` says who owns what. What gets a page does
-    nothing when that is over."""
+    """A request over all its attempts and pages; the head of ``request.pxi`` says who owns what. ``_handle`` is for who
+    sent an attempt himself. What gets a page does nothing, and returns False, when that is over."""
 
     session: Any  # read-only
     timeout: Any
@@ -134,7 +134,7 @@ class Request(Operation):
     _metrics: Any
     _page: Final[int]
     _outcome: Any
-    _attempts: dict[int, Attempt]
+    _attempts: Final[dict[int, Attempt]]
     _timers: tuple[Any, ...] | None
     _callbacks: Final[tuple[Call, ...]]  # and _errbacks
     _waiters: Final[tuple[Any, ...]]
@@ -151,27 +151,30 @@ class Request(Operation):
     _picked: Any
     _tracking: Any
     _meter: Callable[[Any, float, bool], None] | None
-    def _begin(self, session: Any, timeout: Any, start_time: float, factory: Any, plan: Any, token: int | None) -> None:
-        """Pending, with nothing sent yet."""
-    def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None:
-        """What _on_outcome does, for an attempt that somebody else sent and waited for."""
+    def _begin(self, session: Any, timeout: Any, start: float, factory: Any, plan: Any, token: int | None) -> None: ...
+    def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None: ...
     def _register(self, number: int, attempt: Attempt) -> bool: ...
     def _give_up(self, attempt: Attempt) -> None: ...
     def _remaining(self) -> float | None: ...
     def _add_timer(self, page: int, timer: Any) -> None: ...
+    def _set_timer(self, page: int, timer: Any) -> tuple[Any, ...] | None: ...
+    def _remove_timer(self, page: int, timer: Any) -> None: ...
     def _is_over(self, page: int) -> bool: ...
     def _fail(self, page: int, error: BaseException) -> bool: ...
     def _conclude(self, page: int, result: Any, error: BaseException | None = None, came: Any = ...) -> bool:
-        """Decide what *page* came to, and tell whoever waits. False when that was over."""
+        """Decide what *page* came to, and tell whoever waits."""
     def _begin_page(self, paging_state: bytes | None) -> int: ...
     def _add(self, callback: Call | None, errback: Call | None) -> None: ...
     def clear_callbacks(self) -> None: ...
-    def _settle(self) -> Any:
-        """Wait for the outcome of the page. Ctrl-C interrupts the wait."""
-    def _settle_async(self, make: Callable[[Any], Any] | None = None) -> Generator[Any, None, Any]: ...
+    def _settle(self) -> Any: ...
+    def _settle_async(self) -> Generator[Any, None, Any]: ...
+    def __await__(self) -> Generator[Any, None, Any]: ...
     def _join(self, loop: Any, waiter: Any) -> Any: ...
     def _leave(self, waiter: Any) -> None: ...
     def cancel(self) -> bool: ...
+
+def set_result_type(kind: type[Answer], raise_error: Callable[[BaseException], object]) -> None:
+    """What ``await`` of a request gives, and who raises what it failed with."""
 
 class Bridge:
     """How answers get to an asyncio loop, and what that sends at the end of its turn."""
@@ -195,8 +198,7 @@ def send_waiting() -> None:
 def deliver_to(loop: Any, operation: Operation) -> None:
     """Have the outcomes of *operation* processed on the thread of *loop*. For the first time on that thread itself."""
 
-def bridge_to(loop: Any) -> Bridge:
-    """Opened if there is none yet; on the loop's thread then."""
+def bridge_to(loop: Any) -> Bridge: ...
 
 def resolve(waiter: Any, value: object) -> None:
     """Complete *waiter*, an asyncio future or what behaves like one, from any thread; a loop that was closed in the
@@ -226,10 +228,9 @@ class Lane:
         sent."""
     def holds(self, session: Any) -> bool:
         """Whether nothing of what it was made of has changed, and it was made for *session*."""
-    def takes(self, session: Any, prepared: Any, profile_key: Any) -> bool:
-        """Whether a request of *session* to execute *prepared* under this profile goes by it, now."""
-    def send(self, session: Any, values: Any) -> Any:
-        """A new request with *values*, on its way. Raises what encoding the values raises."""
+    def send(self, session: Any, prepared: Any, profile_key: Any, values: Any) -> Any:
+        """A new request of *session* to execute *prepared* with *values*, on its way. None if just now such requests do
+        not go by this lane. Raises what encoding the values raises."""
     def try_launch(self, request: Request) -> bool:
         """The first attempt of a compiled request. False if something is in the way: then nothing was sent."""
 

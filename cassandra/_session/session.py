@@ -206,9 +206,10 @@ class Session:
             and not execute_as
         ):  # nearly all
             lane: Lane | None = query._compiled.lane
-            if lane is not None and lane.takes(self, query, execution_profile):
-                request: ResponseFuture = lane.send(self, parameters)
-                return request
+            if lane is not None:
+                request: ResponseFuture | None = lane.send(self, query, execution_profile, parameters)
+                if request is not None:
+                    return request
         if execute_as:
             custom_payload = {**(custom_payload or {}), "ProxyExecute": execute_as.encode()}
         future = self._builder.build(

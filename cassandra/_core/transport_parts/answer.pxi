@@ -13,15 +13,7 @@ cdef class Answer:
     @classmethod
     def _of(cls, future, tuple outcome not None):
         """The page that *future* has come to."""
-        cdef Answer made = new_object(cls)
-        rows, _, came, _ = outcome
-        made.future = future
-        made._plan, made._paging_state, made._beside = came
-        if type(rows) is list:
-            made._current_rows = rows
-        else:
-            made._set_current_rows(rows)
-        return made
+        return answer_of(cls, future, outcome)
 
     @property
     def response_future(self):
@@ -36,3 +28,20 @@ cdef class Answer:
     def _future_of(self, Flight flight):
         """Override. The future of a request that had none."""
         raise NotImplementedError
+
+
+cdef object answer_of(kind, future, tuple outcome):
+    cdef Answer made = <Answer> new_object(kind)
+    rows = outcome[0]
+    cdef tuple came = <tuple> outcome[2]
+    made.future = future
+    made._plan = came[0]
+    made._paging_state = came[1]
+    made._beside = came[2]
+    if type(rows) is list:
+        made._current_rows = rows
+    elif rows is None:
+        made._current_rows = []
+    else:
+        made._set_current_rows(rows)
+    return made

@@ -4,26 +4,6 @@
 # kept loses them when the next loop gets its own. A loop without ``add_reader`` (Windows' proactor) has no descriptor: its
 # requests are concluded on the I/O thread, and each wakes the loop by itself.
 
-cdef object _loop_or_none = None
-
-
-cdef int find_asyncio() except -1:
-    global _loop_or_none
-    if _loop_or_none is None:
-        import asyncio
-
-        _loop_or_none = asyncio._get_running_loop
-    return 0
-
-
-cdef object running_loop():
-    find_asyncio()
-    loop = _loop_or_none()
-    if loop is None:
-        raise RuntimeError("no running event loop")
-    return loop
-
-
 @cython.final
 cdef class Bridge:
     """How answers get to a loop, and what it sends at the end of its turn."""
@@ -52,8 +32,7 @@ cdef bint waits_in_turn(reactor) except -1:
     cdef Bridge bridge
     if not _bridges:
         return False
-    find_asyncio()
-    loop = _loop_or_none()
+    loop = loop_here()
     if loop is None:
         return False
     bridge = bridge_of(loop)
@@ -73,8 +52,7 @@ def may_wait(connection):
 def send_waiting():
     if not _bridges:
         return
-    find_asyncio()
-    cdef Bridge bridge = bridge_of(_loop_or_none())
+    cdef Bridge bridge = bridge_of(loop_here())
     if bridge is not None and bridge.unsent:
         _send_unsent(bridge.unsent)
 
@@ -87,10 +65,13 @@ def _send_unsent(list unsent not None):
 
 
 def resolve(waiter, value):
-    find_asyncio()
+    tell(waiter, value)
+
+
+cdef int tell(waiter, value) except -1:
     cdef Bridge bridge
     loop = (<_Awaiting> waiter).loop if type(waiter) is _Awaiting else waiter.get_loop()
-    if loop is _loop_or_none():
+    if loop is loop_here():
         if type(waiter) is _Awaiting:
             if (<_Awaiting> waiter).settle(value):
                 bridge = bridge_of(loop)
@@ -106,6 +87,7 @@ def resolve(waiter, value):
         except RuntimeError:  # closed between the test and the call
             if not loop.is_closed():
                 raise
+    return 0
 
 
 def _set_result(waiter, value):
@@ -116,13 +98,18 @@ def _set_result(waiter, value):
 # ---- opening
 
 def deliver_to(loop, Operation operation not None):
+    attach_to(loop, operation)
+
+
+cdef int attach_to(loop, Operation operation) except -1:
     cdef Bridge bridge = bridge_of(loop)
     if bridge is None:
         bridge = open_bridge(loop)
     if bridge.queue is None:
-        operation._set_eager()
+        operation.set_eager()
     else:
-        operation._attach(bridge.queue)
+        operation.attach(bridge.queue)
+    return 0
 
 
 def bridge_to(loop):

@@ -74,7 +74,7 @@ cdef class Lane:
     def holds(self, session):
         return session._scope is self.scope and self.metadata.state is self.state
 
-    def takes(self, session, prepared, profile_key):
+    cdef bint takes(self, session, prepared, profile_key) except -1:
         return (
             prepared is self.prepared  # not so in a copy of it
             and self.direct
@@ -98,7 +98,9 @@ cdef class Lane:
 
     # ---- requests with a future each
 
-    def send(self, session, values):
+    def send(self, session, prepared, profile_key, values):
+        if not self.takes(session, prepared, profile_key):
+            return None
         frame, token = self.encode(values, self.timestamp())
         cdef Request request = new_object(self.kind)
         request.begin(session, self.lock, self.metrics, self.timeout, seconds_now())
@@ -134,8 +136,7 @@ cdef class Lane:
                 request._picked = place
                 return request._execution.sending.send_to(request, place, request._page)
             attempt = first_attempt(host, pool, connection, request.result_plan)
-            request._attempts[0] = attempt
-            request.attempted_hosts.append(host)
+            request.launched(attempt, host)
             request._picked = place
             if outlet is None:
                 later = may_wait(connection)
@@ -147,8 +148,7 @@ cdef class Lane:
                 attempt.stream = submitted.stream
                 attempt.started = <double> submitted.started / <double> SECOND
         except self.not_sent:
-            request._attempts.clear()
-            request.attempted_hosts.clear()
+            request.not_launched()
             request._picked = None
             return False
         if request._outcome is not None:  # it was given up meanwhile

@@ -34,7 +34,9 @@ cdef class LoopQueue:
         cdef Nanos deadline = monotonic_now() + DRAIN_SLICE
         cdef list before = self.ready  # whose callback runs the loop, in which we are
         cdef list ready = []
+        cdef _Turn turn = _Turn()
         self.core.take_all(operations)
+        turn.begin()
         self.ready = ready
         while index < operations.size():
             dispatch(<Operation> operations[index].self)
@@ -48,8 +50,11 @@ cdef class LoopQueue:
             elif notify:
                 self.core.ring()
             index += 1
-        if ready:
-            go_on(ready)
+        try:
+            if ready:
+                go_on(ready)
+        finally:
+            turn.end()
 
     def close(self):
         if self.process == fork_generation():

@@ -115,10 +115,16 @@ cdef class Operation:
         return self.core.finished()
 
     def _rearm(self):
+        self.rearm()
+
+    cdef void rearm(self) noexcept:
         self.enter_process()
         drop_references(self, self.core.rearm())
 
     def _set_eager(self):
+        self.set_eager()
+
+    cdef int set_eager(self) except -1:
         cdef Ref[CLoopQueue] queue
         if self.enter_process():
             self._on_forked()
@@ -129,8 +135,12 @@ cdef class Operation:
         else:
             hand_on(self, next, queue)
         self.watch()
+        return 0
 
     def _attach(self, LoopQueue queue):
+        self.attach(queue)
+
+    cdef int attach(self, LoopQueue queue) except -1:
         cdef Ref[CLoopQueue] new_queue, target
         if self.enter_process():
             self._on_forked()
@@ -138,6 +148,7 @@ cdef class Operation:
             new_queue = Ref[CLoopQueue](queue.core)
         hand_on(self, self.core.attach(new_queue, &target), target)
         self.watch()
+        return 0
 
     cdef void watch(self) noexcept:
         """Somebody is called for what is in flight: it must not wait until the next caller polls."""
@@ -173,6 +184,10 @@ cdef class Operation:
     def _on_forked(self):
         """In a forked child, when somebody asks for the outcome of a request that its parent made."""
         raise error_class("ConnectionShutdown")("the request was made by the parent of this process")
+
+    cdef int on_outcome(self) except -1:
+        self._on_outcome()
+        return 0
 
     def _on_outcome(self):
         """Override. Takes and processes outcomes; must not block and must not raise."""
@@ -222,7 +237,7 @@ cdef void dispatch(Operation operation) noexcept:
     cdef Ref[CLoopQueue] queue
     while operation.core.begin_dispatch():
         try:
-            operation._on_outcome()
+            operation.on_outcome()
         except BaseException as exception:
             report(exception, operation)
         references = 0

@@ -5,9 +5,13 @@
 # ``_page``. Everything that belongs to a page carries its number, so that whatever comes late (an answer that is still being
 # decoded, a delayed retry, a timer) can neither conclude another page nor be sent for it.
 #
-# This object owns outcome, page, deadline, attempts in flight, timers, callbacks and waiters. The first five change only
-# under ``_lock``, and all at once: between two pages there is nothing that one of them could take from the other. Foreign
-# code (callbacks, connections) is called without it. What is out of the ordinary is an object of its own, the *execution*
+# This object owns outcome, page, deadline, attempts in flight, timers, callbacks and waiters. They change in *critical
+# sections*, and all at once: between two pages there is nothing that one of them could take from the other. A section is
+# code without a call into Python, in which the GIL cannot change hands; a build without the GIL has a lock for it. Whatever
+# allocates may run the garbage collector, and that a ``__del__``: so a section allocates before it looks, and does nothing
+# but assign from there on. Foreign code (callbacks, connections) is called outside. ``_lock`` is for those who begin pages.
+#
+# What is out of the ordinary is an object of its own, the *execution*
 # (_session/request/execution.py), made when it is needed: message, query plan, retries, errors. What applications see is
 # ResponseFuture, which adds no state.
 #
@@ -94,7 +98,8 @@ cdef class Request(Operation):
     # of its page
     cdef readonly int64_t _page
     cdef public object _outcome
-    cdef public dict _attempts
+    cdef Attempt only  # the first attempt, as long as there was no other and nobody asked for all
+    cdef dict attempts  # None until then
     cdef public tuple _timers
     cdef double arrived  # when the outcome came that is being settled; 0 for none
     cdef readonly tuple _callbacks
@@ -111,15 +116,16 @@ cdef class Request(Operation):
     cdef public object row_factory
     cdef object execution  # what is out of the ordinary; None: nothing so far
     # where it went
-    cdef public list attempted_hosts
+    cdef object first_host
+    cdef list hosts  # None until somebody asks, or there is another one
     cdef public object coordinator_host
     cdef public object _picked
     # who wants to hear of it; None: nobody
     cdef public object _tracking
     cdef public object _meter
 
-    def _begin(self, session, timeout, double start_time, factory, plan, token):
-        self.begin(session, session._request_lock, session.cluster.metrics, timeout, start_time)
+    def _begin(self, session, timeout, double start, factory, plan, token):
+        self.begin(session, session._request_lock, session.cluster.metrics, timeout, start)
         self.row_factory = factory
         self.result_plan = plan
         self._token = token
@@ -130,9 +136,7 @@ cdef class Request(Operation):
         self._metrics = metrics
         self.timeout = timeout
         self._start_time = start_time
-        self._attempts = {}
         self._callbacks = self._errbacks = self._waiters = ()
-        self.attempted_hosts = []
         if metrics is not None:  # it counts when it is answered, whether or not somebody asks for the answer
             self._set_eager()
 
@@ -141,13 +145,9 @@ cdef class Request(Operation):
         """What is out of the ordinary about it; made when it is needed."""
         if self.execution is None:
             made = self._compiled.execution(self)
-            lock = self._lock
-            lock.acquire()
-            try:
+            with cython.critical_section(self):
                 if self.execution is None:  # two threads may ask at a time
                     self.execution = made
-            finally:
-                lock.release()
         return self.execution
 
     @_execution.setter
@@ -158,20 +158,33 @@ cdef class Request(Operation):
     def _is_ordinary(self):
         return self.execution is None
 
+    @property
+    def attempted_hosts(self):
+        if self.hosts is None:
+            self.hosts = [] if self.first_host is None else [self.first_host]
+        return self.hosts
+
+    @attempted_hosts.setter
+    def attempted_hosts(self, list hosts):
+        self.hosts = hosts
+
     # ---- outcomes
 
     def _on_outcome(self):
         """Process every outcome that is there."""
+        self.on_outcome()
+
+    cdef int on_outcome(self) except -1:
         cdef Batch batch
         cdef size_t index
         cdef Attempt attempt
         if self.enter_process():
             self._on_forked()
         if not self.core.take_all(&batch):
-            return
+            return 0
         drop_references(self, batch.references)
         for index in range(batch.size()):
-            attempt = self._attempts.pop(batch.at(index).attempt, None)
+            attempt = self.taken(batch.at(index).attempt)
             if attempt is None and batch.at(index).attempt != LAST_SLOT:
                 continue
             self.arrived = <double> batch.at(index).arrived / <double> SECOND
@@ -188,6 +201,7 @@ cdef class Request(Operation):
             finally:
                 self.arrived = 0
         self.core.give_back(move(batch))
+        return 0
 
     def _handle(self, Attempt attempt not None, answer):
         """What _on_outcome does, for an attempt that somebody else sent and waited for."""
@@ -227,7 +241,7 @@ cdef class Request(Operation):
     def _on_silent(self, attempt_number):
         """On the I/O thread: the peer of an attempt gives no sign of life. If it does no harm the request is sent to
         another host too, by the thread that processes its outcomes."""
-        attempt = self._attempts.get(attempt_number)
+        attempt = self.all_attempts().get(attempt_number)
         if attempt is not None and (<Attempt> attempt).reprepares is None and self._execution.content.is_idempotent:
             self._inject(NOTHING_ELSE, LOOK)
 
@@ -241,17 +255,64 @@ cdef class Request(Operation):
 
     # ---- attempts
 
+    @property
+    def _attempts(self):
+        return self.all_attempts()
+
+    cdef dict all_attempts(self):
+        cdef dict made
+        if self.attempts is None:
+            made = {}
+            key = None if self.only is None else self.only.number
+            with cython.critical_section(self):
+                if self.attempts is None:
+                    if self.only is not None:
+                        made[key] = self.only
+                        self.only = None
+                    self.attempts = made
+        return self.attempts
+
+    cdef Attempt taken(self, uint32_t number):
+        """The attempt of that number, which has an outcome now. None if nobody waits for it."""
+        cdef Attempt attempt = self.only
+        if attempt is not None and attempt.number == number:
+            self.only = None
+            return attempt
+        return None if self.attempts is None else self.attempts.pop(number, None)
+
+    cdef bint has_attempts(self) noexcept:
+        return self.only is not None or (self.attempts is not None and len(self.attempts) > 0)
+
+    cdef int launched(self, Attempt attempt, host) except -1:
+        """Its first attempt is about to be submitted."""
+        if self.attempts is not None:
+            self.attempts[0] = attempt
+        else:
+            self.only = attempt
+        if self.hosts is not None:
+            self.hosts.append(host)
+        else:
+            self.first_host = host
+        return 0
+
+    cdef int not_launched(self) except -1:
+        """It was not sent."""
+        self.only = self.first_host = None
+        if self.attempts is not None:
+            self.attempts.clear()
+        if self.hosts is not None:
+            self.hosts.clear()
+        return 0
+
     def _register(self, int64_t number, Attempt attempt not None):
         """Its answer may come from now on. False if nobody waits for its page any more."""
-        lock = self._lock
-        lock.acquire()
-        try:
+        self.all_attempts()
+        key = number
+        with cython.critical_section(self):
             if self._outcome is not None or self._page != attempt.page:
                 return False
-            self._attempts[number] = attempt
-            return True
-        finally:
-            lock.release()
+            self.attempts[key] = attempt
+        return True
 
     def _give_up(self, Attempt attempt not None):
         """Nobody waits for the answer of *attempt* any more."""
@@ -270,22 +331,41 @@ cdef class Request(Operation):
 
     def _add_timer(self, int64_t page, timer):
         """Cancelled when *page* is over; at once if it is."""
-        lock = self._lock
-        lock.acquire()
-        try:
-            over = self._is_over(page)
-            if not over:
-                self._timers = (*(self._timers or ()), timer)
-        finally:
-            lock.release()
-        if over:
-            timer.cancel()
+        while not self.is_over(page):
+            before = self._timers
+            if self.change_timers(page, before, (*(before or ()), timer)):
+                return
+        timer.cancel()
+
+    def _set_timer(self, int64_t page, timer):
+        """In the place of all others, which are returned. None if *page* is over: nobody will cancel it."""
+        while not self.is_over(page):
+            before = self._timers
+            if self.change_timers(page, before, (timer,)):
+                return before or ()
+        return None
+
+    def _remove_timer(self, int64_t page, timer):
+        while not self.is_over(page):
+            before = self._timers
+            if self.change_timers(page, before, tuple([one for one in before or () if one is not timer])):
+                return
+
+    cdef bint change_timers(self, int64_t page, tuple before, tuple after) except -1:
+        with cython.critical_section(self):
+            if self._timers is not before or self._outcome is not None or self._page != page:
+                return False
+            self._timers = after
+        return True
+
+    cdef inline bint is_over(self, int64_t page) noexcept:
+        return self._outcome is not None or self._page != page
 
     # ---- the end of a page
 
     def _is_over(self, int64_t page):
         """Whether nobody waits for *page* any more."""
-        return self._outcome is not None or self._page != page
+        return self.is_over(page)
 
     def _fail(self, int64_t page, error not None):
         return self.conclude(page, None, error, NOTHING)
@@ -299,24 +379,25 @@ cdef class Request(Operation):
         cdef object outcome = (result, error, came, page)
         cdef tuple timers
         cdef dict losers = None
-        lock = self._lock
-        lock.acquire()
-        try:
+        cdef Attempt loser = None
+        cdef dict none = {} if self.attempts is not None and len(self.attempts) > 0 else None
+        with cython.critical_section(self):
             if self._outcome is not None or self._page != page:
                 return False
             self._outcome = outcome
             calls = self._callbacks if error is None else self._errbacks
             waiters, self._waiters = self._waiters, ()
             timers, self._timers = self._timers, None
-            if self._attempts:
-                losers, self._attempts = self._attempts, {}
+            loser, self.only = self.only, None
+            if none is not None:
+                losers, self.attempts = self.attempts, none
             self.enter_process()
             self.core.finish()
-        finally:
-            lock.release()
         if timers is not None:
             for timer in timers:
                 timer.cancel()
+        if loser is not None:
+            self._give_up(loser)
         if losers is not None:
             for attempt in list(losers.values()):
                 self._give_up(attempt)
@@ -325,7 +406,7 @@ cdef class Request(Operation):
         if self._metrics is not None:
             self._metrics.request_timer.addValue((self.arrived or seconds_now()) - self._start_time)
         for waiter in waiters:
-            resolve(waiter, outcome)
+            tell(waiter, outcome)
         for call in calls:
             call_back(call, result if error is None else error)
         return True
@@ -339,7 +420,7 @@ cdef class Request(Operation):
         error.attempts = len(self.attempted_hosts)
         error.elapsed = seconds_now() - self._start_time
         if self.execution is None:
-            error.maybe_executed = bool(self._attempts)
+            error.maybe_executed = self.has_attempts()
         else:
             error.maybe_executed = self.execution.sending.may_be_executed(self)
         return error
@@ -357,9 +438,10 @@ cdef class Request(Operation):
                     "A page of this request is on its way already; wait for it first"
                 )
             execution.begin_page(self, paging_state)
-            self._outcome = None
-            self._page += 1
-            self._rearm()
+            with cython.critical_section(self):
+                self._outcome = None
+                self._page += 1
+                self.rearm()
             return self._page
         finally:
             lock.release()
@@ -367,16 +449,18 @@ cdef class Request(Operation):
     # ---- who hears of it
 
     def _add(self, callback, errback):
-        lock = self._lock
-        lock.acquire()
-        try:
-            if callback is not None:
-                self._callbacks = (*self._callbacks, callback)
-            if errback is not None:
-                self._errbacks = (*self._errbacks, errback)
-            outcome = self._outcome
-        finally:
-            lock.release()
+        cdef tuple callbacks, errbacks, more, failed
+        while True:
+            callbacks, errbacks = self._callbacks, self._errbacks
+            more = callbacks if callback is None else (*callbacks, callback)
+            failed = errbacks if errback is None else (*errbacks, errback)
+            with cython.critical_section(self):
+                changed = self._callbacks is callbacks and self._errbacks is errbacks
+                if changed:
+                    self._callbacks, self._errbacks = more, failed
+                    outcome = self._outcome
+            if changed:
+                break
         send_waiting()
         self._set_eager()  # also when this page is here already: the next one must find the callbacks too
         if outcome is None:
@@ -388,12 +472,8 @@ cdef class Request(Operation):
             call_back(errback, error)
 
     def clear_callbacks(self):
-        lock = self._lock
-        lock.acquire()
-        try:
+        with cython.critical_section(self):
             self._callbacks = self._errbacks = ()
-        finally:
-            lock.release()
 
     def _settle(self):
         """Wait for the outcome. Ctrl-C interrupts the wait and leaves the request as it was."""
@@ -408,15 +488,22 @@ cdef class Request(Operation):
         while self._outcome is None:
             self._blocked = True
             self._wait(None)
-            self._on_outcome()
+            self.on_outcome()
         return self._outcome
 
-    def _settle_async(self, make=None):
+    def __await__(self):
+        return self._settling(True)
+
+    def _settle_async(self):
+        return self._settling(False)
+
+    def _settling(self, bint as_result):
         """As :meth:`_settle`, without blocking the running loop: what an ``await`` delegates to. A task that is cancelled
-        meanwhile gives the page up, unless somebody else waits for it. With *make* it ends with ``make(outcome)``."""
+        meanwhile gives the page up, unless somebody else waits for it. It ends with the outcome, or, *as_result*, with
+        what the application gets of it."""
         cdef _Awaiting waiter
-        if self.attached and (self._outcome is None or make is None):
-            self._on_outcome()  # takes what is here: the loop that it was queued for may have ended
+        if self.attached and not (as_result and self._outcome is not None):
+            self.on_outcome()  # takes what is here: the loop that it was queued for may have ended
             if self._outcome is not None:
                 yield  # the loop has its turn, however fast pages come
         if self._outcome is None:
@@ -431,45 +518,67 @@ cdef class Request(Operation):
                     self._leave(waiter)
                     raise
                 outcome = waiter.result()
-                return outcome if make is None else make(outcome)
-        return self._outcome if make is None else make(self._outcome)
+                return self.awaited(outcome) if as_result else outcome
+        return self.awaited(self._outcome) if as_result else self._outcome
+
+    cdef object awaited(self, tuple outcome):
+        """The result of *outcome*, for one of several tasks that may wait for it at a time, or its exception raised."""
+        if outcome[1] is not None:
+            raise_awaited(outcome[1])
+        return answer_of(result_type, self, outcome)
 
     def _join(self, loop, waiter):
         """The outcome, if it is here; else None, and *waiter* will hear of it, on the thread of the running *loop*."""
         return self.join(loop, waiter)
 
     cdef object join(self, loop, waiter):
-        lock = self._lock
-        lock.acquire()
-        try:
-            if self._outcome is not None:
-                return self._outcome
-            self._waiters = (*self._waiters, waiter)
-        finally:
-            lock.release()
-        deliver_to(loop, self)
+        cdef tuple others, waiters
+        cdef bint joined = False
+        while not joined:
+            others = self._waiters
+            waiters = (*others, waiter) if others else (waiter,)
+            with cython.critical_section(self):
+                if self._outcome is not None:
+                    return self._outcome
+                joined = self._waiters is others
+                if joined:
+                    self._waiters = waiters
+        attach_to(loop, self)
         return None
 
     def _leave(self, waiter):
         """*waiter* does not wait any more. The last one to go gives the page up."""
-        cdef list others
-        lock = self._lock
-        lock.acquire()
-        try:
-            page, others = self._page, [other for other in self._waiters if other is not waiter]
-            if len(others) == len(self._waiters):  # it heard already
+        cdef tuple before, others
+        cdef int64_t page
+        cdef bint left = False, wanted
+        while not left:
+            before = self._waiters
+            others = tuple([other for other in before if other is not waiter])
+            if len(others) == len(before):  # it heard already
                 return
-            self._waiters = tuple(others)
-            wanted = bool(others or self._callbacks or self._errbacks or self._blocked)
-        finally:
-            lock.release()
+            with cython.critical_section(self):
+                left = self._waiters is before
+                if left:
+                    self._waiters = others
+                    page = self._page
+        wanted = len(others) + len(self._callbacks) + len(self._errbacks) > 0 or self._blocked
         if not wanted:
             self._fail(page, self.cancelled())
         elif others:
-            deliver_to(others[0].get_loop(), self)  # this one's may be about to end
+            attach_to(others[0].get_loop(), self)  # this one's may be about to end
 
     def cancel(self):
         return self._fail(self._page, self.cancelled())
+
+
+# What applications get: ``ResultSet``; and who raises the exception of an outcome to a task.
+cdef object result_type = None
+cdef object raise_awaited = None
+
+
+def set_result_type(type kind not None, raise_error):
+    global result_type, raise_awaited
+    result_type, raise_awaited = kind, raise_error
 
 
 cdef int call_back(tuple call, value) except -1:

@@ -140,11 +140,10 @@ class Line:
         if patience <= 0:
             self._refuse(ticket, own, "it may not wait")
             return False
-        with request._lock:
-            if request._is_over(ticket.page):
-                return False
-            timers, request._timers = request._timers, (ticket,)
-        for timer in timers or ():
+        timers = request._set_timer(ticket.page, ticket)
+        if timers is None:
+            return False
+        for timer in timers:
             timer.cancel()
         if not self._take_place(ticket, patience):
             return False
@@ -324,8 +323,7 @@ class Line:
             del request.attempted_hosts[tried:]  # refused once more: no attempts
             return True
         self.leave(ticket)
-        with request._lock:
-            request._timers = tuple(timer for timer in request._timers or () if timer is not ticket)
+        request._remove_timer(ticket.page, ticket)
         return False
 
     # ---- errors

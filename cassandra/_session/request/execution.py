@@ -153,8 +153,7 @@ class Execution:
             for warning in message.warnings:
                 server_log.warning("Server warning: %s", warning)
         if message.trace_id is not None:
-            with request._lock:
-                self.traces = (*self.traces, QueryTrace(message.trace_id, request.session))
+            self.traces = (*self.traces, QueryTrace(message.trace_id, request.session))
 
     def _set_rows(self, request: ResponseFuture, attempt: Attempt, message: ResultMessage) -> None:
         if message.metadata_changed:

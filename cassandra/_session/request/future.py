@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import DriverException, NoHostAvailable, QueryExhausted, as_before, copy_to_raise
 from cassandra._base.public import public
-from cassandra._core.transport import Request
+from cassandra._core.transport import Request, set_result_type
 
 from ..statements.prepared import BoundStatement
 from ..statements.statements import SimpleStatement, shortened
@@ -103,16 +103,14 @@ class ResponseFuture(Request):
         outcome = self._settle()
         return ResultSet._of(self, outcome if outcome[1] is None else _result_of(outcome))
 
-    def __await__(self) -> Generator[Any, None, ResultSet]:
-        return self._settle_async(self._made_of)
-
-    def _made_of(self, outcome: Outcome) -> ResultSet:
-        return ResultSet._of(self, outcome if outcome[1] is None else _awaited(outcome))
-
     @coroutine
     def _wait_async(self) -> Generator[Any, None, Any]:
         """As :meth:`_wait_for_result`, without blocking the running loop."""
         return _awaited((yield from self._settle_async()))[0]
+
+    if TYPE_CHECKING:
+
+        def __await__(self) -> Generator[Any, None, ResultSet]: ...
 
     def cancel(self) -> bool:
         """Give the request up; a late answer is dropped. False if it was over.
@@ -372,14 +370,20 @@ def _result_of(outcome: Outcome) -> Outcome:
 
 def _awaited(outcome: Outcome) -> Outcome:
     """As :func:`_result_of`, for one of several tasks that may wait for it at a time."""
-    error = outcome[1]
+    if outcome[1] is not None:
+        _raise_to_task(outcome[1])
+    return outcome
+
+
+def _raise_to_task(error: BaseException) -> None:
     if type(error) is CancelledError:
         import asyncio
 
         raise asyncio.CancelledError(*error.args)
-    if error is not None:
-        raise copy_to_raise(error, _awaited.__code__)
-    return outcome
+    raise copy_to_raise(error, _raise_to_task.__code__)
+
+
+set_result_type(ResultSet, _raise_to_task)
 
 
 def _must_be(page: int, outcome: Outcome) -> Outcome:

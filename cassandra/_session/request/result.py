@@ -226,10 +226,12 @@ class ResultSet(Answer):
 
         Pages that are empty although there are more (a server that filters sends them) are passed over.
         """
-        self._pass_over_empty_pages()
         rows = self._current_rows
         if not rows:
-            return None
+            self._pass_over_empty_pages()
+            rows = self._current_rows
+            if not rows:
+                return None
         try:
             return rows[0]
         except (TypeError, KeyError):  # not a sequence: a user's row factory decides

@@ -1,0 +1,82 @@
+# Which loop runs on this thread. asyncio knows, but up to Python 3.11 it asks the system for the process id each time, which
+# costs as much as a tenth of an awaited request, three times.
+#
+# While a loop's queue is drained that loop runs here, by construction, unless somebody runs another one inside of it. asyncio
+# notes what runs in the thread's dictionary, as an object that is a new one for each run: as long as it is the same one, kept
+# alive here so that no other can have its address, the loop is the same. Where nothing is noted, asyncio is asked.
+
+cdef extern from *:
+    """
+    struct FastcqlTurn {
+        PyObject* loop;  // NULL: not known
+        PyObject* noted;
+        uint32_t process;
+    };
+    static thread_local FastcqlTurn fastcql_turn = {nullptr, nullptr, 0};
+
+    static inline PyObject* fastcql_noted(PyObject* name) {
+        PyObject* const all = PyThreadState_GetDict();
+        return all == nullptr ? nullptr : PyDict_GetItemWithError(all, name);
+    }
+    """
+    ctypedef struct FastcqlTurn:
+        PyObject* loop
+        PyObject* noted
+        uint32_t process
+    FastcqlTurn fastcql_turn
+    PyObject* fastcql_noted(object name) except? NULL
+
+cdef object _loop_or_none = None
+cdef str NOTED = "__asyncio_running_event_loop__"
+
+
+cdef int find_asyncio() except -1:
+    global _loop_or_none
+    if _loop_or_none is None:
+        import asyncio
+
+        _loop_or_none = asyncio._get_running_loop
+    return 0
+
+
+cdef object loop_here():
+    """The loop that runs on this thread; None if none does."""
+    if fastcql_turn.loop != NULL and fastcql_turn.process == fork_generation():
+        if fastcql_noted(NOTED) == fastcql_turn.noted:
+            return <object> fastcql_turn.loop
+    find_asyncio()
+    return _loop_or_none()
+
+
+cdef object running_loop():
+    loop = loop_here()
+    if loop is None:
+        raise RuntimeError("no running event loop")
+    return loop
+
+
+@cython.final
+cdef class _Turn:
+    """A callback of a loop, on its thread, from :meth:`begin` to :meth:`end`."""
+
+    cdef object loop
+    cdef object noted
+    cdef FastcqlTurn before
+
+    cdef int begin(self) except -1:
+        self.before = fastcql_turn
+        find_asyncio()
+        self.loop = _loop_or_none()
+        cdef PyObject* noted = fastcql_noted(NOTED)
+        if self.loop is None or noted == NULL:
+            fastcql_turn.loop = NULL
+            return 0
+        self.noted = <object> noted
+        fastcql_turn.loop = <PyObject*> self.loop
+        fastcql_turn.noted = noted
+        fastcql_turn.process = fork_generation()
+        return 0
+
+    cdef void end(self) noexcept:
+        global fastcql_turn
+        fastcql_turn = self.before
