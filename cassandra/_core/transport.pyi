@@ -135,8 +135,7 @@ class Request(Operation):
     _page: Final[int]
     _outcome: Any
     _attempts: Final[dict[int, Attempt]]
-    _timers: tuple[Any, ...] | None
-    _callbacks: Final[tuple[Call, ...]]  # and _errbacks
+    _timers: Final[tuple[Any, ...] | None]
     _waiters: Final[tuple[Any, ...]]
     _blocked: Final[bool]  # somebody waited, or waits, for it in a thread
     _compiled: Any  # how it was made, if it is a compiled one
@@ -144,7 +143,7 @@ class Request(Operation):
     _token: Final[int | None]
     _values: Any
     _execution: Any  # what is out of the ordinary about it; made by ``_compiled.execution(self)`` when it is needed
-    _is_ordinary: Final[bool]  # there was no need of that so far
+    _is_ordinary: Final[bool]  # it was not needed so far
     row_factory: Callable[..., Any] | None
     attempted_hosts: list[Any]
     coordinator_host: Any
@@ -232,7 +231,7 @@ class Lane:
         """A new request of *session* to execute *prepared* with *values*, on its way. None if just now such requests do
         not go by this lane. Raises what encoding the values raises."""
     def try_launch(self, request: Request) -> bool:
-        """The first attempt of a compiled request. False if something is in the way: then nothing was sent."""
+        """The first attempt of a compiled request. False if nothing was sent."""
 
 NOTHING_ELSE: Final[int]
 """The attempt number of an outcome of Flights that only says that something has ended elsewhere."""
