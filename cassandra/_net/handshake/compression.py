@@ -10,7 +10,7 @@ import importlib
 import struct
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from cassandra._base.errors import ProtocolError
@@ -41,7 +41,8 @@ def _snappy() -> Any:
 
 
 class Compression(NamedTuple):
-    """One algorithm in both forms. The segment form of ``decompress`` gets the length beside the payload."""
+    """One algorithm in both forms. The segment form of ``decompress`` gets the length beside the payload. Segments are
+    made and read where a thread runs the reactor: these two are functions in C, which run no handlers of signals."""
 
     name: str
     compress: Compress
@@ -52,7 +53,7 @@ class Compression(NamedTuple):
 
 def lz4_compress(data: Any) -> bytes:
     """Body form: the length before compression (4 bytes, big-endian), then an LZ4 block."""
-    return struct.pack(">I", len(data)) + lz4_block_compress(data)
+    return struct.pack(">I", len(data)) + bytes(_lz4.compress(data, store_size=False))
 
 
 def lz4_decompress(data: Any) -> bytes:
@@ -63,12 +64,7 @@ def lz4_decompress(data: Any) -> bytes:
     return lz4_block_decompress(view[4:], length)
 
 
-def lz4_block_compress(data: Any) -> bytes:
-    return _lz4.compress(data, store_size=False)  # type: ignore[no-any-return]
-
-
 def lz4_block_decompress(data: Any, length: int) -> bytes:
-    """Segment form: the block alone, its length from the segment header."""
     _check_length(length, len(data), _LZ4_MAX_RATIO)
     if length == 0:
         return b""
@@ -116,7 +112,13 @@ def _check_length(length: int, compressed: int, ratio: int) -> None:
 
 #: All there are, the preferred first.
 _KNOWN = {
-    "lz4": Compression("lz4", lz4_compress, lz4_decompress, lz4_block_compress, lz4_block_decompress),
+    "lz4": Compression(
+        "lz4",
+        lz4_compress,
+        lz4_decompress,
+        _lz4 and partial(_lz4.compress, store_size=False),
+        _lz4 and _lz4.decompress,
+    ),
     "snappy": Compression("snappy", snappy_compress, snappy_decompress, None, None),
 }
 

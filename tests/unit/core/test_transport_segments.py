@@ -134,6 +134,19 @@ def test_small_requests_share_segments(reactor: Reactor) -> None:
         assert channel.bytes_sent - before == 100 * 100 + 6 + 4
 
 
+def test_short_payloads_are_not_compressed(reactor: Reactor) -> None:
+    """It would save nothing."""
+    with ScriptedServer(echo) as server:
+        channel, _ = start(reactor, server, True)
+        for size, sent in ((100, 8 + 9 + 100 + 4), (118, 8 + 9 + 118 + 4)):
+            before = channel.bytes_sent
+            assert answer(ask(channel, b"x" * size)) == b"x" * size
+            assert channel.bytes_sent - before == sent
+        before = channel.bytes_sent
+        assert answer(ask(channel, b"x" * 119)) == b"x" * 119
+        assert channel.bytes_sent - before < 60
+
+
 def test_several_envelopes_in_one_segment(reactor: Reactor) -> None:
     waiting: list[Envelope] = []
 
@@ -245,7 +258,7 @@ def test_a_compressor_that_raises_closes_the_channel_and_nothing_was_sent(reacto
         channel.submit(Envelope(5, 0, 0, wire.STARTUP, options).pack(), startup)
         assert startup.ready.wait(TIMEOUT)
         broken.set()
-        failure = failure_of(ask(channel, b"x"))
+        failure = failure_of(ask(channel, b"x" * 200))
         assert not failure.sent and isinstance(failure.cause, ZeroDivisionError)
         assert isinstance(handler.error, ZeroDivisionError)
         assert channel.in_flight == 0

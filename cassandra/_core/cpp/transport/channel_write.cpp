@@ -24,6 +24,8 @@ void recycle(Buffer& buffer) {
 
 constexpr int kCallerBatches = 2;  // a caller sends for others this often, then the role holder takes over
 constexpr int kRoleBatches = 8;
+// A request or two with short values: LZ4 saves a few bytes of a packet, if any.
+constexpr size_t kWorthCompressing = 128;
 
 Ref<Reason> out_of_memory() {
     return Ref<Reason>::adopt(new Reason(Reason::Kind::System, "send", ENOMEM));
@@ -189,12 +191,14 @@ Ref<Reason> Channel::encode_with_host() {
     return nullptr;
 }
 
-// Inside the host lock: compressed segments. One that would not become smaller goes as it is.
+// Inside the host lock: compressed segments. One that would not become smaller goes as it is; where that is to be expected
+// nobody tries.
 Ref<Reason> Channel::compress(const Buffer& frames, Buffer& out) {
     Ref<Reason> failed;
     for_each_payload(frames.data(), frames.size(), [&](const uint8_t* payload, size_t size, bool self_contained) {
         if (failed) return;
         packed_.clear();
+        if (size < kWorthCompressing) return encode_compressed_segment(payload, size, 0, self_contained, out);
         failed = Ref<Reason>::adopt(reactor_->host().compress(compressor, payload, size, packed_));
         if (failed) return;
         if (packed_.size() < size) {

@@ -1,4 +1,5 @@
-"""Requests by TLS from the main thread while signals come, whose handlers raise, return, and use the driver."""
+"""Requests from the main thread while signals come, whose handlers raise, return, and use the driver: by TLS, where
+Python runs handlers in the middle of reading an answer, and with LZ4."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,14 +31,18 @@ class Alarm(Exception):
     """What a handler raises."""
 
 
-@pytest.fixture(params=[ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+@pytest.fixture(params=[ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3, None], ids=["TLS 1.2", "TLS 1.3", "LZ4"])
 def session(request: pytest.FixtureRequest, no_leaks: None, connect: Connect, tmp_path: Path) -> Iterator[Session]:
-    certificates = Certificates.generate(tmp_path, ["127.0.0.1"])
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.maximum_version = request.param
-    context.load_cert_chain(str(certificates.server))
-    with SimulatedCluster(1, 1, address="127.0.0.1", ssl_context=context) as simulated:
-        session = connect(simulated, ssl_context=certificates.context(), compression=False)
+    server: dict[str, Any] = {"protocol_versions": (5,)}
+    options: dict[str, Any] = {"protocol_version": 5, "compression": "lz4"}
+    if request.param is not None:
+        certificates = Certificates.generate(tmp_path, ["127.0.0.1"])
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.maximum_version = request.param
+        context.load_cert_chain(str(certificates.server))
+        server, options = {"ssl_context": context}, {"ssl_context": certificates.context(), "compression": False}
+    with SimulatedCluster(1, 1, address="127.0.0.1", **server) as simulated:
+        session = connect(simulated, **options)
         session.execute("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
         session.execute("CREATE TABLE ks.t (id int PRIMARY KEY, v text)")
         for size in SIZES:
@@ -157,7 +163,7 @@ def test_handlers_that_fork(session: Session, select: PreparedStatement) -> None
 def test_handlers_that_shut_down(session: Session, select: PreparedStatement) -> None:
     first = session.cluster
     for _ in range(20):
-        cluster = Cluster(["127.0.0.1"], port=first.port, ssl_context=first.ssl_context, compression=False)
+        cluster = Cluster(["127.0.0.1"], port=first.port, ssl_context=first.ssl_context, compression=first.compression)
         other = cluster.connect()
         query = other.prepare("SELECT v FROM ks.t WHERE id = ?")
         with handled_by(cluster.shutdown), pytest.raises((ConnectionException, NoHostAvailable)):
