@@ -198,7 +198,6 @@ def deliver_to(loop: Any, operation: Operation) -> None:
     """Have the outcomes of *operation* processed on the thread of *loop*. For the first time on that thread itself."""
 
 def bridge_to(loop: Any) -> Bridge: ...
-
 def resolve(waiter: Any, value: object) -> None:
     """Complete *waiter*, an asyncio future or what behaves like one, from any thread; a loop that was closed in the
     meantime has nobody left to tell."""
