@@ -170,8 +170,10 @@ cdef class TlsRecords:
         """Appends what the records hold that came; returns what is wrong with one."""
         cdef uint32_t turn = self.turns
         fault = None
-        while fault is None and not self.ended and (self.left > 0 or self.incoming.pending):
+        while fault is None and not self.ended:
             self.before = self.incoming.pending
+            if self.before == 0 and self.left == 0:
+                break
             try:
                 self.read(plain)
             except BaseException as exception:

@@ -105,7 +105,7 @@ void Channel::pump(Lock& lock, int batches, HostLock host) {
         lock.unlock();
         const uint32_t lease = lease_;
         Ref<Reason> failed = fresh ? encode(host) : nullptr;
-        if (fresh && filter && reactor_->foreign()) return;
+        if (fresh && reactor_->foreign()) return;
         if (lease_ != lease) return lock.lock();
         const ssize_t sent =
             failed || wire_.empty() ? 0
