@@ -486,7 +486,7 @@ class Reactor:
         """Close every channel, run the last callbacks, join the thread (not when called on it). Idempotent. False if
         the thread was still busy after *timeout*."""
     def stats(self) -> dict[str, int]:
-        """channels, timers, wakeups, leads (how often a thread polled for its own answer), host_entries,
+        """channels, timers, wakeups, leads (how often a thread polled for its own answer), runtime_entries,
         slabs_in_use, bytes_in_use (blocks received into), paused (channels)."""
 
 # Of a pool that nobody gave.

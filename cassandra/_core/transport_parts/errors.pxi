@@ -62,7 +62,7 @@ cdef Reason* reason_of(object exception) except NULL:
     """A new reason that holds *exception*."""
     cdef bytes message = (str(exception) or type(exception).__name__).encode("utf-8", "replace")
     Py_INCREF(exception)
-    return host_reason(message, <void*> exception, drop_object)
+    return runtime_reason(message, <void*> exception, drop_object)
 
 
 cdef void report(object exception, object source) noexcept:

@@ -68,7 +68,7 @@ cdef Reason* caught(object exception) noexcept:
     try:
         return reason_of(exception)
     except BaseException:
-        return host_reason(b"an exception without a text", NULL, drop_object)
+        return runtime_reason(b"an exception without a text", NULL, drop_object)
 
 
 cdef Reason* filter_start(void* target, Buffer& wire) noexcept:

@@ -13,7 +13,7 @@ def _stop_all():
     were registered before this one run after it; they are refused."""
     for reactor in list(_reactors):
         reactor.stop(_EXIT_TIMEOUT)
-    host_gone.store(True)
+    runtime_gone.store(True)
 
 
 _atexit.register(_stop_all)

@@ -44,7 +44,7 @@ cdef extern from "transport/envelope.h" namespace "fastcql" nogil:
 cdef extern from "transport/reason.h" namespace "fastcql":
     cdef enum class ReasonKind "fastcql::Reason::Kind":
         Local
-        Host
+        Runtime
         System
         Timeout
         Eof
@@ -100,7 +100,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         Ready
         TimedOut
         Interrupted
-        NeedsHost
+        NeedsRuntime
     cdef cppclass CLoopQueue "fastcql::LoopQueue":
         CLoopQueue()
         bint open()
@@ -163,8 +163,8 @@ cdef extern from "transport/socket.h" namespace "fastcql" nogil:
     bint parse_unix_path(const string& path, SocketAddress* address)
     bint describe_address(const SocketAddress& address, string* host, int* port)
 
-cdef extern from "transport/host.h" namespace "fastcql":
-    cdef cppclass Host:
+cdef extern from "transport/runtime.h" namespace "fastcql":
+    cdef cppclass Runtime:
         cbool (*enter)(void** token) noexcept nogil
         void (*leave)(void* token) noexcept nogil
         cbool (*interruptible)() noexcept nogil
@@ -262,14 +262,14 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         int64_t timers
         int64_t wakeups
         int64_t leads
-        int64_t host_entries
+        int64_t runtime_entries
         int64_t slabs_in_use
         int64_t bytes_in_use
         int64_t paused
     cdef cppclass CReactor "fastcql::Reactor":
         @staticmethod
         Ref[CReactor] create(
-            const Host& host, const char* backend, const char* name, FramePool& pool, Nanos warn_after
+            const Runtime& runtime, const char* backend, const char* name, FramePool& pool, Nanos warn_after
         )
         const char* backend()
         bint on_role()
@@ -279,7 +279,7 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         bint add_timer(const Ref[CTimer]& timer)
         bint dispatch_later(COperation* operation)
         CChannel* take_unsent()
-        CChannel* send_hosted(CChannel* list)
+        CChannel* send_with_runtime(CChannel* list)
         void send(CChannel* list)
         Waited await(COperation& operation, Nanos deadline)
         void run_input()
@@ -290,7 +290,7 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         void release()
 
 cdef extern from "transport/glue.h" namespace "fastcql":
-    Reason* host_reason(const string& message, void* object, void (*drop)(void*) noexcept)
+    Reason* runtime_reason(const string& message, void* object, void (*drop)(void*) noexcept)
 
 cdef extern from "transport/glue.h" namespace "fastcql" nogil:
     void append(Buffer& buffer, const void* data, size_t size)

@@ -77,7 +77,7 @@ cdef class Operation:
                 home = self.home
                 with nogil:
                     waited = wait_natively(self.core, home, min(deadline, now + WAIT_SLICE))
-                if waited == Waited.NeedsHost:
+                if waited == Waited.NeedsRuntime:
                     home.core.run_input()
                     raise_interruption()
                     if process == fork_generation() and not self.core.still_waiting():

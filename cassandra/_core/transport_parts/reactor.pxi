@@ -36,7 +36,7 @@ cdef class Reactor:
     cdef object __weakref__
 
     def __cinit__(self, str backend="auto", str name="fastcql-io", pool=None, *, double starvation_warning=5.0):
-        if host_gone.load():
+        if runtime_gone.load():
             raise RuntimeError(
                 "the interpreter exits, and the driver has ended before: nothing connects any more. An exit function "
                 "that needs a connection is to be registered after cassandra.cluster was imported"
@@ -51,7 +51,7 @@ cdef class Reactor:
                 f"a strict pool to receive into has at least {MIN_STRICT_BYTES} bytes, not {pool.max_bytes}"
             )
         cdef FramePool* native = <FramePool*> PyCapsule_GetPointer(native_pool, "fastcql::memory::FramePool")
-        cdef Ref[CReactor] core = CReactor.create(python_host, backend.encode(), name.encode(), native[0], deadline_after(0, starvation_warning))
+        cdef Ref[CReactor] core = CReactor.create(python_runtime, backend.encode(), name.encode(), native[0], deadline_after(0, starvation_warning))
         if core.get() == NULL:
             raise OSError(f"the reactor with backend {backend!r} cannot be started")
         self.core = core.detach()
@@ -129,7 +129,7 @@ cdef class Reactor:
             return
         unsent = self.core.take_unsent()
         if unsent != NULL:
-            unsent = self.core.send_hosted(unsent)
+            unsent = self.core.send_with_runtime(unsent)
         if unsent != NULL:
             with nogil:
                 self.core.send(unsent)

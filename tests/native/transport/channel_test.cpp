@@ -330,7 +330,7 @@ TEST(segments_on_the_wire) {
         enabled = true;
     };
     {
-        HostLock lock(host_mutex);
+        RuntimeLock lock(runtime_mutex);
         Ref<LoopQueue> queue;
         startup->core.set_eager(&queue);
     }
@@ -381,13 +381,13 @@ TEST(byte_filters) {
         release(request);
     }
     {
-        HostLock lock(host_mutex);
+        RuntimeLock lock(runtime_mutex);
         filter.fail_receive = true;
     }
     auto* last = new Request;
     submit(*channel, *last, frame("x"));
     CHECK(last->wait());
-    CHECK(last->outcome().failure && events.kind == Reason::Kind::Host &&
+    CHECK(last->outcome().failure && events.kind == Reason::Kind::Runtime &&
           events.message == "the filter cannot read this");
     release(last);
 }

@@ -39,7 +39,7 @@ void drop_operations(Operation* list) {
 
 Events& events_of(Channel& channel) { return *static_cast<Events*>(channel.self); }
 
-Reason* broken(const char* text) { return new Reason(Reason::Kind::Host, text); }
+Reason* broken(const char* text) { return new Reason(Reason::Kind::Runtime, text); }
 
 void flip(const uint8_t* data, size_t size, Buffer& out) {
     for (size_t i = 0; i < size; ++i) out.push_back(static_cast<uint8_t>(~data[i]));
@@ -56,13 +56,13 @@ void take(Buffer& from, Buffer& to) {
     from.clear();
 }
 
-Host make_host() {
-    Host table{};
+Runtime make_runtime() {
+    Runtime table{};
     table.enter = [](void**) {
-        host_mutex.lock();
+        runtime_mutex.lock();
         return true;
     };
-    table.leave = [](void*) { host_mutex.unlock(); };
+    table.leave = [](void*) { runtime_mutex.unlock(); };
     table.thread_ending = [] {};
     table.dispatch = dispatch;
     table.drop_operations = drop_operations;
@@ -148,13 +148,13 @@ Host make_host() {
 
 }  // namespace
 
-Host host = make_host();
+Runtime runtime = make_runtime();
 std::atomic<int> warnings{0};
 thread_local bool interrupted_threads = false;
 
 Submitted submit(Channel& channel, Request& request, const std::string& text, double timeout,
                  uint32_t attempt) {
-    HostLock lock(host_mutex);
+    RuntimeLock lock(runtime_mutex);
     request.retain();
     request.home = Ref<Reactor>(&channel.reactor());
     const Submitted result = channel.submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(),

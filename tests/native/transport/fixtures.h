@@ -1,4 +1,4 @@
-// A host without Python, requests, and servers to talk to.
+// A runtime without Python, requests, and servers to talk to.
 #pragma once
 
 #include <arpa/inet.h>
@@ -28,9 +28,9 @@ inline const char* const kBackends[] = {
 #endif
     "poll"};
 
-// The host lock. Held by a test thread wherever Python code would hold the GIL; taken again by one that has it.
+// The runtime lock. Held by a test thread wherever Python code would hold the GIL; taken again by one that has it.
 // Given up altogether, like the GIL, by the handler of a signal that waits for something.
-class HostMutex {
+class RuntimeMutex {
 public:
     void lock() {
         mutex_.lock();
@@ -52,8 +52,8 @@ private:
     std::recursive_mutex mutex_;
     static inline thread_local int depth_ = 0;
 };
-inline HostMutex host_mutex;
-using HostLock = std::lock_guard<HostMutex>;
+inline RuntimeMutex runtime_mutex;
+using RuntimeLock = std::lock_guard<RuntimeMutex>;
 
 void dispatch(Operation* operation);
 
@@ -71,7 +71,7 @@ public:
     Operation core;
     std::function<void(Request&)> on_outcome;  // default: that is all there will be
 
-    // Under the host lock.
+    // Under the runtime lock.
     void retain() { ++references_; }
     void release() {
         if (--references_ == 0) delete this;
@@ -106,7 +106,7 @@ public:
     Ref<Reactor> home;
     bool wait(Nanos timeout = 30 * kSecond) {
         {
-            HostLock host(host_mutex);
+            RuntimeLock runtime(runtime_mutex);
             Channel::give_back();
         }
         if (core.enter_wait()) {
@@ -114,12 +114,12 @@ public:
             Waited waited;
             do {
                 waited = home ? home->await(core, deadline) : core.sleep(deadline);
-                if (waited == Waited::NeedsHost) {
-                    HostLock host(host_mutex);
+                if (waited == Waited::NeedsRuntime) {
+                    RuntimeLock runtime(runtime_mutex);
                     home->run_input();
                 }
-            } while (waited == Waited::Interrupted || waited == Waited::NeedsHost);
-            HostLock host(host_mutex);
+            } while (waited == Waited::Interrupted || waited == Waited::NeedsRuntime);
+            RuntimeLock runtime(runtime_mutex);
             int references = 0;
             Ref<LoopQueue> queue;
             const Next next = core.leave_wait(waited != Waited::Ready, &references, &queue);
@@ -131,7 +131,7 @@ public:
             }
             if (waited != Waited::Ready) return false;
         }
-        HostLock host(host_mutex);
+        RuntimeLock runtime(runtime_mutex);
         take_all();
         return true;
     }
@@ -159,13 +159,13 @@ struct Events {
     bool is_closed() const { return closed.load() > 0; }
 };
 
-extern Host host;
-extern thread_local bool interrupted_threads;  // this one is, see Host::interruptible
+extern Runtime runtime;
+extern thread_local bool interrupted_threads;  // this one is, see Runtime::interruptible
 extern std::atomic<int> warnings;  // that reactors had
 
 // Drops the test's own reference.
 inline void release(Request* request) {
-    HostLock lock(host_mutex);
+    RuntimeLock lock(runtime_mutex);
     request->release();
 }
 
@@ -205,7 +205,7 @@ class Client {
 public:
     explicit Client(const char* backend = "auto") : Client(backend, *Pooled().pool) {}
     Client(const char* backend, memory::FramePool& pool, Nanos warn_after = 5 * kSecond)
-        : reactor(Reactor::create(host, backend, "test-io", pool, warn_after)) {
+        : reactor(Reactor::create(runtime, backend, "test-io", pool, warn_after)) {
         CHECK(reactor);
     }
     ~Client() { stop(); }
@@ -253,7 +253,7 @@ inline std::string answer(const std::string& body, int stream, uint8_t version =
     return frame(std::string("\0\0\0\1", 4) + body, kResult, static_cast<uint8_t>(version | 0x80), stream);
 }
 
-// Sends; the request's new reference goes with it. *drain* is what Channel.submit of the host does on the
+// Sends; the request's new reference goes with it. *drain* is what Channel.submit of the runtime does on the
 // way.
 Submitted submit(Channel& channel, Request& request, const std::string& text, double timeout = 60,
                  uint32_t attempt = 0);

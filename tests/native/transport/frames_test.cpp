@@ -408,8 +408,8 @@ TEST(compressed_segments) {
     }
 }
 
-// Without a host it stops where there is something to decompress, whole or in pieces, and goes on with one.
-TEST(compressed_segments_wait_for_the_host) {
+// Without a runtime it stops where there is something to decompress, whole or in pieces, and goes on with one.
+TEST(compressed_segments_wait_for_the_runtime) {
     ArenaOwner arena;
     const std::string text = envelope("plain", 1, kResult, 0x85);
     Buffer wire;

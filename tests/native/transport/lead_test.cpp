@@ -295,7 +295,7 @@ TEST(a_leader_whose_request_ends_elsewhere) {
             outcome.hot = true;
             outcome.failure.reset(new Failure{FailureKind::Cancelled, false, "enough", nullptr});
             {
-                HostLock lock(host_mutex);
+                RuntimeLock lock(runtime_mutex);
                 leader.request->retain();
             }
             Ref<LoopQueue> queue;
@@ -343,7 +343,7 @@ void flipped_echo(int fd) {
     }
 }
 
-TEST(callers_lead_where_input_needs_the_host) {
+TEST(callers_lead_where_input_needs_the_runtime) {
     Server server(flipped_echo);
     Server plain(echo);
     FlipFilter filter;
@@ -381,7 +381,7 @@ TEST(handlers_in_a_filter) {
         filter.handler = [&, handler] {
             if (inside || ++calls % 3 != 0) return;  // comes after sends and after reads
             inside = true;
-            host_mutex.without(handler);
+            runtime_mutex.without(handler);
             inside = false;
             ++handled;
         };
@@ -419,7 +419,7 @@ TEST(deadlines_while_a_handler_has_the_filter) {
         calls = 0;
         filter.handler = [&] {
             if (++calls != last) return;
-            host_mutex.without([&] {
+            runtime_mutex.without([&] {
                 in_handler = true;
                 CHECK(testing::eventually([&] { return over.load(); }));
             });
@@ -456,7 +456,7 @@ TEST(the_end_while_a_handler_has_the_filter) {
         interrupted_threads = true;
         warm_up(client, *channel);
         filter.handler = [&] {
-            if (++calls == last) host_mutex.without([&] { CHECK(client.reactor->stop(30 * kSecond)); });
+            if (++calls == last) runtime_mutex.without([&] { CHECK(client.reactor->stop(30 * kSecond)); });
         };
         while (calls < last) ask(*channel, "interrupted");
         interrupted_threads = false;

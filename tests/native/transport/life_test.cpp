@@ -156,7 +156,7 @@ TEST(close_in_the_middle) {
         }
         while (accepted < 200) testing::pause_ms(1);
         if (round % 2) {
-            HostLock lock(host_mutex);
+            RuntimeLock lock(runtime_mutex);
             channel->close(Ref<Reason>::adopt(new Reason(Reason::Kind::Local, "enough")));
         } else {
             client.stop();
@@ -322,7 +322,7 @@ TEST(a_use_that_is_given_up_closes_the_channel) {
                 CHECK(request->wait());
                 CHECK(request->outcome().failure->kind == FailureKind::TimedOut);
             } else {
-                HostLock lock(host_mutex);
+                RuntimeLock lock(runtime_mutex);
                 CHECK(channel->orphan(stream, &request->core, 0));
                 request->release();
             }
@@ -384,7 +384,7 @@ TEST(a_late_change_of_keyspace_closes_the_channel) {
     auto* other = new Request;
     const int stream = submit(*channel, *request, frame("x")).stream;
     {
-        HostLock lock(host_mutex);
+        RuntimeLock lock(runtime_mutex);
         CHECK(channel->orphan(stream, &request->core, 0));
         request->release();
     }
@@ -450,7 +450,7 @@ TEST(a_thousand_connections_leave_nothing) {
             submit(*channel, *request, frame("x"));
             if (i % 2) CHECK(request->wait());
             {
-                HostLock lock(host_mutex);
+                RuntimeLock lock(runtime_mutex);
                 channel->close(Ref<Reason>::adopt(new Reason(Reason::Kind::Local, "done")));
             }
             CHECK(testing::eventually([&] { return events.is_closed(); }));

@@ -21,14 +21,14 @@ struct Waiter {
     }
     ~Waiter() { release(request); }
     Wait at(Limit& limit) {
-        HostLock lock(host_mutex);
+        RuntimeLock lock(runtime_mutex);
         request->retain();
         const Wait wait = limit.wait(&request->core);
         if (wait != Wait::Armed) request->release();
         return wait;
     }
     Wait at(Channel& channel) {
-        HostLock lock(host_mutex);
+        RuntimeLock lock(runtime_mutex);
         request->retain();
         const Wait wait = channel.wait_for_stream(&request->core);
         if (wait != Wait::Armed) request->release();
@@ -40,7 +40,7 @@ struct Waiter {
 size_t told(Limit& limit) {
     std::vector<Operation*> waiters;
     limit.tell(waiters);
-    HostLock lock(host_mutex);
+    RuntimeLock lock(runtime_mutex);
     for (Operation* waiter : waiters) static_cast<Request*>(waiter->self)->release();
     return waiters.size();
 }
@@ -163,7 +163,7 @@ TEST(a_stream_waits_for_its_late_answer) {
         CHECK(testing::eventually([&] { return slow.waiting() == 2; }));
         CHECK(waiter.at(*channel) == Wait::Armed);
         {
-            HostLock lock(host_mutex);
+            RuntimeLock lock(runtime_mutex);
             CHECK(channel->orphan(0, &given_up->core, 0));
             given_up->release();  // the stream's
         }
@@ -206,7 +206,7 @@ TEST(a_closed_channel_gives_all_places_back_and_tells) {
         channel->set_max_requests(2);
         CHECK(at_limit.at(*limit) == Wait::Armed && at_channel.at(*channel) == Wait::Armed);
         {
-            HostLock lock(host_mutex);
+            RuntimeLock lock(runtime_mutex);
             CHECK(channel->orphan(0, &given_up->core, 0));
             given_up->release();
         }

@@ -1,4 +1,4 @@
-// Peers that say nothing: when the host is told, and when not.
+// Peers that say nothing: when the runtime is told, and when not.
 #include <thread>
 
 #include "fixtures.h"
@@ -149,7 +149,7 @@ TEST(it_is_we_who_were_busy) {
             busy = false;
         }));
         CHECK(testing::eventually([&] { return busy.load(); }));
-        request->retain();  // submit() of the fixtures takes the host lock, which the callback holds
+        request->retain();  // submit() of the fixtures takes the runtime lock, which the callback holds
         const std::string text = frame("request");
         CHECK(channel->submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(), &request->core, 0, 60)
                   .status == SubmitStatus::Accepted);

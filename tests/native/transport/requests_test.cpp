@@ -301,7 +301,7 @@ TEST(operations_under_contention) {
         std::vector<Operation*> pending;
         DropList drops;
         for (int i = 0; i < kOutcomes; ++i) {
-            HostLock lock(host_mutex);
+            RuntimeLock lock(runtime_mutex);
             request->retain();
         }
         for (int t = 0; t < 2; ++t) {
@@ -330,16 +330,16 @@ TEST(operations_under_contention) {
                     std::lock_guard<std::mutex> guard(pending_mutex);
                     work.swap(pending);
                 }
-                HostLock lock(host_mutex);
+                RuntimeLock lock(runtime_mutex);
                 for (Operation* operation : work) dispatch(operation);
-                if (Operation* list = drops.take_all()) host.drop_operations(list);
+                if (Operation* list = drops.take_all()) runtime.drop_operations(list);
             }
         });
         threads.emplace_back([&] {  // a waiter that goes on until it has seen all
             while (request->outcomes() < kOutcomes) {
                 if (request->core.enter_wait()) {
                     request->core.sleep(monotonic_now() + kMillisecond);
-                    HostLock lock(host_mutex);
+                    RuntimeLock lock(runtime_mutex);
                     int references;
                     Ref<LoopQueue> queue;
                     const bool abandoned = request->core.still_waiting() || round % 3 == 0;
@@ -350,13 +350,13 @@ TEST(operations_under_contention) {
                         dispatch(&request->core);
                     }
                 }
-                HostLock lock(host_mutex);
+                RuntimeLock lock(runtime_mutex);
                 request->take_all();
             }
         });
         for (std::thread& thread : threads) thread.join();
-        HostLock lock(host_mutex);
-        if (Operation* list = drops.take_all()) host.drop_operations(list);
+        RuntimeLock lock(runtime_mutex);
+        if (Operation* list = drops.take_all()) runtime.drop_operations(list);
         for (Operation* operation : pending) dispatch(operation);
         CHECK(request->outcomes() == kOutcomes && request->references() == 1);
         request->release();

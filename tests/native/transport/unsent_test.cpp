@@ -34,7 +34,7 @@ thread_local int allocations_left = -1;  // -1: it never fails
 namespace {
 
 Submitted submit_later(Channel& channel, Request& request, const std::string& text, double timeout = 60) {
-    HostLock lock(host_mutex);
+    RuntimeLock lock(runtime_mutex);
     request.retain();
     request.home = Ref<Reactor>(&channel.reactor());
     const Submitted result = channel.submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(),
@@ -45,7 +45,7 @@ Submitted submit_later(Channel& channel, Request& request, const std::string& te
 
 bool answered(Request& request) {
     if (!request.core.ready()) return false;
-    HostLock lock(host_mutex);
+    RuntimeLock lock(runtime_mutex);
     request.take_all();
     return true;
 }
@@ -159,7 +159,7 @@ TEST(a_submit_without_memory_changes_nothing) {
             const std::string text = frame(std::string(static_cast<size_t>(100 + 5000 * left), 'x'));
             bool accepted = false;
             {
-                HostLock lock(host_mutex);
+                RuntimeLock lock(runtime_mutex);
                 request->retain();
                 request->home = Ref<Reactor>(&channel->reactor());
                 allocations_left = left % 8;
@@ -216,7 +216,7 @@ TEST(what_arrived_during_a_stall_is_not_late) {
     for (auto& channel : channels) {
         requests.push_back(new Request);
         const std::string text = frame("x");
-        requests.back()->retain();  // without the host lock: the I/O thread has it
+        requests.back()->retain();  // without the runtime lock: the I/O thread has it
         CHECK(channel->submit(reinterpret_cast<const uint8_t*>(text.data()), text.size(), &requests.back()->core, 0, 0.5)
                   .status == SubmitStatus::Accepted);
     }

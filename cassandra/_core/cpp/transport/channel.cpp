@@ -62,7 +62,7 @@ void Channel::finish_connecting() {
         state_.store(State::Filtering, std::memory_order_release);
     }
     update_interest();
-    reactor_->host_input(*this);
+    reactor_->runtime_input(*this);
 }
 
 void Channel::become_open() {
@@ -72,7 +72,7 @@ void Channel::become_open() {
         state_.store(State::Open, std::memory_order_release);
     }
     update_interest();
-    reactor_->host_connected(*this);
+    reactor_->runtime_connected(*this);
     reactor_->mark_dirty(*this);  // requests may have come early
 }
 
@@ -153,7 +153,7 @@ void Channel::on_attention() {
         end_input(Reason::Kind::System, "send", write_error);
         return;
     }
-    if (wanted & kInput) reactor_->host_input(*this);
+    if (wanted & kInput) reactor_->runtime_input(*this);
     if (wanted & kScan && scan_at < armed_scan_) reactor_->arm_scan(*this, scan_at);
     if (wanted & kInterest) update_interest();
     if (wanted & kFlush) reactor_->mark_dirty(*this);
@@ -245,7 +245,7 @@ void Channel::finish_close(Ref<Reason> reason) {
     splitter_ = Splitter();
     decoder_ = nullptr;
     closing->reason = std::move(reason);
-    reactor_->host_closed(*this, std::move(closing));
+    reactor_->runtime_closed(*this, std::move(closing));
     reactor_->forget(*this);
 }
 
@@ -265,7 +265,7 @@ void Channel::close_copy() {
     if (fd >= 0) ::close(fd);
 }
 
-// Inside the host lock: the peer learns that this is the end, if the socket takes it at once and nobody is just sending.
+// Inside the runtime lock: the peer learns that this is the end, if the socket takes it at once and nobody is just sending.
 // What it sent meanwhile is thrown away: closed with unread input, a socket is reset, and our last bytes may be lost on
 // the way.
 void Channel::end_filter() {
@@ -275,7 +275,7 @@ void Channel::end_filter() {
         if (writing_) return close_descriptor();  // by the one who writes, when he is through
         writing_ = true;
     }
-    reactor_->host().filter_end(filter, wire_);
+    reactor_->runtime().filter_end(filter, wire_);
     if (write_error_ == 0 && wire_sent_ < wire_.size() && fd_ >= 0)
         static_cast<void>(::send(fd_, wire_.data() + wire_sent_, wire_.size() - wire_sent_, MSG_NOSIGNAL));
     if (fd_ >= 0) {
@@ -319,7 +319,7 @@ void Channel::on_scan(Nanos now) {
     if (state() == State::Open && !scan_waits_ && has_due(now)) {
         receive_rest();  // an answer that has arrived is not late, however late it is read
         if (closed()) return;
-        scan_waits_ = listed_host_input || input_lent_;
+        scan_waits_ = listed_runtime_input || input_lent_;
         if (scan_waits_) return reactor_->arm_scan(*this, now + kInputPatience);  // after_input() looks before
     }
     scan_waits_ = false;
@@ -354,7 +354,7 @@ void Channel::on_scan(Nanos now) {
     }
     if (quiet && is_quiet()) {
         told_at_ = now;
-        reactor_->host_quiet(*this);
+        reactor_->runtime_quiet(*this);
     }
     if (next != kNever) reactor_->arm_scan(*this, next);
 }

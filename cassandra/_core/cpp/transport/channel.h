@@ -17,8 +17,8 @@
 //                role holder with input for the filter leaves it in the stash, and is told when the owner is through.
 //   role holder  the thread that runs the reactor just now: everything about receiving, and the poller.
 //
-// What has to be encrypted or compressed needs the host lock: the role holder does that in a task of the reactor; any
-// other thread, which comes from the host, takes the lock itself.
+// What has to be encrypted or compressed needs the runtime lock: the role holder does that in a task of the reactor; any
+// other thread, which comes from the runtime, takes the lock itself.
 //
 // What is queued is sent: unsent.h has the invariant and why it holds. An answer that has arrived has arrived: its time
 // is that of the read which brought it (Outcome::arrived), and before a request is given up for its deadline everything
@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "transport/counters.h"
-#include "transport/host.h"
+#include "transport/runtime.h"
 #include "transport/limits.h"
 #include "transport/reason.h"
 #include "transport/refs.h"
@@ -56,7 +56,7 @@ struct EndedRequest {
     Nanos elapsed;
 };
 
-// A request that was sent. The operation is nobody's: it is valid as long as the caller holds the host lock.
+// A request that was sent. The operation is nobody's: it is valid as long as the caller holds the runtime lock.
 struct WaitingRequest {
     Operation* operation;
     uint32_t attempt;
@@ -75,7 +75,7 @@ public:
     Channel(Reactor& reactor, const ConnectSpec& spec);
     ~Channel();
 
-    // Host objects. `self` is a reference from connect until Host::closed; the others live as long as it.
+    // Runtime objects. `self` is a reference from connect until Runtime::closed; the others live as long as it.
     void* self = nullptr;
     void* filter = nullptr;
     void* compressor = nullptr;
@@ -84,8 +84,8 @@ public:
     // --- any thread ---
 
     // Sends a frame (header and body, its length checked) under a free stream. Takes over a reference of the
-    // operation's host object if accepted. *later*: it may wait for others, see unsent.h. Where needs_host_output() the
-    // caller has the host lock, or may take it. Only Accepted changes anything.
+    // operation's runtime object if accepted. *later*: it may wait for others, see unsent.h. Where needs_runtime_output() the
+    // caller has the runtime lock, or may take it. Only Accepted changes anything.
     Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                      double timeout, bool later = false);
     // Sends what waits; by whoever took the channel from the list of the unsent.
@@ -105,7 +105,7 @@ public:
     void set_max_requests(int limit) { max_requests_.store(limit, std::memory_order_relaxed); }
     // Before the first request that is to count.
     void set_limit(Ref<Limit> limit);
-    // Host::quiet is called when a request that was sent waits and nothing was received for *patience*: see
+    // Runtime::quiet is called when a request that was sent waits and nothing was received for *patience*: see
     // channel_quiet.cpp. Before the first request that is to count.
     void watch_quiet(Nanos patience);
     void waiting(std::vector<WaitingRequest>& found);
@@ -132,7 +132,7 @@ public:
     // False in the middle of a frame. With a compressor and a decompressor the compressed format is used.
     bool enable_segments(bool compressed);
     bool compressed() const { return compressed_.load(std::memory_order_acquire); }
-    bool needs_host_output() const { return filter || compressed(); }
+    bool needs_runtime_output() const { return filter || compressed(); }
 
     // In a forked child, whose only thread this is: gives up its copy of the parent's socket.
     void close_copy();
@@ -155,19 +155,19 @@ public:
     // For a paused one: how much memory it waits for, and whether it got it (or needs none any more).
     size_t wanted() const;
     bool resume();
-    // Inside the host lock.
-    void host_input();
+    // Inside the runtime lock.
+    void runtime_input();
     // On interruptible threads, where what came for the filter is filtered without the role; see channel_filter.cpp.
     bool lends() const { return lends_ && !stash_end_; }
     bool lend();
     bool feed_filter();
     void filtered();
     void post_input();
-    // What this thread was lent, as it is in the handler of a signal that is about to wait. Inside the host lock.
+    // What this thread was lent, as it is in the handler of a signal that is about to wait. Inside the runtime lock.
     static void give_back();
     static bool borrows() { return borrowed_ != nullptr; }
-    void host_flush();
-    void host_closed(ChannelClosing& closing);
+    void runtime_flush();
+    void runtime_closed(ChannelClosing& closing);
     void fail(Reason::Kind kind, std::string message, int error = 0);
     // The reactor stops: closes at once, also what somebody is about to close.
     void stop();
@@ -175,8 +175,8 @@ public:
     // Position in the reactor's registry, and whether a list of it holds the channel; the reactor's.
     size_t registry_index = 0;
     bool listed_dirty = false;
-    bool listed_host_flush = false;
-    bool listed_host_input = false;
+    bool listed_runtime_flush = false;
+    bool listed_runtime_input = false;
     Channel* next_unsent = nullptr;  // guarded by the list that it is in
     Channel* next_attended = nullptr;
 
@@ -222,12 +222,12 @@ private:
     bool is_quiet();
 
     // channel_write.cpp
-    enum class HostLock : uint8_t { None, Held, Take };
+    enum class RuntimeLock : uint8_t { None, Held, Take };
     void send_or_hand_over(Lock& lock);
-    void pump(Lock& lock, int batches, HostLock host);
+    void pump(Lock& lock, int batches, RuntimeLock runtime);
     void take_queue(Buffer& batch);
-    Ref<Reason> encode(HostLock host);
-    Ref<Reason> encode_with_host();
+    Ref<Reason> encode(RuntimeLock runtime);
+    Ref<Reason> encode_with_runtime();
     Ref<Reason> compress(const Buffer& frames, Buffer& out);
     void stop_writing();
 
@@ -235,7 +235,7 @@ private:
     bool take_input();
     void after_input();
     void settle();
-    // While the host is asked for something that may be interrupted.
+    // While the runtime is asked for something that may be interrupted.
     class Lease {
     public:
         explicit Lease(Channel& channel);
@@ -311,7 +311,7 @@ private:
     bool registered_ = false;
     Nanos armed_scan_ = kNever;
     uint64_t taken_ = 0;  // of an upload, when it was looked at last
-    Nanos told_at_ = 0;  // when the host was told that it is quiet
+    Nanos told_at_ = 0;  // when the runtime was told that it is quiet
     Splitter splitter_;
     std::unique_ptr<SegmentDecoder> decoder_;
     Peek peek_ = Peek::Nothing;
@@ -320,7 +320,7 @@ private:
     std::atomic<bool> compressed_{false};
     bool filter_started_ = false;
     bool scan_waits_ = false;  // until what was received went through the filter or the decompressor
-    // Input that waits for the host lock.
+    // Input that waits for the runtime lock.
     struct InputEnd {
         Reason::Kind kind;
         const char* message;
@@ -345,7 +345,7 @@ private:
     Counted<&Counters::channels> counted_;
 };
 
-// What is left to do for a closed channel inside the host lock.
+// What is left to do for a closed channel inside the runtime lock.
 struct ChannelClosing {
     Ref<Reason> reason;
     std::vector<EndedRequest> requests;

@@ -1,14 +1,14 @@
-// What goes through the host on its way in: a byte filter (TLS), a decompressor.
+// What goes through the runtime on its way in: a byte filter (TLS), a decompressor.
 //
 // The filter, and what is on its way through it (feeding_, plain_, fault_, wire_), belong to the setter of writing_: the
 // role holder for input, whoever sends for output. plain_ and fault_ pass to the role holder when that is over.
 //
-// Where the host interrupts threads it may run foreign code, the handlers of signals, at the end of what a filter is asked
+// Where the runtime interrupts threads it may run foreign code, the handlers of signals, at the end of what a filter is asked
 // on them. Such a thread does without the role meanwhile (lend): whatever a handler does, and for how long, the reactor goes
 // on. A handler that waits for an operation gives the filter back before (give_back); who called it finds lease_ changed, and
 // returns without touching anything. So does the child if the handler forks. A handler that waits for something else
 // keeps the filter until it is through, like one that works for long: then requests on this connection end by their
-// deadlines, and the host is told that it is quiet.
+// deadlines, and the runtime is told that it is quiet.
 #include <utility>
 
 #include "transport/channel.h"
@@ -24,8 +24,8 @@ constexpr int kInputBatches = 2;  // of requests that were queued while input we
 
 thread_local Channel* Channel::borrowed_ = nullptr;
 
-// Inside the host lock: what arrived for a filter or a decompressor.
-void Channel::host_input() {
+// Inside the runtime lock: what arrived for a filter or a decompressor.
+void Channel::runtime_input() {
     if (closed()) return;
     if (filter) {
         if (take_input() && feed_filter()) filtered();
@@ -45,7 +45,7 @@ void Channel::after_input() {
     if (stash_end_) {
         const InputEnd end = *stash_end_;
         if (filter && end.kind == Reason::Kind::Eof) {
-            if (auto reason = Ref<Reason>::adopt(reactor_->host().filter_eof(filter)))
+            if (auto reason = Ref<Reason>::adopt(reactor_->runtime().filter_eof(filter)))
                 return close(std::move(reason));
         }
         return fail(end.kind, end.message, end.error);
@@ -67,17 +67,17 @@ bool Channel::take_input() {
 
 bool Channel::lend() { return !closed() && (input_lent_ = take_input()); }
 
-// Inside the host lock, with the filter, which it gives up; by the role holder, or without the role where it was lent. What
+// Inside the runtime lock, with the filter, which it gives up; by the role holder, or without the role where it was lent. What
 // came out before a reason is to be delivered. False: the filter was given back, and whatever there is is another's.
 bool Channel::feed_filter() {
-    const Host& host = reactor_->host();
+    const Runtime& runtime = reactor_->runtime();
     const Lease lease(*this);
-    if (!std::exchange(filter_started_, true)) fault_ = Ref<Reason>::adopt(host.filter_start(filter, wire_));
+    if (!std::exchange(filter_started_, true)) fault_ = Ref<Reason>::adopt(runtime.filter_start(filter, wire_));
     bool more = std::exchange(unread_, false);  // of what it was fed before
     while (!fault_ && !closed() && (more || fed_ < feeding_.size())) {
         const Chunk chunk = more ? Chunk{} : std::move(feeding_[fed_++]);
         more = false;
-        auto failed = Ref<Reason>::adopt(host.filter_receive(filter, chunk.data, chunk.size, plain_, wire_));
+        auto failed = Ref<Reason>::adopt(runtime.filter_receive(filter, chunk.data, chunk.size, plain_, wire_));
         if (lease.lost()) return false;
         fault_ = std::move(failed);
     }
@@ -85,20 +85,20 @@ bool Channel::feed_filter() {
     fed_ = 0;
     Lock lock(mutex_);
     stop_writing();
-    if (!blocked_ && state() < State::Closing) pump(lock, kInputBatches, HostLock::Held);
+    if (!blocked_ && state() < State::Closing) pump(lock, kInputBatches, RuntimeLock::Held);
     leave(lock);
     return !reactor_->foreign();
 }
 
-// By the role holder, inside the host lock: delivers what came out of the filter.
+// By the role holder, inside the runtime lock: delivers what came out of the filter.
 void Channel::filtered() {
     input_lent_ = false;
     if (closed()) return;
     Ref<Reason> failed = std::exchange(fault_, nullptr);
     const bool good = !failed || !plain_.empty();  // what came before a fault is good
-    if (good && state() == State::Filtering && reactor_->host().filter_established(filter)) become_open();
+    if (good && state() == State::Filtering && reactor_->runtime().filter_established(filter)) become_open();
     if (!plain_.empty()) {
-        if (!lends_) lends_ = reactor_->host().filter_lends(filter);
+        if (!lends_) lends_ = reactor_->runtime().filter_lends(filter);
         if (!closed()) decode(plain_.data(), plain_.size(), nullptr, this);
     }
     plain_.clear();
@@ -115,7 +115,7 @@ void Channel::post_input() {
 
 Channel::Lease::Lease(Channel& channel)
     : channel_(channel), number_(channel.lease_),
-      outer_(std::exchange(borrowed_, channel.reactor_->host().interruptible() ? &channel : nullptr)) {}
+      outer_(std::exchange(borrowed_, channel.reactor_->runtime().interruptible() ? &channel : nullptr)) {}
 
 Channel::Lease::~Lease() { borrowed_ = outer_; }
 
@@ -128,11 +128,11 @@ void Channel::give_back() {
     channel->settle();
 }
 
-// Inside the host lock, in a handler that interrupted the owner of the filter: completes what that was at.
+// Inside the runtime lock, in a handler that interrupted the owner of the filter: completes what that was at.
 void Channel::settle() {
     ++lease_;
     Ref<Reason> failed;
-    if (!closed()) failed = Ref<Reason>::adopt(reactor_->host().filter_settle(filter, plain_, wire_));
+    if (!closed()) failed = Ref<Reason>::adopt(reactor_->runtime().filter_settle(filter, plain_, wire_));
     unread_ = true;
     batch_.clear();
     segments_.clear();

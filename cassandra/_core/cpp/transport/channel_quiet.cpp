@@ -1,7 +1,7 @@
-// Whether the peer is silent: requests that were sent wait, and nothing comes. The host is told once per silence, and
+// Whether the peer is silent: requests that were sent wait, and nothing comes. The runtime is told once per silence, and
 // finds out what that means.
 //
-// A request that is answered late is not a silent peer, but nobody can tell the two apart by looking. So the host, when
+// A request that is answered late is not a silent peer, but nobody can tell the two apart by looking. So the runtime, when
 // it is told, asks something that is answered at once; what arrives then is a sign of life for every request that was
 // sent before (*told_at_*), and those are looked at again only after the longer kLongPatience.
 //

@@ -135,7 +135,7 @@ void Channel::receive_rest() {
     }
 }
 
-// What needs the host, and all that comes after it, waits for the host lock.
+// What needs the runtime, and all that comes after it, waits for the runtime lock.
 void Channel::accept_bytes(const uint8_t* data, size_t size, Block* owner) {
     if (!filter && stash_.empty()) {
         const size_t used = decode(data, size, owner, nullptr);
@@ -144,7 +144,7 @@ void Channel::accept_bytes(const uint8_t* data, size_t size, Block* owner) {
         size -= used;
     }
     stash_.push_back({BlockRef(owner), data, size});
-    reactor_->host_input(*this);
+    reactor_->runtime_input(*this);
 }
 
 // Nothing comes after what was received. A filter sees that first: it may know better why.
@@ -152,7 +152,7 @@ void Channel::end_input(Reason::Kind kind, const char* message, int error) {
     if (closed()) return;
     if (!filter && stash_.empty()) return fail(kind, message, error);
     if (!stash_end_) stash_end_.reset(new InputEnd{kind, message, error});
-    reactor_->host_input(*this);
+    reactor_->runtime_input(*this);
 }
 
 // Frames that were complete before a fault are delivered; then the channel fails with it. Returns the bytes it took:
@@ -189,7 +189,7 @@ void Channel::complete(Fault fault) {
     }
     for (size_t i = 0; i < resolved.size(); ++i) {
         if (frames[i].stream < 0) {
-            reactor_->host_event(*this, std::move(frames[i]));
+            reactor_->runtime_event(*this, std::move(frames[i]));
         } else if (resolved[i].operation) {
             Outcome outcome;
             outcome.attempt = resolved[i].attempt;
@@ -212,9 +212,9 @@ bool Channel::enable_segments(bool compressed) {
                         Buffer& out) -> Fault {
             auto* channel = static_cast<Channel*>(context);
             out.clear();
-            const Host& host = channel->reactor_->host();
+            const Runtime& runtime = channel->reactor_->runtime();
             if (auto reason =
-                    Ref<Reason>::adopt(host.decompress(channel->decompressor, data, size, plain_size, out))) {
+                    Ref<Reason>::adopt(runtime.decompress(channel->decompressor, data, size, plain_size, out))) {
                 return Fault::protocol("a segment cannot be decompressed: " + reason->message);
             }
             if (out.size() == plain_size) return {};

@@ -142,7 +142,7 @@ void Channel::give_up(StreamEntry& entry) {
     FASTCQL_COUNT(requests, -1);
 }
 
-// Nothing else is caught: while the host ends it may end a thread in the middle of a call, by unwinding its stack.
+// Nothing else is caught: while the runtime ends it may end a thread in the middle of a call, by unwinding its stack.
 Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
                           double timeout, bool later) try {
     return try_submit(frame, size, operation, attempt, timeout, later);
@@ -238,9 +238,9 @@ bool Channel::resolve(const Frame& frame, Fault* fault) {
     return true;
 }
 
-void Channel::host_closed(ChannelClosing& closing) {
+void Channel::runtime_closed(ChannelClosing& closing) {
     if (filter_started_) end_filter();
-    reactor_->host().closed(*this, *closing.reason);
+    reactor_->runtime().closed(*this, *closing.reason);
     const Reason::Kind kind = closing.reason->kind;
     const Nanos now = monotonic_now();
     const bool malformed = kind == Reason::Kind::Protocol || kind == Reason::Kind::Crc;

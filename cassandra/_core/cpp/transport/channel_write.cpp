@@ -43,7 +43,7 @@ void Channel::send_or_hand_over(Lock& lock) {
             reactor_->mark_dirty(*this);
             return;
         }
-        if (!writing_ && !blocked_) pump(lock, kCallerBatches, HostLock::Take);
+        if (!writing_ && !blocked_) pump(lock, kCallerBatches, RuntimeLock::Take);
     }
     leave(lock);
 }
@@ -55,25 +55,25 @@ void Channel::send_queued() {
     send_or_hand_over(lock);
 }
 
-// The role holder sends what there is; what needs the host lock first, in a task that has it.
+// The role holder sends what there is; what needs the runtime lock first, in a task that has it.
 void Channel::flush() {
     Lock lock(mutex_);
-    if (!writing_ && !blocked_ && state() < State::Closing) pump(lock, kRoleBatches, HostLock::None);
-    const bool encode = needs_host_output() && !writing_ && !blocked_ && state() == State::Open && !queue_.empty();
+    if (!writing_ && !blocked_ && state() < State::Closing) pump(lock, kRoleBatches, RuntimeLock::None);
+    const bool encode = needs_runtime_output() && !writing_ && !blocked_ && state() == State::Open && !queue_.empty();
     leave(lock);
     if (encode) reactor_->mark_dirty(*this);
 }
 
-// Inside the host lock.
-void Channel::host_flush() {
+// Inside the runtime lock.
+void Channel::runtime_flush() {
     Lock lock(mutex_);
-    if (state() == State::Open && !writing_ && !blocked_) pump(lock, kRoleBatches, HostLock::Held);
+    if (state() == State::Open && !writing_ && !blocked_) pump(lock, kRoleBatches, RuntimeLock::Held);
     leave(lock);
 }
 
 // Locked, nobody else writing. Sends what is left of the last batch, then up to *batches* more. Not locked any more in a
 // child that was forked meanwhile.
-void Channel::pump(Lock& lock, int batches, HostLock host) {
+void Channel::pump(Lock& lock, int batches, RuntimeLock runtime) {
     writing_ = true;
     const int fd = fd_;
     while (state() < State::Closing) {
@@ -83,8 +83,8 @@ void Channel::pump(Lock& lock, int batches, HostLock host) {
             wire_sent_ = 0;
             queue_.batch_sent();
             if (queue_.empty() || state() != State::Open) break;
-            if (needs_host_output() && host == HostLock::None) break;
-            if (filter && host == HostLock::Take && !lends_ && reactor_->host().interruptible()) {
+            if (needs_runtime_output() && runtime == RuntimeLock::None) break;
+            if (filter && runtime == RuntimeLock::Take && !lends_ && reactor_->runtime().interruptible()) {
                 ask(kFlush);
                 break;
             }
@@ -104,7 +104,7 @@ void Channel::pump(Lock& lock, int batches, HostLock host) {
         }
         lock.unlock();
         const uint32_t lease = lease_;
-        Ref<Reason> failed = fresh ? encode(host) : nullptr;
+        Ref<Reason> failed = fresh ? encode(runtime) : nullptr;
         if (fresh && reactor_->foreign()) return;
         if (lease_ != lease) return lock.lock();
         const ssize_t sent =
@@ -148,9 +148,9 @@ void Channel::take_queue(Buffer& batch) {
 }
 
 // By the one who writes, unlocked: batch_ becomes what goes over the wire, wire_. A reason closes the channel.
-Ref<Reason> Channel::encode(HostLock host) try {
+Ref<Reason> Channel::encode(RuntimeLock runtime) try {
     if (batch_.empty()) return nullptr;
-    if (!needs_host_output()) {
+    if (!needs_runtime_output()) {
         if (segmented_.load(std::memory_order_relaxed)) {
             encode_segments(batch_.data(), batch_.size(), wire_);
             recycle(batch_);
@@ -160,11 +160,11 @@ Ref<Reason> Channel::encode(HostLock host) try {
         return nullptr;
     }
     void* token = nullptr;
-    if (host == HostLock::Take && !reactor_->host().enter(&token))
+    if (runtime == RuntimeLock::Take && !reactor_->runtime().enter(&token))
         return Ref<Reason>::adopt(new Reason(Reason::Kind::Stopped, "the driver was shut down"));
     const Lease lease(*this);
-    Ref<Reason> failed = encode_with_host();
-    if (host == HostLock::Take) reactor_->host().leave(token);
+    Ref<Reason> failed = encode_with_runtime();
+    if (runtime == RuntimeLock::Take) reactor_->runtime().leave(token);
     if (lease.lost()) return nullptr;
     recycle(batch_);
     recycle(segments_);
@@ -173,8 +173,8 @@ Ref<Reason> Channel::encode(HostLock host) try {
     return out_of_memory();
 }
 
-// Inside the host lock. The filter is gone when the channel was closed meanwhile.
-Ref<Reason> Channel::encode_with_host() {
+// Inside the runtime lock. The filter is gone when the channel was closed meanwhile.
+Ref<Reason> Channel::encode_with_runtime() {
     Buffer* encoded = &batch_;
     if (segmented_.load(std::memory_order_relaxed)) {
         encoded = &segments_;
@@ -186,12 +186,12 @@ Ref<Reason> Channel::encode_with_host() {
     }
     if (closed()) return nullptr;
     if (filter)
-        return Ref<Reason>::adopt(reactor_->host().filter_send(filter, encoded->data(), encoded->size(), wire_));
+        return Ref<Reason>::adopt(reactor_->runtime().filter_send(filter, encoded->data(), encoded->size(), wire_));
     wire_.swap(*encoded);
     return nullptr;
 }
 
-// Inside the host lock: compressed segments. One that would not become smaller goes as it is; where that is to be expected
+// Inside the runtime lock: compressed segments. One that would not become smaller goes as it is; where that is to be expected
 // nobody tries.
 Ref<Reason> Channel::compress(const Buffer& frames, Buffer& out) {
     Ref<Reason> failed;
@@ -199,7 +199,7 @@ Ref<Reason> Channel::compress(const Buffer& frames, Buffer& out) {
         if (failed) return;
         packed_.clear();
         if (size < kWorthCompressing) return encode_compressed_segment(payload, size, 0, self_contained, out);
-        failed = Ref<Reason>::adopt(reactor_->host().compress(compressor, payload, size, packed_));
+        failed = Ref<Reason>::adopt(reactor_->runtime().compress(compressor, payload, size, packed_));
         if (failed) return;
         if (packed_.size() < size) {
             encode_compressed_segment(packed_.data(), packed_.size(), size, self_contained, out);

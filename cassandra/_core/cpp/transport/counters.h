@@ -14,7 +14,7 @@ struct Counters {
     std::atomic<int64_t> loop_queues{0};
 #ifdef CQL_DEBUG
     std::atomic<int64_t> operations{0};
-    std::atomic<int64_t> frames{0};    // Frame objects of the host language
+    std::atomic<int64_t> frames{0};    // Frame objects of the runtime's language
     std::atomic<int64_t> requests{0};  // entries of stream tables that hold an operation
 #endif
 };

@@ -25,8 +25,8 @@ inline void add_option(std::vector<SocketOption>& options, int level, int name, 
     append(option.value, value, size);
 }
 
-inline Reason* host_reason(const std::string& message, void* object, void (*drop)(void*)) {
-    auto* reason = new Reason(Reason::Kind::Host, message);
+inline Reason* runtime_reason(const std::string& message, void* object, void (*drop)(void*)) {
+    auto* reason = new Reason(Reason::Kind::Runtime, message);
     reason->object = object;
     reason->drop = drop;
     return reason;

@@ -20,11 +20,11 @@
 
 namespace fastcql {
 
-// Where requests wait for room: at a channel, or at a limit. The host keeps the line itself; here is who is
+// Where requests wait for room: at a channel, or at a limit. The runtime keeps the line itself; here is who is
 // told that there may be room, and that newcomers have to go to the end of the line, or they would take every
 // place before the first in line wakes up.
 struct Line {
-    Operation* waiter = nullptr;  // told once; holds a reference of its host object
+    Operation* waiter = nullptr;  // told once; holds a reference of its runtime object
     bool formed = false;
 };
 
@@ -51,7 +51,7 @@ public:
     // For those in line: tell *waiter* when something changed, unless there is room here. The limits above are
     // asked separately.
     Wait wait(Operation* waiter);
-    // Nobody is in line any more, as far as the host knows.
+    // Nobody is in line any more, as far as the runtime knows.
     void end_line();
 
 private:

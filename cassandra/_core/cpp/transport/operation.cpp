@@ -27,7 +27,7 @@ bool Operation::signal() {
     return std::exchange(asleep_, 0) > 0;
 }
 
-// Takes the references from the outcomes that are still there: whoever asks has the host lock and a reference
+// Takes the references from the outcomes that are still there: whoever asks has the runtime lock and a reference
 // of his own, so that an outcome nobody ever takes leaves no cycle behind. Locked.
 int Operation::release_references() {
     int count = 0;
@@ -60,7 +60,7 @@ Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<ui
         };
         if (finished_.load(std::memory_order_relaxed)) {
             unwanted = std::move(outcome);
-            // Already listed: the reference must go somewhere, and a host thread looks at the operation
+            // Already listed: the reference must go somewhere, and a runtime thread looks at the operation
             // anyway.
             if (in_drop_list_) {
                 next = Next::Dispatch;
@@ -270,12 +270,12 @@ int Operation::left_drop_list() {
 }
 
 void Operation::leave_to_parent() {
-    void* const host_object = self;
+    void* const runtime_object = self;
     const bool eager = eager_;
     const bool done = finished();
     new (this) Operation;
     FASTCQL_COUNT(operations, -1);
-    self = host_object;
+    self = runtime_object;
     eager_ = eager;
     calls_.store(eager, std::memory_order_relaxed);
     finished_.store(done, std::memory_order_relaxed);

@@ -1,14 +1,14 @@
 // One request over all its attempts: collects outcomes and decides who processes them.
 //
-// An Operation lives inside an object of the host language. Every attempt in flight, and every outcome that
+// An Operation lives inside an object of the runtime's language. Every attempt in flight, and every outcome that
 // nobody took yet, may hold one reference of that object; `self` leads to it. The rules who drops it, when,
 // are here:
 //
-//   submit            the host adds a reference, the stream entry holds it
+//   submit            the runtime adds a reference, the stream entry holds it
 //   deliver           the entry's reference passes to the outcome, or along with what deliver() returns
-//   take/leave_wait   the outcome's reference passes to the caller, who has the host lock and drops it
+//   take/leave_wait   the outcome's reference passes to the caller, who has the runtime lock and drops it
 //
-// so that the I/O thread never needs the host lock for an answer that somebody waits for, or that nobody
+// so that the I/O thread never needs the runtime lock for an answer that somebody waits for, or that nobody
 // asked for yet.
 #pragma once
 
@@ -49,7 +49,7 @@ struct Batch {
 };
 
 // What the caller of deliver() and friends has to do next, after all locks are free. Anything but Nothing
-// passes one reference of the host object along.
+// passes one reference of the runtime object along.
 enum class Next : uint8_t {
     Nothing,
     Drop,      // drop the reference some time soon
@@ -64,7 +64,7 @@ enum class Right : uint8_t {
     Driver,    // the driver's own, without which nothing works: not limited, not counted
 };
 
-enum class Waited : uint8_t { Ready, TimedOut, Interrupted, NeedsHost };
+enum class Waited : uint8_t { Ready, TimedOut, Interrupted, NeedsRuntime };
 
 class Operation {
 public:
@@ -73,13 +73,13 @@ public:
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;
 
-    // Set once, before the operation is used. The host object; not a reference.
+    // Set once, before the operation is used. The runtime object; not a reference.
     void* self = nullptr;
 
     // What it submits as; not changed while it does.
     Right right = Right::Ordinary;
 
-    // Any thread. Takes over one reference of the host object. *queue* is set with Next::Enqueue. With *sleeper* the
+    // Any thread. Takes over one reference of the runtime object. *queue* is set with Next::Enqueue. With *sleeper* the
     // caller wakes the waiter, if that is set, when he is through with all he delivers.
     Next deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<uint32_t>** sleeper = nullptr);
     // Any thread: the oldest outcome. outcome->holds_reference tells the caller to drop one.
@@ -184,7 +184,7 @@ private:
     std::vector<Outcome> spare_;  // empty; its memory is for the next batch
 };
 
-// References to host objects that may be dropped by whoever has the host lock next. Push from any thread,
+// References to runtime objects that may be dropped by whoever has the runtime lock next. Push from any thread,
 // lock-free; a consumer takes everything, so that there is no ABA.
 class DropList {
 public:
@@ -215,7 +215,7 @@ public:
     bool open() { return bell_.open(); }
     int fd() const { return bell_.fd(); }
 
-    // Takes over a reference of the operation's host object. False when closed: nothing was taken.
+    // Takes over a reference of the operation's runtime object. False when closed: nothing was taken.
     // *notify*: ring() must follow, once for any number of pushes.
     bool push(Operation* operation, bool* notify);
     void ring();

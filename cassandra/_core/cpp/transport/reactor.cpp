@@ -22,9 +22,9 @@ bool told_not_to_lead() {
 
 }  // namespace
 
-Reactor::Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name, Arena* arena,
+Reactor::Reactor(const Runtime& runtime, std::unique_ptr<Poller> poller, const char* name, Arena* arena,
                  Nanos warn_after)
-    : host_(&host),
+    : runtime_(&runtime),
       name_(name),
       generation_(fork_generation()),
       poller_(std::move(poller)),
@@ -32,7 +32,7 @@ Reactor::Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* n
       intake_(*this, arena, warn_after),
       callers_lead_(!told_not_to_lead()) {}
 
-Ref<Reactor> Reactor::create(const Host& host, const char* backend, const char* name,
+Ref<Reactor> Reactor::create(const Runtime& runtime, const char* backend, const char* name,
                              memory::FramePool& pool, Nanos warn_after) {
     std::unique_ptr<Poller> poller = make_poller(backend);
     if (!poller) return nullptr;
@@ -41,7 +41,7 @@ Ref<Reactor> Reactor::create(const Host& host, const char* backend, const char* 
         errno = ENOMEM;
         return nullptr;
     }
-    auto reactor = Ref<Reactor>::adopt(new Reactor(host, std::move(poller), name, arena, warn_after));
+    auto reactor = Ref<Reactor>::adopt(new Reactor(runtime, std::move(poller), name, arena, warn_after));
     return reactor->start() ? reactor : nullptr;
 }
 
@@ -51,7 +51,7 @@ Reactor::~Reactor() {
 
 bool Reactor::start() {
     if (!bell_.open() || !poller_->add(bell_.fd(), kReadable, nullptr)) return false;
-    // Signals are for the host's threads: a handler must interrupt their waits, not ours.
+    // Signals are for the runtime's threads: a handler must interrupt their waits, not ours.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -87,7 +87,7 @@ void Reactor::main() {
         leave_role();
         role_.rest(unsent_);
     }
-    host_->thread_ending();
+    runtime_->thread_ending();
     let_go();
     exited_.store(1, std::memory_order_release);
     unpark_all(&exited_);
@@ -164,12 +164,12 @@ void Reactor::send_soon(Channel& channel, Nanos now) {
     if (stopping_.load(std::memory_order_seq_cst)) send_unsent();  // nobody may come to do it
 }
 
-Channel* Reactor::send_hosted(Channel* list) {
+Channel* Reactor::send_with_runtime(Channel* list) {
     Channel* rest = nullptr;
     while (list) {
         Channel* const channel = list;
         list = list->next_unsent;
-        if (channel->needs_host_output()) {
+        if (channel->needs_runtime_output()) {
             Ref<Channel>::adopt(channel)->send_queued();
         } else {
             channel->next_unsent = std::exchange(rest, channel);
@@ -217,7 +217,7 @@ ReactorStats Reactor::stats() {
     stats.timers = timer_count_.load(std::memory_order_relaxed);
     stats.leads = role_.leads();
     stats.wakeups = wakeups_.load(std::memory_order_relaxed);
-    stats.host_entries = host_entries_.load(std::memory_order_relaxed);
+    stats.runtime_entries = runtime_entries_.load(std::memory_order_relaxed);
     if (const Arena* arena = intake_.attached()) {
         const Arena::Usage usage = arena->usage();
         stats.slabs_in_use = usage.blocks;
@@ -227,7 +227,7 @@ ReactorStats Reactor::stats() {
     return stats;
 }
 
-// The last turns: everything is closed, which leaves work for the host; when that is done the thread ends.
+// The last turns: everything is closed, which leaves work for the runtime; when that is done the thread ends.
 void Reactor::begin_stop() {
     // From the back: one that is forgotten is replaced by the last.
     for (size_t i = channels_.size(); i-- > 0;) channels_[i]->stop();
@@ -237,7 +237,7 @@ void Reactor::finish_stop() {
     constexpr int kPatience = 16;  // callbacks may go on calling for more; then that is refused
     {
         std::lock_guard<std::mutex> guard(commands_mutex_);
-        const bool idle = commands_.empty() && !attended_ && host_tasks_.empty() && filter_tasks_.empty() &&
+        const bool idle = commands_.empty() && !attended_ && runtime_tasks_.empty() && filter_tasks_.empty() &&
                           channels_.empty();
         if (idle || ++stop_turns_ > kPatience) accepting_ = false;
         if (!idle) return;
@@ -253,10 +253,10 @@ void Reactor::finish_stop() {
     timer_count_.store(0, std::memory_order_relaxed);
     void* token;
     if (callbacks.empty() && drops.empty()) return;
-    if (!host_->enter(&token)) return;
-    for (void* callback : callbacks) host_->drop_object(callback);
+    if (!runtime_->enter(&token)) return;
+    for (void* callback : callbacks) runtime_->drop_object(callback);
     drop_references();
-    host_->leave(token);
+    runtime_->leave(token);
 }
 
 }  // namespace fastcql

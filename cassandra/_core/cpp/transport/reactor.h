@@ -4,9 +4,9 @@
 // thread that blocks for its own answer. Other threads leave commands and ring a bell.
 //
 // One turn: wait; work natively on what is ready (receive, split, complete, time out); wake the threads and ring the
-// loop queues that got something; send what was coalesced; then, only if there is something for it, take the host lock
+// loop queues that got something; send what was coalesced; then, only if there is something for it, take the runtime lock
 // once and run everything that needs it. Users' callbacks run on no other thread than the I/O thread: a caller that
-// finds some hands the role over. What a filter or a compressor needs the host for is every role holder's.
+// finds some hands the role over. What a filter or a compressor needs the runtime for is every role holder's.
 //
 // Time: timers and deadlines are looked at only after all that was ready has been read, see run_due().
 #pragma once
@@ -21,7 +21,7 @@
 
 #include "transport/channel.h"
 #include "transport/counters.h"
-#include "transport/host.h"
+#include "transport/runtime.h"
 #include "transport/intake.h"
 #include "transport/poller.h"
 #include "transport/refs.h"
@@ -32,13 +32,13 @@
 namespace fastcql {
 
 struct ReactorStats {
-    int64_t channels, timers, wakeups, leads, host_entries, slabs_in_use, bytes_in_use, paused;
+    int64_t channels, timers, wakeups, leads, runtime_entries, slabs_in_use, bytes_in_use, paused;
 };
 
 class Reactor final : public RefCounted<Reactor> {
 public:
     // Null: errno says why.
-    static Ref<Reactor> create(const Host& host, const char* backend, const char* name,
+    static Ref<Reactor> create(const Runtime& runtime, const char* backend, const char* name,
                                memory::FramePool& pool, Nanos warn_after = 5 * kSecond);
     ~Reactor();
 
@@ -59,18 +59,18 @@ public:
     void wake();
     // What was submitted *later*, see unsent.h. send_soon() has seen to it that it is sent, send_unsent() does it now.
     void send_soon(Channel& channel, Nanos now);
-    // The lists are linked by next_unsent, with their references. send_hosted() sends what needs the host lock, which the
+    // The lists are linked by next_unsent, with their references. send_with_runtime() sends what needs the runtime lock, which the
     // caller has, and returns the rest.
     void send_unsent() { send(unsent_.take()); }
     Channel* take_unsent() { return unsent_.take(); }
-    Channel* send_hosted(Channel* list);
+    Channel* send_with_runtime(Channel* list);
     void send(Channel* list);
 
     // Waits until *operation* has an outcome or is finished, at most until *deadline*, and polls meanwhile if nobody
-    // else does. The caller is one of the operation's waiters. Interrupted: look for signals and come again. NeedsHost:
-    // this thread has the role, and input that needs the host; it must take the host lock, call run_input() and come again.
+    // else does. The caller is one of the operation's waiters. Interrupted: look for signals and come again. NeedsRuntime:
+    // this thread has the role, and input that needs the runtime; it must take the runtime lock, call run_input() and come again.
     Waited await(Operation& operation, Nanos deadline);
-    // Inside the host lock. Gives up the role.
+    // Inside the runtime lock. Gives up the role.
     void run_input();
     // Somebody is to be called for a request that is in flight: the I/O thread sees to it if nobody polls.
     void watch();
@@ -84,22 +84,22 @@ public:
     bool stop(Nanos timeout);
     ReactorStats stats();
 
-    // References that the next thread with the host lock may drop.
+    // References that the next thread with the runtime lock may drop.
     DropList drops;
 
     // --- role holder ---
 
     Poller& poller() { return *poller_; }
     Intake& intake() { return intake_; }
-    const Host& host() const { return *host_; }
+    const Runtime& runtime() const { return *runtime_; }
 
     void deliver(Operation* operation, Outcome&& outcome);
     void schedule_dispatch(Operation* operation);
-    void host_connected(Channel& channel);
-    void host_event(Channel& channel, Frame&& frame);
-    void host_input(Channel& channel);
-    void host_quiet(Channel& channel);
-    void host_closed(Channel& channel, std::unique_ptr<ChannelClosing> closing);
+    void runtime_connected(Channel& channel);
+    void runtime_event(Channel& channel, Frame&& frame);
+    void runtime_input(Channel& channel);
+    void runtime_quiet(Channel& channel);
+    void runtime_closed(Channel& channel, std::unique_ptr<ChannelClosing> closing);
     void mark_dirty(Channel& channel);
     void arm_scan(Channel& channel, Nanos due);
     void forget(Channel& channel);
@@ -121,7 +121,7 @@ private:
         void* object = nullptr;  // a callback or an operation; a reference
         ConnectStep step;
     };
-    struct HostTask {
+    struct RuntimeTask {
         enum class Kind : uint8_t { Dispatch, Call, Timer, Connected, Event, Input, Flush, Closed, Warn, Quiet } kind;
         Ref<Channel> channel;
         Ref<fastcql::Timer> timer;
@@ -131,7 +131,7 @@ private:
         std::string text;
     };
 
-    Reactor(const Host& host, std::unique_ptr<Poller> poller, const char* name, Arena* arena,
+    Reactor(const Runtime& runtime, std::unique_ptr<Poller> poller, const char* name, Arena* arena,
             Nanos warn_after);
     bool start();
     void main();
@@ -152,7 +152,7 @@ private:
     void end_led(Reactor* outer);
     bool may_lead() const;
     // Refused: another thread polls for this operation, or there is something already.
-    enum class Led : uint8_t { On, Done, HandedOver, Refused, NeedsHost };
+    enum class Led : uint8_t { On, Done, HandedOver, Refused, NeedsRuntime };
     Led lead(Operation& operation, Nanos deadline, Waited* waited);
     Led lead_turn(Operation& operation, Nanos deadline, uint32_t* ticket, Waited* waited);
     bool for_io();
@@ -163,8 +163,8 @@ private:
     void run_command(Command& command);
     void run_events();
     void run_due();
-    void run_host();
-    void run_host_task(HostTask& task);
+    void run_runtime();
+    void run_runtime_task(RuntimeTask& task);
     void flush_dirty();
     void notify();
     void drop_references();
@@ -174,7 +174,7 @@ private:
 
     static thread_local Reactor* current_;
 
-    const Host* const host_;
+    const Runtime* const runtime_;
     const std::string name_;
     const uint32_t generation_;
     // Gone when the thread ends, however long somebody keeps the reactor.
@@ -205,10 +205,10 @@ private:
     std::vector<Ref<Channel>> flushing_;
     std::vector<Ref<LoopQueue>> touched_queues_;
     std::vector<std::atomic<uint32_t>*> sleepers_;  // to wake; addresses only, the operation may be gone
-    std::vector<HostTask> host_tasks_;
-    std::vector<HostTask> filter_tasks_;  // those that any role holder may run
-    std::vector<HostTask> running_tasks_;
-    std::vector<HostTask> running_filters_;
+    std::vector<RuntimeTask> runtime_tasks_;
+    std::vector<RuntimeTask> filter_tasks_;  // those that any role holder may run
+    std::vector<RuntimeTask> running_tasks_;
+    std::vector<RuntimeTask> running_filters_;
     DueHeap<Timer> timers_;
     DueHeap<Channel> scans_;
     Nanos drop_due_ = kNever;
@@ -226,7 +226,7 @@ private:
     std::atomic<int64_t> channel_count_{0};
     std::atomic<int64_t> timer_count_{0};
     std::atomic<int64_t> wakeups_{0};
-    std::atomic<int64_t> host_entries_{0};
+    std::atomic<int64_t> runtime_entries_{0};
 };
 
 }  // namespace fastcql

@@ -7,14 +7,14 @@ namespace fastcql {
 
 bool Reactor::may_lead() const { return callers_lead_ && !on_role() && !foreign(); }
 
-// With the role: whether what waits for the host is this thread's. On an interruptible one, what one filter at most is to be
+// With the role: whether what waits for the runtime is this thread's. On an interruptible one, what one filter at most is to be
 // asked, and only if that lends itself to it.
 bool Reactor::may_run_input() const {
-    if (!host_->interruptible()) return true;
+    if (!runtime_->interruptible()) return true;
     int filters = 0;
-    for (const HostTask& task : filter_tasks_) {
+    for (const RuntimeTask& task : filter_tasks_) {
         if (!task.channel->filter) continue;
-        if (task.kind != HostTask::Kind::Input || !task.channel->lends() || ++filters > 1) return false;
+        if (task.kind != RuntimeTask::Kind::Input || !task.channel->lends() || ++filters > 1) return false;
     }
     return true;
 }
@@ -25,7 +25,7 @@ Waited Reactor::await(Operation& operation, Nanos deadline) {
         if (!refused && may_lead() && role_.take()) {
             Waited waited = Waited::Ready;
             const Led led = lead(operation, deadline, &waited);
-            if (led == Led::Done || led == Led::NeedsHost) return waited;
+            if (led == Led::Done || led == Led::NeedsRuntime) return waited;
             refused = led == Led::Refused;
         }
         Operation::Sleep sleep(operation, &role_.sleepers);
@@ -43,7 +43,7 @@ Waited Reactor::await(Operation& operation, Nanos deadline) {
     }
 }
 
-// With the role, which it gives up, unless it needs the host. The host lock is not taken here: where the host is going
+// With the role, which it gives up, unless it needs the runtime. The runtime lock is not taken here: where the runtime is going
 // away a thread may end in the attempt.
 Reactor::Led Reactor::lead(Operation& operation, Nanos deadline, Waited* waited) {
     uint32_t ticket;
@@ -56,8 +56,8 @@ Reactor::Led Reactor::lead(Operation& operation, Nanos deadline, Waited* waited)
         current_ = outer;
         operation.end_lead();
     }
-    if (led == Led::NeedsHost) {
-        *waited = Waited::NeedsHost;
+    if (led == Led::NeedsRuntime) {
+        *waited = Waited::NeedsRuntime;
     } else {
         leave_role();
     }
@@ -68,7 +68,7 @@ Reactor::Led Reactor::lead_turn(Operation& operation, Nanos deadline, uint32_t* 
     if (for_io()) return Led::HandedOver;
     const bool calm = poll(deadline, &operation, *ticket);
     run_native();
-    if (!filter_tasks_.empty()) return may_run_input() ? Led::NeedsHost : Led::HandedOver;
+    if (!filter_tasks_.empty()) return may_run_input() ? Led::NeedsRuntime : Led::HandedOver;
     end_turn();
     if (operation.signalled(*ticket) && !operation.still_waiting(ticket)) {
         *waited = Waited::Ready;
@@ -84,25 +84,25 @@ Reactor::Led Reactor::lead_turn(Operation& operation, Nanos deadline, uint32_t* 
 
 void Reactor::run_input() {
     Reactor* const outer = std::exchange(current_, this);
-    host_entries_.fetch_add(1, std::memory_order_relaxed);
-    const Ref<Channel> lent = host_->interruptible() ? take_lent() : nullptr;
+    runtime_entries_.fetch_add(1, std::memory_order_relaxed);
+    const Ref<Channel> lent = runtime_->interruptible() ? take_lent() : nullptr;
     run_filter_tasks();
     end_led(outer);
     if (lent) run_lent(*lent);
 }
 
 Ref<Channel> Reactor::take_lent() {
-    for (HostTask& task : filter_tasks_) {
+    for (RuntimeTask& task : filter_tasks_) {
         if (!task.channel->filter) continue;
         Ref<Channel> channel = std::move(task.channel);
         filter_tasks_.erase(filter_tasks_.begin() + (&task - filter_tasks_.data()));
-        channel->listed_host_input = false;
+        channel->listed_runtime_input = false;
         return channel->lend() ? channel : nullptr;
     }
     return nullptr;
 }
 
-// Inside the host lock, without the role until that is done which a handler may interrupt.
+// Inside the runtime lock, without the role until that is done which a handler may interrupt.
 void Reactor::run_lent(Channel& channel) {
     if (!channel.feed_filter()) return;
     if (!role_.retake()) return channel.post_input();
@@ -122,7 +122,7 @@ void Reactor::end_led(Reactor* outer) {
 // With the role: there is work that a caller must not do, or somebody else to see to.
 bool Reactor::for_io() {
     if (drops.empty()) drop_due_ = kNever;
-    return stopping_.load(std::memory_order_seq_cst) || !host_tasks_.empty() || !filter_tasks_.empty() ||
+    return stopping_.load(std::memory_order_seq_cst) || !runtime_tasks_.empty() || !filter_tasks_.empty() ||
            intake_.paused() > 0 || drops_due();
 }
 

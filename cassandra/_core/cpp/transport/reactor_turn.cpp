@@ -12,8 +12,8 @@ namespace {
 // after this time by the reactor itself; at once if there are very many.
 constexpr Nanos kDropDelay = 50 * kMillisecond;
 constexpr size_t kDropsAtOnce = 4096;
-// Rounds of host callbacks in a turn, so that callbacks which schedule callbacks do not starve the sockets.
-constexpr int kHostRounds = 16;
+// Rounds of runtime callbacks in a turn, so that callbacks which schedule callbacks do not starve the sockets.
+constexpr int kRuntimeRounds = 16;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void Reactor::run_turn() {
     current_ = this;  // nothing else runs on this thread
     poll(kNever, nullptr, 0);
     run_native();
-    run_host();
+    run_runtime();
     if (foreign()) return;
     notify();
     flush_dirty();
@@ -54,7 +54,7 @@ void Reactor::run_native() {
 Nanos Reactor::announce_sleep() {
     sleeping_.store(true, std::memory_order_seq_cst);
     const bool busy = has_commands_.load(std::memory_order_seq_cst) ||
-                      stopping_.load(std::memory_order_seq_cst) || !host_tasks_.empty() || !filter_tasks_.empty() ||
+                      stopping_.load(std::memory_order_seq_cst) || !runtime_tasks_.empty() || !filter_tasks_.empty() ||
                       !dirty_.empty() || full_batches_ > 0 || intake_.news();
     if (busy) return 0;
     if (!drops.empty() && drop_due_ == kNever) drop_due_ = monotonic_now() + kDropDelay;
@@ -65,8 +65,8 @@ void Reactor::end_turn() {
     buried_.clear();
     std::string warning = intake_.turn();
     if (warning.empty()) return;
-    HostTask& task = host_tasks_.emplace_back();
-    task.kind = HostTask::Kind::Warn;
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Warn;
     task.text = std::move(warning);
 }
 
@@ -103,8 +103,8 @@ void Reactor::run_command(Command& command) {
             timers_.add(command.timer->due, command.timer);
             break;
         case Command::Kind::Call: {
-            HostTask& task = host_tasks_.emplace_back();
-            task.kind = HostTask::Kind::Call;
+            RuntimeTask& task = runtime_tasks_.emplace_back();
+            task.kind = RuntimeTask::Kind::Call;
             task.object = command.object;
             break;
         }
@@ -134,8 +134,8 @@ void Reactor::run_due() {
     if (due != kNever) {
         const Nanos now = monotonic_now();
         while (Ref<Timer> timer = timers_.pop(now)) {
-            HostTask& task = host_tasks_.emplace_back();
-            task.kind = HostTask::Kind::Timer;
+            RuntimeTask& task = runtime_tasks_.emplace_back();
+            task.kind = RuntimeTask::Kind::Timer;
             task.timer = std::move(timer);
         }
         while (const Ref<Channel> channel = scans_.pop(now)) channel->on_scan(now);
@@ -149,36 +149,36 @@ bool Reactor::drops_due() const {
 }
 
 // Everything for filters and compressors; by any role holder.
-// Inside the host lock.
+// Inside the runtime lock.
 void Reactor::run_filter_tasks() {
-    for (int round = 0; round < kHostRounds && !filter_tasks_.empty(); ++round) {
+    for (int round = 0; round < kRuntimeRounds && !filter_tasks_.empty(); ++round) {
         running_filters_.swap(filter_tasks_);
-        for (HostTask& task : running_filters_) run_host_task(task);
+        for (RuntimeTask& task : running_filters_) run_runtime_task(task);
         running_filters_.clear();
     }
 }
 
-void Reactor::run_host() {
-    if (host_tasks_.empty() && filter_tasks_.empty() && !drops_due()) {
+void Reactor::run_runtime() {
+    if (runtime_tasks_.empty() && filter_tasks_.empty() && !drops_due()) {
         if (drops.empty()) drop_due_ = kNever;
         return;
     }
     void* token;
-    if (!host_->enter(&token)) {
-        // What they refer to is the host's, which is going away.
-        for (HostTask& task : host_tasks_) static_cast<void>(task.closing.release());
-        host_tasks_.clear();
+    if (!runtime_->enter(&token)) {
+        // What they refer to is the runtime's, which is going away.
+        for (RuntimeTask& task : runtime_tasks_) static_cast<void>(task.closing.release());
+        runtime_tasks_.clear();
         filter_tasks_.clear();
         return;
     }
-    host_entries_.fetch_add(1, std::memory_order_relaxed);
+    runtime_entries_.fetch_add(1, std::memory_order_relaxed);
     run_filter_tasks();
-    for (int round = 0; round < kHostRounds && !host_tasks_.empty(); ++round) {
-        running_tasks_.swap(host_tasks_);
-        for (HostTask& task : running_tasks_) {
-            run_host_task(task);
+    for (int round = 0; round < kRuntimeRounds && !runtime_tasks_.empty(); ++round) {
+        running_tasks_.swap(runtime_tasks_);
+        for (RuntimeTask& task : running_tasks_) {
+            run_runtime_task(task);
             if (foreign()) {  // that was a fork, and this is the child: the rest is the parent's
-                host_->leave(token);
+                runtime_->leave(token);
                 return;
             }
         }
@@ -187,49 +187,49 @@ void Reactor::run_host() {
         run_filter_tasks();
     }
     drop_references();
-    host_->leave(token);
+    runtime_->leave(token);
 }
 
-void Reactor::run_host_task(HostTask& task) {
+void Reactor::run_runtime_task(RuntimeTask& task) {
     switch (task.kind) {
-        case HostTask::Kind::Dispatch:
-            host_->dispatch(static_cast<Operation*>(task.object));
+        case RuntimeTask::Kind::Dispatch:
+            runtime_->dispatch(static_cast<Operation*>(task.object));
             break;
-        case HostTask::Kind::Call:
-            host_->call(task.object);
+        case RuntimeTask::Kind::Call:
+            runtime_->call(task.object);
             break;
-        case HostTask::Kind::Timer:
-            if (void* callback = task.timer->take_callback()) host_->call(callback);
+        case RuntimeTask::Kind::Timer:
+            if (void* callback = task.timer->take_callback()) runtime_->call(callback);
             break;
-        case HostTask::Kind::Connected:
+        case RuntimeTask::Kind::Connected:
             if (!task.channel->closed()) {
-                if (auto reason = Ref<Reason>::adopt(host_->connected(*task.channel)))
+                if (auto reason = Ref<Reason>::adopt(runtime_->connected(*task.channel)))
                     task.channel->close(std::move(reason));
             }
             break;
-        case HostTask::Kind::Event:
+        case RuntimeTask::Kind::Event:
             if (!task.channel->closed()) {
-                auto reason = Ref<Reason>::adopt(host_->event(*task.channel, task.frame));
+                auto reason = Ref<Reason>::adopt(runtime_->event(*task.channel, task.frame));
                 if (reason) task.channel->close(std::move(reason));
             }
             break;
-        case HostTask::Kind::Input:
-            task.channel->listed_host_input = false;
-            task.channel->host_input();
+        case RuntimeTask::Kind::Input:
+            task.channel->listed_runtime_input = false;
+            task.channel->runtime_input();
             break;
-        case HostTask::Kind::Flush:
-            task.channel->listed_host_flush = false;
-            task.channel->host_flush();
+        case RuntimeTask::Kind::Flush:
+            task.channel->listed_runtime_flush = false;
+            task.channel->runtime_flush();
             break;
-        case HostTask::Kind::Closed:
-            task.channel->host_closed(*task.closing);
+        case RuntimeTask::Kind::Closed:
+            task.channel->runtime_closed(*task.closing);
             task.closing.reset();
             break;
-        case HostTask::Kind::Quiet:
-            if (!task.channel->closed()) host_->quiet(*task.channel);
+        case RuntimeTask::Kind::Quiet:
+            if (!task.channel->closed()) runtime_->quiet(*task.channel);
             break;
-        case HostTask::Kind::Warn:
-            host_->warn(task.text.c_str());
+        case RuntimeTask::Kind::Warn:
+            runtime_->warn(task.text.c_str());
             break;
     }
 }
@@ -253,10 +253,10 @@ void Reactor::notify() {
     touched_queues_.clear();
 }
 
-// Inside the host lock.
+// Inside the runtime lock.
 void Reactor::drop_references() {
     drop_due_ = kNever;
-    if (Operation* list = drops.take_all()) host_->drop_operations(list);
+    if (Operation* list = drops.take_all()) runtime_->drop_operations(list);
 }
 
 void Reactor::deliver(Operation* operation, Outcome&& outcome) {
@@ -286,49 +286,49 @@ void Reactor::deliver(Operation* operation, Outcome&& outcome) {
 }
 
 void Reactor::schedule_dispatch(Operation* operation) {
-    HostTask& task = host_tasks_.emplace_back();
-    task.kind = HostTask::Kind::Dispatch;
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Dispatch;
     task.object = operation;
 }
 
-void Reactor::host_connected(Channel& channel) {
-    HostTask& task = host_tasks_.emplace_back();
-    task.kind = HostTask::Kind::Connected;
+void Reactor::runtime_connected(Channel& channel) {
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Connected;
     task.channel = Ref<Channel>(&channel);
 }
 
-void Reactor::host_event(Channel& channel, Frame&& frame) {
-    HostTask& task = host_tasks_.emplace_back();
-    task.kind = HostTask::Kind::Event;
+void Reactor::runtime_event(Channel& channel, Frame&& frame) {
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Event;
     task.channel = Ref<Channel>(&channel);
     task.frame = std::move(frame);
 }
 
-void Reactor::host_input(Channel& channel) {
-    if (std::exchange(channel.listed_host_input, true)) return;
-    HostTask& task = filter_tasks_.emplace_back();
-    task.kind = HostTask::Kind::Input;
+void Reactor::runtime_input(Channel& channel) {
+    if (std::exchange(channel.listed_runtime_input, true)) return;
+    RuntimeTask& task = filter_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Input;
     task.channel = Ref<Channel>(&channel);
 }
 
-void Reactor::host_quiet(Channel& channel) {
-    HostTask& task = host_tasks_.emplace_back();
-    task.kind = HostTask::Kind::Quiet;
+void Reactor::runtime_quiet(Channel& channel) {
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Quiet;
     task.channel = Ref<Channel>(&channel);
 }
 
-void Reactor::host_closed(Channel& channel, std::unique_ptr<ChannelClosing> closing) {
-    HostTask& task = host_tasks_.emplace_back();
-    task.kind = HostTask::Kind::Closed;
+void Reactor::runtime_closed(Channel& channel, std::unique_ptr<ChannelClosing> closing) {
+    RuntimeTask& task = runtime_tasks_.emplace_back();
+    task.kind = RuntimeTask::Kind::Closed;
     task.channel = Ref<Channel>(&channel);
     task.closing = std::move(closing);
 }
 
 void Reactor::mark_dirty(Channel& channel) {
-    if (channel.needs_host_output() && channel.state() == Channel::State::Open) {
-        if (std::exchange(channel.listed_host_flush, true)) return;
-        HostTask& task = filter_tasks_.emplace_back();
-        task.kind = HostTask::Kind::Flush;
+    if (channel.needs_runtime_output() && channel.state() == Channel::State::Open) {
+        if (std::exchange(channel.listed_runtime_flush, true)) return;
+        RuntimeTask& task = filter_tasks_.emplace_back();
+        task.kind = RuntimeTask::Kind::Flush;
         task.channel = Ref<Channel>(&channel);
         return;
     }

@@ -8,12 +8,12 @@
 
 namespace fastcql {
 
-// Shared by the channel's closing and the failures of its requests. Touched only with the host lock held (the
-// GIL), as *object* belongs to the host language.
+// Shared by the channel's closing and the failures of its requests. Touched only with the runtime lock held (the
+// GIL), as *object* belongs to the runtime language.
 struct Reason : RefCounted<Reason> {
     enum class Kind : uint8_t {
         Local,     // close() without an error
-        Host,      // an exception of the host language: close(error), a callback or byte filter that raised
+        Runtime,   // an exception of the runtime's language: close(error), a callback or byte filter that raised
         System,    // *error* is an errno
         Timeout,   // not connected in time
         Eof,       // the peer closed
@@ -32,7 +32,7 @@ struct Reason : RefCounted<Reason> {
     const Kind kind;
     const int error;
     const std::string message;
-    void* object = nullptr;  // the exception, once the host made one; a reference
+    void* object = nullptr;  // the exception, once the runtime made one; a reference
     void (*drop)(void*) = nullptr;
 };
 

@@ -25,7 +25,7 @@ public:
     bool stale(Nanos) const { return callback_.load(std::memory_order_acquire) == nullptr; }
 
 private:
-    std::atomic<void*> callback_;  // an object of the host language; this holds a reference
+    std::atomic<void*> callback_;  // an object of the runtime's language; this holds a reference
     Counted<&Counters::timers> counted_;
 };
 

@@ -1,9 +1,9 @@
 // What the reactor asks of the language it is embedded in. A table of functions, so that the C++ part knows
-// nothing of Python and its tests bring a host of their own.
+// nothing of Python and its tests bring a runtime of their own.
 //
 // All but enter, leave and thread_ending are called between enter and leave; by the holder of the reactor's role, but
-// for filter_send and compress, which whoever sends calls. Locks: a thread that holds the host lock (the GIL) may take
-// native locks; no thread asks for the host lock while it holds a native one.
+// for filter_send and compress, which whoever sends calls. Locks: a thread that holds the runtime lock (the GIL) may take
+// native locks; no thread asks for the runtime lock while it holds a native one.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ namespace fastcql {
 
 class Channel;
 
-struct Host {
-    // Takes the host lock; false when the host is going away: nothing of it may be touched any more.
+struct Runtime {
+    // Takes the runtime lock; false when the runtime is going away: nothing of it may be touched any more.
     bool (*enter)(void** token);
     void (*leave)(void* token);
-    // Whether signal handlers of the host run on this thread, so that what it is asked may be interrupted. A filter that
+    // Whether signal handlers of the runtime run on this thread, so that what it is asked may be interrupted. A filter that
     // does not lend itself to that is left to the I/O thread then.
     bool (*interruptible)();
     void (*thread_ending)();  // last call of a reactor's own thread, without the lock

@@ -1,4 +1,4 @@
-# The host that the C++ engine calls into (cpp/transport/host.h): Python, the GIL, the channel handlers.
+# The runtime that the C++ engine calls into (cpp/transport/runtime.h): Python, the GIL, the channel handlers.
 
 cdef extern from "Python.h" nogil:
     ctypedef int PyGILState_STATE
@@ -13,7 +13,7 @@ cdef extern from "Python.h" nogil:
 cdef extern from *:
     """
     // Set at exit: no reactor thread may ask for the GIL any more.
-    static std::atomic<bool> host_gone{false};
+    static std::atomic<bool> runtime_gone{false};
     // What such a thread keeps between its turns, so that taking the GIL does not create a thread state each time.
     static thread_local PyThreadState* kept_state = nullptr;
     static thread_local PyGILState_STATE kept_token;
@@ -21,14 +21,14 @@ cdef extern from *:
     cdef cppclass AtomicBool "std::atomic<bool>":
         bint load() nogil
         void store(bint value) nogil
-    AtomicBool host_gone
+    AtomicBool runtime_gone
     PyThreadState* kept_state
     PyGILState_STATE kept_token
 
 
-cdef cbool host_enter(void** token) noexcept nogil:
+cdef cbool runtime_enter(void** token) noexcept nogil:
     global kept_state, kept_token
-    if host_gone.load():
+    if runtime_gone.load():
         return False
     if PyGILState_GetThisThreadState() == NULL:
         kept_token = PyGILState_Ensure()
@@ -37,13 +37,13 @@ cdef cbool host_enter(void** token) noexcept nogil:
     return True
 
 
-cdef void host_leave(void* token) noexcept nogil:
+cdef void runtime_leave(void* token) noexcept nogil:
     PyGILState_Release(<PyGILState_STATE> <size_t> token)
 
 
-cdef void host_thread_ending() noexcept nogil:
+cdef void runtime_thread_ending() noexcept nogil:
     global kept_state
-    if kept_state == NULL or host_gone.load():
+    if kept_state == NULL or runtime_gone.load():
         return
     PyEval_RestoreThread(kept_state)
     with gil:
@@ -62,11 +62,11 @@ cdef void forget_thread() noexcept:
         report(exception, None)
 
 
-cdef void host_dispatch(COperation* core) noexcept:
+cdef void runtime_dispatch(COperation* core) noexcept:
     dispatch(<Operation> core.self)
 
 
-cdef void host_call(void* target) noexcept:
+cdef void runtime_call(void* target) noexcept:
     """Takes over a reference."""
     callback = <object> target
     Py_DECREF(callback)
@@ -76,7 +76,7 @@ cdef void host_call(void* target) noexcept:
         report(exception, callback)
 
 
-cdef void host_warn(const char* text) noexcept:
+cdef void runtime_warn(const char* text) noexcept:
     try:
         import logging
 
@@ -85,7 +85,7 @@ cdef void host_warn(const char* text) noexcept:
         report(exception, None)
 
 
-cdef Reason* host_connected(CChannel& core) noexcept:
+cdef Reason* runtime_connected(CChannel& core) noexcept:
     cdef Channel channel = <Channel> core.self
     try:
         channel.handler.on_connected(channel)
@@ -94,7 +94,7 @@ cdef Reason* host_connected(CChannel& core) noexcept:
     return NULL
 
 
-cdef Reason* host_event(CChannel& core, CFrame& native) noexcept:
+cdef Reason* runtime_event(CChannel& core, CFrame& native) noexcept:
     cdef Channel channel = <Channel> core.self
     try:
         channel.handler.on_event(channel, wrap_frame(native))
@@ -103,7 +103,7 @@ cdef Reason* host_event(CChannel& core, CFrame& native) noexcept:
     return NULL
 
 
-cdef void host_closed(CChannel& core, Reason& reason) noexcept:
+cdef void runtime_closed(CChannel& core, Reason& reason) noexcept:
     cdef Channel channel = <Channel> core.self
     handler = channel.handler
     try:
@@ -118,7 +118,7 @@ cdef void host_closed(CChannel& core, Reason& reason) noexcept:
     Py_DECREF(channel)  # the engine's
 
 
-cdef void host_quiet(CChannel& core) noexcept:
+cdef void runtime_quiet(CChannel& core) noexcept:
     on_quiet = (<Channel> core.self).on_quiet
     try:
         on_quiet()
@@ -126,32 +126,32 @@ cdef void host_quiet(CChannel& core) noexcept:
         report(exception, on_quiet)
 
 
-cdef Host make_host() noexcept:
-    cdef Host host
-    host.enter = host_enter
-    host.leave = host_leave
-    host.interruptible = interruptible
-    host.thread_ending = host_thread_ending
-    host.dispatch = host_dispatch
-    host.drop_operations = drop_operations
-    host.call = host_call
-    host.drop_object = drop_object
-    host.warn = host_warn
-    host.connected = host_connected
-    host.event = host_event
-    host.closed = host_closed
-    host.quiet = host_quiet
-    host.filter_start = filter_start
-    host.filter_receive = filter_receive
-    host.filter_send = filter_send
-    host.filter_eof = filter_eof
-    host.filter_end = filter_end
-    host.filter_established = filter_established
-    host.filter_lends = filter_lends
-    host.filter_settle = filter_settle
-    host.compress = compress
-    host.decompress = decompress
-    return host
+cdef Runtime make_runtime() noexcept:
+    cdef Runtime runtime
+    runtime.enter = runtime_enter
+    runtime.leave = runtime_leave
+    runtime.interruptible = interruptible
+    runtime.thread_ending = runtime_thread_ending
+    runtime.dispatch = runtime_dispatch
+    runtime.drop_operations = drop_operations
+    runtime.call = runtime_call
+    runtime.drop_object = drop_object
+    runtime.warn = runtime_warn
+    runtime.connected = runtime_connected
+    runtime.event = runtime_event
+    runtime.closed = runtime_closed
+    runtime.quiet = runtime_quiet
+    runtime.filter_start = filter_start
+    runtime.filter_receive = filter_receive
+    runtime.filter_send = filter_send
+    runtime.filter_eof = filter_eof
+    runtime.filter_end = filter_end
+    runtime.filter_established = filter_established
+    runtime.filter_lends = filter_lends
+    runtime.filter_settle = filter_settle
+    runtime.compress = compress
+    runtime.decompress = decompress
+    return runtime
 
 
-cdef Host python_host = make_host()
+cdef Runtime python_runtime = make_runtime()
