@@ -35,6 +35,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import OperationTimedOut
 from cassandra._base.face import Attribute, method
 from cassandra._base.process import Bell
@@ -193,7 +194,6 @@ class Cluster:
     slow_request_threshold: Attribute[float | None] = option()
     memory_pool: Attribute[MemoryPool] = option()
     session_id: Attribute[UUID] = option()
-    protocol_version: Attribute[int] = Attribute("versions", Versions)
     load_balancing_policy: Attribute[LoadBalancingPolicy] = Attribute("profile_manager", ProfileManager)
     default_retry_policy: Attribute[RetryPolicy] = Attribute("profile_manager", ProfileManager)
     connect_to_remote_hosts: Attribute[bool] = Attribute("profile_manager", ProfileManager)
@@ -342,6 +342,16 @@ class Cluster:
     endpoints_resolved: Attribute[list[EndPoint]] = Attribute("contacts", ContactPoints)
     connection_factory = method("connections", ConnectionFactory.open_blocking)
     protocol_downgrade = method("versions", Versions.lower)
+
+    @property
+    def protocol_version(self) -> int:
+        """The version spoken: the highest this driver knows until one was given or negotiated by the first
+        connection."""
+        return self.versions.spoken or ProtocolVersion.MAX_SUPPORTED  # asked by each request of a text
+
+    @protocol_version.setter
+    def protocol_version(self, version: int) -> None:
+        self.versions.give(version)
 
     def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
         """Connect, and make a session that uses *keyspace*.

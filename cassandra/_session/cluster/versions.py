@@ -55,14 +55,8 @@ class Versions:
         """In a forked child: whoever held the lock is not here."""
         renew(self._lock)
 
-    @property
-    def protocol_version(self) -> int:
-        """The version spoken: the highest this driver knows until one was given or negotiated by the first connection.
-        One that is set is spoken with every node."""
-        return self.spoken or ProtocolVersion.MAX_SUPPORTED
-
-    @protocol_version.setter
-    def protocol_version(self, version: int) -> None:
+    def give(self, version: int) -> None:
+        """Speak *version* with every node."""
         self.spoken = config.protocol_version(version, self._cluster.options.allow_beta_protocol_version)
         self.is_given = True
 
@@ -117,7 +111,7 @@ class Versions:
     def _follow(self) -> None:
         """Let what is compiled, and the connections, be of the version that is spoken now."""
         for session in self._cluster.sessions:
-            session._protocol_version = self.protocol_version
+            session._protocol_version = self._cluster.protocol_version
             for pool in session.get_pools():
                 pool.follow_version()
 
