@@ -15,6 +15,16 @@ cdef enum:
     WEIGHT_OF_UDT = 32  # a class of its own
 
 
+cdef uint64_t _generations = 0
+
+
+cdef uint64_t next_generation() noexcept:
+    """Of plans that are made with the same types; no other context has it, nor had."""
+    global _generations
+    _generations += 1
+    return _generations
+
+
 @cython.final
 cdef class TypeContext:
     """Resolves what wire metadata cannot say alone, and keeps the plans of results seen before."""
@@ -25,6 +35,7 @@ cdef class TypeContext:
     cdef dict _customs  # class name -> Codec
     cdef Py_ssize_t _size
     cdef uint64_t _tick
+    cdef uint64_t _generation
 
     def __cinit__(self, resolve_custom=None, resolve_udt=None, Py_ssize_t plan_cache_size=256):
         if plan_cache_size < 0:
@@ -34,12 +45,14 @@ cdef class TypeContext:
         self._plans = {}
         self._customs = {}
         self._size = plan_cache_size
+        self._generation = next_generation()
 
     def clear(self):
         """Forget plans and custom types: a user type was registered or altered."""
         # New ones, not emptied ones: a thread that resolves a type as it was puts what it makes where nobody looks.
         self._plans = {}
         self._customs = {}
+        self._generation = next_generation()
 
     def user_type(self, str keyspace not None, str name not None):
         """The class registered for a user type, or None."""
@@ -207,6 +220,7 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
     cdef Cursor start = c[0]
     cdef ResultPlan plan
     cdef dict plans = context._plans
+    cdef uint64_t generation = context._generation
     skip_specs(c, flags, columns)
     cdef Py_ssize_t n = c.p - start.p
     if n > MAX_KEPT_SPECS:
@@ -224,8 +238,31 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
         return plan
     plan = ResultPlan(take_specs(&start, flags, columns, context))
     plan._used = context._tick
+    plan._key = key
+    plan._generation = generation
     remember(plans, context._size, key, plan)
     return plan
+
+
+cdef bint describes(ResultPlan plan, Cursor* c, int flags, int32_t columns, TypeContext context) except -1:
+    """Whether take_plan() would give *plan*, or one just like it; if so the cursor is behind the specifications. They say
+    themselves where they end, so what begins with the same bytes is the same."""
+    cdef bytes key = plan._key
+    if key is None or plan._generation != context._generation:
+        return take_plan(c, flags, columns, context) is plan
+    cdef const char* known = PyBytes_AS_STRING(key)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(key) - 5
+    if (
+        memcmp(known, &columns, 4) != 0
+        or known[4] != <char>(flags & GLOBAL_SPEC)
+        or c.end - c.p < n
+        or memcmp(known + 5, c.p, <size_t>n) != 0
+    ):
+        return False
+    c.p += n
+    context._tick += 1
+    plan._used = context._tick
+    return True
 
 
 cdef int remember(dict plans, Py_ssize_t size, bytes key, ResultPlan plan) except -1:

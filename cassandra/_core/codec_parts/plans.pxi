@@ -16,6 +16,8 @@ cdef class ResultPlan:
     cdef int _atomic
     cdef RowPlan _tuples
     cdef uint64_t _used  # tick of its last use in a TypeContext
+    cdef bytes _key  # what it was made of, there
+    cdef uint64_t _generation  # of that context then
 
     def __cinit__(self, specs):
         cdef Py_ssize_t i

@@ -335,7 +335,7 @@ cdef class ResultDecoder:
         if flags & NO_METADATA:
             if columns != plan._count:
                 return None
-        elif take_plan(c, flags, columns, self._context) is not plan:
+        elif not describes(plan, c, flags, columns, self._context):
             return None
         count = take_int(c)
         how = factory_plan(plan, factory)

@@ -122,11 +122,13 @@ cdef class Lane:
         cdef Attempt attempt
         cdef Outlet outlet
         cdef Submitted submitted
+        cdef dict pools
         place = self.route(request._token)
         if place is None:
             return False
         host = place.host
-        pool = request.session._pool_set.pools.get(host)
+        pools = request.session._pool_set.pools
+        pool = pools.get(host)
         if pool is None:
             return False
         try:
@@ -164,12 +166,14 @@ cdef class Lane:
         cdef int64_t stream
         cdef double started
         cdef int64_t slot = index % LAST_SLOT
+        cdef dict pools
         frame, token = self.encode(values, self.timestamp())
         place = self.route(token)
         if place is None:
             return False
         host = place.host
-        pool = volley.session._pool_set.pools.get(host)
+        pools = volley.pool_set.pools
+        pool = pools.get(host)
         if pool is None or slot in volley.flying:
             return False
         try:

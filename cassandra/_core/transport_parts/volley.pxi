@@ -79,6 +79,7 @@ cdef class Flights(Operation):
     """Requests in flight, and the results of those that came to plain rows or nothing."""
 
     cdef readonly object session
+    cdef object pool_set  # of the session
     cdef dict flying
     cdef Batch held  # outcomes that were taken, those before *at* are harvested
     cdef size_t at
@@ -92,6 +93,7 @@ cdef class Flights(Operation):
 
     def _begin(self, session, type result_type not None, type entry_type not None):
         self.session = session
+        self.pool_set = session._pool_set
         self.result_type = result_type
         self.entry_type = entry_type
 
