@@ -42,7 +42,9 @@ def execute_concurrent(
     """
     if concurrency <= 0:
         raise ValueError("concurrency must be greater than 0")
-    run = _Run(session, iter(statements_and_parameters or ()), concurrency, raise_on_first_error, execution_profile)
+    run = _BlockingRun(
+        session, iter(statements_and_parameters or ()), concurrency, raise_on_first_error, execution_profile
+    )
     return run.in_order(concurrency * WINDOW) if results_generator else run.all()
 
 
@@ -62,7 +64,7 @@ def execute_concurrent_with_args(
 execute_concurrent.__module__ = execute_concurrent_with_args.__module__ = "cassandra.concurrent"
 
 
-class _Run:
+class _BlockingRun:
     """One call of execute_concurrent. All on the calling thread, but for what the volley says is not."""
 
     def __init__(

@@ -1,10 +1,10 @@
 """Many statements at a time on an asyncio loop (cassandra.concurrent).
 
 L5. Whoever awaits or iterates draws the statements and keeps up to *concurrency* requests in flight. Prepared
-statements go as a volley (:class:`_Flock`) that the loop drains; all others, and those that the volley cannot do, have
-a :class:`_Slot` each that hears of the outcome. None has a task, and the one who waits is woken at most once per turn
-of the loop. Only an asynchronous source of statements has a task: results must come while it is waited for. All of it
-happens on the loop's thread, so there are no locks; outcomes from elsewhere come there by ``aio.resolve``.
+statements go as a volley (:class:`_LoopVolley`) that the loop drains; all others, and those that the volley cannot do,
+have a :class:`_Single` each that hears of the outcome. None has a task, and the one who waits is woken at most once per
+turn of the loop. Only an asynchronous source of statements has a task: results must come while it is waited for. All of
+it happens on the loop's thread, so there are no locks; outcomes from elsewhere come there by ``aio.resolve``.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class ConcurrentResults:
     ) -> None:
         self._arguments: tuple[Any, ...] | None = (session, statements, concurrency, fail_fast, execution_profile)
 
-    def _begin(self) -> _Run:
+    def _begin(self) -> _AsyncRun:
         arguments, self._arguments = self._arguments, None
         if arguments is None:
             raise RuntimeError("These statements are executed already: results are awaited or iterated over once")
-        return _Run(*arguments)
+        return _AsyncRun(*arguments)
 
     def __await__(self) -> Generator[Any, None, list[ExecutionResult]]:
         return self._begin().all().__await__()
@@ -123,12 +123,12 @@ async def _with(statement: Any, parameters: AsyncIterable[Any]) -> AsyncGenerato
         yield statement, item
 
 
-class _Slot:
+class _Single:
     """Hears of one request, in the place of an asyncio future."""
 
     __slots__ = ("future", "index", "run")
 
-    def __init__(self, run: _Run, index: int, future: ResponseFuture) -> None:
+    def __init__(self, run: _AsyncRun, index: int, future: ResponseFuture) -> None:
         self.run = run
         self.index = index
         self.future = future
@@ -146,10 +146,10 @@ class _Slot:
         run.wake()
 
 
-class _Flock(Volley):
-    """The prepared statements of a run. Those that go on as a ResponseFuture get a slot."""
+class _LoopVolley(Volley):
+    """The prepared statements of a run. Those that go on as a ResponseFuture are single."""
 
-    def __init__(self, session: Session, run: _Run) -> None:
+    def __init__(self, session: Session, run: _AsyncRun) -> None:
         super().__init__(session)
         self._run = run
         self._flies = aio.watches_descriptors(run.loop)
@@ -170,7 +170,7 @@ class _Flock(Volley):
         self._run.watch(future, index)
 
 
-class _Run:
+class _AsyncRun:
     """One call, from the first look at it to the last."""
 
     def __init__(
@@ -178,7 +178,7 @@ class _Run:
     ) -> None:
         self.loop = aio.running_loop()
         self._process = process.current
-        self.in_flight: dict[int, _Slot] = {}
+        self.in_flight: dict[int, _Single] = {}
         self._session = session
         self._concurrency = concurrency
         self._fail_fast = fail_fast
@@ -191,7 +191,7 @@ class _Run:
         self._exhausted = False
         self._waiting: list[asyncio.Future[None]] = []
         self._statements: Iterator[tuple[Any, Any]] = iter(())
-        self._flock: _Flock | None = None
+        self._volley: _LoopVolley | None = None
         self._feeder: asyncio.Task[None] | None = None
         if isinstance(statements, AsyncIterable):
             self._feeder = self.loop.create_task(self._feed(statements))
@@ -203,8 +203,8 @@ class _Run:
     def _room(self) -> int:
         """How many may be sent now."""
         room = self._concurrency - len(self.in_flight) - self._at_once
-        if self._flock is not None:
-            room -= self._flock.in_flight
+        if self._volley is not None:
+            room -= self._volley.in_flight
         return room if self._limit is None else min(room, self._limit - self._sent)
 
     def _fill(self) -> None:
@@ -212,12 +212,12 @@ class _Run:
         room = self._room()
         if self._exhausted or self._feeder is not None or room <= 0:
             return
-        if self._flock is None:
-            self._flock = _Flock(self._session, self)
+        if self._volley is None:
+            self._volley = _LoopVolley(self._session, self)
         profile = self._session._resolve_profile(self._profile)
-        self._sent, ended = self._flock.fill(self._statements, room, self._sent, profile, self._start)
+        self._sent, ended = self._volley.fill(self._statements, room, self._sent, profile, self._start)
         self._exhausted |= ended
-        self._flock.send()
+        self._volley.send()
 
     async def _feed(self, source: AsyncIterable[tuple[Any, Any]]) -> None:
         """The same, from an asynchronous source, as a task."""
@@ -256,8 +256,8 @@ class _Run:
 
     def watch(self, future: ResponseFuture, index: int) -> bool:
         """Hear of *future*, which is request *index*. True if its outcome is here at once."""
-        slot = self.in_flight[index] = _Slot(self, index, future)
-        outcome = future._join(self.loop, slot)
+        single = self.in_flight[index] = _Single(self, index, future)
+        outcome = future._join(self.loop, single)
         if outcome is None:
             return index not in self.in_flight  # on some loops it may have come meanwhile
         del self.in_flight[index]
@@ -338,17 +338,17 @@ class _Run:
         self._fill()
         if self._error is not None:
             raise self._error
-        flying = self._flock is not None and self._flock.in_flight
+        flying = self._volley is not None and self._volley.in_flight
         return not self._exhausted or bool(self.in_flight or self._at_once or flying)
 
     async def _stop(self) -> None:
         """Nobody wants the rest."""
         self._exhausted = True
         given_up, self.in_flight = self.in_flight, {}
-        for slot in given_up.values():
-            slot.future._leave(slot)
-        if self._flock is not None:
-            self._flock.abandon()
+        for single in given_up.values():
+            single.future._leave(single)
+        if self._volley is not None:
+            self._volley.abandon()
         feeder = self._feeder
         if feeder is not None and not feeder.done():
             feeder.cancel()
