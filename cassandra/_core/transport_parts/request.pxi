@@ -160,8 +160,12 @@ cdef class Request(Operation):
 
     @property
     def attempted_hosts(self):
+        cdef list made
         if self.hosts is None:
-            self.hosts = [] if self.first_host is None else [self.first_host]
+            made = [] if self.first_host is None else [self.first_host]
+            with cython.critical_section(self):
+                if self.hosts is None:  # two threads may ask at a time
+                    self.hosts = made
         return self.hosts
 
     @attempted_hosts.setter
@@ -549,7 +553,7 @@ cdef class Request(Operation):
     def _leave(self, waiter):
         """*waiter* does not wait any more. The last one to go gives the page up."""
         cdef tuple before, others
-        cdef int64_t page
+        cdef int64_t page = 0
         cdef bint left = False, wanted
         while not left:
             before = self._waiters

@@ -93,14 +93,14 @@ class TestChoosing:
 
     def test_a_busy_host_is_avoided(self, make: Any) -> None:
         hosts, metadata, router = scene(make())
-        router.measure(object, lambda host: 50 if host is hosts[0] else 2)
+        router.measure(lambda host: 50 if host is hosts[0] else 2)
         assert set(picked(router, metadata, 400)) == set(hosts[1:])
 
     def test_in_flight_counts_times_latency(self, make: Any) -> None:
         hosts, metadata, router = scene(make())
         policy = router.latency_aware
         assert policy is not None
-        router.measure(object, lambda host: 9 if host is hosts[0] else 0)
+        router.measure(lambda host: 9 if host is hosts[0] else 0)
         for host in hosts:
             policy._measured(host, 0.001 if host is hosts[0] else 0.020, True)
         counts = picked(router, metadata, 400)
