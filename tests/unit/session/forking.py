@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 
 PREAMBLE = """
-import asyncio, os, signal, sys, threading, traceback, warnings
+import asyncio, os, signal, sys, threading, time, traceback, warnings
 warnings.simplefilter("ignore")  # of later Pythons: threads and fork, which is the point here
 from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT, NoHostAvailable
 from cassandra.connection import ConnectionShutdown
