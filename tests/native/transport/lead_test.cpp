@@ -497,11 +497,38 @@ TEST(signals_come_through) {
     CHECK(ask(*channel, "go"));
 }
 
-// Many threads on two connections: sync requests, some given up after a moment, callbacks and pipelines beside them,
-// pauses in between. Every request ends, and by its own answer.
+// One caller alone comes to poll; several, who would only pass the role to and fro, leave that to the I/O thread.
+TEST(only_who_is_alone_is_wanted) {
+    Role role;
+    const auto asked = [&role](int sleepers) {
+        role.ask();
+        role.sleepers = sleepers;
+        const bool wanted = role.wanted();
+        role.sleepers = 0;
+        return wanted;
+    };
+    const auto alone = [&] {  // how often one must ask; again where this thread was held up meanwhile
+        int count = 1;
+        while (!asked(0)) ++count;
+        return count;
+    };
+    CHECK(!asked(0));
+    CHECK(alone() >= Role::kAlone - 1);
+    CHECK(testing::eventually([&] { return asked(0); }));  // and from then on
+    CHECK(!asked(1));
+    CHECK(!asked(0));
+    CHECK(alone() >= Role::kAlone - 1);
+    CHECK(!role.wanted());  // nobody asked
+}
+
+// Threads on two connections: sync requests, some given up after a moment, callbacks and pipelines beside them, pauses
+// in between, in which another one is alone and polls. Every request ends, and by its own answer.
 TEST(leaders_and_followers_at_random) {
     Server server(holding);
-    for (int round = 0; round < 4; ++round) {
+    constexpr int64_t kEnough = 200;  // a busy machine needs more rounds for as many
+    int64_t polled = 0;
+    for (int round = 0; round < 8 || (polled < kEnough && round < 200); ++round) {
+        const bool few = round >= 2;
         Events events[2];
         Client client(kBackends[static_cast<size_t>(round) % std::size(kBackends)]);
         const Ref<Channel> channels[2] = {client.connected(server.port(), events[0]),
@@ -509,7 +536,7 @@ TEST(leaders_and_followers_at_random) {
         const std::thread::id io = io_thread(client);
         std::atomic<int> called{0}, eager_ones{0};
         std::vector<std::thread> threads;
-        for (int number = 0; number < 4; ++number) {
+        for (int number = 0; number < (few ? 2 : 4); ++number) {
             threads.emplace_back([&, number] {
                 unsigned seed = static_cast<unsigned>(round * 10 + number);
                 for (int turn = 0; turn < 400; ++turn) {
@@ -544,7 +571,7 @@ TEST(leaders_and_followers_at_random) {
                             CHECK(request->wait() && request->body().substr(4) == text);
                             release(request);
                         }
-                    } else if (choice == 3) {
+                    } else if (choice == 3 || (few && choice < 7)) {
                         std::this_thread::sleep_for(std::chrono::microseconds(rand_r(&seed) % 5000));
                     } else {
                         CHECK(ask(channel, text));
@@ -554,8 +581,10 @@ TEST(leaders_and_followers_at_random) {
         }
         for (std::thread& thread : threads) thread.join();
         CHECK(testing::eventually([&] { return called == eager_ones; }));
+        polled += client.reactor->stats().leads;
         if (round == 0) warm_up(client, *channels[0]);  // it still works as at the beginning
     }
+    CHECK(polled >= kEnough);
     nothing_is_left();
 }
 

@@ -145,7 +145,7 @@ void Reactor::watch() {
 
 // The next caller takes the role, unless there is something that cannot wait for him.
 void Reactor::leave_role() {
-    if (for_io() || !unsent_.empty() || role_.sleepers.load(std::memory_order_seq_cst) > 0 || watched()) {
+    if (for_io() || !unsent_.empty() || role_.crowded() || watched()) {
         role_.hand_over();
         return;
     }

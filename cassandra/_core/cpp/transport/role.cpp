@@ -1,6 +1,7 @@
 #include "transport/role.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fastcql {
 
@@ -39,13 +40,21 @@ void Role::wake() {
     if (rest_.exchange(kAwake, std::memory_order_seq_cst) != kAwake) unpark_one(&rest_);
 }
 
+bool Role::crowded() {
+    if (sleepers.load(std::memory_order_seq_cst) == 0) return false;
+    others_ = true;
+    return true;
+}
+
 bool Role::wanted() {
+    if (crowded()) return false;
     const Nanos asked_at = asked_at_.load(std::memory_order_relaxed);
-    if (asked_at == 0 || sleepers.load(std::memory_order_relaxed) > 0) return false;
+    if (asked_at == 0) return false;
     asked_at_.store(0, std::memory_order_relaxed);
-    const Nanos before = served_at_;
-    served_at_ = monotonic_now();
-    return asked_at - before < kGrace;
+    const Nanos before = std::exchange(served_at_, monotonic_now());
+    if (std::exchange(others_, false) || asked_at - before >= kGrace) alone_ = 0;
+    alone_ = std::min(alone_ + 1, kAlone);
+    return alone_ == kAlone;
 }
 
 void Role::rest(const Unsent& unsent) {

@@ -35,6 +35,8 @@ class Role {
 public:
     // A nap, and the longest time between an answer and the next request of callers that are said to follow each other.
     static constexpr Nanos kGrace = kMillisecond;
+    // So many times in a row one caller alone must have asked: among several the role only goes to and fro.
+    static constexpr int kAlone = 8;
 
     // --- any thread ---
 
@@ -57,10 +59,12 @@ public:
     // *next_due*: when the next timer is.
     void leave(Nanos next_due);
     void hand_over();
+    // Whether others sleep for an outcome. They count as company until one caller alone has asked a few times.
+    bool crowded();
 
     // --- I/O thread ---
 
-    // At the end of a turn: whether callers follow each other so closely that the next one should find the role free.
+    // At the end of a turn: whether one caller follows so closely upon himself that he should find the role free.
     bool wanted();
     // After leave(): returns when it has the role again, which it takes after a nap if requests wait to be sent.
     void rest(const Unsent& unsent);
@@ -78,6 +82,8 @@ private:
     std::atomic<Nanos> next_due_{kNever};
     std::atomic<Nanos> asked_at_{0};
     Nanos served_at_ = 0;  // the I/O thread's
+    int alone_ = 0;
+    bool others_ = false;  // the holder's
 };
 
 }  // namespace fastcql
