@@ -209,10 +209,12 @@ class ResultDecoder:
     def decode(self, frame: Any, plan: ResultPlan | None = None) -> Any:
         """The instance of *cls* for a Frame; None when it is no RESULT, or compressed. Raises as decode_result()."""
 
-    def plain(self, frame: Any, plan: ResultPlan | None, factory: Any) -> tuple[list[Any] | None, bytes | None] | None:
+    def plain(
+        self, frame: Any, header: int, plan: ResultPlan | None, factory: Any
+    ) -> tuple[list[Any] | None, bytes | None] | None:
         """``(rows, paging state)`` of a frame with rows of *plan*, made by *factory*, and nothing beside; rows are None
         for a RESULT without any. None for every other frame, a large page, and the first of a row plan: decode() tells
-        all."""
+        all. *header* is the frame's version, flags and opcode, a byte each, so that no attributes are looked up."""
 
 def is_plain_rows(message: object) -> bool:
     """Whether *message* is a Result with rows as they came, and nothing beside them: kind ROWS, its ``page`` there, no

@@ -419,10 +419,11 @@ class Channel:
     def getpeername(self) -> Any: ...
 
 class Outlet:
-    """What native requests need of a connection whose *channel* takes frames of this *dialect* as they are."""
+    """What native requests need of a connection whose *channel* takes frames of this *dialect* as they are; *results*,
+    a ``ResultDecoder``, reads the answers."""
 
     dialect: Final[Any]
-    def __init__(self, dialect: Any, channel: Channel) -> None: ...
+    def __init__(self, dialect: Any, channel: Channel, results: Any) -> None: ...
 
 class Picks:
     """The connections of one node as they are now: *sole*, or those that *picker* (a ``ShardPicker``) picks from. They

@@ -23,6 +23,9 @@ from libcpp.string cimport string
 from libcpp.utility cimport move, pair
 from libcpp.vector cimport vector
 
+from cassandra._core.codec cimport TimestampClock
+from cassandra._core.routing cimport Place
+
 include "transport_parts/native.pxi"
 include "transport_parts/errors.pxi"
 include "transport_parts/frame.pxi"

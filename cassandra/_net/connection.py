@@ -178,7 +178,7 @@ class Connection:
         self._opening = None
         if self.compression is None or self.protocol_version >= 5:
             self.submit = self.channel.submit
-            self.outlet = Outlet(self.dialect, self.channel)
+            self.outlet = Outlet(self.dialect, self.channel, self.results)
         else:
             self.submit = self._submit_compressed
 

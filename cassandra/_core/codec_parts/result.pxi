@@ -302,10 +302,10 @@ cdef class ResultDecoder:
         )
         return result
 
-    def plain(self, frame, ResultPlan plan, factory):
+    def plain(self, frame, int header, ResultPlan plan, factory):
         """``(rows, paging state)`` of a frame with rows of *plan*, made by *factory*, and nothing beside; rows are None
         for a RESULT without any. None for every other frame, and for the first of a row plan: decode() tells all."""
-        cdef int opcode = frame.opcode, flags = frame.flags
+        cdef int opcode = header & 0xFF, flags = header >> 8 & 0xFF
         cdef Py_buffer view
         cdef Cursor c
         if opcode != OPCODE_RESULT or flags & (FLAG_COMPRESSED | FLAG_TRACING | FLAG_PAYLOAD | FLAG_WARNING):
@@ -314,7 +314,7 @@ cdef class ResultDecoder:
         try:
             c.p = <const uint8_t*>view.buf
             c.end = c.p + view.len
-            return self._plain(&c, frame.version, plan, factory)
+            return self._plain(&c, header >> 16, plan, factory)
         finally:
             PyBuffer_Release(&view)
 

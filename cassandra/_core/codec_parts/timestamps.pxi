@@ -15,9 +15,6 @@ cdef extern from "<time.h>" nogil:
 cdef class TimestampClock:
     """Microseconds since 1970, each call a later one. A call is one step for all threads: the GIL is held."""
 
-    cdef public int64_t last
-    cdef readonly int64_t ahead  # of the clock, at the last call
-
     def advance(self):
         return self.step()
 

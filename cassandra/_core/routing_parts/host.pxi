@@ -44,9 +44,6 @@ cdef class Count:
 @cython.final
 @cython.freelist(16)
 cdef class Place:
-    cdef readonly object host
-    cdef readonly object shard
-
     def __init__(self, host, shard=None):
         self.host = host
         self.shard = shard

@@ -47,6 +47,10 @@ cdef class Frame:
         )
 
 
+cdef inline int header_of(Frame frame) noexcept:
+    return <int> frame.native.version << 16 | <int> frame.native.flags << 8 | <int> frame.native.opcode
+
+
 cdef object wrap_frame(CFrame& native):
     cdef Frame frame = Frame.__new__(Frame)
     frame.native = move(native)

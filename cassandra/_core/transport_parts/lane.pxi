@@ -11,6 +11,10 @@ cdef object connection_of(pool, token, shard):
     return pool.pick(token, shard)
 
 
+cdef inline object dialect_of(connection, Outlet outlet):
+    return connection.dialect if outlet is None else outlet.dialect
+
+
 cdef inline double limit_of(timeout) except *:
     return NO_TIMEOUT if timeout is None else timeout
 
@@ -34,7 +38,7 @@ cdef class Lane:
     cdef object metrics
     cdef object kind
     cdef object encode
-    cdef object clock
+    cdef TimestampClock clock
     cdef object timestamps
     cdef object route
     cdef object dialect
@@ -123,7 +127,7 @@ cdef class Lane:
         cdef Outlet outlet
         cdef Submitted submitted
         cdef dict pools
-        place = self.route(request._token)
+        cdef Place place = self.route(request._token)
         if place is None:
             return False
         host = place.host
@@ -134,7 +138,7 @@ cdef class Lane:
         try:
             connection = connection_of(pool, request._token, place.shard)
             outlet = connection.outlet
-            if (connection if outlet is None else outlet).dialect is not self.dialect:  # the frame is not for it
+            if dialect_of(connection, outlet) is not self.dialect:  # the frame is not for it
                 request._picked = place
                 return request._execution.sending.send_to(request, place, request._page)
             attempt = first_attempt(host, pool, connection, request.result_plan)
@@ -168,18 +172,18 @@ cdef class Lane:
         cdef int64_t slot = index % LAST_SLOT
         cdef dict pools
         frame, token = self.encode(values, self.timestamp())
-        place = self.route(token)
+        cdef Place place = self.route(token)
         if place is None:
             return False
         host = place.host
         pools = volley.pool_set.pools
         pool = pools.get(host)
-        if pool is None or slot in volley.flying:
+        if pool is None or volley.aloft(slot) is not None:
             return False
         try:
             connection = connection_of(pool, token, place.shard)
             outlet = connection.outlet
-            if (connection if outlet is None else outlet).dialect is not self.dialect:
+            if dialect_of(connection, outlet) is not self.dialect:
                 return False
             if outlet is None:
                 started = seconds_now()
@@ -204,5 +208,6 @@ cdef class Lane:
         flight.connection = connection
         flight.stream = stream
         flight.started = started
-        volley.flying[slot] = flight
+        flight.results = connection.results if outlet is None else outlet.results
+        volley.take_off(slot, flight)
         return True

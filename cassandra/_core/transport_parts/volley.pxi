@@ -51,6 +51,8 @@ cdef object handed_over(entry):
 
 NOTHING_ELSE = (1 << 32) - 1
 cdef int64_t LAST_SLOT = NOTHING_ELSE
+cdef enum:
+    SEATS = 512  # a power of two
 
 
 @cython.final
@@ -69,10 +71,14 @@ cdef class Flight:
     cdef readonly object connection
     cdef readonly int64_t stream
     cdef readonly double started
+    cdef object results
 
     @property
     def compiled(self):
         return self.lane.compiled
+
+    cdef int64_t slot(self) noexcept:
+        return self.index % LAST_SLOT
 
 
 cdef class Flights(Operation):
@@ -80,7 +86,9 @@ cdef class Flights(Operation):
 
     cdef readonly object session
     cdef object pool_set  # of the session
-    cdef dict flying
+    cdef list seats  # the flight of a slot, at its lower bits
+    cdef dict others  # those that found their seats taken
+    cdef Py_ssize_t count
     cdef Batch held  # outcomes that were taken, those before *at* are harvested
     cdef size_t at
     cdef readonly bint _holds
@@ -89,7 +97,35 @@ cdef class Flights(Operation):
     cdef object entry_type
 
     def __cinit__(self, *args, **kwargs):
-        self.flying = {}
+        self.clear()
+
+    cdef clear(self):
+        self.seats = [None] * SEATS
+        self.others = {}
+        self.count = 0
+
+    cdef Flight aloft(self, int64_t slot):
+        found = self.seats[slot & (SEATS - 1)]
+        if found is not None and (<Flight> found).slot() == slot:
+            return <Flight> found
+        return <Flight> self.others.get(slot) if self.others else None
+
+    cdef take_off(self, int64_t slot, Flight flight):
+        if self.seats[slot & (SEATS - 1)] is None:
+            self.seats[slot & (SEATS - 1)] = flight
+        else:
+            self.others[slot] = flight
+        self.count += 1
+
+    cdef Flight land(self, int64_t slot):
+        cdef Flight flight = self.aloft(slot)
+        if flight is not None:
+            if self.seats[slot & (SEATS - 1)] is flight:
+                self.seats[slot & (SEATS - 1)] = None
+            else:
+                del self.others[slot]
+            self.count -= 1
+        return flight
 
     def _begin(self, session, type result_type not None, type entry_type not None):
         self.session = session
@@ -99,7 +135,7 @@ cdef class Flights(Operation):
 
     @property
     def in_flight(self):
-        return len(self.flying)
+        return self.count
 
     def launch(self, Lane lane not None, int64_t index, values):
         return lane.fly(self, index, values)
@@ -147,13 +183,15 @@ cdef class Flights(Operation):
             self.at += 1
             if slot == LAST_SLOT:
                 continue
-            flight = <Flight> self.flying.pop(slot, None)
+            flight = self.land(slot)
             if flight is None:  # forgotten meanwhile
                 continue
             outcome = wrap_outcome(self.held.at(self.at - 1))
             if type(outcome) is Frame:
                 try:
-                    plain = flight.connection.results.plain(outcome, flight.lane.result_plan, flight.lane.row_factory)
+                    plain = flight.results.plain(
+                        outcome, header_of(<Frame> outcome), flight.lane.result_plan, flight.lane.row_factory
+                    )
                 except Exception as error:
                     if not isinstance(error, error_class("ProtocolError")):  # a row factory: of this request only
                         failed(flight.index, error)
@@ -180,13 +218,13 @@ cdef class Flights(Operation):
             self.core.give_back(move(self.held))
 
     def _flight(self, slot):
-        return self.flying.get(slot)
+        return self.aloft(slot)
 
     def _forget(self, slot=None):
         if slot is None:
-            self.flying.clear()
+            self.clear()
         else:
-            self.flying.pop(slot, None)
+            self.land(slot)
 
 
 def hand_over(dict results not None, int64_t count):

@@ -28,13 +28,19 @@ def known(context: TypeContext, columns: list[tuple[str, Codec]] = COLUMNS) -> t
     return decoder, first.plan
 
 
+def plain(
+    decoder: ResultDecoder, answer: Any, plan: ResultPlan | None, factory: Any
+) -> tuple[list[Any] | None, bytes | None] | None:
+    return decoder.plain(answer, answer.version << 16 | answer.flags << 8 | answer.opcode, plan, factory)
+
+
 def test_the_same_metadata() -> None:
     decoder, plan = known(TypeContext())
-    assert decoder.plain(frame(rows_body(COLUMNS, encoded(COLUMNS, ROWS))), plan, factory) == (ROWS, None)
+    assert plain(decoder, frame(rows_body(COLUMNS, encoded(COLUMNS, ROWS))), plan, factory) == (ROWS, None)
     more = rows_body(COLUMNS, encoded(COLUMNS, ROWS), GLOBAL | MORE, bytes_(b"next"))
-    assert decoder.plain(frame(more), plan, factory) == (ROWS, b"next")
+    assert plain(decoder, frame(more), plan, factory) == (ROWS, b"next")
     left_out = rows_body(COLUMNS, encoded(COLUMNS, ROWS), NO_METADATA)
-    assert decoder.plain(frame(left_out), plan, factory) == (ROWS, None)
+    assert plain(decoder, frame(left_out), plan, factory) == (ROWS, None)
 
 
 @pytest.mark.parametrize(
@@ -50,12 +56,12 @@ def test_the_same_metadata() -> None:
 )
 def test_other_columns(columns: list[tuple[str, Codec]]) -> None:
     decoder, plan = known(TypeContext())
-    assert decoder.plain(frame(rows_body(columns, [])), plan, factory) is None
+    assert plain(decoder, frame(rows_body(columns, [])), plan, factory) is None
 
 
 def test_columns_with_a_table_each() -> None:
     decoder, plan = known(TypeContext())
-    assert decoder.plain(frame(rows_body(COLUMNS, encoded(COLUMNS, ROWS), 0)), plan, factory) is None
+    assert plain(decoder, frame(rows_body(COLUMNS, encoded(COLUMNS, ROWS), 0)), plan, factory) is None
 
 
 def test_types_that_have_changed_since() -> None:
@@ -66,37 +72,37 @@ def test_types_that_have_changed_since() -> None:
     columns: list[tuple[str, Codec]] = [("u", user_type)]
     decoder, plan = known(context, columns)
     body = frame(rows_body(columns, []))
-    assert decoder.plain(body, plan, factory) == ([], None)
+    assert plain(decoder, body, plan, factory) == ([], None)
     context.clear()
-    assert decoder.plain(body, plan, factory) is None, "to be read by a new plan"
+    assert plain(decoder, body, plan, factory) is None, "to be read by a new plan"
 
 
 def test_a_plan_of_another_context() -> None:
     _, plan = known(TypeContext())
     decoder, own = known(TypeContext())
     body = frame(rows_body(COLUMNS, encoded(COLUMNS, ROWS)))
-    assert decoder.plain(body, plan, factory) is None
-    assert decoder.plain(body, own, factory) == (ROWS, None)
+    assert plain(decoder, body, plan, factory) is None
+    assert plain(decoder, body, own, factory) == (ROWS, None)
 
 
 def test_a_plan_that_was_not_read_from_metadata() -> None:
     decoder = ResultDecoder(Result, TypeContext())
     plan = ResultPlan([("ks", "t", name, kind) for name, kind in COLUMNS])
-    assert decoder.plain(frame(rows_body(COLUMNS, [])), plan, factory) is None
+    assert plain(decoder, frame(rows_body(COLUMNS, [])), plan, factory) is None
 
 
 def test_custom_types() -> None:
     columns: list[tuple[str, Codec]] = [("c", custom_codec("com.example.Odd"))]
     decoder, plan = known(TypeContext(), columns)
     body = rows_body(columns, [[b"raw"]])
-    assert decoder.plain(frame(body), plan, factory) == ([(b"raw",)], None)
+    assert plain(decoder, frame(body), plan, factory) == ([(b"raw",)], None)
 
 
 def test_a_plan_that_was_dropped_from_the_cache() -> None:
     """It says the same as the one that would be made anew."""
     decoder, plan = known(TypeContext(plan_cache_size=1))
     decoder.decode(frame(rows_body([("other", INT)], [])))
-    assert decoder.plain(frame(rows_body(COLUMNS, encoded(COLUMNS, ROWS))), plan, factory) == (ROWS, None)
+    assert plain(decoder, frame(rows_body(COLUMNS, encoded(COLUMNS, ROWS))), plan, factory) == (ROWS, None)
 
 
 def test_cut_off_or_damaged_anywhere() -> None:
@@ -115,7 +121,7 @@ def test_cut_off_or_damaged_anywhere() -> None:
     for body in bodies:
         decoder, plan = known(TypeContext())
         try:
-            found = decoder.plain(frame(body), plan, factory)
+            found = plain(decoder, frame(body), plan, factory)
         except (DriverException, ProtocolError):
             with pytest.raises((DriverException, ProtocolError)):
                 read_all(decoder, body, plan)
