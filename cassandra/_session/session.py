@@ -34,7 +34,6 @@ from .request.repreparing import Repreparing
 from .request.requests import RequestBuilder
 from .request.result import ResultSet
 from .request.sending import CLOSED
-from .request.tracking import tracking_of
 from .statements.prepared import PreparedStatement
 from .statements.sentinels import NOT_SET, Sentinel
 from .statements.statements import Statement
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from cassandra._routing.policies import LoadBalancingPolicy
 
     from .cluster.cluster import Cluster
-    from .statements.prepared import PreparedStatement
+    from .request.tracking import Tracking
 
 _Session = TypeVar("_Session", bound="Session")
 Parameters = Sequence[Any] | Mapping[str, Any] | None
@@ -61,6 +60,14 @@ NOT_COMPILED_IN = frozenset(("_overridden", "_scope", "max_trace_wait"))
 
 #: Policies of a session whose routers are kept.
 ROUTERS_KEPT = 64
+
+
+def _tracking_of(cluster: Cluster) -> Tracking | None:
+    if cluster.request_tracker is None and cluster.slow_request_threshold is None:
+        return None
+    from .request.tracking import Tracking  # which most programs do without
+
+    return Tracking(cluster.request_tracker, cluster.slow_request_threshold)
 
 
 def _profile_option(name: str, attribute: str, doc: str) -> property:
@@ -141,7 +148,7 @@ class Session:
         #: The default profile, what was overridden of it, and what that makes.
         self._overridden: tuple[ResolvedProfile, dict[str, Any], ResolvedProfile] | None = None
         self._routers: dict[int, Router] = {}
-        self._tracking = tracking_of(cluster)
+        self._tracking = _tracking_of(cluster)
         self._listeners: tuple[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]], ...] = ()
         self._pool_set = PoolSet(self)
         self._builder = RequestBuilder(self)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from cassandra._core.transport import Attempt
     from cassandra._routing.host import Host
 
-    from ..cluster.cluster import Cluster
     from .future import ResponseFuture
 
 log = logging.getLogger("cassandra.cluster")
@@ -119,10 +118,3 @@ def _text_of(request: ResponseFuture) -> str:
     query = request.query
     prepared = getattr(query, "prepared_statement", query)
     return str(getattr(prepared, "query_string", None) or query)
-
-
-def tracking_of(cluster: Cluster) -> Tracking | None:
-    """For the sessions of *cluster*."""
-    if cluster.request_tracker is None and cluster.slow_request_threshold is None:
-        return None
-    return Tracking(cluster.request_tracker, cluster.slow_request_threshold)
