@@ -170,7 +170,9 @@ class Volley(Flights):
         self._forget(slot)
         future = future_of(flight)
         self.watch(future, flight.index)
-        future._execution.sending.send(future, 0)
+        sending = future._execution.sending
+        sending.unsure = True  # it was sent
+        sending.send(future, 0)
 
     # ---- the end
 

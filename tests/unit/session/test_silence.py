@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from cassandra import OperationTimedOut
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra._session.request.sending import Sending
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_async
 from cassandra.policies import ConstantReconnectionPolicy, HostStateListener, RoundRobinPolicy
 from cassandra.query import PreparedStatement, SimpleStatement
@@ -115,6 +116,28 @@ def test_concurrent_requests_do_not_fail(scene: Scene, how: str) -> None:
     assert [result.success for result in results] == [True] * 300
     assert scene.host.is_suspect
     scene.node.resume()
+
+
+@pytest.mark.parametrize("how", ["all at once", "asyncio"])
+def test_what_a_silent_host_was_sent_it_may_have_executed(
+    scene: Scene, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when no other host takes it any more."""
+    statement = scene.prepare(True)
+    statements = [(statement, ())] * 60
+    monkeypatch.setattr(Sending, "send_to", lambda *_: False)
+    scene.node.pause()
+    if how == "asyncio":
+
+        async def together() -> Any:
+            return await execute_concurrent_async(scene.session, statements, 60, raise_on_first_error=False)
+
+        results = asyncio.run(together())
+    else:
+        results = execute_concurrent(scene.session, statements, 60, raise_on_first_error=False)
+    errors = [result.result_or_exc for result in results if not result.success]
+    assert errors and all(isinstance(error, NoHostAvailable) for error in errors)
+    assert {error.maybe_executed for error in errors} == {True}
 
 
 def test_concurrent_requests_that_must_not_run_twice_stay_where_they_are(fake: FakeCluster) -> None:
