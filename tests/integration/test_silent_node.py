@@ -86,7 +86,6 @@ def test_a_stopped_node_is_felt_for_a_moment(session: Session, cassandra_three: 
     host = session.cluster.metadata.get_host(node.address, node.port)
     with Load(session) as load:
         load.goes_on()
-        before = session._pools[host].get_connections()
         node.pause()
         eventually(lambda: host.is_suspect)
         load.goes_on(300)  # though as many threads as there were writes to it still wait
@@ -97,7 +96,6 @@ def test_a_stopped_node_is_felt_for_a_moment(session: Session, cassandra_three: 
         eventually(lambda: _serves(session, host))
         assert load.reads_failed == []  # idempotent ones went elsewhere
         assert len(load.writes_failed) <= THREADS
-        assert session._pools[host].get_connections() == before, "it was not cut off, so it was not connected anew"
     assert host.is_up
 
 
