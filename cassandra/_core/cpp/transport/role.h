@@ -18,8 +18,8 @@
 // whoever leaves something there looks at the role after that: one of the two sees the other and claims the role for
 // the I/O thread. (All of this is sequentially consistent.)
 //
-// While requests follow each other the role passes from caller to caller and the I/O thread is not woken: it naps, and
-// takes the role back when nobody took it for a whole nap. When one caller polls for longer than a nap it sleeps
+// While one caller's requests follow each other it finds the role free each time and the I/O thread is not woken: that
+// naps, and takes the role back when nobody took it for a whole nap. Among several callers the I/O thread keeps it. When one caller polls for longer than a nap it sleeps
 // without limit, and that caller wakes it on leaving.
 #pragma once
 
