@@ -17,6 +17,7 @@ from cassandra._base.errors_driver import (
     RequestValidationException, Timeout, Unauthorized, Unavailable, UnresolvableContactPoints,
     UnsupportedOperation, WriteFailure, WriteTimeout,
 )
+from cassandra._base.lending import lend_submodules
 from cassandra._base.version import __version__, __version_info__
 
 logging.getLogger("cassandra").addHandler(NullHandler())
@@ -31,3 +32,5 @@ __all__ = [
     "UserAggregateDescriptor", "UserFunctionDescriptor", "WriteFailure", "WriteTimeout", "WriteType",
     "__version__", "__version_info__", "consistency_value_to_name",
 ]
+
+lend_submodules(__name__)

@@ -1,5 +1,7 @@
 """Authentication providers, given to ``Cluster(auth_provider=...)``."""
 
+import logging
+
 from cassandra._net.handshake.auth import (
     Authenticator,
     AuthProvider,
@@ -16,7 +18,10 @@ from cassandra._net.handshake.auth import (
 
 DSEPlainTextAuthProvider = PlainTextAuthProvider
 
+log = logging.getLogger("cassandra.auth")
+
 __all__ = [
+    "log",
     "AuthProvider",
     "Authenticator",
     "BaseDSEAuthenticator",

@@ -1,5 +1,17 @@
 """Client routes: nodes that are reached at other addresses than their own, such as through private links."""
 
+import logging
+
+from cassandra._base.lending import lend
 from cassandra._net.client_routes import ClientRouteProxy, ClientRoutesChangeType, ClientRoutesConfig
 
-__all__ = ["ClientRouteProxy", "ClientRoutesChangeType", "ClientRoutesConfig"]
+log = logging.getLogger("cassandra.client_routes")
+
+__all__ = ["log", "ClientRouteProxy", "ClientRoutesChangeType", "ClientRoutesConfig"]
+
+lend(__name__, {
+    "cassandra._base.constants": "ConsistencyLevel",
+    "typing": "TYPE_CHECKING",
+    "cassandra._wire.messages.requests": "QueryMessage",
+    "cassandra._wire.rows": "dict_factory",
+})  # fmt: skip

@@ -2,6 +2,8 @@
 
 # fmt: off
 # isort: off
+import logging
+
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, SchemaTargetType
 from cassandra._base.errors import (
     AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, DependencyException, DriverException,
@@ -10,6 +12,7 @@ from cassandra._base.errors import (
     QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable, TruncateError, UnavailableErrorMessage,
     UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist, WriteTimeoutErrorMessage,
 )
+from cassandra._base.lending import lend
 from cassandra._net.handshake.auth import PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutesChangeType, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.endpoint import (
@@ -40,7 +43,10 @@ from cassandra._session.request.trace import QueryTrace
 from cassandra._wire.encoder import Encoder
 from cassandra._wire.rows import dict_factory, named_tuple_factory, tuple_factory
 
+log = logging.getLogger("cassandra.cluster")
+
 __all__ = [
+    "log",
     "AuthenticationFailed", "BatchStatement", "BoundStatement", "ClientRoutesChangeType", "ClientRoutesConfig",
     "ClientRoutesEndPointFactory", "Cluster", "ConnectionBusy", "ConnectionException", "ConnectionShutdown",
     "ConsistencyLevel", "ControlConnection", "ControlConnectionQueryFallback", "DCAwareRoundRobinPolicy",
@@ -58,3 +64,30 @@ __all__ = [
     "choose_tablet_version_block", "default_lbp_factory", "dict_factory", "named_tuple_factory",
     "random_tablet_version_block", "tuple_factory",
 ]
+
+lend(__name__, {
+    "cassandra._net.handshake.application": "ApplicationInfoBase",
+    "cassandra._net.heartbeat": "ConnectionHeartbeat=Heartbeat",
+    "cassandra._compat.dse": """
+        ContinuousPagingOptions EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT EXEC_PROFILE_GRAPH_DEFAULT
+        EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT GraphAnalyticsExecutionProfile GraphExecutionProfile GraphOptions
+        GraphProtocol GraphSON1Serializer GraphSON2Serializer GraphSON3Serializer GraphStatement SimpleGraphStatement
+        graph_graphson2_row_factory graph_graphson3_row_factory graph_object_row_factory
+    """,
+    "cassandra._compat.driver_config": "DriverConfigReporter",
+    "cassandra.protocol": """
+        BatchMessage ExecuteMessage PrepareMessage ProtocolHandler QueryMessage RESULT_KIND_PREPARED RESULT_KIND_ROWS
+        RESULT_KIND_SCHEMA_CHANGE RESULT_KIND_SET_KEYSPACE RESULT_KIND_VOID ResultMessage
+    """,
+    "concurrent.futures": "FIRST_COMPLETED",
+    "cassandra.query": "HostTargetingStatement bind_params",
+    "cassandra.ssl_session_cache": "SSLSessionCache",
+    "cassandra.metadata": "Token murmur3 protect_name",
+    "cassandra.cqltypes": "UserType",
+    "cassandra.util": "Version maybe_add_timeout_to_query",
+    "cassandra._net.connection": "DefaultConnection=Connection conn_class=Connection",
+    "cassandra._compat.internals": """
+        _ConfigMode conn_fns excs refresh_schema_and_set_result run_in_executor
+    """,
+    "cassandra._session.statements.sentinels": "_NOT_SET=NOT_SET",
+})  # fmt: skip

@@ -1,5 +1,8 @@
 """Executing many statements at a time."""
 
+import logging
+
+from cassandra._base.lending import lend
 from cassandra._session.concurrent.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra._session.concurrent.concurrent_async import (
     ConcurrentResults,
@@ -9,7 +12,10 @@ from cassandra._session.concurrent.concurrent_async import (
 from cassandra._session.concurrent.volley import ExecutionResult
 from cassandra._session.request.result import ResultSet
 
+log = logging.getLogger("cassandra.concurrent")
+
 __all__ = [
+    "log",
     "ConcurrentResults",
     "ExecutionResult",
     "ResultSet",
@@ -18,3 +24,7 @@ __all__ = [
     "execute_concurrent_with_args",
     "execute_concurrent_with_args_async",
 ]
+
+lend(__name__, {
+    "cassandra._compat.concurrent": "ConcurrentExecutorGenResults ConcurrentExecutorListResults",
+})  # fmt: skip

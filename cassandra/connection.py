@@ -2,12 +2,15 @@
 
 # fmt: off
 # isort: off
+import logging
+
 from cassandra._base.errors import (
     AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException,
     ErrorMessage, InvalidRequestException, OperationTimedOut, ProtocolError, ProtocolException,
     ProtocolVersionUnsupported,
 )
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
+from cassandra._base.lending import lend
 from cassandra._net.handshake.application import ApplicationInfoBase
 from cassandra._net.client_routes import ClientRoutesEndPoint, ClientRoutesEndPointFactory
 from cassandra._net.handshake.compression import functions, lz4_compress, lz4_decompress
@@ -37,7 +40,10 @@ HEADER_DIRECTION_MASK = 0x80
 #: Name to (compress, decompress) of what this installation can do.
 locally_supported_compressions = functions()
 
+log = logging.getLogger("cassandra.connection")
+
 __all__ = [
+    "log",
     "DEFAULT_CQL_VERSION", "DRIVER_NAME", "DRIVER_VERSION", "HEADER_DIRECTION_FROM_CLIENT", "HEADER_DIRECTION_MASK",
     "HEADER_DIRECTION_TO_CLIENT", "PROTOCOL_VERSION_MASK", "ApplicationInfoBase", "AuthChallengeMessage",
     "AuthResponseMessage", "AuthSuccessMessage", "AuthenticateMessage", "AuthenticationFailed", "ClientRoutesEndPoint",
@@ -51,3 +57,14 @@ __all__ = [
     "SupportedMessage", "UnixSocketEndPoint", "VersionRefused", "locally_supported_compressions", "lz4_compress",
     "lz4_decompress",
 ]
+
+lend(__name__, {
+    "cassandra._compat.dse": "ContinuousPagingSession",
+    "cassandra._compat.internals": """
+        DEFAULT_LOCAL_PORT_HIGH DEFAULT_LOCAL_PORT_LOW NONBLOCKING defunct_on_error
+    """,
+    "cassandra._compat.driver_config": "DRIVER_CONFIG_OPTION DriverConfigReporter SESSION_ID_OPTION",
+    "cassandra._compat.timers": "HeartbeatFuture ResponseWaiter Timer TimerManager",
+    "cassandra._compat.segment": "SegmentCodec segment_codec_lz4 segment_codec_no_compression",
+    "cassandra._core.transport": "_Frame=Frame",
+})  # fmt: skip

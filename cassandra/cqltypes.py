@@ -2,6 +2,9 @@
 
 # fmt: off
 # isort: off
+import logging
+
+from cassandra._base.lending import lend
 from cassandra._base.names import trim_if_startswith
 from cassandra._wire.marshal import (
     double_pack, double_unpack, float_pack, float_unpack, int8_pack, int8_unpack, int16_pack, int16_unpack,
@@ -32,7 +35,10 @@ from cassandra._wire.types.scalars import (
 from cassandra._wire.types.udt import UserType
 from cassandra._wire.types.vector import VectorType
 
+log = logging.getLogger("cassandra.cqltypes")
+
 __all__ = [
+    "log",
     "EMPTY", "AsciiType", "BooleanType", "BoundKind", "ByteType", "BytesType", "CassandraType", "CassandraTypeType",
     "ColumnToCollectionType", "CompositeType", "CounterColumnType", "DateRangeType", "DateType", "DecimalType",
     "DoubleType", "DurationType", "DynamicCompositeType", "EmptyValue", "FloatType", "FrozenType", "InetAddressType",
@@ -47,3 +53,7 @@ __all__ = [
     "python_to_cqltype", "strip_frozen", "trim_if_startswith", "uint16_unpack", "uint32_pack", "uint32_unpack",
     "uvint_pack", "uvint_unpack", "varint_pack", "varint_unpack", "vints_pack", "vints_unpack",
 ]
+
+lend(__name__, {
+    "cassandra._wire.types.base": "_casstypes=casstypes _cqltypes=cqltypes",
+})  # fmt: skip

@@ -1,7 +1,10 @@
 """What handlers of rows can use (as in :mod:`cassandra.protocol`)."""
 
+from cassandra._base.lending import lend
 from cassandra._wire.handlers import HAVE_CYTHON, have_numpy
 
 HAVE_NUMPY = have_numpy()
 
 __all__ = ["HAVE_CYTHON", "HAVE_NUMPY"]
+
+lend(__name__, {"cassandra._compat.parsing": "make_recv_results_rows"})

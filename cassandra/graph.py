@@ -1,5 +1,8 @@
-"""DSE graph is not included in fastcql: importing this module raises an error that says so."""
+"""Names of DSE graph: they import, and raise one error when they are used."""
+
+from cassandra._base.lending import lend
+from cassandra._compat.dse import GRAPH_NAMES
 
 __all__: list[str] = []
 
-raise ImportError("cassandra.graph is for DSE graph, which fastcql does not support", name=__name__)
+lend(__name__, {"cassandra._compat.dse": " ".join(GRAPH_NAMES)})

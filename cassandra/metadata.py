@@ -1,12 +1,13 @@
 """Metadata of the cluster: hosts, token ring and schema, as found at ``cluster.metadata``."""
 
-from typing import Any
-
 # fmt: off
 # isort: off
+import logging
+
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.descriptors import SignatureDescriptor
 from cassandra._base.errors import InvalidRequest, NoMurmur3, Unauthorized
+from cassandra._base.lending import lend
 from cassandra._base.names import (
     cql_keywords, cql_keywords_reserved, cql_keywords_unreserved, escape_name, is_valid_name, maybe_escape_name,
     protect_name, protect_names, protect_value, trim_if_startswith,
@@ -33,7 +34,10 @@ from cassandra._wire.rows import dict_factory
 
 ReplicationStrategy = _ReplicationStrategy
 
+log = logging.getLogger("cassandra.metadata")
+
 __all__ = [
+    "log",
     "Aggregate", "BytesToken", "ColumnMetadata", "ConsistencyLevel", "Encoder", "EndPoint", "EverywhereStrategy",
     "Function", "HashToken", "HostDistance", "IndexMetadata", "InvalidRequest", "KeyspaceMetadata", "LocalStrategy",
     "MAX_LONG", "MD5Token", "MIN_LONG", "MaterializedViewMetadata", "Metadata", "Murmur3Token", "NO_VALID_REPLICA",
@@ -45,8 +49,19 @@ __all__ = [
     "protect_name", "protect_names", "protect_value", "trim_if_startswith",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in ("EdgeMetadata", "RLACTableExtension", "TableMetadataDSE68", "VertexMetadata"):
-        raise ImportError(f"{name} is for DSE, which fastcql does not support")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+lend(__name__, {
+    "cassandra._compat.dse": """
+        EdgeMetadata SchemaParserDSE60 SchemaParserDSE67 SchemaParserDSE68 TableMetadataDSE68 VertexMetadata
+    """,
+    "cassandra._compat.internals": """
+        RLACTableExtension _ConsistencyMode _consistency_mode_from_string get_column_from_system_local
+        valid_cql3_word_re
+    """,
+    "cassandra._compat.schema": """
+        SchemaParserV22 SchemaParserV3 SchemaParserV4 _RegisteredExtensionType get_schema_parser
+    """,
+    "cassandra._wire.messages.requests": "QueryMessage",
+    "cassandra._session.statements.statements": "bind_params",
+    "cassandra._base.versions": "maybe_add_timeout_to_query",
+    "cassandra._wire.marshal": "varint_unpack",
+})  # fmt: skip

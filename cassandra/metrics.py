@@ -1,6 +1,8 @@
 """What a cluster made with ``metrics_enabled=True`` counts (:class:`Metrics`), and who hears of each request
 (:class:`RequestTracker`)."""
 
+import logging
+
 from cassandra._session.cluster.metrics import (
     IntStat,
     Metrics,
@@ -13,7 +15,10 @@ from cassandra._session.cluster.metrics import (
 )
 from cassandra._session.request.tracking import RequestTracker, TrackedAttempt
 
+log = logging.getLogger("cassandra.metrics")
+
 __all__ = [
+    "log",
     "IntStat",
     "Metrics",
     "PmfStat",

@@ -1,5 +1,6 @@
-"""Names of ways to decode rows, for :func:`cassandra.protocol.cython_protocol_handler`."""
+"""Parsers of rows as objects; for :func:`cassandra.protocol.cython_protocol_handler` names of ways to decode."""
 
-from cassandra._wire.handlers import LazyParser, ListParser
+from cassandra._base.errors import DriverException
+from cassandra._compat.parsing import LazyParser, ListParser, TupleRowParser, find_deserializer, parse_rows_lazy
 
-__all__ = ["LazyParser", "ListParser"]
+__all__ = ["DriverException", "LazyParser", "ListParser", "TupleRowParser", "find_deserializer", "parse_rows_lazy"]

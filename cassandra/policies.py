@@ -1,9 +1,10 @@
 """Policies: which host, whether to retry, when to reconnect, which address, when to try a second host meanwhile."""
 
-from typing import Any
+import logging
 
 from cassandra._base.constants import ConsistencyLevel, WriteType
 from cassandra._base.errors import OperationTimedOut
+from cassandra._base.lending import lend
 from cassandra._routing.policies import (
     AddressTranslator,
     ColDesc,
@@ -41,7 +42,10 @@ from cassandra._routing.policies import (
 
 WT = WriteType
 
+log = logging.getLogger("cassandra.policies")
+
 __all__ = [
+    "log",
     "AddressTranslator", "ColDesc", "ColumnEncryptionPolicy", "ConsistencyLevel", "ConstantReconnectionPolicy",
     "ConstantSpeculativeExecutionPolicy", "ConvictionPolicy", "DCAwareRoundRobinPolicy",
     "DefaultLoadBalancingPolicy", "DowngradingConsistencyRetryPolicy", "EC2MultiRegionTranslator",
@@ -53,8 +57,6 @@ __all__ = [
     "WT", "WhiteListRoundRobinPolicy", "WrapperPolicy", "WriteType",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    if name == "DSELoadBalancingPolicy":
-        raise ImportError("DSELoadBalancingPolicy is not included in fastcql; use DefaultLoadBalancingPolicy")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+lend(__name__, {
+    "cassandra._compat.policies": "DSELoadBalancingPolicy",
+})  # fmt: skip

@@ -1,12 +1,17 @@
 """Hosts, and the connections of a session to one of them."""
 
+import logging
+
 from cassandra._base.errors import AuthenticationFailed, ConnectionException, NoConnectionsAvailable
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, UnixSocketEndPoint
 from cassandra._net.pool.pool import HostPool as HostConnection
 from cassandra._routing.host import Host
 from cassandra._routing.policies import HostDistance
 
+log = logging.getLogger("cassandra.pool")
+
 __all__ = [
+    "log",
     "AuthenticationFailed",
     "ConnectionException",
     "DefaultEndPoint",

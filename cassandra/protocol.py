@@ -2,6 +2,8 @@
 
 # fmt: off
 # isort: off
+import logging
+
 from cassandra._base.constants import Flag, ResultKind
 from cassandra._base.errors import (
     AlreadyExists, InvalidRequest, ReadFailure, ReadTimeout, Unauthorized, Unavailable, WriteFailure, WriteTimeout,
@@ -15,6 +17,7 @@ from cassandra._base.errors_messages import (
     RequestExecutionException, RequestValidationException, ServerError, SyntaxException, TruncateError,
     UnauthorizedErrorMessage, UnavailableErrorMessage, WriteFailureMessage, WriteTimeoutErrorMessage,
 )
+from cassandra._base.lending import lend
 from cassandra._base.message import _MessageType
 from cassandra._wire.handlers import (
     HAVE_CYTHON, LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, _ProtocolHandler,
@@ -40,7 +43,10 @@ HEADER_DIRECTION_TO_CLIENT, HEADER_DIRECTION_MASK, HAVE_NUMPY = 0x80, 0x80, have
 RESULT_KIND_VOID, RESULT_KIND_ROWS, RESULT_KIND_SET_KEYSPACE = ResultKind.VOID, ResultKind.ROWS, ResultKind.SET_KEYSPACE
 RESULT_KIND_PREPARED, RESULT_KIND_SCHEMA_CHANGE = ResultKind.PREPARED, ResultKind.SCHEMA_CHANGE
 
+log = logging.getLogger("cassandra.protocol")
+
 __all__ = [
+    "log",
     *primitives.__all__, "AlreadyExists", "AlreadyExistsException", "AuthChallengeMessage", "AuthResponseMessage",
     "AuthSuccessMessage", "AuthenticateMessage", "BadCredentials", "BatchMessage", "CASWriteUnknownMessage",
     "CDCWriteException", "COMPRESSED_FLAG", "CUSTOM_PAYLOAD_FLAG", "ClientWriteError", "ColumnMetadata",
@@ -58,3 +64,22 @@ __all__ = [
     "WARNING_FLAG", "WriteFailure", "WriteFailureMessage", "WriteTimeout", "WriteTimeoutErrorMessage", "_MessageType",
     "_ProtocolHandler", "_QueryMessage", "cython_protocol_handler", "error_classes", "known_event_types",
 ]
+
+lend(__name__, {
+    "cassandra.cqltypes": """
+        AsciiType BooleanType ByteType BytesType CounterColumnType DateType DecimalType DoubleType DurationType
+        FloatType InetAddressType Int32Type IntegerType ListType LongType MapType SetType ShortType SimpleDateType
+        TimeType TimeUUIDType TupleType UTF8Type UUIDType UserType VarcharType lookup_casstype
+    """,
+    "cassandra.policies": "ColDesc",
+    "cassandra": """
+        DriverException FunctionFailure OperationType ProtocolVersion RateLimitReached SchemaTargetType
+        UnsupportedOperation UserAggregateDescriptor UserFunctionDescriptor WriteType
+    """,
+    "cassandra._compat.messages": """
+        ErrorMessageSubclass _RegisterMessageType _message_types_by_opcode get_registered_classes register_class
+    """,
+    "cassandra._compat.parsing": "LazyParser ListParser NumpyParser",
+    "cassandra.marshal": "int32_unpack int8_unpack uint16_unpack uint32_le_unpack",
+    "cassandra._core.codec": "_UNSET_VALUE=UNSET",
+})  # fmt: skip

@@ -1,5 +1,7 @@
 """Protocol extensions that a server announced and a connection uses."""
 
+import logging
+
 from cassandra._net.handshake.features import (
     LWT_ADD_METADATA_MARK,
     LWT_OPTIMIZATION_META_BIT_MASK,
@@ -10,7 +12,10 @@ from cassandra._net.handshake.features import (
     ProtocolFeatures,
 )
 
+log = logging.getLogger("cassandra.protocol_features")
+
 __all__ = [
+    "log",
     "LWT_ADD_METADATA_MARK",
     "LWT_OPTIMIZATION_META_BIT_MASK",
     "RATE_LIMIT_ERROR_EXTENSION",

@@ -1,7 +1,10 @@
 """Statements, row factories, batches and traces."""
 
+import logging
+
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import OperationTimedOut, TraceUnavailable
+from cassandra._base.lending import lend
 from cassandra._session.request.trace import QueryTrace, TraceEvent
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.prepared import UNSET_VALUE, BoundStatement, PreparedStatement
@@ -16,7 +19,10 @@ from cassandra._session.statements.statements import (
 from cassandra._wire.encoder import Encoder, ValueSequence
 from cassandra._wire.rows import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
 
+log = logging.getLogger("cassandra.query")
+
 __all__ = [
+    "log",
     "FETCH_SIZE_UNSET",
     "UNSET_VALUE",
     "BatchStatement",
@@ -39,3 +45,13 @@ __all__ = [
     "ordered_dict_factory",
     "tuple_factory",
 ]
+
+lend(__name__, {
+    "cassandra.policies": "ColDesc",
+    "cassandra._compat.internals": """
+        END_BADCHAR_REGEX NON_ALPHA_REGEX PseudoNamedTupleRow START_BADCHAR_REGEX pseudo_namedtuple_factory
+    """,
+    "cassandra.util": "maybe_add_timeout_to_query unix_time_from_uuid1",
+    "cassandra._core.codec": "_UNSET_VALUE=UNSET",
+    "cassandra._base.tuples": "_clean_column_name=clean_name",
+})  # fmt: skip

@@ -1,5 +1,34 @@
-"""Protocol 5 segments are native; what is left here is the exception for a wrong checksum."""
+"""Segments of protocol 5, to be read and written by hand; connections do that natively."""
 
-from cassandra._base.errors import CrcException
+from cassandra._base.errors import CrcException, DriverException
+from cassandra._compat.segment import (
+    CRC24_INIT,
+    CRC24_LENGTH,
+    CRC24_POLY,
+    CRC32_INITIAL,
+    CRC32_LENGTH,
+    Segment,
+    SegmentCodec,
+    SegmentHeader,
+    compute_crc24,
+    compute_crc32,
+    read_uint_le,
+    write_uint_le,
+)
 
-__all__ = ["CrcException"]
+__all__ = [
+    "CRC24_INIT",
+    "CRC24_LENGTH",
+    "CRC24_POLY",
+    "CRC32_INITIAL",
+    "CRC32_LENGTH",
+    "CrcException",
+    "DriverException",
+    "Segment",
+    "SegmentCodec",
+    "SegmentHeader",
+    "compute_crc24",
+    "compute_crc32",
+    "read_uint_le",
+    "write_uint_le",
+]

@@ -1,7 +1,11 @@
 """How a ScyllaDB node maps tokens to shards."""
 
+import logging
+
 from cassandra._net.pool.sharding import ShardingInfo
 
 INT64_MIN = -(2**63)
 
-__all__ = ["INT64_MIN", "ShardingInfo"]
+log = logging.getLogger("cassandra.shard_info")
+
+__all__ = ["log", "INT64_MIN", "ShardingInfo"]

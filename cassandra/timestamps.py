@@ -1,5 +1,9 @@
 """Timestamps made by the client, given to ``Cluster(timestamp_generator=...)``."""
 
+import logging
+
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 
-__all__ = ["MonotonicTimestampGenerator"]
+log = logging.getLogger("cassandra.timestamps")
+
+__all__ = ["log", "MonotonicTimestampGenerator"]

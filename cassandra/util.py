@@ -2,6 +2,7 @@
 
 # fmt: off
 # isort: off
+import logging
 import sys
 from weakref import WeakSet
 
@@ -9,6 +10,7 @@ from cassandra._base.collections import OrderedMap, OrderedMapSerializedKey, Sor
 from cassandra._base.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision
 from cassandra._base.errors_driver import DriverException
 from cassandra._base.geometry import Distance, LineString, Point, Polygon
+from cassandra._base.lending import lend
 from cassandra._base.temporal import (
     EPOCH, HIGHEST_TIME_UUID, LOWEST_TIME_UUID, Date, Duration, Time, datetime_from_ms_timestamp,
     datetime_from_timestamp, datetime_from_uuid1, max_uuid_from_time, min_uuid_from_time, ms_timestamp_from_datetime,
@@ -19,7 +21,10 @@ from cassandra._base.versions import Version, list_contents_to_tuple, maybe_add_
 DATETIME_EPOC = UTC_DATETIME_EPOC = EPOCH
 is_little_endian = sys.byteorder == "little"
 
+log = logging.getLogger("cassandra.util")
+
 __all__ = [
+    "log",
     "DATETIME_EPOC", "HIGHEST_TIME_UUID", "LOWEST_TIME_UUID", "OPEN_BOUND", "UTC_DATETIME_EPOC", "Date", "DateRange",
     "DateRangeBound", "DateRangePrecision", "Distance", "DriverException", "Duration", "LineString", "OrderedMap",
     "OrderedMapSerializedKey", "Point", "Polygon", "SortedSet", "Time", "Version", "WeakSet",
@@ -28,3 +33,7 @@ __all__ = [
     "ms_timestamp_from_datetime", "sortedset", "unix_time_from_uuid1", "utc_datetime_from_ms_timestamp",
     "uuid_from_time",
 ]
+
+lend(__name__, {
+    "cassandra._compat.internals": "_positional_rename_invalid_identifiers _sanitize_identifiers",
+})  # fmt: skip

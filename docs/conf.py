@@ -10,7 +10,7 @@ _VERSION = Path(__file__).parents[1] / "cassandra" / "_base" / "version.py"
 project = "fastcql"
 author = "the fastcql developers"
 project_copyright = "the fastcql developers"
-release = re.findall(r'__version__.*"(.+)"', _VERSION.read_text())[0]
+release = re.findall(r'RELEASE = "(.+?)"', _VERSION.read_text())[0]
 version = release
 
 exclude_patterns = ["_build"]

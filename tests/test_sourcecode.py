@@ -18,11 +18,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cassandra"
 
-LAYERS = {"_base": 0, "_core": 1, "_wire": 2, "_net": 3, "_routing": 4, "_session": 5}
-BUILT_ON_TOP = {"cqlengine", "scan", "arrow", "testing"}  # layer 7
-FACADE = 6
+LAYERS = {"_base": 0, "_core": 1, "_wire": 2, "_net": 3, "_routing": 4, "_session": 5, "_compat": 6}
+BUILT_ON_TOP = {"cqlengine", "scan", "arrow", "testing"}  # layer 8
+FACADE = 7
 
-PYTHON_LINES, NATIVE_LINES, FACADE_LINES = 500, 600, 60
+PYTHON_LINES, NATIVE_LINES, FACADE_LINES = 500, 600, 60  # of a facade without its lists of names
 NATIVE = {".pyx", ".pxi", ".pxd", ".h", ".cpp"}
 EXTENSIONS = sorted(path.stem for path in (PACKAGE / "_core").glob("*.pyx"))
 GENERATED = {PACKAGE / "_core" / f"{name}.cpp" for name in EXTENSIONS}  # by Cython
@@ -37,7 +37,7 @@ SOURCES = sorted(
 def layer(module: str) -> int:
     """The layer of a dotted module name below ``cassandra``."""
     part = module.split(".")[1] if "." in module else ""
-    return LAYERS.get(part, 7 if part in BUILT_ON_TOP else FACADE)
+    return LAYERS.get(part, 8 if part in BUILT_ON_TOP else FACADE)
 
 
 def module_of(path: Path) -> str:
@@ -104,6 +104,7 @@ WALL_CLOCK = {
     "cassandra/_core/codec_parts/timestamps.pxi": "timestamps of requests",
     "cassandra/_session/statements/timestamps.py": "timestamps of requests",
     "cassandra/_net/pool/filling.py": "until when the shard-aware port is left alone, for users to read",
+    "cassandra/_compat/timers.py": "ends of timers that programs make alone, which they compare with it",
     "cassandra/testing/_engine.py": "timestamps of writes",
 }
 READS_WALL_CLOCK = re.compile(
@@ -130,10 +131,21 @@ def test_no_file_is_too_long() -> None:
     wrong = []
     for path in SOURCES:
         budget = NATIVE_LINES if path.suffix in NATIVE else FACADE_LINES if is_facade(path) else PYTHON_LINES
-        lines = len(path.read_text().splitlines())
+        lines = len(path.read_text().splitlines()) - (_exported_lines(path) if is_facade(path) else 0)
         if lines > budget:
             wrong.append(f"{path.relative_to(ROOT)}: {lines} lines, the budget is {budget}")
     assert not wrong, "\n".join(wrong)
+
+
+def _exported_lines(path: Path) -> int:
+    """Lines of a facade that only list names: ``__all__``, and what is lent to old programs."""
+    lists = (node for node in ast.parse(path.read_text()).body if _is_list_of_names(node))
+    return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in lists)
+
+
+def _is_list_of_names(node: ast.stmt) -> bool:
+    lends = isinstance(node, ast.Expr) and ast.unparse(node).startswith("lend(")
+    return lends or "__all__" in {target.id for target in _targets(node)}
 
 
 def test_facades_say_what_they_export() -> None:
@@ -192,7 +204,7 @@ def test_every_extension_has_a_stub() -> None:
 
 
 def test_changelog_starts_with_this_version() -> None:
-    version = re.search(r'__version__\s*(?::.*)?= "(.+)"', (PACKAGE / "_base" / "version.py").read_text())
+    version = re.search(r'RELEASE = "(.+?)"', (PACKAGE / "_base" / "version.py").read_text())
     section = re.search(r"^(\d\S*).*\n-{3,}", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE)
     assert version and section and section[1] == version[1]
 

@@ -1,3 +1,7 @@
 """Names of the connection classes that scylla-driver lets users choose; here all mean the native transport."""
 
+from cassandra._base.lending import lend_submodules
+
 __all__: list[str] = []
+
+lend_submodules(__name__)

@@ -1,5 +1,15 @@
 """``AsyncioConnection``, accepted as ``Cluster(connection_class=...)``; it is the native transport."""
 
+import logging
+
+from cassandra._base.lending import lend
 from cassandra._net.reactors import AsyncioConnection
 
-__all__ = ["AsyncioConnection"]
+log = logging.getLogger("cassandra.io.asyncioreactor")
+
+__all__ = ["log", "AsyncioConnection"]
+
+lend(__name__, {
+    "cassandra._compat.timers": "AsyncioTimer",
+    "cassandra.connection": "Connection ConnectionShutdown",
+})  # fmt: skip

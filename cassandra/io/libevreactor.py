@@ -1,5 +1,16 @@
 """``LibevConnection``, accepted as ``Cluster(connection_class=...)``; it is the native transport."""
 
+import logging
+
+from cassandra._base.lending import lend
 from cassandra._net.reactors import LibevConnection
 
-__all__ = ["LibevConnection"]
+log = logging.getLogger("cassandra.io.libevreactor")
+
+__all__ = ["log", "LibevConnection"]
+
+lend(__name__, {
+    "cassandra._compat.timers": "LibevLoop Timer TimerManager",
+    "cassandra.connection": "Connection ConnectionShutdown NONBLOCKING",
+    "cassandra": "DependencyException",
+})  # fmt: skip

@@ -33,7 +33,7 @@ from cassandra._base.errors import (
     ProtocolException,
     ProtocolVersionUnsupported,
 )
-from cassandra._base.version import __version__
+from cassandra._base.version import RELEASE
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.handshake import compression
 from cassandra._net.handshake.auth import INLINE_PROVIDERS, Authenticator
@@ -49,7 +49,7 @@ from cassandra._wire.messages.requests import OptionsMessage, QueryMessage, Regi
 from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
 
 DRIVER_NAME = "fastcql"
-DRIVER_VERSION = __version__
+DRIVER_VERSION = RELEASE
 
 Steps = Generator[Any, Any, "Negotiated"]
 

@@ -51,7 +51,7 @@ def test_odd_versions(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_version_of_the_driver() -> None:
-    assert __version__.startswith(".".join(map(str, __version_info__))) and len(__version_info__) == 3
+    assert tuple(int(part) for part in __version__.split(".")) == __version_info__ and len(__version_info__) == 3
 
 
 def test_timeouts_in_queries() -> None:

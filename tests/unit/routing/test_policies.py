@@ -298,15 +298,13 @@ def test_column_encryption_says_that_it_is_not_included() -> None:
             policy()
 
 
-def test_dse_policies_say_that_they_are_not_included() -> None:
-    with pytest.raises(ImportError, match="not included in fastcql"):
-        from cassandra.policies import DSELoadBalancingPolicy  # noqa: F401
-    with pytest.raises(ImportError, match="cannot import name"):
-        from cassandra.policies import NoSuchPolicy  # noqa: F401
-    assert not hasattr(cassandra.policies, "NoSuchPolicy")
+def test_the_dse_policy_is_the_default_one() -> None:
+    with pytest.warns(DeprecationWarning, match="Consider using DefaultLoadBalancingPolicy"):
+        policy = cassandra.policies.DSELoadBalancingPolicy(cassandra.policies.RoundRobinPolicy())
+    assert isinstance(policy, cassandra.policies.DefaultLoadBalancingPolicy)
 
 
 def test_public_paths() -> None:
-    for name in cassandra.policies.__all__:
+    for name in set(cassandra.policies.__all__) - {"log"}:
         found = getattr(cassandra.policies, name)
         assert found.__module__ in ("cassandra", "cassandra.policies")

@@ -1,0 +1,66 @@
+"""The registry of message classes by opcode, as scylla-driver's ``cassandra.protocol`` has it (L6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra._base.errors_messages import ERROR_CLASSES, ErrorMessage
+from cassandra._base.public import public
+from cassandra._wire.messages import auth, events, requests, results
+
+_message_types_by_opcode: dict[int, Any] = {
+    message.opcode: message
+    for message in (
+        ErrorMessage,
+        requests.StartupMessage,
+        results.ReadyMessage,
+        auth.AuthenticateMessage,
+        auth.CredentialsMessage,
+        requests.OptionsMessage,
+        results.SupportedMessage,
+        requests.QueryMessage,
+        results.ResultMessage,
+        requests.PrepareMessage,
+        requests.ExecuteMessage,
+        requests.RegisterMessage,
+        events.EventMessage,
+        requests.BatchMessage,
+        auth.AuthChallengeMessage,
+        auth.AuthResponseMessage,
+        auth.AuthSuccessMessage,
+        requests.ReviseRequestMessage,
+    )
+}
+
+
+@public("cassandra.protocol")
+def register_class(cls: Any) -> None:
+    """Note a message class under its opcode. A session decodes by ``ProtocolHandler.message_types_by_opcode``."""
+    _message_types_by_opcode[cls.opcode] = cls
+
+
+@public("cassandra.protocol")
+def get_registered_classes() -> dict[int, Any]:
+    """A copy of the registry."""
+    return dict(_message_types_by_opcode)
+
+
+@public("cassandra.protocol")
+class _RegisterMessageType(type):
+    """Metaclass of message classes: notes each that has a name of a message."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
+        super().__init__(name, bases, dct)
+        if not name.startswith("_"):
+            register_class(cls)
+
+
+@public("cassandra.protocol")
+class ErrorMessageSubclass(_RegisterMessageType):
+    """Metaclass of error messages: notes each under its code, so that the server's error is an instance of it."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
+        type.__init__(cls, name, bases, dct)
+        code = dct.get("error_code")
+        if code is not None:
+            ERROR_CLASSES[code] = cls  # type: ignore[assignment]

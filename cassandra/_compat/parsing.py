@@ -1,0 +1,262 @@
+"""Rows from bytes by hand, as scylla-driver's Cython modules offer it (L6): readers, deserializers, parsers of rows.
+
+Sessions decode natively and use none of this. Values are decoded by the codecs of their types.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from cassandra._base.errors import DriverException
+from cassandra._base.public import public
+from cassandra._wire import handlers
+from cassandra._wire.columns import load_numpy
+
+_LENGTH = struct.Struct(">i")
+
+
+@public("cassandra.bytesio")
+class BytesIOReader:
+    """Reads bytes from the front; EOFError beyond the end."""
+
+    def __init__(self, buf: bytes) -> None:
+        if not isinstance(buf, bytes):
+            raise TypeError(f"BytesIOReader() takes bytes, not {type(buf).__name__}")
+        self._data = buf
+        self._position = 0
+
+    def read(self, n: int = -1) -> bytes:
+        """The next *n* bytes, all that are left when it is negative."""
+        end = len(self._data) if n < 0 else self._position + n
+        if end > len(self._data):
+            raise EOFError("Cannot read past the end of the file")
+        start, self._position = self._position, end
+        return self._data[start:end]
+
+
+@public("cassandra.deserializers")
+class Deserializer:
+    """Values of one type from bytes."""
+
+    def __init__(self, cqltype: Any) -> None:
+        self.cqltype = cqltype
+
+    def deserialize(self, data: bytes | None, protocol_version: int) -> Any:
+        """The value of a cell, None for null."""
+        return None if data is None else self.cqltype.from_binary(data, protocol_version)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.cqltype!r})"
+
+
+class GenericDeserializer(Deserializer):
+    """For types without a class of their own here."""
+
+
+GenericDeserializer.__module__ = "cassandra.deserializers"
+
+_NAMES = """
+    DesAsciiType DesBooleanType DesByteType DesBytesType DesCompositeType DesCounterColumnType DesDateType
+    DesDecimalType DesDoubleType DesDynamicCompositeType DesFloatType DesFrozenType DesInetAddressType DesInt32Type
+    DesIntegerType DesListType DesLongType DesMapType DesReversedType DesSetType DesShortType DesSimpleDateType
+    DesTimeType DesTupleType DesUTF8Type DesUUIDType DesUserType DesVarcharType TimeUUIDType TimestampType
+"""
+
+#: One class per type, by the name that ``cassandra.deserializers`` has it under.
+DESERIALIZERS: dict[str, type[Deserializer]] = {
+    name: type(name, (Deserializer,), {"__module__": "cassandra.deserializers"}) for name in _NAMES.split()
+}
+
+
+@public("cassandra.deserializers")
+class DesBytesTypeByteArray(Deserializer):
+    """Blobs as bytearray."""
+
+    def deserialize(self, data: bytes | None, protocol_version: int) -> Any:
+        return None if data is None else bytearray(data)
+
+
+DESERIALIZERS["DesBytesTypeByteArray"] = DesBytesTypeByteArray
+EPOCH_OFFSET_DAYS = 1 << 31
+
+
+@public("cassandra.deserializers")
+def find_deserializer(cqltype: Any) -> Deserializer:
+    """What decodes values of *cqltype*, a class of ``cassandra.cqltypes``."""
+    for cls in cqltype.__mro__:
+        found = DESERIALIZERS.get(f"Des{cls.__name__}")
+        if found is not None:
+            return found(cqltype)
+    return GenericDeserializer(cqltype)
+
+
+@public("cassandra.deserializers")
+def make_deserializers(cqltypes: Sequence[Any]) -> list[Deserializer]:
+    """What decodes the columns of rows with these types."""
+    return [find_deserializer(cqltype) for cqltype in cqltypes]
+
+
+@public("cassandra.deserializers")
+def obj_array(objs: Sequence[Any]) -> list[Any]:
+    """The objects as a list."""
+    return list(objs)
+
+
+@public("cassandra.parsing")
+class ParseDesc:
+    """What the parsers have to know of the columns of rows."""
+
+    def __init__(
+        self,
+        colnames: Sequence[str],
+        coltypes: Sequence[Any],
+        column_encryption_policy: Any,
+        coldescs: Any,
+        deserializers: Any,
+        protocol_version: int,
+    ) -> None:
+        self.colnames = colnames
+        self.coltypes = coltypes
+        self.column_encryption_policy = column_encryption_policy
+        self.coldescs = coldescs
+        self.deserializers = deserializers
+        self.protocol_version = protocol_version
+
+
+@public("cassandra.parsing")
+class RowParser:
+    """Parses a row."""
+
+    def unpack_row(self, reader: BytesIOReader, desc: ParseDesc) -> Any:
+        """The next row of *reader*."""
+        raise NotImplementedError
+
+
+@public("cassandra.parsing")
+class ColumnParser:
+    """Parses rows."""
+
+    def parse_rows(self, reader: BytesIOReader, desc: ParseDesc) -> Any:
+        """The number of rows and the rows that *reader* begins with."""
+        raise NotImplementedError
+
+
+@public("cassandra.obj_parser")
+class TupleRowParser(RowParser):
+    """Rows as tuples."""
+
+    def unpack_row(self, reader: BytesIOReader, desc: ParseDesc) -> tuple[Any, ...]:
+        return tuple(_cell(reader, desc, column) for column in range(len(desc.colnames)))
+
+
+def _cell(reader: BytesIOReader, desc: ParseDesc, column: int) -> Any:
+    (length,) = _LENGTH.unpack(reader.read(4))
+    data = reader.read(length) if length >= 0 else None
+    kind = desc.coltypes[column]
+    policy = desc.column_encryption_policy
+    deserializer = desc.deserializers[column]
+    try:
+        if data is not None and policy is not None and policy.contains_column(desc.coldescs[column]):
+            data = policy.decrypt(desc.coldescs[column], data)
+            deserializer = find_deserializer(policy.column_type(desc.coldescs[column]))
+        return deserializer.deserialize(data, desc.protocol_version)
+    except Exception as error:
+        raise DriverException(
+            f'Failed decoding result column "{desc.colnames[column]}" of type {kind.cql_parameterized_type()}: {error}'
+        ) from error
+
+
+def _rows(reader: BytesIOReader, desc: ParseDesc, count: int) -> Iterator[Any]:
+    parser = TupleRowParser()
+    return (parser.unpack_row(reader, desc) for _ in range(count))
+
+
+@public("cassandra.obj_parser")
+class ListParser(handlers.ListParser, ColumnParser):
+    """Rows as a list; for :func:`cassandra.protocol.cython_protocol_handler` the standard way to decode."""
+
+    def parse_rows(self, reader: BytesIOReader, desc: ParseDesc) -> list[Any]:
+        return list(_rows(reader, desc, _LENGTH.unpack(reader.read(4))[0]))
+
+
+@public("cassandra.obj_parser")
+class LazyParser(handlers.LazyParser, ColumnParser):
+    """Rows as an iterator, each decoded when it is taken."""
+
+    def parse_rows(self, reader: BytesIOReader, desc: ParseDesc) -> Iterator[Any]:
+        return parse_rows_lazy(reader, desc)
+
+
+@public("cassandra.obj_parser")
+def parse_rows_lazy(reader: BytesIOReader, desc: ParseDesc) -> Iterator[Any]:
+    """The rows that *reader* begins with, after their number, each decoded when it is taken."""
+    yield from _rows(reader, desc, _LENGTH.unpack(reader.read(4))[0])
+
+
+@public("cassandra.numpy_parser")
+class NumpyParser(handlers.NumpyParser, ColumnParser):
+    """Columns as arrays of objects; for :func:`cassandra.protocol.cython_protocol_handler` as numbers where that is
+    possible."""
+
+    def parse_rows(self, reader: BytesIOReader, desc: ParseDesc) -> dict[str, Any]:
+        rows = ListParser().parse_rows(reader, desc)
+        arrays = make_arrays(desc, len(rows))
+        for array, column in zip(arrays, range(len(desc.colnames)), strict=True):
+            for index, row in enumerate(rows):
+                array[index] = row[column]
+        return dict(zip(desc.colnames, arrays, strict=True))
+
+
+@public("cassandra.numpy_parser")
+def make_array(coltype: Any, array_size: int) -> Any:
+    """An array of objects for *array_size* values of *coltype*."""
+    return load_numpy().empty((array_size,), dtype=object)
+
+
+@public("cassandra.numpy_parser")
+def make_arrays(desc: ParseDesc, array_size: int) -> list[Any]:
+    """An array for each column."""
+    return [make_array(coltype, array_size) for coltype in desc.coltypes]
+
+
+@public("cassandra.numpy_parser")
+def make_native_byteorder(arr: Any) -> Any:
+    """*arr* in the byte order of this machine."""
+    return arr if arr.dtype.isnative else arr.byteswap().view(arr.dtype.newbyteorder())
+
+
+@public("cassandra.row_parser")
+def make_recv_results_rows(colparser: ColumnParser) -> Callable[..., None]:
+    """A ``recv_results_rows`` for a class of result messages: reads the metadata of a body, its rows by *colparser*."""
+
+    def recv_results_rows(
+        self: Any,
+        f: Any,
+        protocol_version: int,
+        user_type_map: Any,
+        result_metadata: Any,
+        column_encryption_policy: Any,
+    ) -> None:
+        self.recv_results_metadata(f, user_type_map)
+        columns = self.column_metadata or result_metadata
+        self.column_names = [column[2] for column in columns]
+        self.column_types = [column[3] for column in columns]
+        desc = ParseDesc(
+            self.column_names,
+            self.column_types,
+            column_encryption_policy,
+            [tuple(column[:3]) for column in columns],
+            make_deserializers(self.column_types),
+            protocol_version,
+        )
+        self.parsed_rows = colparser.parse_rows(BytesIOReader(f.read()), desc)
+
+    return recv_results_rows
+
+
+def __getattr__(name: str) -> Any:
+    if name in DESERIALIZERS:
+        return DESERIALIZERS[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,259 @@
+"""Timers and loops of scylla-driver's reactors (L6). Sessions have the native reactor; these work alone.
+
+A :class:`TimerManager` belongs to the thread that calls :meth:`~TimerManager.service_timeouts`; any thread may add. A
+loop is a daemon thread with a manager, started by its first timer. Ends are times of the clock on the wall, which
+programs compare them with; so a loop looks once a second, however that clock is set.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cassandra._base.errors import OperationTimedOut
+from cassandra._base.public import public
+
+log = logging.getLogger("cassandra.connection")
+
+
+@public("cassandra.connection")
+class Timer:
+    """Calls *callback* once, *timeout* seconds from now, if somebody serves it."""
+
+    canceled = False
+
+    def __init__(self, timeout: float, callback: Callable[[], object]) -> None:
+        self.end = time.time() + timeout
+        self.callback = callback
+
+    def __lt__(self, other: Timer) -> bool:
+        return self.end < other.end
+
+    def cancel(self) -> None:
+        """It is not called any more."""
+        self.canceled = True
+
+    def finish(self, time_now: float) -> bool:
+        """Call it if it is due; whether it is through."""
+        if self.canceled:
+            return True
+        if time_now < self.end:
+            return False
+        self.callback()
+        return True
+
+
+@public("cassandra.connection")
+class TimerManager:
+    """Timers in the order of their ends."""
+
+    def __init__(self) -> None:
+        self._queue: list[tuple[float, int, Timer]] = []
+        self._new_timers: list[tuple[float, int, Timer]] = []
+        self._order = itertools.count()
+
+    def add_timer(self, timer: Timer) -> None:
+        """Serve *timer* from the next turn on."""
+        self._new_timers.append((timer.end, next(self._order), timer))
+
+    def service_timeouts(self) -> float | None:
+        """Call what is due. The end of the next timer, None when there is none."""
+        while self._new_timers:
+            heapq.heappush(self._queue, self._new_timers.pop(0))
+        now = time.time()
+        while self._queue:
+            timer = self._queue[0][2]
+            try:
+                if not timer.finish(now):
+                    return timer.end
+            except Exception:
+                log.exception("A timer's callback raised: %r", timer.callback)
+            heapq.heappop(self._queue)
+        return None
+
+    @property
+    def next_timeout(self) -> float | None:
+        """The end of the next timer that was seen by :meth:`service_timeouts`."""
+        return self._queue[0][0] if self._queue else None
+
+
+class _Loop:
+    """A thread that serves timers. ``_wake`` guards nothing: it only ends a sleep."""
+
+    def __init__(self) -> None:
+        self._timers = TimerManager()
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._shutdown = False
+
+    def maybe_start(self) -> None:
+        """Start the thread unless it runs."""
+        with self._lock:
+            if not self._shutdown and (self._thread is None or not self._thread.is_alive()):
+                self._thread = threading.Thread(target=self._run_loop, name=type(self).__name__, daemon=True)
+                self._thread.start()
+
+    def add_timer(self, timer: Timer) -> None:
+        """Serve *timer*."""
+        self._timers.add_timer(timer)
+        self.maybe_start()
+        self._wake.set()
+
+    def _run_loop(self) -> None:
+        while not self._shutdown:
+            self._wake.clear()
+            end = self._timers.service_timeouts()
+            if not self._timers._new_timers:
+                self._wake.wait(1.0 if end is None else max(0.0, min(end - time.time(), 1.0)))
+
+    def _cleanup(self) -> None:
+        """Stop the thread."""
+        self._shutdown = True
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=10.0)
+
+
+@public("cassandra.io.asyncorereactor")
+class AsyncoreLoop(_Loop):
+    """A loop for timers alone."""
+
+    timer_resolution = 0.1
+
+    def wake_loop(self) -> None:
+        """Look for what is due now."""
+        self._wake.set()
+
+
+@public("cassandra.io.libevreactor")
+class LibevLoop(_Loop):
+    """A loop for timers alone."""
+
+    def notify(self) -> None:
+        """Look for what is due now."""
+        self._wake.set()
+
+
+@public("cassandra.io.asyncorereactor")
+class WaitableTimer(Timer):
+    """A timer that a thread can wait for."""
+
+    def __init__(self, timeout: float, callback: Callable[[], object]) -> None:
+        super().__init__(timeout, callback)
+        self.callback_raised: BaseException | None = None
+        self._finished = threading.Event()
+
+    def finish(self, time_now: float) -> bool:
+        try:
+            finished = super().finish(time_now)
+        except Exception as error:
+            self.callback_raised = error
+            self._finished.set()
+            raise
+        if finished:
+            self._finished.set()
+        return finished
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Until it was called, or cancelled and seen; raises what its callback raised, OperationTimedOut when that did
+        not happen within *timeout* seconds."""
+        if not self._finished.wait(timeout):
+            raise OperationTimedOut({"timer": f"it was not called within {timeout} s"})
+        if self.callback_raised is not None:
+            raise self.callback_raised
+
+
+@public("cassandra.io.asyncioreactor")
+class AsyncioTimer:
+    """Calls *callback* once on an asyncio *loop*, *timeout* seconds from now; made on any thread."""
+
+    def __init__(self, timeout: float, callback: Callable[[], object], loop: Any) -> None:
+        self.end = time.time() + timeout
+        self._loop = loop
+        self._canceled = False
+        self._callback = callback
+        loop.call_soon_threadsafe(loop.call_later, timeout, self._call)
+
+    def __lt__(self, other: AsyncioTimer) -> bool:
+        return self.end < other.end
+
+    def _call(self) -> None:
+        if not self._canceled:
+            self._callback()
+
+    def cancel(self) -> None:
+        """It is not called any more."""
+        self._canceled = True
+
+    def finish(self, time_now: float) -> None:
+        """The loop calls it."""
+        raise NotImplementedError("the asyncio loop calls its timers itself")
+
+
+@public("cassandra.connection")
+class ResponseWaiter:
+    """Collects the answers to *num_responses* requests of a connection."""
+
+    def __init__(self, connection: Any, num_responses: int, fail_on_error: bool) -> None:
+        self.connection = connection
+        self.pending = num_responses
+        self.fail_on_error = fail_on_error
+        self.error: Exception | None = None
+        self.responses: list[Any] = [None] * num_responses
+        self.event = threading.Event()
+
+    def got_response(self, response: Any, index: int) -> None:
+        """The answer, or the exception, to one request."""
+        failed = isinstance(response, Exception)
+        if failed and self.fail_on_error:
+            self.error = response.to_exception() if hasattr(response, "to_exception") else response
+            self.event.set()
+            return
+        self.responses[index] = (not failed, response) if not self.fail_on_error else response
+        self.pending -= 1
+        if not self.pending:
+            self.event.set()
+
+    def deliver(self, timeout: float | None = None) -> list[Any]:
+        """All answers; with *fail_on_error* the first error is raised, else they are ``(success, answer)``."""
+        self.event.wait(timeout)
+        if self.error is not None:
+            raise self.error
+        if not self.event.is_set():
+            raise OperationTimedOut()
+        return self.responses
+
+
+@public("cassandra.connection")
+class HeartbeatFuture:
+    """One OPTIONS request on an idle connection."""
+
+    def __init__(self, connection: Any, owner: Any) -> None:
+        from cassandra._wire.messages.requests import OptionsMessage
+
+        self.connection = connection
+        self.owner = owner
+        self._exception: BaseException | None = None
+        self._event = threading.Event()
+        self.connection.send_msg(OptionsMessage(), connection.get_request_id(), self._options_callback)
+
+    def wait(self, timeout: float, original_timeout: float | None = None) -> None:
+        """Until it was answered."""
+        self._event.wait(timeout)
+        if not self._event.is_set():
+            seconds = original_timeout or timeout
+            peer = self.connection.endpoint
+            raise OperationTimedOut({peer: f"Connection heartbeat timeout after {seconds} seconds"}, peer)
+        if self._exception is not None:
+            raise self._exception
+
+    def _options_callback(self, response: Any) -> None:
+        if isinstance(response, BaseException):
+            self._exception = response
+        self._event.set()

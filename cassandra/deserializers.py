@@ -1,0 +1,23 @@
+"""Values of one type from bytes, for parsers of rows (:mod:`cassandra.parsing`). Sessions decode natively."""
+
+from cassandra._base.lending import lend
+from cassandra._compat.parsing import (
+    DESERIALIZERS,
+    EPOCH_OFFSET_DAYS,
+    Deserializer,
+    GenericDeserializer,
+    find_deserializer,
+    make_deserializers,
+    obj_array,
+)
+
+__all__ = [
+    "EPOCH_OFFSET_DAYS",
+    "Deserializer",
+    "GenericDeserializer",
+    "find_deserializer",
+    "make_deserializers",
+    "obj_array",
+]
+
+lend(__name__, {"cassandra._compat.parsing": " ".join(sorted(DESERIALIZERS))})

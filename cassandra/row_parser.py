@@ -1,0 +1,11 @@
+"""A ``recv_results_rows`` for own classes of result messages, over a parser of rows."""
+
+from cassandra._base.lending import lend
+from cassandra._compat.parsing import make_recv_results_rows
+
+__all__ = ["make_recv_results_rows"]
+
+lend(__name__, {
+    "cassandra._compat.parsing": "TupleRowParser make_deserializers",
+    "cassandra.policies": "ColDesc",
+})  # fmt: skip
