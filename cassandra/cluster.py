@@ -12,7 +12,7 @@ from cassandra._base.errors import (
     QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable, TruncateError, UnavailableErrorMessage,
     UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist, WriteTimeoutErrorMessage,
 )
-from cassandra._base.lending import lend
+from cassandra._base.lending import lend, lend_attributes, lend_defaults
 from cassandra._net.handshake.auth import PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutesChangeType, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.endpoint import (
@@ -91,3 +91,12 @@ lend(__name__, {
     """,
     "cassandra._session.statements.sentinels": "_NOT_SET=NOT_SET",
 })  # fmt: skip
+lend_attributes(Cluster, "cassandra._compat.attributes", "_config_mode _prepared_statements")
+lend_attributes(ControlConnection, "cassandra._compat.attributes", "_connection")
+lend_attributes(Session, "cassandra._compat.attributes", "_default_consistency_level _load_balancer _metrics")
+lend_attributes(
+    ResponseFuture, "cassandra._compat.attributes",
+    "_col_names _col_types _current_host _event _set_final_exception _set_final_result",
+)
+lend_defaults(Session, "cluster encoder hosts session_id timestamp_generator")
+lend_defaults(HostConnection, "host host_distance is_shutdown")

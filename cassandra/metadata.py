@@ -7,7 +7,7 @@ import logging
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.descriptors import SignatureDescriptor
 from cassandra._base.errors import InvalidRequest, NoMurmur3, Unauthorized
-from cassandra._base.lending import lend
+from cassandra._base.lending import lend, lend_attributes
 from cassandra._base.names import (
     cql_keywords, cql_keywords_reserved, cql_keywords_unreserved, escape_name, is_valid_name, maybe_escape_name,
     protect_name, protect_names, protect_value, trim_if_startswith,
@@ -65,3 +65,5 @@ lend(__name__, {
     "cassandra._base.versions": "maybe_add_timeout_to_query",
     "cassandra._wire.marshal": "varint_unpack",
 })  # fmt: skip
+lend_attributes(Metadata, "cassandra._compat.attributes", "_hosts")
+lend_attributes(TableMetadata, "cassandra._compat.attributes", "_make_option_strings")

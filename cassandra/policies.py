@@ -4,7 +4,7 @@ import logging
 
 from cassandra._base.constants import ConsistencyLevel, WriteType
 from cassandra._base.errors import OperationTimedOut
-from cassandra._base.lending import lend
+from cassandra._base.lending import lend, lend_attributes
 from cassandra._routing.policies import (
     AddressTranslator,
     ColDesc,
@@ -60,3 +60,4 @@ __all__ = [
 lend(__name__, {
     "cassandra._compat.policies": "DSELoadBalancingPolicy",
 })  # fmt: skip
+lend_attributes(LoadBalancingPolicy, "cassandra._compat.attributes", "_hosts_lock")

@@ -4,7 +4,7 @@ import logging
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import OperationTimedOut, TraceUnavailable
-from cassandra._base.lending import lend
+from cassandra._base.lending import lend, lend_defaults
 from cassandra._session.request.trace import QueryTrace, TraceEvent
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.prepared import UNSET_VALUE, BoundStatement, PreparedStatement
@@ -55,3 +55,8 @@ lend(__name__, {
     "cassandra._core.codec": "_UNSET_VALUE=UNSET",
     "cassandra._base.tuples": "_clean_column_name=clean_name",
 })  # fmt: skip
+lend_defaults(BatchStatement, "batch_type")
+lend_defaults(BoundStatement, "prepared_statement")
+lend_defaults(PreparedStatement, "protocol_version query_id query_string")
+lend_defaults(QueryTrace, "trace_id")
+lend_defaults(TraceEvent, "datetime description source source_elapsed thread_name")

@@ -10,7 +10,7 @@ from cassandra._base.collections import OrderedMap, OrderedMapSerializedKey, Sor
 from cassandra._base.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision
 from cassandra._base.errors_driver import DriverException
 from cassandra._base.geometry import Distance, LineString, Point, Polygon
-from cassandra._base.lending import lend
+from cassandra._base.lending import lend, lend_attributes
 from cassandra._base.temporal import (
     EPOCH, HIGHEST_TIME_UUID, LOWEST_TIME_UUID, Date, Duration, Time, datetime_from_ms_timestamp,
     datetime_from_timestamp, datetime_from_uuid1, max_uuid_from_time, min_uuid_from_time, ms_timestamp_from_datetime,
@@ -37,3 +37,4 @@ __all__ = [
 lend(__name__, {
     "cassandra._compat.internals": "_positional_rename_invalid_identifiers _sanitize_identifiers",
 })  # fmt: skip
+lend_attributes(OrderedMapSerializedKey, "cassandra._compat.attributes", "_insert _insert_unchecked")

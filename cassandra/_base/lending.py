@@ -51,3 +51,39 @@ def _looking_up(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[
         return value
 
     return find
+
+
+def lend_attributes(borrower: type, home: str, names: str) -> None:
+    """*names* are attributes of the class *borrower* from now on, as the class of its name in the module *home* has
+    them; they may be set on an instance. That module is imported when somebody asks for one."""
+    for name in names.split():
+        setattr(borrower, name, _LentAttribute(home, borrower.__name__, name))
+
+
+def lend_defaults(borrower: type, names: str) -> None:
+    """Attributes that every instance sets are None in the class, so that mocks that are made from it have them."""
+    for name in names.split():
+        setattr(borrower, name, None)
+
+
+class _LentAttribute:
+    def __init__(self, home: str, owner: str, name: str) -> None:
+        self._home = home
+        self._owner = owner
+        self._name = name
+
+    def _found(self) -> Any:
+        return vars(getattr(importlib.import_module(self._home), self._owner))[self._name]
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        found = self._found()
+        if instance is not None and self._name in getattr(instance, "__dict__", ()):
+            return instance.__dict__[self._name]
+        return found.__get__(instance, owner) if hasattr(found, "__get__") else found
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        found = self._found()
+        if hasattr(found, "__set__") and not isinstance(found, property):
+            found.__set__(instance, value)
+        else:
+            instance.__dict__[self._name] = value

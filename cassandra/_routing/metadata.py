@@ -72,10 +72,21 @@ class Metadata:
         """Keyspaces by name."""
         return self.state.keyspaces
 
+    @keyspaces.setter
+    def keyspaces(self, keyspaces: Mapping[str, KeyspaceMetadata]) -> None:
+        with self._lock:
+            self._publish(keyspaces=keyspaces)
+
     @property
     def partitioner(self) -> str | None:
         """Class name of the cluster's partitioner, None until known."""
         return self.state.topology.partitioner
+
+    @partitioner.setter
+    def partitioner(self, partitioner: str | None) -> None:
+        with self._lock:
+            topology = self.state.topology
+            self._publish(topology=Topology(topology.hosts, topology.ring, partitioner))
 
     @property
     def token_map(self) -> TokenMap | None:
@@ -86,6 +97,11 @@ class Metadata:
             token_map = TokenMap._of(state)
             self._token_map = (state, token_map)
         return token_map
+
+    @token_map.setter
+    def token_map(self, token_map: TokenMap | None) -> None:
+        """Shown until the cluster changes; requests go by :attr:`state`."""
+        self._token_map = (self.state, token_map)
 
     def all_hosts(self) -> list[Host]:
         """All hosts known."""

@@ -175,12 +175,16 @@ def _properties(table: TableMetadata | MaterializedViewMetadata) -> list[str]:
             f"{protect_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}" for column in table.clustering_key
         )
         properties.append(f"CLUSTERING ORDER BY ({order})")
-    properties += (
+    return properties + option_strings(table.options)
+
+
+def option_strings(options: Mapping[str, Any]) -> list[str]:
+    """The options of a table, one property each."""
+    return [
         f"{name} = {_map_literal(value) if isinstance(value, Mapping) else protect_value(value)}"
-        for name, value in sorted(table.options.items())
+        for name, value in sorted(options.items())
         if value is not None
-    )
-    return properties
+    ]
 
 
 def _with_clause(properties: list[str], formatted: bool) -> str:

@@ -54,6 +54,7 @@ class ResultSet(Answer):
 
     _page_iter: Iterator[Any] | None = None
     _list_mode: bool = False
+    _given_names: list[str] | None = None  # what a program has set
     _fetching: int | None = None  # the page that is on its way
 
     def __init__(self, response_future: ResponseFuture, initial_response: Any) -> None:
@@ -97,9 +98,15 @@ class ResultSet(Answer):
     @property
     def column_names(self) -> list[str] | None:
         """Names of the columns; None for a result without rows."""
+        if self._given_names is not None:
+            return self._given_names
         if self._beside is not None and self._beside.column_names is not None:
             return self._beside.column_names
         return None if self._plan is None else list(self._plan.names)
+
+    @column_names.setter
+    def column_names(self, names: list[str] | None) -> None:
+        self._given_names = names
 
     @property
     def column_types(self) -> list[Any] | None:

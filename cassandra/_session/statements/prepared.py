@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.constants import TypeId
 from cassandra._base.errors import DriverException, UnsupportedOperation
-from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan
+from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan, scalar
 from cassandra._wire.messages.columns import ColumnMetadata, columns_of, specs_of
 from cassandra._wire.rows import column_types
 
@@ -160,6 +161,10 @@ class PreparedStatement:
     def column_metadata(self) -> list[ColumnMetadata]:
         """One (keyspace_name, table_name, name, type) per bind marker."""
         return columns_of(self._bind_plan.specs)
+
+    @column_metadata.setter
+    def column_metadata(self, columns: Specs) -> None:
+        self._bind_plan = BindPlan(specs_of(columns), self._bind_plan.pk_indexes)
 
     @property
     def routing_key_indexes(self) -> list[int] | None:
@@ -342,6 +347,13 @@ class BoundStatement(Statement):
     def values(self) -> list[Any]:
         """The serialised values: bytes, None, or UNSET_VALUE each."""
         return [] if self._bound is None else self._bound.values
+
+    @values.setter
+    def values(self, values: Sequence[Any]) -> None:
+        prepared = self.prepared_statement
+        plan = prepared._bind_plan
+        raw = [(keyspace, table, name, scalar(TypeId.BLOB)) for keyspace, table, name, _ in plan.specs]
+        self._bound = BindPlan(raw, plan.pk_indexes).bind(values, prepared.protocol_version)
 
     @property
     def routing_key(self) -> bytes | None:

@@ -1,0 +1,188 @@
+"""Attributes with an underscore that other packages read or wrap, and public ones that they set or mock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import Mock, create_autospec
+
+import pytest
+
+import cassandra.cluster
+import cassandra.query
+from cassandra import ConsistencyLevel, InvalidRequest
+from cassandra.cluster import Cluster, ResponseFuture, Session
+from cassandra.metadata import TableMetadata
+from cassandra.policies import RoundRobinPolicy
+from cassandra.pool import HostConnection
+from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, QueryTrace, TraceEvent
+from cassandra.testing import SimulatedCluster
+from cassandra.util import OrderedMapSerializedKey
+from tests.patience import PATIENCE
+
+INSERT = "INSERT INTO t (p, c) VALUES (?, ?)"
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    with SimulatedCluster() as simulated, Cluster(
+        simulated.contact_points, port=simulated.port, metrics_enabled=True
+    ) as cluster:
+        found: Any = cluster.connect()
+        found.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        found.set_keyspace("k")
+        found.execute("CREATE TABLE t (p int PRIMARY KEY, c text)")
+        yield found
+
+
+@pytest.fixture
+def lent() -> Any:
+    """The modules, for names that type checkers are not told of."""
+    return cassandra.cluster
+
+
+def test_what_sessions_and_clusters_lend(session: Any, lent: Any) -> None:
+    cluster = session.cluster
+    assert session._default_consistency_level == ConsistencyLevel.LOCAL_ONE
+    assert session._load_balancer is cluster.load_balancing_policy and session._metrics is cluster.metrics
+    assert cluster._config_mode == lent._ConfigMode.UNCOMMITTED
+    statement = session.prepare(INSERT)
+    assert cluster._prepared_statements == {statement.query_id: statement}
+    assert {host.host_id: host for host in cluster.metadata.all_hosts()} == cluster.metadata._hosts
+    assert cluster.control_connection._connection is cluster.control_connection.get_connections()[0]
+    session._metrics = "own"
+    assert session._metrics == "own" and cluster.metrics is not None
+
+
+def test_config_mode_tells_how_a_cluster_was_configured(lent: Any) -> None:
+    assert Cluster(load_balancing_policy=RoundRobinPolicy())._config_mode == lent._ConfigMode.LEGACY  # type: ignore[attr-defined]
+    profiles = {cassandra.cluster.EXEC_PROFILE_DEFAULT: cassandra.cluster.ExecutionProfile()}
+    assert Cluster(execution_profiles=profiles)._config_mode == lent._ConfigMode.PROFILES  # type: ignore[attr-defined]
+
+
+def test_what_futures_lend(session: Any) -> None:
+    future = session.execute_async("SELECT p, c FROM t")
+    assert future._event.wait(PATIENCE) and future._event.is_set()
+    assert future._current_host is future.coordinator_host and future._col_names == ["p", "c"]
+    assert [kind.typename for kind in future._col_types] == ["int", "varchar"]
+
+
+def test_helpers_of_metadata_policies_and_maps(session: Any) -> None:
+    options: Any = TableMetadata
+    assert options._make_option_strings({"b": {"x": "y"}, "a": 1, "c": None}) == ["a = 1", "b = {'x': 'y'}"]
+    policy: Any = RoundRobinPolicy()
+    other: Any = RoundRobinPolicy()
+    with policy._hosts_lock, other._hosts_lock:
+        assert policy._hosts_lock is policy._hosts_lock is not other._hosts_lock
+    mapping: Any = OrderedMapSerializedKey(cassandra.cqltypes.UTF8Type, 4)
+    mapping._insert("a", 1)
+    assert dict(mapping) == {"a": 1}
+
+
+@pytest.mark.parametrize("query", ["SELECT p FROM t", "SELECT x FROM t"])
+def test_results_and_errors_come_to_what_was_assigned(session: Any, query: str) -> None:
+    """As tracers do it: they wrap two methods of a request that was just made, and forget the callbacks."""
+    future: Any = ResponseFuture(session, *_text(session, query))
+    heard: list[tuple[str, Any]] = []
+    told = threading.Event()
+
+    def wrapped(name: str) -> Any:
+        inner = getattr(future, name)
+
+        def instead(what: Any) -> None:
+            heard.append((name, what))
+            inner(what)
+            told.set()
+
+        return instead
+
+    for name in ("_set_final_result", "_set_final_exception"):
+        setattr(future, name, wrapped(name))
+        assert getattr(future, name).__name__ == "instead"
+    future.add_callbacks(lambda rows: None, lambda error: None)
+    future.clear_callbacks()
+    future.send_request()
+    assert told.wait(PATIENCE), "nobody has asked for the result"
+    if query == "SELECT p FROM t":
+        assert heard == [("_set_final_result", [])] and future.result().all() == []
+    else:
+        with pytest.raises(InvalidRequest) as raised:
+            future.result()
+        ((name, error),) = heard
+        assert name == "_set_final_exception" and str(error) == str(raised.value)
+
+
+def _text(session: Any, query: str) -> tuple[Any, ...]:
+    future = session.execute_async(query)
+    return future.message, future.query, PATIENCE
+
+
+def test_each_page_comes_to_what_was_assigned(session: Any) -> None:
+    for p in range(5):
+        session.execute("INSERT INTO t (p) VALUES (%s)", (p,))
+    heard: list[int] = []
+
+    def listen(future: Any) -> None:
+        future._set_final_result = lambda rows: heard.append(len(rows))
+
+    session.add_request_init_listener(listen)
+    session.default_fetch_size = 2
+    assert len(session.execute("SELECT * FROM t").all()) == 5
+    assert heard == [2, 2, 1]
+
+
+def test_a_future_is_ended_by_hand(session: Any) -> None:
+    future: Any = ResponseFuture(session, *_text(session, "SELECT p FROM t"))
+    future._set_final_result([1])
+    future._set_final_result([2])
+    assert future.result().all() == [1]
+    future = ResponseFuture(session, *_text(session, "SELECT p FROM t"))
+    future._set_final_exception(KeyError("x"))
+    with pytest.raises(KeyError):
+        future.result()
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (Session, "cluster encoder hosts session_id timestamp_generator keyspace is_shutdown row_factory"),
+        (BatchStatement, "batch_type"),
+        (BoundStatement, "prepared_statement"),
+        (HostConnection, "host host_distance is_shutdown"),
+        (PreparedStatement, "protocol_version query_id query_string"),
+        (QueryTrace, "trace_id"),
+        (TraceEvent, "datetime description source source_elapsed thread_name"),
+    ],
+)
+def test_mocks_have_what_instances_have(kind: type, names: str) -> None:
+    mocks: list[Any] = [Mock(spec=kind), create_autospec(kind, instance=True)]
+    assert not [name for mock in mocks for name in names.split() if not hasattr(mock, name)]
+
+
+def test_what_may_be_set(session: Any) -> None:
+    statement = session.prepare(INSERT)
+    bound = statement.bind((1, "one"))
+    bound.values = [b"\0\0\0\x07", b"seven"]
+    session.execute(bound)
+    assert session.execute("SELECT p, c FROM t").all() == [(7, "seven")]
+    assert bound.values == [b"\0\0\0\x07", b"seven"] and bound.routing_key == b"\0\0\0\x07"
+    (first, second) = statement.column_metadata
+    statement.column_metadata = [first._replace(name="renamed"), second]
+    assert statement.column_metadata[0].name == "renamed"
+    session.execute(statement, {"renamed": 8, "c": "eight"})
+
+    result = session.execute("SELECT p, c FROM t")
+    result.column_names = ["x", "y"]
+    assert result.column_names == ["x", "y"] and len(result.all()) == 2
+
+    metadata = session.cluster.metadata
+    before = metadata.keyspaces
+    metadata.keyspaces = {"k": before["k"]}
+    assert dict(metadata.keyspaces) == {"k": before["k"]}
+    ring = metadata.token_map
+    metadata.token_map = None
+    assert metadata.token_map is None
+    metadata.token_map = ring
+    metadata.partitioner = "org.apache.cassandra.dht.RandomPartitioner"
+    assert metadata.partitioner == "org.apache.cassandra.dht.RandomPartitioner"
