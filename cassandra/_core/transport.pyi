@@ -127,7 +127,7 @@ class Request(Operation):
     """A request over all its attempts and pages; the head of ``request.pxi`` says who owns what. ``_handle`` is for who
     sent an attempt himself. What gets a page does nothing, and returns False, when that is over."""
 
-    session: Any  # read-only
+    session: Any
     timeout: Any
     _start_time: float  # seconds, time.monotonic()
     _lock: Final[Any]  # the session's RLock

@@ -12,7 +12,7 @@ import pytest
 import cassandra.cluster
 import cassandra.query
 from cassandra import ConsistencyLevel, InvalidRequest
-from cassandra.cluster import Cluster, ResponseFuture, Session
+from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session
 from cassandra.metadata import TableMetadata
 from cassandra.policies import RoundRobinPolicy
 from cassandra.pool import HostConnection
@@ -186,3 +186,29 @@ def test_what_may_be_set(session: Any) -> None:
     metadata.token_map = ring
     metadata.partitioner = "org.apache.cassandra.dht.RandomPartitioner"
     assert metadata.partitioner == "org.apache.cassandra.dht.RandomPartitioner"
+
+
+def test_the_plan_of_a_request_may_be_set() -> None:
+    with SimulatedCluster(nodes=3) as simulated, Cluster(simulated.contact_points, port=simulated.port) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        session.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        session.execute("CREATE TABLE k.t (p int PRIMARY KEY)")
+        chosen: list[Any] = []
+
+        def choose(future: Any) -> None:
+            future.query_plan = iter(chosen)
+            assert future.session is session
+            future.session = session
+
+        session.add_request_init_listener(choose)
+        prepared = session.prepare("SELECT * FROM k.t WHERE p = ?")
+        for query, values in ((prepared, (1,)), ("SELECT * FROM k.t", None)):
+            for host in cluster.metadata.all_hosts():
+                chosen[:] = [host]
+                for _ in range(3):
+                    future = session.execute_async(query, values)
+                    future.result()
+                    assert future.coordinator_host is host
+            chosen.clear()
+            with pytest.raises(NoHostAvailable):
+                session.execute(query, values)

@@ -48,7 +48,7 @@ cdef Failure LOOK = Failure(CLOSED, "the host is silent", True, 0.0)
 cdef class Request(Operation):
     """State of a request, and the steps that nearly all of them take."""
 
-    cdef readonly object session
+    cdef public object session
     cdef public object timeout
     cdef public double _start_time
     cdef readonly object _lock

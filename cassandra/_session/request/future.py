@@ -5,7 +5,7 @@ L5. The public face of a request. It has no state of its own: see ``transport_pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from time import monotonic
 from types import coroutine
@@ -133,6 +133,10 @@ class ResponseFuture(Request):
     def query_plan(self) -> Iterator[Host]:
         """The hosts that will be tried next, best first; consuming it takes them out of the plan."""
         return hosts_of(self)
+
+    @query_plan.setter
+    def query_plan(self, hosts: Iterable[Host]) -> None:
+        self._execution.sending.plan.give(hosts)
 
     # ---- callbacks
 

@@ -8,7 +8,7 @@ with it held, as a plan is an iterator that two threads cannot advance.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,18 +21,23 @@ if TYPE_CHECKING:
 class QueryPlan:
     """Goes by *router*; *only* is the one host that the request may go to, *picked* where it went already."""
 
-    __slots__ = ("_lock", "_picked", "_rest", "only", "router")
+    __slots__ = ("_given", "_lock", "_picked", "_rest", "only", "router")
 
     def __init__(self, router: Router, only: Host | None = None, picked: Place | None = None) -> None:
         self.router = router
         self.only = only
         self._picked = picked
         self._rest: Iterator[Place] | None = None
+        self._given: Iterator[Host] | None = None
         self._lock = threading.Lock()
 
     def next(self, state: ClusterState, keyspace: str | None, token: int | None, query: Any) -> Place | None:
         """Where to try next; None at the end. Keyspace, token and statement are those that the request is routed by."""
         with self._lock:
+            if self._given is not None:
+                hosts = self._given
+                places = (self.router.at(state, keyspace, token, query, host) for host in hosts)
+                return next((place for place in places if place is not None), None)
             if self._rest is not None:
                 return next(self._rest, None)
             if self.only is not None:
@@ -44,6 +49,11 @@ class QueryPlan:
             self._rest = self.router.fallback(state, keyspace, token, query, self._picked)
             return next(self._rest, None)
 
+    def give(self, hosts: Iterable[Host]) -> None:
+        """These and no others are next, in this order; pages that follow go by the router again."""
+        with self._lock:
+            self._given = iter(hosts)
+
     def passed(self) -> None:
         """Wait until no other thread is asking."""
         with self._lock:
@@ -52,4 +62,4 @@ class QueryPlan:
     def restart(self) -> None:
         """Nothing was tried yet."""
         with self._lock:
-            self._picked = self._rest = None
+            self._picked = self._rest = self._given = None
