@@ -66,5 +66,4 @@ lend(__name__, {
     "cassandra._compat.driver_config": "DRIVER_CONFIG_OPTION DriverConfigReporter SESSION_ID_OPTION",
     "cassandra._compat.timers": "HeartbeatFuture ResponseWaiter Timer TimerManager",
     "cassandra._compat.segment": "SegmentCodec segment_codec_lz4 segment_codec_no_compression",
-    "cassandra._core.transport": "_Frame=Frame",
 })  # fmt: skip

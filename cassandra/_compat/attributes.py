@@ -115,11 +115,13 @@ class _Event:
 
 class _Instrumented:
     """Takes the place of a request's tracking, and calls what was assigned to its ``_set_final_result`` and
-    ``_set_final_exception`` when a page is over. ``before`` is who heard of it so far, if anybody."""
+    ``_set_final_exception`` when a page is over, once. ``before`` is who heard of it so far, if anybody."""
 
     def __init__(self, before: Any) -> None:
         self._before = before
         self.assigned: dict[str, Callable[[Any], Any]] = {}
+        self._lock = threading.Lock()
+        self._told: int | None = None  # the page
 
     def begin(self, request: Any) -> None:
         if self._before is not None:
@@ -137,8 +139,21 @@ class _Instrumented:
     def over(self, request: Any, error: BaseException | None, elapsed: float) -> None:
         if self._before is not None:
             self._before.over(request, error, elapsed)
-        name, what = ("_set_final_result", request._final_result) if error is None else ("_set_final_exception", error)
-        function: Callable[[Any], Any] = self.assigned.get(name, _nothing)
+        self.tell(request)
+
+    def tell(self, request: Any) -> None:
+        """Call what was assigned, if the page is over and it was not called for that: by the thread on which the page
+        ended, or by the one that assigns it later."""
+        outcome = request._outcome
+        if outcome is None:
+            return
+        result, error, _, page = outcome
+        name, what = ("_set_final_result", result) if error is None else ("_set_final_exception", error)
+        function = self.assigned.get(name)
+        with self._lock:
+            if function is None or self._told == page:
+                return
+            self._told = page
         try:
             function(what)
         except Exception:
@@ -165,6 +180,7 @@ class _Final:
             request._tracking = _Instrumented(request._tracking)
         request._tracking.assigned[self._name] = function
         request._add((_nothing, (), {}), (_nothing, (), {}))  # it is told at once, not when somebody asks
+        request._tracking.tell(request)
 
 
 def _nothing(_: Any) -> None:

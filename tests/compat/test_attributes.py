@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,7 @@ from cassandra.pool import HostConnection
 from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, QueryTrace, TraceEvent
 from cassandra.testing import SimulatedCluster
 from cassandra.util import OrderedMapSerializedKey
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, eventually
 
 INSERT = "INSERT INTO t (p, c) VALUES (?, ?)"
 
@@ -111,6 +112,22 @@ def test_results_and_errors_come_to_what_was_assigned(session: Any, query: str) 
             future.result()
         ((name, error),) = heard
         assert name == "_set_final_exception" and str(error) == str(raised.value)
+
+
+def test_none_is_missed_when_the_answer_comes_meanwhile(session: Any) -> None:
+    good, bad = session.prepare("SELECT p FROM t WHERE p = ?"), "SELECT x FROM t"
+    heard: list[Any] = []
+    futures = []
+    for number in range(300):
+        future = session.execute_async(good, (number,)) if number % 3 else session.execute_async(bad)
+        future._set_final_result = heard.append
+        future._set_final_exception = heard.append
+        future.add_callbacks(lambda rows: None, lambda error: None)
+        future.clear_callbacks()
+        futures.append(future)
+    assert all(future._event.wait(PATIENCE) for future in futures)
+    eventually(lambda: len(heard) == 300)
+    assert sum(isinstance(what, InvalidRequest) for what in heard) == 100
 
 
 def _text(session: Any, query: str) -> tuple[Any, ...]:
@@ -212,3 +229,37 @@ def test_the_plan_of_a_request_may_be_set() -> None:
             chosen.clear()
             with pytest.raises(NoHostAvailable):
                 session.execute(query, values)
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("cassandra.cluster", "_ConfigMode _NOT_SET"),
+        ("cassandra.cqltypes", "_CassandraType _casstypes _cqltypes"),
+        ("cassandra.metadata", "_ConsistencyMode _RegisteredExtensionType"),
+        ("cassandra.protocol", "_ProtocolHandler _UNSET_VALUE _message_types_by_opcode"),
+        ("cassandra.query", "_UNSET_VALUE _clean_column_name"),
+        ("cassandra.util", "_positional_rename_invalid_identifiers _sanitize_identifiers"),
+    ],
+)
+def test_names_with_an_underscore_that_packages_import(module: str, names: str) -> None:
+    for name in names.split():
+        exec(f"from {module} import {name}")
+    assert all(hasattr(importlib.import_module(module), name) for name in names.split())
+
+
+def test_a_timeout_that_was_not_given(session: Any, lent: Any) -> None:
+    assert session.execute("SELECT p FROM t", timeout=lent._NOT_SET).all() == []
+
+
+def test_table_extensions_are_registered_by_their_metaclass() -> None:
+    metadata: Any = cassandra.metadata
+    registry = metadata._RegisteredExtensionType._extension_registry
+    try:
+
+        class Shown(metadata.TableExtensionInterface, metaclass=metadata._RegisteredExtensionType):  # type: ignore[misc, name-defined]
+            name = "of_a_test"
+
+        assert registry["of_a_test"] is Shown
+    finally:
+        registry.pop("of_a_test", None)
