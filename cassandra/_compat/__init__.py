@@ -1,9 +1,12 @@
 """What exists only so that programs written for scylla-driver and cassandra-driver import and run (L6).
 
-Nothing of the driver uses it, and no module of it is imported before a program asks for one of its names. What can be
-used alone works, thin over the codec of the driver itself; what belongs to DSE raises one error when it is used.
+Nothing of the driver uses it, and no module of it is imported before a program asks for one of its names
+(``_base/lending.py``). What can be used alone works, over the codec of the driver itself; what belongs to DSE can be
+named, and raises one error when it is used.
 
-* ``dse``: graph, continuous paging, DSE's metadata.
-* ``internals``: helpers and names of scylla-driver's own modules that programs import from them.
-* ``messages``: the registry of message classes.
+* ``attributes``: what public classes are lent, with an underscore: other packages read and wrap it.
+* ``internals``: helpers and names of scylla-driver's own modules; ``messages``: its registry of message classes.
+* ``parsing``: rows from bytes by hand; ``segment``: segments of protocol 5 by hand; ``timers``: timers, loops, waiters.
+* ``driver_config``: the report of a configuration; ``concurrent``, ``policies``: classes that have another name now.
+* ``dse``, ``cloud``, ``schema``: what is not included, by ``unsupported``.
 """
