@@ -42,6 +42,8 @@ class Codec:
     type_name: Final[str | None]  # UDT
     field_names: Final[tuple[str, ...]]  # UDT
     dimensions: Final[int]  # vector
+    stored: Final[Codec | None]  # of an encrypted column: what it is to the server
+    cipher: Final[Any]  # of an encrypted column: what it was made with
     py_type: Any  # L2's class for it; None until L2 sets it
     factory: Any  # UDT: namedtuple class (filled natively) or callable(**fields); None gives a cached namedtuple
     empty_value: Any  # what zero bytes decode to where they are no value of the type (all but text, ascii, blob): None
@@ -70,6 +72,10 @@ def custom_codec(
 ) -> Codec:
     """A server-side class the driver has no kernel for: bytes in and out unless Python functions are given."""
 
+def encrypted_codec(stored: Codec, cipher: Any) -> Codec:
+    """Of the kind and name of *stored*; *cipher* has ``encode(value, protocol_version)`` and ``decode(bytes,
+    protocol_version)``, and never gets to see null."""
+
 class TypeContext:
     """Resolves what wire metadata cannot say alone. Asked once per new type, never per value."""
 
@@ -79,8 +85,11 @@ class TypeContext:
         resolve_udt: Callable[[str, str], Any] | None = None,  # (keyspace, name) -> registered class or None
         plan_cache_size: int = 256,
     ) -> None: ...
+    resolve_column: Callable[[str, str, str, Codec, bool], Codec] | None
+    """Asked for each column (keyspace, table, name, codec) of metadata that is read, and whether it is a parameter: the
+    codec to take for it. None, unless columns are encrypted. :meth:`clear` after it was set."""
     def clear(self) -> None:
-        """Forget cached plans (a user type was registered or altered)."""
+        """Forget cached plans (a user type was registered or altered, encrypted columns were added)."""
     def user_type(self, keyspace: str, name: str) -> Any:
         """The class registered for a user type, or None."""
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ from cassandra._base.public import public
 from cassandra._core.codec import Reader, ResultPlan, TypeContext, decode_result
 from cassandra._core.transport import Frame
 from cassandra._wire.columns import numpy_columns
+from cassandra._wire.encryption import context_by, policy_of, result_plan_by
 from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
 from cassandra._wire.messages.base import HEADER_SIZE
 from cassandra._wire.messages.columns import as_columns, as_context, as_plan, as_user_types
@@ -59,6 +60,7 @@ class _ProtocolHandler:
 
     message_types_by_opcode: ClassVar[dict[int, Any]] = dict(_RESPONSES)
     column_encryption_policy: ClassVar[Any] = None
+    """Of results that this handler reads; None: that of the cluster."""
 
     @classmethod
     def encode_message(
@@ -92,6 +94,7 @@ class _ProtocolHandler:
     ) -> Any:
         """The message of a response body. *user_type_map* is the cluster's ``TypeContext``, or a mapping of keyspace
         and type name to class; *result_metadata* is how to decode rows that come without metadata."""
+        policy = cls.column_encryption_policy
         own: Any = cls.message_types_by_opcode.get(opcode)
         standard = _RESPONSES.get(opcode)
         if own is not None and own is not standard and not _inherits_reading(own, standard):
@@ -105,7 +108,7 @@ class _ProtocolHandler:
                 protocol_features,
                 as_user_types(user_type_map),
                 as_columns(result_metadata),
-                cls.column_encryption_policy,
+                policy_of(user_type_map) if policy is None else policy,
             )
             message.stream_id = stream_id
             set_prefix(message, prefix)
@@ -114,6 +117,9 @@ class _ProtocolHandler:
         if plan is not None and type(plan) is not ResultPlan:
             plan = as_plan(plan)
         context = user_type_map if type(user_type_map) is TypeContext else as_context(user_type_map)
+        if policy is not None:
+            context = context_by(policy, context)
+            plan = None if plan is None else result_plan_by(policy, plan)
         lwt = getattr(protocol_features, "lwt_info", None)
         lwt_mask = lwt.lwt_meta_bit_mask if lwt else 0
         metadata_ids = uses_metadata_ids(protocol_version, protocol_features)

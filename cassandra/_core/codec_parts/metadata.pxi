@@ -31,6 +31,7 @@ cdef class TypeContext:
 
     cdef object _resolve_custom
     cdef object _resolve_udt
+    cdef public object resolve_column
     cdef dict _plans  # column count, flag and bytes of the specifications -> ResultPlan
     cdef dict _customs  # class name -> Codec
     cdef Py_ssize_t _size
@@ -195,9 +196,10 @@ cdef int skip_specs(Cursor* c, int flags, int32_t columns) except -1:
     return 0
 
 
-cdef list take_specs(Cursor* c, int flags, int32_t columns, TypeContext context):
-    """Column specifications that skip_specs() went over: (keyspace, table, name, codec) each."""
+cdef list take_specs(Cursor* c, int flags, int32_t columns, TypeContext context, bint is_bound):
+    """Column specifications that skip_specs() went over: (keyspace, table, name, codec) each, of parameters or not."""
     cdef int i
+    resolve = context.resolve_column
     cdef list specs = []
     keyspace = table = None
     if flags & GLOBAL_SPEC:
@@ -209,9 +211,10 @@ cdef list take_specs(Cursor* c, int flags, int32_t columns, TypeContext context)
             table = take_string(c)
         name = take_string(c)
         try:
-            specs.append((keyspace, table, name, take_type(c, context, 0)))
+            codec = take_type(c, context, 0)
         except ValueError as error:  # of a codec that cannot be made
             raise protocol_error(f"type of column {name!r}: {error}") from error
+        specs.append((keyspace, table, name, codec if resolve is None else resolve(keyspace, table, name, codec, is_bound)))
     return specs
 
 
@@ -224,7 +227,7 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
     skip_specs(c, flags, columns)
     cdef Py_ssize_t n = c.p - start.p
     if n > MAX_KEPT_SPECS:
-        return ResultPlan(take_specs(&start, flags, columns, context))
+        return ResultPlan(take_specs(&start, flags, columns, context, False))
     cdef bytes key = PyBytes_FromStringAndSize(NULL, n + 5)
     cdef char* text = PyBytes_AS_STRING(key)
     memcpy(text, &columns, 4)
@@ -236,7 +239,7 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
         plan = <ResultPlan>known
         plan._used = context._tick
         return plan
-    plan = ResultPlan(take_specs(&start, flags, columns, context))
+    plan = ResultPlan(take_specs(&start, flags, columns, context, False))
     plan._used = context._tick
     plan._key = key
     plan._generation = generation

@@ -91,6 +91,8 @@ cdef class Codec:
     cdef readonly object type_name
     cdef readonly tuple field_names
     cdef readonly int dimensions
+    cdef readonly Codec stored
+    cdef readonly object cipher
     cdef public object py_type
     cdef object _factory
     cdef object _make
@@ -300,6 +302,17 @@ def custom_codec(str class_name not None, decode=None, encode=None):
     codec._decode = decode
     codec._encode = encode
     codec.node.atomic = decode is None
+    return codec
+
+
+def encrypted_codec(Codec stored not None, cipher not None):
+    """A column of type *stored* whose bytes *cipher* makes of values, and values of."""
+    cdef Codec codec = new_codec(stored.kind, CALL, stored.name)
+    codec.stored = stored
+    codec.cipher = cipher
+    codec._decode = cipher.decode
+    codec._encode = cipher.encode
+    codec.node.atomic = 0
     return codec
 
 

@@ -445,7 +445,7 @@ cdef int take_prepared(
         indexes = [take_short(c) for i in range(count)]
     specs_at = c[0]
     skip_specs(c, flags, columns)
-    specs = take_specs(&specs_at, flags, columns, context)
+    specs = take_specs(&specs_at, flags, columns, context, True)
     if any([index >= columns for index in indexes]):
         raise protocol_error(f"partition key positions {indexes} in a statement of {columns} parameters")
     rare.bind_plan = BindPlan(specs, indexes)

@@ -20,6 +20,7 @@ rules, written at its head; it knows the cluster, and by it the other parts::
     host_listeners      users' HostStateListeners           cluster/listeners.py
     prepared            prepared statements by id           cluster/prepared_cache.py
     user_types          classes for user types              cluster/registered_types.py
+    encryption          columns that the client encrypts    cluster/encryption.py
     sessions            those that are used                 cluster/sessions.py, connecting.py
     life                start and shutdown                  cluster/life.py
 
@@ -36,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.constants import ProtocolVersion
+from cassandra._base.encryption import ColumnEncryptionPolicy
 from cassandra._base.errors import OperationTimedOut
 from cassandra._base.face import Attribute, method
 from cassandra._base.process import Bell
@@ -55,6 +57,7 @@ from . import awaitable, config, connecting
 from .config import ControlConnectionQueryFallback, ShardAwareOptions
 from .connections import ConnectionFactory
 from .contact import ContactPoints
+from .encryption import ColumnEncryption
 from .hosts import HostCommands
 from .life import Life
 from .listeners import Listeners
@@ -122,7 +125,8 @@ class Cluster:
         *timestamp_generator*, *prepare_on_all_hosts*, *reprepare_on_up*, *metrics_enabled*,
         *allow_control_connection_query_fallback*; *request_tracker* (a :class:`RequestTracker`, which hears of every
         request and its attempts), *slow_request_threshold* (seconds: requests that take longer are logged by
-        ``cassandra.slow``, with host, attempts and statement, without values).
+        ``cassandra.slow``, with host, attempts and statement, without values); *column_encryption_policy* (which
+        columns the client encrypts, a :class:`ColumnEncryptionPolicy`).
     Limits:
         *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session* (requests in flight; None:
         what the protocol allows, no limit, no limit); where they are reached requests wait, *max_waiting_requests* of
@@ -142,8 +146,7 @@ class Cluster:
         *executor_threads* for background work; *memory_pool*, a :class:`cassandra.memory.MemoryPool` that frames are
         received into.
 
-    Wrong options raise TypeError or ValueError; *cloud*, *scylla_cloud* and *column_encryption_policy* are not
-    supported (NotImplementedError).
+    Wrong options raise TypeError or ValueError; *cloud* and *scylla_cloud* are not supported (NotImplementedError).
     """
 
     contact_points: Attribute[list[Any]] = option()
@@ -198,7 +201,9 @@ class Cluster:
     default_retry_policy: Attribute[RetryPolicy] = Attribute("profile_manager", ProfileManager)
     connect_to_remote_hosts: Attribute[bool] = Attribute("profile_manager", ProfileManager)
     cloud: None = None
-    column_encryption_policy: None = None
+    column_encryption_policy: Attribute[ColumnEncryptionPolicy | None] = Attribute(
+        "encryption", ColumnEncryption, "policy", default=None
+    )
 
     is_shutdown: bool = False
     profile_manager: ProfileManager = made()
@@ -260,7 +265,7 @@ class Cluster:
         scylla_cloud: Any = None,
         shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None = None,
         metadata_request_timeout: float | None = None,
-        column_encryption_policy: Any = None,
+        column_encryption_policy: ColumnEncryptionPolicy | None = None,
         application_info: ApplicationInfoBase | None = None,
         client_routes_config: ClientRoutesConfig | None = None,
         allow_control_connection_query_fallback: ControlConnectionQueryFallback | None = (
@@ -279,7 +284,6 @@ class Cluster:
     ) -> None:
         config.refuse("cloud", cloud, "it configures DataStax Astra; give contact points and an ssl_context")
         config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
-        config.refuse("column_encryption_policy", column_encryption_policy, "columns are sent as they are")
         options = self.options = Options(type(self))
         options.set_contact(contact_points, port, endpoint_factory, address_translator)
         options.set_protocol(allow_beta_protocol_version, cql_version, compression, no_compact)
@@ -307,6 +311,7 @@ class Cluster:
             self.protocol_version = protocol_version
         options.endpoint_factory.configure(self)
         self._build()
+        self.encryption.begin(column_encryption_policy, type(self).column_encryption_policy)
 
     def _build(self) -> None:
         self.contacts = ContactPoints(self.options)
@@ -316,6 +321,7 @@ class Cluster:
         self.user_types = RegisteredTypes(self)
         self.type_context = self.user_types.context
         self.prepared = PreparedRegistry()
+        self.encryption = ColumnEncryption(self)
         self.scheduler = self.executor = Scheduler(self.executor_threads)
         self.host_listeners = Listeners(self.scheduler)
         self.membership = Membership(self)
@@ -395,19 +401,12 @@ class Cluster:
     on_down = method("host_commands", HostCommands.on_down)
     on_add = method("host_commands", HostCommands.on_add)
     on_remove = method("host_commands", HostCommands.on_remove)
+    on_down_potentially_blocking = method("host_commands", HostCommands.on_down_potentially_blocking)
     add_host = method("host_commands", HostCommands.add_host)
+    remove_host = method("host_commands", HostCommands.remove_host)
     get_control_connection_host = method("control_connection", ControlConnection.host)
     is_shard_aware = method("control_connection", ControlConnection.is_shard_aware)
     get_all_pools = method("sessions", SessionSet.pools)
-
-    def on_down_potentially_blocking(self, host: Host, is_host_addition: bool, down_event_generation: int) -> None:
-        """As :meth:`on_down`, whatever connections say."""
-        self.on_down(host, is_host_addition, True)
-
-    def remove_host(self, host: Host | None) -> None:
-        """Forget *host*; it comes back with the next node list if it is still in the cluster."""
-        if host is not None:
-            self.on_remove(host)
 
     def signal_connection_failure(
         self,

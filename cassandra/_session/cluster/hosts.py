@@ -32,6 +32,10 @@ class HostCommands:
         """Take *host* for down, unless connections to it are open and *expect_host_to_be_down* is not set."""
         self._cluster.membership.doubt(host, expect_host_to_be_down)
 
+    def on_down_potentially_blocking(self, host: Host, is_host_addition: bool, down_event_generation: int) -> None:
+        """As :meth:`on_down`, whatever connections say."""
+        self._cluster.on_down(host, is_host_addition, True)
+
     def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
         """Take *host* in and try to reach it."""
         cluster = self._cluster
@@ -41,6 +45,11 @@ class HostCommands:
     def on_remove(self, host: Host) -> None:
         """Forget *host*."""
         self._cluster.membership.strand.call(self._cluster.topology.remove, host)
+
+    def remove_host(self, host: Host | None) -> None:
+        """Forget *host*; it comes back with the next node list if it is still in the cluster."""
+        if host is not None:
+            self._cluster.on_remove(host)
 
     def add_host(
         self,

@@ -133,6 +133,8 @@ class Preparer:
         if future._custom_payload:
             statement.custom_payload = future._custom_payload
         cluster.add_prepared(message.query_id, statement)
+        if cluster.column_encryption_policy is not None:
+            cluster.encryption.apply(statement)
         return statement
 
     def _ahead(self, query: str, keyspace: str | None, future: ResponseFuture) -> list[ResponseFuture]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.constants import TypeId
 from cassandra._base.errors import DriverException, UnsupportedOperation
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan, scalar
+from cassandra._wire.encryption import bind_plan_by, result_plan_by
 from cassandra._wire.messages.columns import ColumnMetadata, columns_of, specs_of
 from cassandra._wire.rows import column_types
 
@@ -24,6 +25,7 @@ from .statements import Payload, RoutingKey, Statement
 from .usertypes import read_as
 
 if TYPE_CHECKING:
+    from cassandra._base.encryption import ColumnEncryptionPolicy
     from cassandra._routing.metadata import Metadata
     from cassandra._routing.policies import RetryPolicy
 
@@ -81,7 +83,7 @@ class PreparedStatement:
     custom_payload: Payload | None = None
     fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET
     is_idempotent: bool = False
-    column_encryption_policy: Any = None
+    column_encryption_policy: ColumnEncryptionPolicy | None = None
 
     _compiled: CompiledCache
     _outdated: str | None = None  # what is different by now
@@ -115,6 +117,8 @@ class PreparedStatement:
             self.column_encryption_policy = column_encryption_policy
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "column_encryption_policy":
+            self._encrypt_by(value)
         super().__setattr__(name, value)
         super().__setattr__("_compiled", CompiledCache())
 
@@ -206,6 +210,14 @@ class PreparedStatement:
         """Values of that user type are instances of *klass* from now on."""
         plan, metadata_id = self._snapshot
         changed_plan = None if plan is None else read_as(plan, keyspace, user_type, klass)
+        if changed_plan is not plan:
+            self._snapshot = (changed_plan, metadata_id)
+
+    def _encrypt_by(self, policy: ColumnEncryptionPolicy | None) -> None:
+        """Values that are bound from now on, and answers to requests made from now on, are as *policy* says."""
+        self._bind_plan = bind_plan_by(policy, self._bind_plan)
+        plan, metadata_id = self._snapshot
+        changed_plan = None if plan is None else result_plan_by(policy, plan)
         if changed_plan is not plan:
             self._snapshot = (changed_plan, metadata_id)
 

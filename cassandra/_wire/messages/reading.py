@@ -7,6 +7,7 @@ and leaves ``column_names``, ``column_types`` and ``parsed_rows`` behind; ``type
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from cassandra._base.constants import Opcode, ProtocolVersion, ResultKind
@@ -14,6 +15,7 @@ from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._base.errors_connection import NotSupportedError
 from cassandra._base.message import _MessageType
 from cassandra._core.codec import BindPlan, Reader, ResultPlan
+from cassandra._wire.encryption import readers_of
 from cassandra._wire.messages.base import ReadableFile
 from cassandra._wire.messages.columns import ColumnMetadata, as_context, specs_of
 from cassandra._wire.messages.primitives import read_binary_string, read_int, read_short, read_string, read_value
@@ -131,6 +133,8 @@ class ReadsResults(_MessageType):
         cells = [self.recv_row(f, len(columns)) for _ in range(count)]
         self.column_names = [column[2] for column in columns]
         self.column_types = [column[3] for column in columns]
+        if column_encryption_policy is not None:
+            columns = readers_of(column_encryption_policy, columns)
         self.parsed_rows = [_values(columns, row, number, protocol_version) for number, row in enumerate(cells)]
 
     def recv_results_prepared(
@@ -255,7 +259,7 @@ def uses_metadata_ids(version: int, features: Any) -> bool:
     return ProtocolVersion.uses_prepared_metadata(version) or bool(getattr(features, "use_metadata_id", False))
 
 
-def _values(columns: Columns, cells: list[bytes | None], number: int, version: int) -> tuple[Any, ...]:
+def _values(columns: Sequence[Any], cells: list[bytes | None], number: int, version: int) -> tuple[Any, ...]:
     row = []
     for (keyspace, table, name, kind), cell in zip(columns, cells, strict=True):
         try:

@@ -8,6 +8,7 @@ from cassandra._base.constants import Opcode, ResultKind
 from cassandra._base.message import slot_names
 from cassandra._base.public import public
 from cassandra._core.codec import Reader, Result, decode_result
+from cassandra._wire.encryption import context_by, result_plan_by
 from cassandra._wire.messages.base import ReadableFile, ResponseMessage, as_reader
 from cassandra._wire.messages.columns import as_columns, as_context, as_plan, as_user_types, columns_of
 from cassandra._wire.messages.reading import ReadsResults, uses_metadata_ids
@@ -109,13 +110,16 @@ class ResultMessage(Result, ReadsResults):
                 column_encryption_policy,
             )
         lwt = getattr(protocol_features, "lwt_info", None)
+        plan = as_plan(result_metadata)
+        if plan is not None and column_encryption_policy is not None:
+            plan = result_plan_by(column_encryption_policy, plan)
         return decode_result(
             cls,
             f.read(),
             0,
             protocol_version,
-            as_context(user_type_map),
-            as_plan(result_metadata),
+            context_by(column_encryption_policy, as_context(user_type_map)),
+            plan,
             lwt_mask=lwt.lwt_meta_bit_mask if lwt else 0,
             metadata_ids=uses_metadata_ids(protocol_version, protocol_features),
         )

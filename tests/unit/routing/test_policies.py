@@ -23,8 +23,6 @@ from cassandra._base.errors import (
 )
 from cassandra.policies import (
     AddressTranslator,
-    ColDesc,
-    ColumnEncryptionPolicy,
     ConstantReconnectionPolicy,
     ConstantSpeculativeExecutionPolicy,
     ConvictionPolicy,
@@ -285,17 +283,6 @@ def test_translators(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     assert EC2MultiRegionTranslator().translate("54.1.2.3") == "172.16.0.9"
     assert EC2MultiRegionTranslator().translate("54.9.9.9") == "54.9.9.9"
-
-
-def test_column_encryption_says_that_it_is_not_included() -> None:
-    assert ColDesc("ks", "t", "c") == ("ks", "t", "c")
-
-    class Mine(ColumnEncryptionPolicy):
-        pass
-
-    for policy in (ColumnEncryptionPolicy, Mine):
-        with pytest.raises(NotImplementedError, match="not included"):
-            policy()
 
 
 def test_the_dse_policy_is_the_default_one() -> None:

@@ -393,6 +393,8 @@ class FakeCluster:
             on_done(*self.schema_outcome)
         return change
 
+    column_encryption_policy = None
+
     def add_prepared(self, query_id: bytes, statement: Any) -> None:
         self.prepared[query_id] = statement
 

@@ -159,7 +159,7 @@ def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) ->
         ({"shard_aware_options": {"what": 1}}, TypeError, "shard_aware_options"),
         ({"cloud": {"secure_connect_bundle": "x"}}, NotImplementedError, "cloud"),
         ({"scylla_cloud": "x"}, NotImplementedError, "scylla_cloud"),
-        ({"column_encryption_policy": object()}, NotImplementedError, "column_encryption_policy"),
+        ({"column_encryption_policy": object()}, TypeError, "column_encryption_policy"),
         ({"client_routes_config": object()}, TypeError, "ClientRoutesConfig"),
         ({"client_routes_config": ROUTES, "endpoint_factory": DefaultEndPointFactory()}, ValueError, "end points"),
         ({"no_such_option": 1}, TypeError, "no_such_option"),

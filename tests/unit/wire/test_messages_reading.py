@@ -13,6 +13,7 @@ from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.codec import ResultPlan, TypeContext, is_plain_rows, list_codec, map_codec, tuple_codec, udt_codec
 from cassandra._wire.messages.reading import STEPS
+from cassandra.policies import ColumnEncryptionPolicy
 from cassandra.protocol import NotSupportedError, ProtocolHandler, ResultMessage, read_int, read_value
 from tests.fakes import wire
 from tests.unit.core.codec_frames import (
@@ -40,13 +41,14 @@ VALUES: list[Any] = [(1, "one"), (2, None)]
 BODY = rows_body(COLUMNS, encoded(COLUMNS, VALUES))
 SKIPPED = rows_body(COLUMNS, encoded(COLUMNS, VALUES), NO_METADATA)
 PREPARED = int_(4) + string("q") + int_(1) + int_(1) + int_(1) + short(0) + specs([("p", UUID)]) + metadata(COLUMNS)
+POLICY = type("Policy", (ColumnEncryptionPolicy,), {"contains_column": lambda self, column: False})()
 PLAN = ResultPlan([("ks", "t", name, kind) for name, kind in COLUMNS])
 
 
 def decode(cls: Any, body: bytes, plan: Any = None, *, version: int = 4, flags: int = 0, types: Any = None) -> Any:
     class Handler(ProtocolHandler):
         message_types_by_opcode = {**ProtocolHandler.message_types_by_opcode, wire.RESULT: cls}
-        column_encryption_policy = "policy"
+        column_encryption_policy = POLICY
 
     context = TypeContext() if types is None else types
     return Handler.decode_message(version, None, context, 5, flags, wire.RESULT, body, None, plan)
@@ -62,7 +64,7 @@ def test_the_arguments_of_reading_rows() -> None:
 
     message = decode(Mine, wire.string_list(["w"]) + SKIPPED, PLAN, flags=wire.WARNING)
     ((f, version, user_types, columns, policy), position) = seen[0]
-    assert isinstance(f, io.BytesIO) and position == 4 and (version, policy) == (4, "policy")
+    assert isinstance(f, io.BytesIO) and position == 4 and (version, policy) == (4, POLICY)
     assert columns == [("ks", "t", "id", cqltypes.Int32Type), ("ks", "t", "name", columns[1].type)]
     assert isinstance(columns, list) and columns[0].name == "id" and issubclass(columns[1].type, cqltypes.UTF8Type)
     assert user_types.get("ks", {}).get("none") is None

@@ -1,0 +1,98 @@
+"""What a policy for encrypted columns is, and how those who compiled what one said hear of further columns (L0).
+
+A policy is asked when metadata of a column is first seen, not per value. So that a column that is added later is not
+sent as it is, :meth:`add_column` of every policy class is followed by a word to who *watches* the policy. Watchers are
+held weakly and called on the thread that added the column, with no lock held.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import wraps
+from typing import Any, NamedTuple, Protocol
+from weakref import WeakSet
+
+from cassandra._base.public import public
+
+
+@public("cassandra.policies")
+class ColDesc(NamedTuple):
+    """Names a column: keyspace, table, column."""
+
+    ks: str
+    table: str
+    col: str
+
+
+@public("cassandra.policies")
+class ColumnEncryptionPolicy:
+    """Which columns are encrypted on the client, and how; for ``Cluster(column_encryption_policy=...)``.
+
+    Derive from it for a cipher or a key service of your own: :meth:`contains_column`, :meth:`encrypt` and
+    :meth:`decrypt`, and ``column_type(coldesc)``, which returns the class of ``cassandra.cqltypes`` of the values
+    inside (without it they are bytes). :meth:`contains_column` and ``column_type`` are asked when a statement is
+    prepared or the metadata of a result is seen for the first time, and again after :meth:`add_column`; the others per
+    value, on any thread. Null is not encrypted.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__.get("add_column")
+        if own is None:
+            return
+
+        @wraps(own)
+        def add_column(self: ColumnEncryptionPolicy, *args: Any, **kwargs: Any) -> Any:
+            result = own(self, *args, **kwargs)
+            tell_watchers(self)
+            return result
+
+        cls.add_column = add_column  # type: ignore[method-assign]
+
+    def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
+        """What is stored for a value of that column, which serialises to *obj_bytes*. The same bytes each time if the
+        column is to be part of a key, or looked for."""
+        raise NotImplementedError
+
+    def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
+        """What :meth:`encrypt` was given. Raises an exception for bytes that it did not make."""
+        raise NotImplementedError
+
+    def add_column(self, coldesc: ColDesc, key: bytes) -> None:
+        """Encrypt that column from now on, by *key*."""
+        raise NotImplementedError
+
+    def contains_column(self, coldesc: ColDesc) -> bool:
+        """Whether that column is encrypted."""
+        raise NotImplementedError
+
+    def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
+        """The bytes to store for *obj*, for the parameters of statements that are not prepared."""
+        raise NotImplementedError
+
+
+class Watcher(Protocol):
+    """Who compiled what *policy* said."""
+
+    policy: Any
+
+    def columns_changed(self) -> None:
+        """It may say something else now."""
+
+
+_lock = threading.RLock()  # a __del__ that garbage collection runs may add a column anywhere
+_watchers: WeakSet[Any] = WeakSet()
+
+
+def watch(watcher: Watcher) -> None:
+    """Tell *watcher* when a column is added to its policy."""
+    with _lock:
+        _watchers.add(watcher)
+
+
+def tell_watchers(policy: ColumnEncryptionPolicy) -> None:
+    """A column was added to *policy*."""
+    with _lock:
+        watchers = [watcher for watcher in _watchers if watcher.policy is policy]
+    for watcher in watchers:
+        watcher.columns_changed()
