@@ -5,6 +5,7 @@
 import logging
 from logging import NullHandler
 
+from cassandra._base import beside as _beside
 from cassandra._base.constants import (
     ConsistencyLevel, ProtocolVersion, SchemaChangeType, SchemaTargetType, WriteType,
     consistency_value_to_name,
@@ -20,6 +21,7 @@ from cassandra._base.errors_driver import (
 from cassandra._base.lending import lend_submodules
 from cassandra._base.version import __version__, __version_info__
 
+_beside.check(__path__)
 logging.getLogger("cassandra").addHandler(NullHandler())
 
 __all__ = [

@@ -1,0 +1,200 @@
+"""Distributions that stand for other drivers: a name and a version that require fastcql, and no files beside (L0).
+
+Packages that require ``cassandra-driver`` or ``scylla-driver`` would bring that driver along, which overwrites this
+one. ``python -m cassandra.stand_in`` writes what an installer would leave of one that is empty: a ``.dist-info`` folder
+with metadata and a RECORD. Nothing is fetched; installers find the requirement satisfied, and can remove it as any
+other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+OURS = "fastcql"
+VERSIONS = {"scylla-driver": "3.29.12", "cassandra-driver": "3.29.3"}
+MADE_BY = f"Generator: {OURS} stand-in"
+EXTRAS = {"cle": "encryption", "compress-lz4": "lz4", "compress-snappy": "snappy"}  # theirs: ours
+NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:==([0-9][0-9A-Za-z.+!]*))?")
+
+EPILOG = """\
+Without --as both are meant. NAME is scylla-driver or cassandra-driver; with NAME==VERSION the stand-in says
+another version than the latest that this driver was compared with."""
+
+
+class StandInError(Exception):
+    """Why nothing was done, and what to do."""
+
+
+def normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+class StandIn:
+    """A distribution called *name*."""
+
+    def __init__(self, name: str, version: str) -> None:
+        self.name = name
+        self.version = version
+        self.stem = f"{name.replace('-', '_')}-{version}"
+
+    @classmethod
+    def named(cls, text: str) -> StandIn:
+        """Of ``name`` or ``name==version``. ArgumentTypeError for other names."""
+        match = NAMED.fullmatch(text.strip())
+        name = normalized(match[1]) if match else text
+        if match is None or name not in VERSIONS:
+            raise argparse.ArgumentTypeError(f"{text!r} is neither of {', '.join(VERSIONS)}")
+        return cls(name, match[2] or VERSIONS[name])
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+    def files(self, installed: bool) -> dict[str, str]:
+        """What is in it, by path; *installed*, or in a wheel."""
+        folder = f"{self.stem}.dist-info"
+        files = {f"{folder}/METADATA": self._metadata(), f"{folder}/WHEEL": _WHEEL}
+        if installed:
+            files[f"{folder}/INSTALLER"] = f"{OURS}\n"
+            files[f"{folder}/REQUESTED"] = ""  # nothing that removes what nobody requires any more removes it
+        record = [f"{path},{_hash(text)},{len(text.encode())}\n" for path, text in files.items()]
+        files[f"{folder}/RECORD"] = "".join([*record, f"{folder}/RECORD,,\n"])
+        return files
+
+    def _metadata(self) -> str:
+        extras = [
+            f'Provides-Extra: {theirs}\nRequires-Dist: {OURS}[{ours}]; extra == "{theirs}"\n'
+            for theirs, ours in EXTRAS.items()
+        ]
+        return (
+            f"Metadata-Version: 2.1\nName: {self.name}\nVersion: {self.version}\n"
+            f"Summary: Stands for {self.name}: {OURS} is what is imported as cassandra\n"
+            f"Requires-Dist: {OURS}\n{''.join(extras)}"
+        )
+
+
+_WHEEL = f"Wheel-Version: 1.0\n{MADE_BY}\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return "sha256=" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def _folder_of(distribution: Distribution) -> Path | None:
+    """Its ``.dist-info``; None for others, such as the ``.egg-info`` of a source tree."""
+    path = getattr(distribution, "_path", None)
+    return Path(path) if isinstance(path, Path) and path.suffix == ".dist-info" else None
+
+
+def installed(name: str) -> tuple[Path, Distribution] | None:
+    """The folder of the distribution of that name that is found first."""
+    for distribution in distributions():
+        folder = _folder_of(distribution)
+        if folder is not None and normalized(distribution.metadata["Name"] or "") == name:
+            return folder, distribution
+    return None
+
+
+def is_stand_in(distribution: Distribution) -> bool:
+    return MADE_BY in (distribution.read_text("WHEEL") or "")
+
+
+def add(stand_in: StandIn) -> str:
+    """Install it where fastcql is installed; says what was done. StandInError if the real one is there."""
+    ours = installed(OURS)
+    if ours is None:
+        raise StandInError(f"{OURS} itself is not installed for {sys.executable}, only importable: install it first")
+    known = installed(stand_in.name)
+    if known is not None:
+        folder, distribution = known
+        if not is_stand_in(distribution):
+            raise StandInError(_real(distribution))
+        if distribution.version == stand_in.version:
+            return f"{stand_in} is there already: {folder}"
+        shutil.rmtree(folder)
+    site = ours[0].parent
+    made = Path(tempfile.mkdtemp(prefix=f".{stand_in.stem}.", dir=site))
+    try:
+        made.chmod(0o755)
+        for path, text in stand_in.files(installed=True).items():
+            (made / Path(path).name).write_text(text, encoding="utf-8", newline="\n")
+        target = site / f"{stand_in.stem}.dist-info"
+        made.rename(target)
+    except BaseException:
+        shutil.rmtree(made)
+        raise
+    return f"{stand_in} stands for {OURS} now: {target}"
+
+
+def remove(name: str) -> str:
+    """Take the stand-in away; says what was done. StandInError if it is the real one."""
+    known = installed(name)
+    if known is None:
+        return f"{name} is not installed"
+    folder, distribution = known
+    if not is_stand_in(distribution):
+        raise StandInError(f"{name} {distribution.version} is the real one: pip uninstall {name}")
+    shutil.rmtree(folder)
+    return f"{name} is removed"
+
+
+def write_wheel(stand_in: StandIn, folder: Path) -> str:
+    """As a wheel in *folder*, for lock files and images; says where. The same bytes each time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{stand_in.stem}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for name, text in stand_in.files(installed=False).items():
+            info = zipfile.ZipInfo(name)  # of 1980, as its default is
+            info.external_attr = 0o644 << 16
+            wheel.writestr(info, text)
+    return f"{stand_in} is written: {path}"
+
+
+def _real(distribution: Distribution) -> str:
+    name = distribution.metadata["Name"]
+    return (
+        f"{name} {distribution.version} is installed, the driver itself, and its files are in the same package as "
+        f"those of {OURS}. Run\n    pip uninstall -y {name}\n"
+        f"    pip install --force-reinstall --no-deps {OURS}\nand then this again"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m cassandra.stand_in",
+        description="Let packages that require cassandra-driver or scylla-driver do with fastcql.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("--as", dest="names", metavar="NAME", action="append", type=StandIn.named, help="see below")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--remove", action="store_true", help="remove the stand-ins")
+    what.add_argument("--wheel", metavar="FOLDER", type=Path, help="write wheels instead of installing")
+    given = parser.parse_args(arguments)
+    status = 0
+    for stand_in in given.names or [StandIn.named(name) for name in VERSIONS]:
+        try:
+            if given.remove:
+                print(remove(stand_in.name))
+            elif given.wheel is not None:
+                print(write_wheel(stand_in, given.wheel))
+            else:
+                print(add(stand_in))
+        except StandInError as error:
+            print(f"{stand_in.name}: {error}", file=sys.stderr)
+            status = 1
+        except OSError as error:
+            print(f"{stand_in.name}: {error}; {os.fspath(sys.prefix)} is not writable?", file=sys.stderr)
+            status = 1
+    return status
