@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,41 @@ def test_a_column_of_another_type_is_not_sent(session: Session, encrypting: Sess
     policy.add_column(ColDesc("ks", "other", "v"), KEY, "text")
     with pytest.raises(DriverException, match=r"ks\.other\.v is to be encrypted.*it is text"):
         encrypting.prepare("INSERT INTO other (k, v) VALUES (?, ?)")
+
+
+def test_statements_that_servers_have_forgotten(simulated: SimulatedCluster, encrypting: Session) -> None:
+    insert = fill(encrypting, 1)
+    select = encrypting.prepare("SELECT c FROM t WHERE k = ?")
+    plan = select._snapshot[0]
+    for node in simulated.nodes:
+        node.forget_prepared()
+    encrypting.execute(insert, ("again", 8, b""))
+    assert encrypting.execute(select, ("again",)).one().c == 8 and select._snapshot[0] is plan
+
+
+def test_statements_while_columns_are_added(session: Session, encrypting: Session, policy: Any) -> None:
+    """From the moment that add_column() has returned nothing is bound in the clear, whoever prepares meanwhile."""
+    stop, errors = threading.Event(), []
+
+    def prepare() -> None:
+        while not stop.is_set():
+            try:
+                encrypting.prepare(f"INSERT INTO t (k, d) VALUES (?, ?) -- {threading.get_ident()}")
+            except Exception as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=prepare) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    kept = [encrypting.prepare(f"INSERT INTO t (k, d) VALUES (?, ?) /* {number} */") for number in range(20)]
+    policy.add_column(ColDesc("ks", "t", "d"), KEY, "text")
+    kept += [encrypting.prepare(f"INSERT INTO t (k, d) VALUES (?, ?) /* {number} */") for number in range(20)]
+    stop.set()
+    for thread in threads:
+        thread.join(30)
+    assert not errors
+    secret = policy.encode_and_encrypt(ColDesc("ks", "t", "d"), "secret")
+    assert {statement.bind(("k", "secret")).values[1] for statement in kept} == {secret}
 
 
 def test_another_key(session: Session, encrypting: Session, simulated: SimulatedCluster, connect: Connect) -> None:
