@@ -127,6 +127,21 @@ def test_nothing_waits_by_the_clock_on_the_wall() -> None:
     assert not [name for name in WALL_CLOCK if not found[name]], "the list is as short as it can be"
 
 
+def test_threads_are_real_ones() -> None:
+    """What waits or locks is imported from ``_base/real.py``, or gevent and eventlet would replace it."""
+    pattern = re.compile(
+        r"^\s*(import threading|import queue|from concurrent.futures import .*\bFuture\b)", re.MULTILINE
+    )
+    folders = ("_base", "_wire", "_net", "_routing", "_session")
+    wrong = [
+        str(path.relative_to(ROOT))
+        for folder in folders
+        for path in (PACKAGE / folder).rglob("*.py")
+        if path.name not in ("real.py", "green.py") and pattern.search(path.read_text())
+    ]
+    assert not wrong, wrong
+
+
 def test_no_file_is_too_long() -> None:
     wrong = []
     for path in SOURCES:

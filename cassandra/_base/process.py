@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, TypeVar
 
 from .errors import ConnectionShutdown
+from .real import Future, green, new_gate, threading
 
 T = TypeVar("T")
 
@@ -40,7 +39,7 @@ class Bell:
 
     def __init__(self) -> None:
         self._process = current
-        self._silent = threading.Lock()  # held but between a ring and the wait that it ends
+        self._silent = new_gate()  # held but between a ring and the wait that it ends
         self._silent.acquire()
 
     def ring(self, *_: object) -> None:
@@ -53,7 +52,7 @@ class Bell:
         _waited_at.add(self)
         try:
             stay(self._process)  # the fork may have been just before
-            rung = self._silent.acquire(
+            rung: bool = self._silent.acquire(
                 timeout=-1 if timeout is None else min(max(0.0, timeout), threading.TIMEOUT_MAX)
             )
         finally:
@@ -80,6 +79,8 @@ def renew(lock: Any) -> None:
 def _in_child() -> None:
     global current
     current = object()
+    if green is not None:
+        green.leave_to_parent()
     for bell in list(_waited_at):
         bell.ring()
 

@@ -15,7 +15,6 @@ with it held.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -33,6 +32,7 @@ from cassandra._base.errors import (
     RequestValidationException,
 )
 from cassandra._base.public import public
+from cassandra._base.real import threading
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import DRIVER, Channel, Failure, Frame, Limit, Operation, Outlet, Reactor
 from cassandra._net.endpoint import EndPoint

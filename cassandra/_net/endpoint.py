@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
-import socket
 from collections.abc import Mapping
 from functools import total_ordering
 from typing import Any
 
 from cassandra._base.errors import UnresolvableContactPoints
 from cassandra._base.public import public
+from cassandra._base.real import socket
 
 DEFAULT_PORT = 9042
 SocketAddress = tuple[int, Any]  # family, and (host, port) or a path

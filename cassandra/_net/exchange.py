@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from cassandra._base.errors import (
     OperationTimedOut,
     ProtocolError,
 )
+from cassandra._base.real import threading
 from cassandra._core.transport import DRIVER, PROTOCOL, TIMED_OUT, Failure, Frame, Operation
 
 log = logging.getLogger("cassandra.connection")

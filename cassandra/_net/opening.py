@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -28,6 +25,7 @@ from cassandra._base.errors import (
     ProtocolVersionUnsupported,
     RequestValidationException,
 )
+from cassandra._base.real import Future, socket, threading
 from cassandra._core.transport import Failure, Frame, Reactor
 from cassandra._net.endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
 from cassandra._net.exchange import Exchange, failure_error, guarded, run_blocking

@@ -22,3 +22,15 @@ class AsyncoreConnection(Connection):
 @public("cassandra.io.libevreactor")
 class LibevConnection(Connection):
     """The native transport."""
+
+
+@public("cassandra.io.geventreactor")
+class GeventConnection(Connection):
+    """The native transport. If gevent has patched threads before the driver was imported, greenlets wait with their
+    hub, whatever the class."""
+
+
+@public("cassandra.io.eventletreactor")
+class EventletConnection(Connection):
+    """The native transport. If eventlet has patched threads before the driver was imported, greenlets wait with their
+    hub, whatever the class."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.public import public
+from cassandra._base.real import threading
 from cassandra._core.routing import HostState
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
 

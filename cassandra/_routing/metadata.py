@@ -8,12 +8,12 @@ and works on that.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from cassandra._base.public import public
+from cassandra._base.real import threading
 
 from .ring.ring import Ring
 from .ring.tokenmap import TokenMap

@@ -7,12 +7,12 @@ under it too, so that each is either refused or among those that fail.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException
+from cassandra._base.real import threading
 
 from .background.draining import apart, busy, drain
 from .cluster.awaitable import on_a_thread

@@ -13,12 +13,11 @@ called with it held.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
+from cassandra._base.real import Future, threading
 from cassandra._net.delays import Delays
 from cassandra._net.pool.pool import SILENCE_LIMIT, HostPool
 from cassandra._net.repeated import Repeated

@@ -7,9 +7,7 @@ ResponseFuture; pools are kept by :class:`~cassandra._session.pools.PoolSet`.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -18,6 +16,7 @@ from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
+from cassandra._base.real import Future, threading
 from cassandra._routing.policies.router import Router, router_for
 from cassandra._wire.encoder import Encoder
 from cassandra._wire.handlers import ProtocolHandler

@@ -4,6 +4,8 @@ import errno as _errno
 import os as _os
 import threading as _threading
 
+from cassandra._base.real import threading as _real_threading
+
 TIMED_OUT = 1
 CLOSED = 2
 PROTOCOL = 3

@@ -8,7 +8,7 @@
 cdef extern from "Python.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
-cdef unsigned long main_thread = _threading.main_thread().ident
+cdef unsigned long main_thread = _real_threading.main_thread().ident  # not a greenlet's
 cdef list interruptions = []
 
 

@@ -5,6 +5,11 @@ cdef double NO_TIMEOUT = float("inf")
 cdef Nanos WAIT_SLICE = SECOND // 2
 
 
+
+cdef inline double seconds_now() noexcept:
+    return <double> monotonic_now() / <double> SECOND
+
+
 ORDINARY = 0
 IN_LINE = 1
 DRIVER = 2
@@ -64,6 +69,10 @@ cdef class Operation:
             self._on_forked()
         if CChannel.borrows():
             CChannel.give_back()
+        if green is not None:
+            loop = green.here()
+            if loop is not None:
+                return self.wait_in(loop, limit)
         if not self.core.enter_wait():
             return True
         cdef Nanos now = monotonic_now()
@@ -95,6 +104,33 @@ cdef class Operation:
             if process == fork_generation():  # in a child nobody has begun to wait
                 self.leave_wait(abandoned)
 
+    cdef bint wait_in(self, loop, double limit) except -1:
+        """As _wait, of a greenlet: with its hub, see green.pxi."""
+        cdef double deadline
+        if not self.core.still_waiting():
+            return True
+        deadline = seconds_now() + limit
+        sleeper = green.Sleeper(loop)
+        key = PyLong_FromVoidPtr(<void*> self)
+        cdef list sleepers = green_waiting.setdefault(key, [])
+        sleepers.append(sleeper)
+        try:
+            self.attach(green_queue(loop))
+            while self.core.still_waiting():
+                left = deadline - seconds_now()
+                if left <= 0:
+                    return False
+                sleeper.acquire(None if left == NO_TIMEOUT else left)
+                if self.enter_process():
+                    self._on_forked()
+                    return True
+            return True
+        finally:
+            sleepers.remove(sleeper)
+            if not sleepers:
+                green_waiting.pop(key, None)
+                self.attach(None)
+
     cdef void leave_wait(self, bint abandoned) noexcept:
         cdef int references = 0
         cdef Ref[CLoopQueue] queue
@@ -109,6 +145,8 @@ cdef class Operation:
     def _finish(self):
         self.enter_process()
         self.core.finish()
+        if green_waiting:
+            wake_greenlets(self)
 
     @property
     def _finished(self):
@@ -243,6 +281,8 @@ cdef void dispatch(Operation operation) noexcept:
         references = 0
         next = operation.core.end_dispatch(&references, &queue)
         drop_references(operation, references)
+        if green_waiting:  # what was not taken is for them
+            wake_greenlets(operation)
         if next == Next.Enqueue:
             enqueue(operation, queue)
             return

@@ -144,8 +144,9 @@ cdef class Reactor:
         cdef Nanos deadline = NEVER if timeout is None else deadline_after(monotonic_now(), timeout)
         cdef Nanos slice
         cdef bint done
+        cdef bint greenlet = green is not None and green.here() is not None  # others go on while it waits
         while True:
-            slice = max(<Nanos> 0, min(STOP_SLICE, deadline - monotonic_now()))
+            slice = 0 if greenlet else max(<Nanos> 0, min(STOP_SLICE, deadline - monotonic_now()))
             with nogil:
                 done = self.core.stop(slice)
             if done:
@@ -155,6 +156,8 @@ cdef class Reactor:
                 return True
             if monotonic_now() >= deadline:
                 return False
+            if greenlet:
+                green.sleep(green.JOIN_LOOK)
 
     def stats(self):
         return self.core.stats()

@@ -36,10 +36,6 @@ cdef inline object new_object(kind):
     return fastcql_new_object(<PyTypeObject*> kind, <PyObject*> NO_ARGUMENTS)
 
 
-cdef inline double seconds_now() noexcept:
-    return <double> monotonic_now() / <double> SECOND
-
-
 cdef object NOTHING = (None, None, None)
 cdef uint8_t OPCODE_RESULT = 8
 cdef Failure LOOK = Failure(CLOSED, "the host is silent", True, 0.0)
@@ -357,6 +353,8 @@ cdef class Request(Operation):
                 losers, self.attempts = self.attempts, none
             self.enter_process()
             self.core.finish()
+        if green_waiting:
+            wake_greenlets(self)
         if timers is not None:
             for timer in timers:
                 timer.cancel()
@@ -406,6 +404,8 @@ cdef class Request(Operation):
                 self._outcome = None
                 self._page += 1
                 self.rearm()
+            if green is not None and green.here() is not None:
+                hold_callbacks(self._callbacks + self._errbacks)
             return self._page
         finally:
             lock.release()
@@ -414,10 +414,15 @@ cdef class Request(Operation):
 
     def _add(self, callback, errback):
         cdef tuple callbacks, errbacks, more, failed
+        cdef object on_result = callback, on_error = errback, in_greenlet = None
+        if green is not None and (loop := green.here()) is not None:
+            in_greenlet = new_callbacks(loop)
+            on_result = None if callback is None else (in_greenlet, (callback,), {})
+            on_error = None if errback is None else (in_greenlet, (errback,), {})
         while True:
             callbacks, errbacks = self._callbacks, self._errbacks
-            more = callbacks if callback is None else (*callbacks, callback)
-            failed = errbacks if errback is None else (*errbacks, errback)
+            more = callbacks if on_result is None else (*callbacks, on_result)
+            failed = errbacks if on_error is None else (*errbacks, on_error)
             with cython.critical_section(self):
                 changed = self._callbacks is callbacks and self._errbacks is errbacks
                 if changed:
@@ -429,6 +434,8 @@ cdef class Request(Operation):
         self._set_eager()  # also when this page is here already: the next one must find the callbacks too
         if outcome is None:
             return
+        if in_greenlet is not None:
+            in_greenlet.let_go()
         result, error, _, _ = outcome
         if error is None and callback is not None:
             call_back(callback, result)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors import ConnectionShutdown
+from cassandra._base.real import threading
 from cassandra._net.exchange import guarded
 
 if TYPE_CHECKING:

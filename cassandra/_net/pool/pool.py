@@ -23,7 +23,6 @@ closed: a request must not run in the keyspace of before.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from time import monotonic
@@ -32,6 +31,7 @@ from typing import Any
 from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
 from cassandra._base.face import Attribute, method
 from cassandra._base.public import public
+from cassandra._base.real import threading
 from cassandra._core.codec import TypeContext
 from cassandra._core.routing import murmur3_token
 from cassandra._core.transport import Limit, Picks, Reactor, Timer

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from time import monotonic
 from typing import Any
 
 from cassandra._base.public import public
+from cassandra._base.real import threading
 
 
 @public("cassandra.ssl_session_cache")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.public import public
+from cassandra._base.real import threading
 from cassandra._core.routing import Count
 
 from .base import HostDistance, LoadBalancingPolicy, rotated, with_host, without_host

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
+from cassandra._base.real import threading
 from cassandra._core.routing import Count
 
 from .base import HostDistance, LoadBalancingPolicy, rotated, with_host, without_host

@@ -13,10 +13,11 @@ the time is up, or when somebody shuts down without draining.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+
+from cassandra._base.real import threading
 
 if TYPE_CHECKING:
     from ..session import Session

@@ -11,10 +11,8 @@ anywhere, and neither is held while a task runs.
 from __future__ import annotations
 
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -23,6 +21,7 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 from cassandra._base.process import Bell, renew
+from cassandra._base.real import Future, threading
 
 log = logging.getLogger("cassandra.cluster")
 

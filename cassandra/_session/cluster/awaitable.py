@@ -5,13 +5,12 @@ L5. The loop's thread waits for nothing: also not for threads to start, which th
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator
-from concurrent.futures import Future
 from types import coroutine
 from typing import TYPE_CHECKING, TypeVar
 
 from cassandra._base.errors import ConnectionShutdown, DriverException, copy_to_raise
+from cassandra._base.real import Future, threading
 
 from ..background import aio
 

@@ -5,14 +5,14 @@ L5. The cluster is started (``life.py``), a session is made, its pools are opene
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._base.process import Bell
+from cassandra._base.real import Future, threading
 
 from ..background import aio
 from ..control.queries import UNBOUNDED

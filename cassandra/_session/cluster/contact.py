@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import logging
 import random
-import socket
-import threading
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UnresolvableContactPoints
 from cassandra._base.process import Bell
+from cassandra._base.real import socket, threading
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric
 from cassandra._net.exchange import run_blocking
 

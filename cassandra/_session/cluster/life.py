@@ -14,14 +14,13 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import threading
-from concurrent.futures import Future
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from cassandra._base.errors import DriverException
 from cassandra._base.process import renew
+from cassandra._base.real import Future, threading
 from cassandra._core.transport import Reactor
 from cassandra._net.heartbeat import Heartbeat
 

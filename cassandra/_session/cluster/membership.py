@@ -26,11 +26,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator
-from concurrent.futures import Future
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import RequestExecutionException, RequestValidationException
+from cassandra._base.real import Future
 from cassandra._net.connection import Connection
 from cassandra._net.silence import leave_to_parent
 from cassandra._routing.policies import HostDistance

@@ -8,7 +8,6 @@ small stats here stand in for it. Each stat guards its own numbers, the registry
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterator
 from itertools import count
 from random import randrange
@@ -20,6 +19,7 @@ from cassandra._base.errors import (
     UnavailableErrorMessage,
     WriteTimeoutErrorMessage,
 )
+from cassandra._base.real import threading
 
 from ..request.attempts import IGNORE, RETHROW, Decision
 

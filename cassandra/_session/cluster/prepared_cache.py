@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, WeakValueDictionary
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException
+from cassandra._base.real import threading
 from cassandra._wire.messages.requests import PrepareMessage
 
 from ..control.queries import gather_async

@@ -11,13 +11,13 @@ is completed exactly once, by a refresh, its limit or the shutdown.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.errors import DriverException
 from cassandra._base.process import renew
+from cassandra._base.real import threading
 from cassandra._routing.schema.target import KEYSPACE_CONTENTS
 
 from ..control.agreement import AgreementWait, cluster_round

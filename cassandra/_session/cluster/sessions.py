@@ -6,10 +6,11 @@ never changed; the lock guards the replacement and is re-entrant, because a sess
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 from weakref import ref
+
+from cassandra._base.real import threading
 
 if TYPE_CHECKING:
     from cassandra._net.pool.pool import HostPool

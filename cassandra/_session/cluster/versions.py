@@ -19,13 +19,13 @@ it held. ``heard`` runs on the I/O thread, ``review`` on any.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException
 from cassandra._base.process import renew
+from cassandra._base.real import threading
 
 from . import config
 

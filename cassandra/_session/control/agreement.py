@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from time import monotonic
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import NoConnectionsAvailable
 from cassandra._base.process import Bell
+from cassandra._base.real import threading
 from cassandra._routing.policies import HostDistance
 
 from .queries import Row, gather_async, query, rows_of

@@ -9,11 +9,11 @@ that kind are ignored.
 from __future__ import annotations
 
 import logging
-import threading
 from random import random
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaChangeType, SchemaTargetType
+from cassandra._base.real import threading
 from cassandra._routing.schema import SchemaTarget
 from cassandra._routing.schema.target import EVERYTHING, KEYSPACE_CONTENTS
 

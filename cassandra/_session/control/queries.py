@@ -6,12 +6,12 @@ answers: never call it on the I/O thread. :func:`gather_async` does not block.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import ErrorMessage, OperationTimedOut
+from cassandra._base.real import threading
 from cassandra._wire.messages.requests import QueryMessage
 from cassandra._wire.rows import decode_page, dict_factory
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import threading
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -37,6 +36,7 @@ from cassandra._base.errors import (
     OperationTimedOut,
     annotate,
 )
+from cassandra._base.real import threading
 from cassandra._core.transport import IN_LINE, ORDINARY, Limit
 from cassandra._net.limits import RoomSignal, worn_at
 

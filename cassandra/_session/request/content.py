@@ -12,10 +12,10 @@ ask.
 from __future__ import annotations
 
 import re
-import threading
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.real import threading
 from cassandra._wire.messages.requests import ExecuteMessage
 
 from ..statements.prepared import BoundStatement

@@ -10,11 +10,11 @@ keyspace that is done; elsewhere only sessions of the same keyspace have the con
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from cassandra._base.errors import ConnectionException, NoHostAvailable
+from cassandra._base.real import threading
 from cassandra._core.transport import Attempt
 from cassandra._wire.messages.requests import ExecuteMessage
 

@@ -7,9 +7,10 @@ with it held, as a plan is an iterator that two threads cannot advance.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
+
+from cassandra._base.real import threading
 
 if TYPE_CHECKING:
     from cassandra._core.routing import Place

@@ -20,7 +20,6 @@ the other: the first on the thread of the first waiter, the others on the I/O th
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ResultKind
 from cassandra._base.errors import DriverException
+from cassandra._base.real import threading
 from cassandra._core.transport import Attempt, Failure, Frame
 from cassandra._net.exchange import Exchange
 from cassandra._wire.messages.requests import PrepareMessage

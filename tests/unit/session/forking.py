@@ -98,9 +98,9 @@ class Held:
             connection.answer(request, 0x08, self.VOID)
 
 
-def start(servers: Servers, script: str) -> subprocess.Popen[str]:
-    """Run :data:`PREAMBLE` and *script*."""
-    code = PREAMBLE + f"POINTS = {servers.contact_points!r}\n" + textwrap.dedent(script)
+def start(servers: Servers, script: str, preamble: str = PREAMBLE) -> subprocess.Popen[str]:
+    """Run *preamble* and *script*."""
+    code = preamble + f"POINTS = {servers.contact_points!r}\n" + textwrap.dedent(script)
     command = [sys.executable, "-c", code]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen(command, cwd=ROOT, text=True, start_new_session=True, **pipes)  # a group, to end together
