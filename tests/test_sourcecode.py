@@ -130,9 +130,9 @@ def test_nothing_waits_by_the_clock_on_the_wall() -> None:
 def test_threads_are_real_ones() -> None:
     """What waits or locks is imported from ``_base/real.py``, or gevent and eventlet would replace it."""
     pattern = re.compile(
-        r"^\s*(import threading|import queue|from concurrent.futures import .*\bFuture\b)", re.MULTILINE
+        r"^\s*(import threading|from threading|import queue|from concurrent.futures import .*\bFuture\b)", re.MULTILINE
     )
-    folders = ("_base", "_wire", "_net", "_routing", "_session")
+    folders = ("_base", "_wire", "_net", "_routing", "_session", "_compat")
     wrong = [
         str(path.relative_to(ROOT))
         for folder in folders

@@ -7,12 +7,12 @@ held weakly and called on the thread that added the column, with no lock held.
 
 from __future__ import annotations
 
-import threading
 from functools import wraps
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 from cassandra._base.public import public
+from cassandra._base.real import threading
 
 
 @public("cassandra.policies")

@@ -7,13 +7,13 @@ lent to it. The public classes know nothing of it.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.real import threading
 from cassandra._routing.schema import ddl
 
 from .internals import _ConfigMode

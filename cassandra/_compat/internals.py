@@ -168,4 +168,3 @@ def get_column_from_system_local(
     )
     rows = getattr(answer, "parsed_rows", None)
     return rows[0][0] if rows else ""
-

@@ -27,9 +27,10 @@ INSERT = "INSERT INTO t (p, c) VALUES (?, ?)"
 
 @pytest.fixture
 def session() -> Iterator[Any]:
-    with SimulatedCluster() as simulated, Cluster(
-        simulated.contact_points, port=simulated.port, metrics_enabled=True
-    ) as cluster:
+    with (
+        SimulatedCluster() as simulated,
+        Cluster(simulated.contact_points, port=simulated.port, metrics_enabled=True) as cluster,
+    ):
         found: Any = cluster.connect()
         found.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
         found.set_keyspace("k")

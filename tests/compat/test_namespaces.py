@@ -29,9 +29,7 @@ from tests.compat.differences import LIVE
 ROOT = Path(__file__).resolve().parents[2]
 FACTS: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_name("namespaces.json").read_text())
 IMPORTABLE = {module: " ".join(lines).split() for module, lines in FACTS["importable"].items()}
-ATTRIBUTES = {
-    item: dict(fact.split(":") for fact in " ".join(lines).split()) for item, lines in FACTS["live"].items()
-}
+ATTRIBUTES = {item: dict(fact.split(":") for fact in " ".join(lines).split()) for item, lines in FACTS["live"].items()}
 
 
 @pytest.mark.parametrize("module", IMPORTABLE)
@@ -95,9 +93,10 @@ def test_a_submodule_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pa
 @pytest.fixture(scope="module")
 def live() -> Iterator[dict[str, Any]]:
     """Objects of a connected session by the names of the facts."""
-    with SimulatedCluster() as simulated, Cluster(
-        simulated.contact_points, port=simulated.port, metrics_enabled=True
-    ) as cluster:
+    with (
+        SimulatedCluster() as simulated,
+        Cluster(simulated.contact_points, port=simulated.port, metrics_enabled=True) as cluster,
+    ):
         session = cluster.connect()
         session.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
         session.set_keyspace("k")

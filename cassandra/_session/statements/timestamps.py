@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
-from threading import Lock
 
+from cassandra._base.real import threading
 from cassandra._core.codec import TimestampClock
 
 log = logging.getLogger("cassandra.timestamps")
@@ -29,7 +29,7 @@ class MonotonicTimestampGenerator:
     warning_interval: float = 1
 
     def __init__(self, warn_on_drift: bool = True, warning_threshold: float = 1, warning_interval: float = 1) -> None:
-        self.lock = Lock()
+        self.lock = threading.Lock()
         self._clock = TimestampClock()
         self.warn_on_drift = warn_on_drift
         self.warning_threshold = warning_threshold
