@@ -1,0 +1,71 @@
+"""What programs that run with both drivers are made of: small cases, each of which prints one line.
+
+It imports nothing but what both drivers have. A program says ``from cases import case, each, show``::
+
+    @case("a set of sets")                          # runs at once
+    def _():
+        return util.sortedset([util.sortedset([1])])
+
+    show("a date", util.Date, "2024-02-29")         # one call
+    each("Time", util.Time, ["01:00", 5, None])     # one case per value
+
+prints ``a date: Date(19782)`` or ``Time None: TypeError``. With ``text=True`` the text of the exception is printed,
+too: where both drivers are to say the same, which is seldom needed.
+
+A program of ``programs_on_server`` connects with ``with connect() as session:``, which is in a new keyspace of its own
+(``session.keyspace``), dropped at the end. The server's address is printed as ``SERVER``, addresses of objects as
+``0x``.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from pathlib import Path
+
+CONTACT = os.environ.get("CASSANDRA_CONTACT", "")
+HOST, _, PORT = CONTACT.partition(":")
+KEYSPACE = "compat_" + Path(sys.argv[0]).stem
+
+
+def show(name, function, *args, text=False, **kwargs):
+    """Print what ``function(*args, **kwargs)`` returns or raises."""
+    try:
+        told = repr(function(*args, **kwargs))
+    except Exception as error:
+        told = type(error).__name__ + (f": {error}" if text else "")
+    if CONTACT:
+        told = told.replace(CONTACT, "SERVER").replace(HOST, "SERVER")
+    print(f"{name}: {re.sub('0x[0-9a-f]{6,}', '0x', told)}", flush=True)
+
+
+def case(name, text=False):
+    """Decorator: call the function now and print what it returns or raises."""
+    return lambda function: show(name, function, text=text)
+
+
+def each(name, function, values, text=False):
+    """``function(value)`` for each of *values*."""
+    for value in values:
+        show(f"{name} {value!r}", function, value, text=text)
+
+
+@contextlib.contextmanager
+def connect(**options):
+    """A session with the server, in a keyspace that only this program uses; *options* are Cluster's."""
+    from cassandra.cluster import Cluster
+
+    options = {"connect_timeout": 60, "control_connection_timeout": 60, **options}
+    with Cluster([HOST], port=int(PORT), **options) as cluster:
+        session = cluster.connect()
+        with contextlib.suppress(ValueError):  # where profiles are used
+            session.default_timeout = 60
+        replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+        session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", timeout=60)
+        session.execute(f"CREATE KEYSPACE {KEYSPACE} WITH replication = {replication}", timeout=60)
+        session.set_keyspace(KEYSPACE)
+        yield session
+        session.execute(f"DROP KEYSPACE {KEYSPACE}", timeout=60)
