@@ -74,7 +74,7 @@ lend(__name__, {
         GraphProtocol GraphSON1Serializer GraphSON2Serializer GraphSON3Serializer GraphStatement SimpleGraphStatement
         graph_graphson2_row_factory graph_graphson3_row_factory graph_object_row_factory
     """,
-    "cassandra._compat.driver_config": "DriverConfigReporter",
+    "cassandra._session.cluster.reporting": "DriverConfigReporter",
     "cassandra.protocol": """
         BatchMessage ExecuteMessage PrepareMessage ProtocolHandler QueryMessage RESULT_KIND_PREPARED RESULT_KIND_ROWS
         RESULT_KIND_SCHEMA_CHANGE RESULT_KIND_SET_KEYSPACE RESULT_KIND_VOID ResultMessage

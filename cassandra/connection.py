@@ -63,7 +63,7 @@ lend(__name__, {
     "cassandra._compat.internals": """
         DEFAULT_LOCAL_PORT_HIGH DEFAULT_LOCAL_PORT_LOW NONBLOCKING defunct_on_error
     """,
-    "cassandra._compat.driver_config": "DRIVER_CONFIG_OPTION DriverConfigReporter SESSION_ID_OPTION",
+    "cassandra._session.cluster.reporting": "DRIVER_CONFIG_OPTION DriverConfigReporter SESSION_ID_OPTION",
     "cassandra._compat.timers": "HeartbeatFuture ResponseWaiter Timer TimerManager",
     "cassandra._compat.segment": "SegmentCodec segment_codec_lz4 segment_codec_no_compression",
 })  # fmt: skip

@@ -3,7 +3,7 @@
 import logging
 
 from cassandra._base.lending import lend
-from cassandra._compat.driver_config import (
+from cassandra._session.cluster.reporting import (
     DRIVER_CONFIG_OPTION,
     DRIVER_CONFIG_SCHEMA_VERSION,
     MAX_DRIVER_CONFIG_LENGTH,

@@ -7,6 +7,6 @@ named, and raises one error when it is used.
 * ``attributes``: what public classes are lent, with an underscore: other packages read and wrap it.
 * ``internals``: helpers and names of scylla-driver's own modules; ``messages``: its registry of message classes.
 * ``parsing``: rows from bytes by hand; ``segment``: segments of protocol 5 by hand; ``timers``: timers, loops, waiters.
-* ``driver_config``: the report of a configuration; ``concurrent``, ``policies``: classes that have another name now.
+* ``concurrent``, ``policies``: classes that have another name now.
 * ``dse``, ``cloud``, ``schema``: what is not included, by ``unsupported``.
 """

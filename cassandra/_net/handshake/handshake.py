@@ -133,6 +133,8 @@ def startup_options(
     if options.application_info is not None:
         options.application_info.add_startup_options(startup)
     features.add_startup_options(startup)
+    if options.report is not None:
+        options.report(startup, features.sharding_info is not None)
     if algorithm is not None:
         startup["COMPRESSION"] = algorithm.name
     if options.no_compact and version < 5:  # protocol 5 has no such option (section 9)

@@ -43,6 +43,7 @@ class ConnectionOptions:
     register_events: Sequence[str] = ()  # REGISTER for these: "TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"
     application_info: ApplicationInfoBase | None = None
     startup_options: Mapping[str, str] = MappingProxyType({})
+    report: Callable[[dict[str, str], bool], None] | None = None  # adds options for a node, which is ScyllaDB's or not
     no_compact: bool = False
     max_frame: int = MAX_FRAME
     max_requests: int = MAX_REQUESTS

@@ -5,7 +5,7 @@ L5. No state of its own: options and protocol version are read when a connection
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._net.connection import Connection
@@ -41,6 +41,7 @@ class ConnectionFactory:
             connect_timeout=given.connect_timeout,
             keyspace=keyspace,
             application_info=given.application_info,
+            startup_options={"SESSION_ID": str(given.session_id)},
             no_compact=given.no_compact,
             max_requests=given.max_requests_per_connection or MAX_REQUESTS,
         )
@@ -48,6 +49,15 @@ class ConnectionFactory:
     def asking_options(self) -> ConnectionOptions:
         """Options of a connection that finds out which protocol version its node speaks."""
         return self.options().replace(begin_high=not self._cluster.versions.is_given)
+
+    def control_options(self, events: Sequence[str]) -> ConnectionOptions:
+        """Options of a control connection: it hears of *events*, and reports the configuration."""
+        report = None
+        if self._cluster.options.driver_config_reporting_enabled:
+            from .reporting import DriverConfigReporter  # who reports nothing does without
+
+            report = DriverConfigReporter(self._cluster).add_startup_options
+        return self.asking_options().replace(register_events=events, report=report)
 
     def open(
         self, endpoint: EndPoint, on_done: Callable[[Connection | BaseException], None], host_id: Any = None

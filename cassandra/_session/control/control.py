@@ -147,7 +147,7 @@ class ControlConnection:
         """Open a connection that is registered for events. Blocks; ends early when the cluster is shut down."""
         cluster = self._cluster
         events = EVENT_TYPES if cluster.options.client_routes is None else (*EVENT_TYPES, CLIENT_ROUTES_CHANGE)
-        options = cluster.connections.asking_options().replace(register_events=events)
+        options = cluster.connections.control_options(events)
         awaited = Awaited()
         opening = self._opening = Connection.open(
             cluster.reactor,
