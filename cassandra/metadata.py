@@ -66,4 +66,3 @@ lend(__name__, {
     "cassandra._wire.marshal": "varint_unpack",
 })  # fmt: skip
 lend_attributes(Metadata, "cassandra._compat.attributes", "_hosts")
-lend_attributes(TableMetadata, "cassandra._compat.attributes", "_make_option_strings")

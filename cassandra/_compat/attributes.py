@@ -14,7 +14,6 @@ from uuid import UUID
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.real import threading
-from cassandra._routing.schema import ddl
 
 from .internals import _ConfigMode
 
@@ -73,15 +72,6 @@ class LoadBalancingPolicy:
     def _hosts_lock(self: Any) -> Any:
         with LoadBalancingPolicy._one_at_a_time:
             return self.__dict__.setdefault("_lent_hosts_lock", threading.RLock())
-
-
-class TableMetadata:
-    """Of ``cassandra.metadata.TableMetadata``."""
-
-    @classmethod
-    def _make_option_strings(cls, options_map: Mapping[str, Any]) -> list[str]:
-        """One ``name = value`` for each option, as ``CREATE TABLE`` has them."""
-        return ddl.option_strings(options_map)
 
 
 class OrderedMapSerializedKey:

@@ -14,7 +14,7 @@ import cassandra.cluster
 import cassandra.query
 from cassandra import ConsistencyLevel, InvalidRequest
 from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session
-from cassandra.metadata import TableMetadata
+from cassandra.metadata import TableMetadataV3
 from cassandra.policies import RoundRobinPolicy
 from cassandra.pool import HostConnection
 from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, QueryTrace, TraceEvent
@@ -71,7 +71,7 @@ def test_what_futures_lend(session: Any) -> None:
 
 
 def test_helpers_of_metadata_policies_and_maps(session: Any) -> None:
-    options: Any = TableMetadata
+    options: Any = TableMetadataV3
     assert options._make_option_strings({"b": {"x": "y"}, "a": 1, "c": None}) == ["a = 1", "b = {'x': 'y'}"]
     policy: Any = RoundRobinPolicy()
     other: Any = RoundRobinPolicy()

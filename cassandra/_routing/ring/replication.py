@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cassandra._base.names import protect_value
 from cassandra._base.public import public
 
 from .ring import Finder, Ring
@@ -144,7 +145,10 @@ class _UnknownStrategy(_ReplicationStrategy):
         return hash(self.name)
 
     def export_for_schema(self) -> str:
-        return _replication_literal(self.name, self.options_map or {})
+        options = {**(self.options_map or {}), "class": self.name}
+        return (
+            "{" + ", ".join(f"{protect_value(str(key))}: {protect_value(str(options[key]))}" for key in options) + "}"
+        )
 
 
 @public("cassandra.metadata")

@@ -52,12 +52,12 @@ def parse_cql_type(text: str) -> CqlType:
     return parsed
 
 
-def user_types_in(text: str) -> set[str]:
-    """Names of the user types that the type *text* mentions; empty if it cannot be taken apart."""
+def user_types_in(text: str) -> list[str]:
+    """Names of the user types that the type *text* mentions, in its order; empty if it cannot be taken apart."""
     try:
-        return {part.name for part in parse_cql_type(text).walk() if part.kind == "user"}
+        return [part.name for part in parse_cql_type(text).walk() if part.kind == "user"]
     except ValueError:
-        return set()
+        return []
 
 
 class _Parser:

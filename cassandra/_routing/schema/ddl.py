@@ -1,19 +1,27 @@
-"""The schema model as CQL (L4). Text only; nothing is escaped twice, nothing is left out silently."""
+"""The schema model as CQL (L4). Text only; nothing is escaped twice, nothing is left out silently.
+
+Programs compare, cut and split these texts, so each is, to the last blank, what scylla-driver prints
+(``tests/compat/programs/ddl.py``), also where one would write it otherwise; it differs only where that is no CQL:
+quotes within values, ``$$`` within bodies, frozen types that functions return.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.names import protect_name, protect_value
 
-from .cqltype import CqlType, parse_cql_type
 from .extensions import extension_cql
 
 if TYPE_CHECKING:
     from .functions import Aggregate, Function, UserType
     from .keyspace import KeyspaceMetadata
     from .table import ColumnMetadata, IndexMetadata, MaterializedViewMetadata, TableMetadata, TriggerMetadata
+
+_TYPE_MARK = re.compile(r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|.""")
 
 
 def create_keyspace(keyspace: KeyspaceMetadata) -> str:
@@ -23,47 +31,59 @@ def create_keyspace(keyspace: KeyspaceMetadata) -> str:
     strategy = keyspace.replication_strategy
     replication = strategy.export_for_schema() if strategy is not None else "{}"
     durable = str(bool(keyspace.durable_writes)).lower()
-    return f"CREATE KEYSPACE {name} WITH replication = {replication} AND durable_writes = {durable};"
+    return f"CREATE KEYSPACE {name} WITH replication = {replication}  AND durable_writes = {durable}"
 
 
 def export_keyspace(keyspace: KeyspaceMetadata) -> str:
-    if keyspace.virtual:
-        tables = [create_table(table, formatted=True) + ";" for table in keyspace.tables.values()]
-        text = "\n\n".join([create_keyspace(keyspace), *tables])
-        return _reference(f"Keyspace {keyspace.name} is a virtual keyspace", text)
-    parts = [keyspace.as_cql_query(), *keyspace.user_type_strings()]
+    parts = [keyspace.as_cql_query() + ";", *keyspace.user_type_strings()]
     parts += (function.export_as_string() for function in keyspace.functions.values())
     parts += (aggregate.export_as_string() for aggregate in keyspace.aggregates.values())
     parts += (table.export_as_string() for table in keyspace.tables.values())
-    return "\n\n".join(parts)
+    text = "\n\n".join(parts)
+    if not keyspace.virtual:
+        return text
+    return (
+        f"/*\nWarning: Keyspace {keyspace.name} is a virtual keyspace and cannot be recreated with CQL.\n"
+        f"Structure, for reference:*/\n{text}\n"
+    )
 
 
 def create_table(table: TableMetadata, formatted: bool) -> str:
     kind = "VIRTUAL TABLE" if table.virtual else "CREATE TABLE"
-    single = len(table.primary_key) == 1
+    single = len(table.partition_key) == 1 and not table.clustering_key
     definitions = []
     for column in table.columns.values():
         definition = f"{protect_name(column.name)} {column.cql_type}"
         if column.is_static:
             definition += " static"
-        if single and column.name == table.primary_key[0].name:
+        if single and column.name == table.partition_key[0].name:
             definition += " PRIMARY KEY"
         definitions.append(definition)
-    if not single:
+    if not single and table.primary_key:
         definitions.append(f"PRIMARY KEY ({_primary_key(table)})")
     head = f"{kind} {_qualified(table)} {_block(definitions, formatted)}"
     return head + _with_clause(_properties(table), formatted)
 
 
 def export_table(table: TableMetadata) -> str:
-    if table.virtual:
-        text = table.as_cql_query(formatted=True) + ";"
-        return _reference(f"Table {table.keyspace_name}.{table.name} is a virtual table", text)
     parts = [table.as_cql_query(formatted=True) + ";"]
-    parts += (index.export_as_string() for index in table.indexes.values())
-    parts += (trigger.export_as_string() for trigger in table.triggers.values())
-    parts += (view.export_as_string() for view in table.views.values())
-    return "\n".join(parts + extension_cql(table))
+    parts += (f"\n{index.as_cql_query()};" for index in table.indexes.values())
+    parts += (f"\n{trigger.as_cql_query()};" for trigger in table.triggers.values())
+    parts += (f"\n\n{view.as_cql_query(formatted=True)};" for view in table.views.values())
+    text = "".join(parts) + _extended(table)
+    name = f"{table.keyspace_name}.{table.name}"
+    if not table.is_cql_compatible:
+        return (
+            f"/*\nWarning: Table {name} omitted because it has constructs not compatible with CQL (was created via "
+            "legacy API).\n\nApproximate structure, for reference:\n(this should not be used to reproduce this schema)"
+            f"\n\n{text}\n*/"
+        )
+    if table.virtual:
+        return (
+            f"/*\nWarning: Table {name} is a virtual table and cannot be recreated with CQL.\n"
+            f"Structure, for reference:\n{text}\n*/"
+        )
+    return text
 
 
 def create_view(view: MaterializedViewMetadata, formatted: bool) -> str:
@@ -76,7 +96,7 @@ def create_view(view: MaterializedViewMetadata, formatted: bool) -> str:
         f"WHERE {view.where_clause}",
         f"PRIMARY KEY ({_primary_key(view)})",
     ]
-    return separator.join(clauses) + _with_clause(_properties(view), formatted)
+    return separator.join(clauses) + _with_clause(_properties(view), formatted, separator) + _extended(view)
 
 
 def create_index(index: IndexMetadata) -> str:
@@ -133,7 +153,7 @@ def create_aggregate(aggregate: Aggregate, formatted: bool) -> str:
         f"SFUNC {protect_name(aggregate.state_func)}",
         f"STYPE {_thawed(aggregate.state_type)}",
     ]
-    if aggregate.final_func is not None:
+    if aggregate.final_func:
         clauses.append(f"FINALFUNC {protect_name(aggregate.final_func)}")
     if aggregate.initial_condition is not None:
         clauses.append(f"INITCOND {aggregate.initial_condition}")
@@ -148,7 +168,7 @@ def _qualified(table: TableMetadata | MaterializedViewMetadata) -> str:
 
 def _block(lines: list[str], formatted: bool) -> str:
     if formatted:
-        return "(\n    " + ",\n    ".join(lines) + "\n)"
+        return "(\n" + ",\n".join(f"    {line}" for line in lines) + "\n)"
     return "(" + ", ".join(lines) + ")"
 
 
@@ -166,8 +186,6 @@ def _primary_key(table: TableMetadata | MaterializedViewMetadata) -> str:
 def _properties(table: TableMetadata | MaterializedViewMetadata) -> list[str]:
     """What follows WITH, one property each."""
     properties = []
-    if getattr(table, "virtual", False):
-        return [f"comment = {protect_value(table.options['comment'])}"] if table.options.get("comment") else []
     if getattr(table, "is_compact_storage", False):
         properties.append("COMPACT STORAGE")
     if table.clustering_key:
@@ -175,7 +193,7 @@ def _properties(table: TableMetadata | MaterializedViewMetadata) -> list[str]:
             f"{protect_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}" for column in table.clustering_key
         )
         properties.append(f"CLUSTERING ORDER BY ({order})")
-    return properties + option_strings(table.options)
+    return properties + table._make_option_strings(table.options)
 
 
 def option_strings(options: Mapping[str, Any]) -> list[str]:
@@ -187,10 +205,24 @@ def option_strings(options: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _with_clause(properties: list[str], formatted: bool) -> str:
-    if not properties:
-        return ""
-    return " WITH " + ("\n    AND " if formatted else " AND ").join(properties)
+def legacy_option_strings(options: Mapping[str, Any], compaction_options: Iterable[str]) -> list[str]:
+    """The same for a table of servers that had maps as JSON, and *compaction_options* beside them."""
+    own = dict(options)
+    compaction = json.loads(own.pop("compaction_strategy_options", "{}"))
+    compaction.setdefault("class", str(own.get("compaction_strategy_class")))
+    for name in compaction_options:
+        own.pop(name, None)
+    own["compaction"] = own.get("compaction", compaction)
+    own["compression"] = own.get("compression", json.loads(own.pop("compression_parameters", "{}")))
+    return option_strings(own)
+
+
+def _with_clause(properties: list[str], formatted: bool, before: str = " ") -> str:
+    return f"{before}WITH " + ("\n    AND " if formatted else " AND ").join(properties)
+
+
+def _extended(table: TableMetadata | MaterializedViewMetadata) -> str:
+    return "".join(f"\n\n{cql}" for cql in extension_cql(table))
 
 
 def _map_literal(options: Mapping[str, Any]) -> str:
@@ -199,10 +231,9 @@ def _map_literal(options: Mapping[str, Any]) -> str:
 
 
 def _monotonic(function: Function) -> list[str]:
-    if not function.monotonic:
-        return []
-    on = ", ".join(protect_name(name) for name in function.monotonic_on)
-    return [f"MONOTONIC ON {on}" if on else "MONOTONIC"]
+    if function.monotonic:
+        return ["MONOTONIC"]
+    return [f"MONOTONIC ON {protect_name(function.monotonic_on[0])}"] if function.monotonic_on else []
 
 
 def _body_literal(body: str) -> str:
@@ -210,23 +241,13 @@ def _body_literal(body: str) -> str:
 
 
 def _thawed(cql_type: str) -> str:
-    """The type without ``frozen``, which signatures of functions do not take; as it is if it cannot be taken apart."""
-    try:
-        return _spell(parse_cql_type(cql_type))
-    except ValueError:
-        return cql_type
-
-
-def _spell(cql_type: CqlType) -> str:
-    if cql_type.name == "frozen" and cql_type.args:
-        return _spell(cql_type.args[0])
-    if cql_type.kind == "custom":
-        return protect_value(cql_type.name)
-    name = protect_name(cql_type.name) if cql_type.kind == "user" else cql_type.name
-    if not cql_type.args:
-        return name
-    return f"{name}<{', '.join(_spell(arg) for arg in cql_type.args)}>"
-
-
-def _reference(what: str, text: str) -> str:
-    return f"/*\nWarning: {what} and cannot be recreated with CQL.\nStructure, for reference:\n{text}\n*/"
+    """The type as it is spelled, but without ``frozen``, which signatures of functions do not take."""
+    thawed = ""
+    is_frozen: list[bool] = []
+    for mark in _TYPE_MARK.findall(cql_type):
+        if mark in ("<", "frozen<"):
+            is_frozen.append(mark == "frozen<")
+        thaw = is_frozen.pop() if mark == ">" and is_frozen else mark == "frozen<"
+        if not thaw:
+            thawed += mark
+    return thawed

@@ -34,10 +34,6 @@ class RegisteredTableExtension(TableExtensionInterface):
 
 def extension_cql(table: Any) -> list[str]:
     """What the registered extensions of *table* add to its schema."""
-    found = []
-    for key, blob in (table.extensions or {}).items():
-        extension = _BY_NAME.get(key)
-        cql = extension.after_table_cql(table, key, blob) if extension is not None else None
-        if cql:
-            found.append(cql)
-    return found
+    blobs = table.extensions or {}
+    found = (extension.after_table_cql(table, key, blobs[key]) for key, extension in _BY_NAME.items() if key in blobs)
+    return [cql for cql in found if cql]

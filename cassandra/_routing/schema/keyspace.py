@@ -97,7 +97,7 @@ class KeyspaceMetadata:
     def user_type_strings(self) -> list[str]:
         """The statements that create the user types, each after those it uses."""
         strings: list[str] = []
-        types = dict(self.user_types)
+        types = dict(sorted(self.user_types.items()))
         while types:
             self.resolve_user_types(next(iter(types)), types, strings)
         return strings
@@ -108,7 +108,7 @@ class KeyspaceMetadata:
 
         user_type = user_types.pop(key)
         for field_type in user_type.field_types:
-            for name in sorted(user_types_in(field_type)):
+            for name in user_types_in(field_type):
                 if name in user_types:
                     self.resolve_user_types(name, user_types, user_type_strings)
         user_type_strings.append(user_type.export_as_string())

@@ -185,8 +185,8 @@ class TableMetadata:
 
     @property
     def is_cql_compatible(self) -> bool:
-        """Whether CQL can create the table again. Always, since the servers the driver speaks to keep tables so."""
-        return True
+        """Whether CQL can create the table again: not for a virtual one."""
+        return not self.virtual
 
     def as_cql_query(self, formatted: bool = False) -> str:
         """The statement that creates the table, without its indexes; with line breaks if *formatted*."""
@@ -199,6 +199,13 @@ class TableMetadata:
         from . import ddl
 
         return ddl.export_table(self)
+
+    @classmethod
+    def _make_option_strings(cls, options_map: Mapping[str, Any]) -> list[str]:
+        """One ``name = value`` for each option, as ``CREATE TABLE`` has them."""
+        from . import ddl
+
+        return ddl.legacy_option_strings(options_map, cls.compaction_options)
 
     def _with_views(self, views: dict[str, MaterializedViewMetadata]) -> TableMetadata:
         """A copy that has *views*."""
@@ -224,6 +231,12 @@ class TableMetadataV3(TableMetadata):
     def is_cql_compatible(self) -> bool:
         """Whether CQL can create the table again: always."""
         return True
+
+    @classmethod
+    def _make_option_strings(cls, options_map: Mapping[str, Any]) -> list[str]:
+        from . import ddl
+
+        return ddl.option_strings(options_map)
 
 
 @public("cassandra.metadata")
@@ -268,8 +281,10 @@ class MaterializedViewMetadata:
         self.where_clause = where_clause
         self.options = options or {}
 
+    _make_option_strings = TableMetadataV3._make_option_strings
+
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The statement that creates the view."""
+        """The statement that creates the view, and what extensions add to that."""
         from . import ddl
 
         return ddl.create_view(self, formatted)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cassandra._base.names import protect_name, protect_value
 from cassandra._routing.ring.keys import codec_of
 from cassandra._routing.schema.cqltype import CqlType, parse_cql_type, user_types_in
-from cassandra._routing.schema.ddl import _spell
-from cassandra.metadata import KeyspaceMetadata, UserType
+from cassandra.metadata import Function, KeyspaceMetadata, UserType
 
 
 def native(name: str, *args: CqlType) -> CqlType:
@@ -53,7 +53,7 @@ def test_types(text: str, expected: CqlType) -> None:
 def test_what_is_no_type(text: str) -> None:
     with pytest.raises(ValueError, match="not a CQL type"):
         parse_cql_type(text)
-    assert user_types_in(text) == set()
+    assert user_types_in(text) == []
 
 
 def test_endless_nesting_is_refused() -> None:
@@ -62,8 +62,8 @@ def test_endless_nesting_is_refused() -> None:
 
 
 def test_user_types_in() -> None:
-    assert user_types_in('map<frozen<a>, frozen<tuple<int, "B c", list<vector<d, 2>>>>>') == {"a", "B c", "d"}
-    assert user_types_in("map<int, text>") == set()
+    assert user_types_in('map<frozen<a>, frozen<tuple<int, "B c", list<vector<d, 2>>>>>') == ["a", "B c", "d"]
+    assert user_types_in("map<int, text>") == []
 
 
 trees = st.recursive(
@@ -80,9 +80,25 @@ trees = st.recursive(
 )
 
 
+def spelled(tree: CqlType) -> str:
+    protect = {"user": protect_name, "custom": protect_value}.get(tree.kind, str)
+    inner = ", ".join(map(spelled, tree.args))
+    return f"{protect(tree.name)}<{inner}>" if tree.args else protect(tree.name)
+
+
 @given(trees)
 def test_what_is_spelled_is_read_back(tree: CqlType) -> None:
-    assert parse_cql_type(_spell(tree)) == tree
+    assert parse_cql_type(spelled(tree)) == tree
+
+
+@given(trees)
+def test_signatures_of_functions_have_types_without_frozen(tree: CqlType) -> None:
+    def frozen(part: CqlType) -> CqlType:
+        inner = part._replace(args=tuple(map(frozen, part.args)))
+        return native("frozen", inner) if part.args else inner
+
+    function = Function("ks", "f", [spelled(frozen(tree))], ["a"], "int", "java", "", True, False, False, [])
+    assert function.as_cql_query().startswith(f"CREATE FUNCTION ks.f(a {spelled(tree)}) CALLED")
 
 
 def test_codecs() -> None:

