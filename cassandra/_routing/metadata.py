@@ -18,6 +18,7 @@ from cassandra._base.real import threading
 from .ring.ring import Ring
 from .ring.tokenmap import TokenMap
 from .ring.tokens import token_class_of
+from .schema.live import carry_on
 from .schema.parser import SchemaRows
 from .schema.target import EVERYTHING, SchemaTarget
 from .schema.update import updated
@@ -47,8 +48,8 @@ class TopologyChange(NamedTuple):
 class Metadata:
     """The cluster as its nodes describe it: hosts, token ring, schema. Found at ``cluster.metadata``.
 
-    Kept fresh by the control connection. What is read from it is a consistent moment and stays as it is: read
-    again to see later ones.
+    Kept fresh by the control connection. Keyspaces, tables and views that are found here follow later changes; a dict
+    or list that is read from it is of one moment and stays as it is.
     """
 
     #: Name of the cluster.
@@ -214,8 +215,8 @@ class Metadata:
         with self._lock:
             before = self.state.keyspaces
             after = updated(before, target, rows)
-            self._publish(keyspaces=after)
             self._upkeep.schema_read(self._tablets, target, rows, before, after)
+            self._publish(keyspaces=carry_on(before, after))
 
     def schema_not_read(self, target: SchemaTarget) -> None:
         """*target* was altered or dropped (everything: may have been), but the schema is not followed: forget the

@@ -1,8 +1,9 @@
 """ClusterState: everything the driver knows of the cluster, as one immutable value (L4).
 
 Writers (the control connection, through :class:`~cassandra._routing.metadata.Metadata`) make a new state and
-publish it by one assignment. Readers take the state once and see hosts, ring, replicas and schema of the same
-moment, with no lock.
+publish it by one assignment. Readers take the state once and see hosts, ring, replicas and keyspaces of the same
+moment, with no lock. What a keyspace *is* may be of a later one: keyspaces are objects that programs hold, and that
+follow changes (``schema/live.py``).
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from cassandra._base.public import public
 from cassandra._routing.ring.replication import _ReplicationStrategy
 
 from .functions import Aggregate, Function, UserType
+from .live import LOCK
 from .table import IndexMetadata, MaterializedViewMetadata, TableMetadata
 
 
@@ -21,7 +22,10 @@ class _Part:
         self._name = name
 
     def __get__(self, keyspace: KeyspaceMetadata | None, owner: type) -> Any:
-        return None if keyspace is None else keyspace._part(self._name)
+        if keyspace is None:
+            return None
+        keyspace._parse()
+        return keyspace.__dict__[self._name]
 
 
 def _part() -> Any:
@@ -35,7 +39,8 @@ PARTS = ("tables", "indexes", "user_types", "functions", "aggregates", "views")
 class KeyspaceMetadata:
     """A keyspace: how it is replicated, and its tables, views, indexes, types, functions and aggregates.
 
-    Not changed once published: a schema change makes a new one.
+    One that was found at ``cluster.metadata`` follows changes of the schema until it is dropped, and so do its tables
+    and views. A dict that was read from it stays as it is: read it again to see later ones.
     """
 
     name: str = None  # type: ignore[assignment]
@@ -73,9 +78,9 @@ class KeyspaceMetadata:
         self.name = name
         self.durable_writes = durable_writes
         self.replication_strategy = _ReplicationStrategy.create(strategy_class, strategy_options)
-        self._read: Callable[[], dict[str, Any]] | None = None
-        self._contents: dict[str, Any] = {}
+        self._read: Callable[[], dict[str, Any]] | None = None  # until it was parsed
         self.graph_engine = graph_engine
+        self.__dict__.update({name: {} for name in PARTS})
 
     @property
     def is_graph_enabled(self) -> bool:
@@ -92,7 +97,7 @@ class KeyspaceMetadata:
         """The statements that create the keyspace and all that is in it, in an order that works."""
         from . import ddl
 
-        return ddl.export_keyspace(self)
+        return ddl.export_keyspace(copy(self))
 
     def user_type_strings(self) -> list[str]:
         """The statements that create the user types, each after those it uses."""
@@ -116,26 +121,32 @@ class KeyspaceMetadata:
     def _filled_by(self, read: Callable[[], dict[str, Any]]) -> KeyspaceMetadata:
         """This new keyspace, with parts that *read* gives by name; called when one of them is first asked for."""
         self._read = read
-        del self.__dict__["_contents"]
+        for name in PARTS:
+            del self.__dict__[name]
         return self
 
-    def _part(self, name: str) -> Any:
-        """Any number of threads may be the first to ask; ``setdefault`` is atomic, so that all get the same objects."""
-        known = self.__dict__
-        read = known["_read"]  # before the contents are looked for: it goes when they are there
-        if "_contents" not in known:
-            known.setdefault("_contents", read())
-            known["_read"] = None  # the rows are not needed any more
-        return known.setdefault(name, known["_contents"].get(name, {}))
+    @property
+    def _is_parsed(self) -> bool:
+        return self._read is None
+
+    def _parse(self) -> None:
+        """Put all parts in their place. Any number of threads may be the first to ask: all get the same objects, and
+        never those of a moment that is over (see ``live.py``)."""
+        while (read := (known := self.__dict__).get("_read")) is not None:
+            contents = read()
+            with LOCK:
+                if self.__dict__ is known and known.get("_read") is not None:
+                    for name in PARTS:
+                        known.setdefault(name, contents.get(name, {}))
+                    known["_read"] = None  # the rows are not needed any more
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickle: everything, read."""
-        parts = {name: getattr(self, name) for name in PARTS}
-        return {**self.__dict__, **parts, "_read": None, "_contents": {}}
+        """For copies and pickle: everything, parsed, of one moment."""
+        self._parse()
+        return dict(self.__dict__)
 
     def _with(self, **parts: Any) -> KeyspaceMetadata:
-        """A copy with some attributes replaced."""
-        clone = copy(self)
-        for name, value in parts.items():
-            setattr(clone, name, value)
+        """A copy with some attributes replaced, parsed no further than this."""
+        clone = type(self).__new__(type(self))
+        clone.__dict__.update({**self.__dict__, **parts})
         return clone

@@ -135,6 +135,7 @@ def parse_table(row: Row, rows: RowIndex) -> TableMetadata:
     """A table with its columns, indexes, triggers and dropped columns; views are put in by the caller."""
     keyspace, name = row["keyspace_name"], row["table_name"]
     table = TableMetadataV3(keyspace, name, options=_options(row))
+    table._id = row.get("id")
     table.extensions = _optional_dict(row.get("extensions"))
     columns: Iterable[Row] = rows.of_table("columns", keyspace, name)
     flags = row.get("flags")  # empty for a static compact table, null where there is no such thing
@@ -165,6 +166,7 @@ def parse_view(row: Row, rows: RowIndex) -> MaterializedViewMetadata:
     view = MaterializedViewMetadata(
         keyspace, name, row["base_table_name"], row["include_all_columns"], row["where_clause"], _options(row)
     )
+    view._id = row.get("id")
     view.extensions = _optional_dict(row.get("extensions"))
     _add_columns(view, rows.of_table("columns", keyspace, name))
     return view

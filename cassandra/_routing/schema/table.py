@@ -1,7 +1,7 @@
 """Tables, views and what belongs to them, as users read them from ``cluster.metadata`` (L4).
 
-Objects are made by ``parser.py`` and not changed afterwards: a schema change makes new ones, so a reader that
-holds one sees it whole. CQL text comes from ``ddl.py``.
+Objects are made by ``parser.py``; tables and views follow what is read later as ``live.py`` says, all others are made
+anew. CQL text comes from ``ddl.py``.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class TriggerMetadata:
 
 @public("cassandra.metadata")
 class TableMetadata:
-    """A table."""
+    """A table. One that was found at ``cluster.metadata`` follows changes of the schema until it is dropped."""
 
     keyspace_name: str = None  # type: ignore[assignment]
     name: str = None  # type: ignore[assignment]
@@ -147,6 +147,7 @@ class TableMetadata:
     is_compact_storage = False
     #: Whether the table is virtual: provided by the node, not stored.
     virtual = False
+    _id: Any = None
 
     #: Names of compaction options that old servers stored apart.
     compaction_options: ClassVar[dict[str, str]] = {
@@ -192,13 +193,13 @@ class TableMetadata:
         """The statement that creates the table, without its indexes; with line breaks if *formatted*."""
         from . import ddl
 
-        return ddl.create_table(self, formatted)
+        return ddl.create_table(copy(self), formatted)
 
     def export_as_string(self) -> str:
         """The statements that create the table with its indexes, triggers and views."""
         from . import ddl
 
-        return ddl.export_table(self)
+        return ddl.export_table(copy(self))
 
     @classmethod
     def _make_option_strings(cls, options_map: Mapping[str, Any]) -> list[str]:
@@ -208,15 +209,9 @@ class TableMetadata:
         return ddl.legacy_option_strings(options_map, cls.compaction_options)
 
     def _with_views(self, views: dict[str, MaterializedViewMetadata]) -> TableMetadata:
-        """A copy that has *views*."""
+        """What this table is to become when it has *views*."""
         clone = copy(self)
         clone.views = views
-        clone.columns = {name: _moved(column, clone) for name, column in self.columns.items()}
-        clone.partition_key = [clone.columns[column.name] for column in self.partition_key]
-        clone.clustering_key = [clone.columns[column.name] for column in self.clustering_key]
-        clone.triggers = {
-            name: TriggerMetadata(clone, trigger.name, trigger.options) for name, trigger in self.triggers.items()
-        }
         return clone
 
 
@@ -241,7 +236,7 @@ class TableMetadataV3(TableMetadata):
 
 @public("cassandra.metadata")
 class MaterializedViewMetadata:
-    """A materialized view."""
+    """A materialized view. One that was found at ``cluster.metadata`` follows changes of the schema, as tables do."""
 
     keyspace_name: str = None  # type: ignore[assignment]
     name: str = None  # type: ignore[assignment]
@@ -261,6 +256,7 @@ class MaterializedViewMetadata:
     options: dict[str, Any] = None  # type: ignore[assignment]
     #: Server extensions: name to blob, or None.
     extensions: dict[str, bytes] | None = None
+    _id: Any = None
 
     def __init__(
         self,
@@ -287,14 +283,8 @@ class MaterializedViewMetadata:
         """The statement that creates the view, and what extensions add to that."""
         from . import ddl
 
-        return ddl.create_view(self, formatted)
+        return ddl.create_view(copy(self), formatted)
 
     def export_as_string(self) -> str:
         """The same with line breaks and a semicolon."""
         return self.as_cql_query(formatted=True) + ";"
-
-
-def _moved(column: ColumnMetadata, table: TableMetadata) -> ColumnMetadata:
-    moved = copy(column)
-    moved.table = table
-    return moved

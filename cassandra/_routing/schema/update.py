@@ -1,4 +1,5 @@
-"""A schema change applied: new keyspaces from old ones and the rows that were read (L4). Nothing old is modified."""
+"""A schema change applied: new keyspaces from old ones and the rows that were read (L4). Nothing old is modified
+here; ``live.py`` does that afterwards."""
 
 from __future__ import annotations
 

@@ -103,14 +103,14 @@ def test_a_copy_has_everything(again: Callable[[KeyspaceMetadata], KeyspaceMetad
 
 
 def test_a_change_of_settings_keeps_what_was_not_parsed_yet() -> None:
-    rows = recorded("5_0")
+    rows = {name: Watched(found) for name, found in recorded("5_0").items()}
     metadata = read(dict(rows))
     before = metadata.keyspaces["rich"]
     settings = [{**row, "durable_writes": False} for row in rows["keyspaces"] if row["keyspace_name"] == "rich"]
     metadata.apply_schema(SchemaTarget("KEYSPACE", "rich"), {"keyspaces": settings})
-    after = metadata.keyspaces["rich"]
-    assert not after.durable_writes and before.durable_writes
-    assert after.tables["everything"] is before.tables["everything"]
+    assert metadata.keyspaces["rich"] is before and not before.durable_writes
+    assert rows["tables"].read == 0
+    assert "everything" in before.tables and rows["tables"].read == 1
 
 
 def test_a_new_keyspace_is_empty() -> None:

@@ -1,0 +1,82 @@
+"""Objects of the schema that programs hold follow what is read later (L4).
+
+*Identity.* A keyspace, a table and a view is one object, from when it was first read until it is dropped. A table
+that was dropped and created again is another one: it has another id. What is in them (columns, indexes, triggers)
+and all that programs rarely keep (user types, functions, aggregates) are values: other objects when they were read
+again.
+
+*How.* A change is worked out on fresh objects, which nobody sees (``update.py``). Then each object that is known
+*becomes* the fresh one of its name: it is given that one's ``__dict__``, by one assignment. So a reader, which takes
+no lock, sees each attribute as it was or as it is, and each dict or list that it got stays as it is while it goes
+through it; who needs several attributes of one moment takes a copy (``copy.copy``), as the methods that print CQL
+do. Views become what they are to be first, then tables, then their keyspace: who finds a new table or view finds all
+that belongs to it.
+
+*Who.* Whoever publishes metadata, with their lock held (``metadata.py``), before the snapshot is published that was
+worked out from the same rows: a request that sees the snapshot sees no older replication. What is in a keyspace is
+parsed when somebody first looks at it. ``LOCK`` is held while that is put in its place, and while a keyspace becomes
+another, so that nobody is given tables that were replaced meanwhile. No request takes it.
+
+An object that was made by hand, was dropped, or was copied or pickled, follows nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.real import threading
+
+if TYPE_CHECKING:
+    from .keyspace import KeyspaceMetadata
+    from .table import MaterializedViewMetadata, TableMetadata
+
+LOCK = threading.RLock()
+
+log = logging.getLogger("cassandra.metadata")
+
+
+def carry_on(
+    before: Mapping[str, KeyspaceMetadata], after: Mapping[str, KeyspaceMetadata]
+) -> dict[str, KeyspaceMetadata]:
+    """The keyspaces *after* a change, in the objects that they had *before* it."""
+    return {name: _keyspace(before.get(name, fresh), fresh) for name, fresh in after.items()}
+
+
+def _keyspace(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> KeyspaceMetadata:
+    if known is fresh:
+        return fresh
+    if known._is_parsed:
+        _parse(fresh)  # now, as it takes its time
+    with LOCK:
+        if known._is_parsed and _parse(fresh):  # somebody may hold what is in it
+            _carry_on_contents(known, fresh)
+        known.__dict__ = fresh.__dict__
+    return known
+
+
+def _carry_on_contents(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> None:
+    fresh.views = {name: _relation(known.views.get(name), view) for name, view in fresh.views.items()}
+    for name, table in fresh.tables.items():
+        if table is not known.tables.get(name):
+            table.views = {view: fresh.views[view] for view in table.views}
+    fresh.tables = {name: _relation(known.tables.get(name), table) for name, table in fresh.tables.items()}
+
+
+def _parse(fresh: KeyspaceMetadata) -> bool:
+    try:
+        fresh._parse()
+    except Exception as error:  # who looks at it is told, too
+        log.warning("What is in keyspace %s is not understood, tables of it stay as they were: %s", fresh.name, error)
+        return False
+    return True
+
+
+def _relation(known: Any, fresh: TableMetadata | MaterializedViewMetadata) -> Any:
+    if known is None or known is fresh or type(known) is not type(fresh) or known._id != fresh._id:
+        return fresh
+    for part in (*fresh.columns.values(), *getattr(fresh, "triggers", {}).values()):
+        part.table = known
+    known.__dict__ = fresh.__dict__
+    return known
