@@ -5,7 +5,6 @@ from __future__ import annotations
 GRAPH = "DSE graph is not included: the name imports and says so when it is used"
 NO_REACTORS = "there is one native transport; the name is accepted as connection_class and makes no connections itself"
 
-COUNTS = "read as a plain number, which compares and computes as theirs does"
 
 DIFFERENCES: dict[str, str] = {
     "cassandra.cluster.GraphAnalyticsExecutionProfile": GRAPH,
@@ -29,16 +28,6 @@ LIVE: dict[str, str] = {
     "Function.monotonic_on": "a list, as argument_names and argument_types are",
     "IndexMetadata.index_options": "a plain dict: keys are text",
     "Metadata.refresh": "read by Cluster.refresh_schema_metadata() and its like, on the control connection alone",
-    "Metrics.connected_to": COUNTS,
-    "Metrics.connection_errors": COUNTS,
-    "Metrics.ignores": COUNTS,
-    "Metrics.known_hosts": COUNTS,
-    "Metrics.open_connections": COUNTS,
-    "Metrics.other_errors": COUNTS,
-    "Metrics.read_timeouts": COUNTS,
-    "Metrics.retries": COUNTS,
-    "Metrics.unavailables": COUNTS,
-    "Metrics.write_timeouts": COUNTS,
     "QueryTrace.events": "a list, to be sorted and filtered",
     "TableMetadata.columns": "a plain dict: every dict keeps its order",
     "TableMetadata.extensions": "a plain dict: keys are text",

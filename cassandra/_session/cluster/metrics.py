@@ -8,10 +8,11 @@ small stats here stand in for it. Each stat guards its own numbers, the registry
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from itertools import count
 from random import randrange
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import (
     ConnectionException,
@@ -23,6 +24,9 @@ from cassandra._base.real import threading
 
 from ..request.attempts import IGNORE, RETHROW, Decision
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 _registry: dict[str, StatsCollection] = {}
 _lock = threading.Lock()
 _names = count()
@@ -30,21 +34,74 @@ _names = count()
 RESERVOIR = 1024  # samples kept for the percentiles of a PmfStat
 
 
-class IntStat:
-    """A number that is counted up."""
+class _Number:
+    """A stat that compares and computes as its value does."""
 
+    __slots__ = ("name",)
     __module__ = "cassandra.metrics"
-    __slots__ = ("_lock", "_value", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    @property
+    def value(self) -> Any:
+        """The figure now."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or bool(self.value == _plain(other))
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}={self.value})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+
+def _plain(number: Any) -> Any:
+    return number.value if isinstance(number, _Number) else number
+
+
+def _computing(name: str) -> Callable[..., Any]:
+    function = getattr(operator, name)
+    return lambda stat, *others: function(stat.value, *map(_plain, others))
+
+
+def _reflected(name: str) -> Callable[..., Any]:
+    function = getattr(operator, name)
+    return lambda stat, other: function(other, stat.value)
+
+
+for _name in ("lt", "le", "gt", "ge", "neg", "pos", "abs", "index"):
+    setattr(_Number, f"__{_name}__", _computing(_name))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(_Number, f"__{_name}__", _computing(_name))
+    setattr(_Number, f"__r{_name}__", _reflected(_name))
+for _kind in (int, float, bool, round):
+    setattr(_Number, f"__{_kind.__name__}__", lambda stat, *digits, _kind=_kind: _kind(stat.value, *digits))
+
+
+class IntStat(_Number):
+    """A number that is counted up, also by ``+=``."""
+
+    __module__ = "cassandra.metrics"
+    __slots__ = ("_lock", "_value")
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self._lock = threading.RLock()  # see Session._request_lock
         self._value = 0
 
     def increment(self) -> None:
         """Add one."""
+        self.__iadd__(1)
+
+    def __iadd__(self, more: int) -> Self:
         with self._lock:
-            self._value += 1
+            self._value += more
+        return self
 
     @property
     def value(self) -> int:
@@ -52,14 +109,14 @@ class IntStat:
         return self._value
 
 
-class Stat:
+class Stat(_Number):
     """A number that is worked out when it is read."""
 
     __module__ = "cassandra.metrics"
-    __slots__ = ("_func", "name")
+    __slots__ = ("_func",)
 
     def __init__(self, name: str, func: Callable[[], Any]) -> None:
-        self.name = name
+        super().__init__(name)
         self._func = func
 
     @property
@@ -108,14 +165,19 @@ class PmfStat:
             low = high = 0.0
 
         def percentile(fraction: float) -> float:
-            return sample[min(len(sample) - 1, int(fraction * len(sample)))] if sample else 0.0
+            """Between the two values beside it, as far as it is from each."""
+            place = (len(sample) - 1) * fraction
+            below = int(place)
+            if place <= below:
+                return sample[below] if sample else 0.0
+            return sample[below] * (below + 1 - place) + sample[below + 1] * (place - below)
 
         return {
             "count": counted,
             "min": low,
             "max": high,
             "mean": mean,
-            "stddev": math.sqrt(squares / (counted - 1)) if counted > 1 else 0.0,
+            "stddev": math.sqrt(squares / counted) if counted else 0.0,
             "median": percentile(0.5),
             "75percentile": percentile(0.75),
             "95percentile": percentile(0.95),
@@ -123,6 +185,9 @@ class PmfStat:
             "99percentile": percentile(0.99),
             "999percentile": percentile(0.999),
         }
+
+    def __repr__(self) -> str:
+        return f"PmfStat({self.name}, count={self._count})"
 
     def __getitem__(self, key: str) -> float:
         return self.value[key]
@@ -147,19 +212,23 @@ class PmfStat:
 
 
 class StatsCollection:
-    """Named stats; reading one as an attribute gives its value, or the stat itself for a distribution."""
+    """Named stats, which are its attributes. ``+=`` counts one up; nothing else is assigned."""
 
     __module__ = "cassandra.metrics"
+    __slots__ = ("__weakref__", "_name", "_stats")
 
     def __init__(self, name: str, *stats: IntStat | Stat | PmfStat) -> None:
-        self._name = name
-        self._stats = {stat.name: stat for stat in stats}
+        object.__setattr__(self, "_name", name)
+        object.__setattr__(self, "_stats", {stat.name: stat for stat in stats})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._stats:
             raise AttributeError(name)
-        stat = self._stats[name]
-        return stat if isinstance(stat, PmfStat) else stat.value
+        return self._stats[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._stats:
+            raise AttributeError(f"There is no stat {name!r} in {self._name}")
 
     def __dir__(self) -> list[str]:
         return sorted([*super().__dir__(), *self._stats])
@@ -284,7 +353,7 @@ class Metrics:
             return
         with _lock:
             if stats_name in _registry:
-                raise ValueError(f"Stats named {stats_name!r} exist already")
+                raise ValueError(f'"{stats_name}" already exists in stats.')
             _registry.pop(self.stats_name, None)
             _registry[stats_name] = self.stats
         self.stats_name = stats_name
