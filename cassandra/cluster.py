@@ -12,7 +12,8 @@ from cassandra._base.errors import (
     QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable, TruncateError, UnavailableErrorMessage,
     UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist, WriteTimeoutErrorMessage,
 )
-from cassandra._base.lending import lend, lend_attributes, lend_defaults
+from cassandra._base.lending import lend, lend_attributes, lend_class, lend_defaults, tell_if_replaced
+from cassandra._core.transport import Request
 from cassandra._net.handshake.auth import PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutesChangeType, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.endpoint import (
@@ -98,5 +99,7 @@ lend_attributes(
     ResponseFuture, "cassandra._compat.attributes",
     "_col_names _col_types _current_host _event _set_final_exception _set_final_result",
 )
+tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.finals", "replaced")
+lend_class(ResultSet, "cassandra._compat.results", Request)
 lend_defaults(Session, "cluster encoder hosts session_id timestamp_generator")
 lend_defaults(HostConnection, "host host_distance is_shutdown")

@@ -3,6 +3,7 @@
 They are looked up when somebody asks for them, so that nobody else pays for what they bring in.
 """
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Mapping
@@ -64,6 +65,54 @@ def lend_defaults(borrower: type, names: str) -> None:
     """Attributes that every instance sets are None in the class, so that mocks that are made from it have them."""
     for name in names.split():
         setattr(borrower, name, None)
+
+
+def lend_class(borrower: type, home: str, ours: type) -> None:
+    """Objects that programs make of *borrower* and of something that is no *ours* are of the class of its name in the
+    module *home*, which is derived from it; those of a subclass are of a class of both."""
+    init: Any = borrower.__init__  # type: ignore[misc]
+    parameter = init.__code__.co_varnames[1]
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        made_of = args[0] if args else kwargs.get(parameter)
+        if not issubclass(type(made_of), ours):  # a mock says of itself that it is one
+            lent = getattr(importlib.import_module(home), borrower.__name__)
+            if not isinstance(self, lent):
+                kind: Any = type(self)
+                self.__class__ = _of_both(kind, borrower, lent)
+            lent.__init__(self, *args, **kwargs)
+        else:
+            init(self, *args, **kwargs)
+
+    borrower.__init__ = __init__  # type: ignore[misc]
+
+
+@functools.cache
+def _of_both(kind: Any, borrower: Any, lent: Any) -> Any:
+    return lent if kind is borrower else type(kind.__name__, (kind, lent), {"__module__": kind.__module__})
+
+
+class Borrower(type):
+    """Metaclass of a class that says when attributes that it was lent are replaced by others."""
+
+    _replaceable: tuple[tuple[str, ...], Callable[[bool], None]] = ((), lambda are: None)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        names, tell = cls._replaceable
+        if name in names:
+            tell(any(type(cls.__dict__[each]) is not _LentAttribute for each in names))
+
+
+def tell_if_replaced(borrower: Borrower, names: str, home: str, function: str) -> None:
+    """Whenever somebody sets one of *names*, which *borrower* was lent, in the class: call *function* of the module
+    *home*, with True if any is not what was lent."""
+
+    def tell(are: bool) -> None:
+        getattr(importlib.import_module(home), function)(are)
+
+    borrower._replaceable = (tuple(names.split()), tell)
 
 
 class _LentAttribute:

@@ -124,8 +124,7 @@ class Attempt:
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 class Request(Operation):
-    """A request over all its attempts and pages; the head of ``request.pxi`` says who owns what. ``_handle`` is for who
-    sent an attempt himself. What gets a page does nothing, and returns False, when that is over."""
+    """See the head of ``request.pxi``. What gets a page does nothing, and returns False, when that is over."""
 
     session: Any
     timeout: Any
@@ -150,6 +149,7 @@ class Request(Operation):
     _picked: Any
     _tracking: Any
     _meter: Callable[[Any, float, bool], None] | None
+    _ending: Callable[..., bool] | None  # is asked in the place of ``_end`` what comes of a page, and calls that
     def _begin(self, session: Any, timeout: Any, start: float, factory: Any, plan: Any, token: int | None) -> None: ...
     def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None: ...
     def _register(self, number: int, attempt: Attempt) -> bool: ...
@@ -160,8 +160,8 @@ class Request(Operation):
     def _remove_timer(self, page: int, timer: Any) -> None: ...
     def _is_over(self, page: int) -> bool: ...
     def _fail(self, page: int, error: BaseException) -> bool: ...
-    def _conclude(self, page: int, result: Any, error: BaseException | None = None, came: Any = ...) -> bool:
-        """Decide what *page* came to, and tell whoever waits."""
+    def _conclude(self, page: int, result: Any, error: BaseException | None = None, came: Any = ...) -> bool: ...
+    def _end(self, page: int, result: Any, error: BaseException | None, came: Any) -> bool: ...
     def _begin_page(self, paging_state: bytes | None) -> int: ...
     def _add(self, callback: Call | None, errback: Call | None) -> None: ...
     def clear_callbacks(self) -> None: ...
@@ -172,6 +172,8 @@ class Request(Operation):
     def _leave(self, waiter: Any) -> None: ...
     def cancel(self) -> bool: ...
 
+def set_default_ending(ending: Callable[..., bool] | None) -> None: ...  # of all requests from now on
+def has_default_ending() -> bool: ...
 def set_result_type(kind: type[Answer], raise_error: Callable[[BaseException], object]) -> None:
     """What ``await`` of a request gives, and who raises what it failed with."""
 
@@ -191,16 +193,14 @@ def may_wait(connection: Any) -> bool:
     loop: one system call then sends them all. That it is made is seen to."""
 
 def send_waiting() -> None:
-    """Send at once what waits for the end of the turn, for one who is about to block the loop's thread, or to hear of
-    the answer elsewhere."""
+    """Send at once what waits for the end of the turn, for one who is about to block, or hears of it elsewhere."""
 
 def deliver_to(loop: Any, operation: Operation) -> None:
     """Have the outcomes of *operation* processed on the thread of *loop*. For the first time on that thread itself."""
 
 def bridge_to(loop: Any) -> Bridge: ...
 def resolve(waiter: Any, value: object) -> None:
-    """Complete *waiter*, an asyncio future or what behaves like one, from any thread; a loop that was closed in the
-    meantime has nobody left to tell."""
+    """Complete *waiter*, an asyncio future or its like, from any thread; nothing if its loop was closed meanwhile."""
 
 class Lane:
     """How the requests of one compiled statement get to their connections: encoded, routed and submitted in one step,

@@ -484,3 +484,7 @@ class Session:
         pools = getattr(self, "_pool_set", None)
         if pools is not None and not self.is_shutdown:
             pools.close()
+
+
+#: As it is written here: tracers replace it in the class or in an object, programs override or wrap it.
+EXECUTE_ASYNC: Any = Session.execute_async

@@ -49,7 +49,7 @@ cdef class Lane:
     cdef readonly object meter
 
     def __init__(
-        self, session, compiled, state, route, bint direct, default, type kind not None, not_sent, meter=None
+        self, session, compiled, state, route, bint direct, default, kind not None, not_sent, meter=None
     ):
         self.compiled = compiled
         self.direct = direct

@@ -37,6 +37,19 @@ cdef inline object new_object(kind):
 
 
 cdef object NOTHING = (None, None, None)
+# Who is asked in the place of ``_end``: ``(request, page, result, error, came)``; ``_ending`` of requests from now on.
+cdef object default_ending = None
+
+
+def set_default_ending(ending):
+    global default_ending
+    default_ending = ending
+
+
+def has_default_ending():
+    return default_ending is not None
+
+
 cdef uint8_t OPCODE_RESULT = 8
 cdef Failure LOOK = Failure(CLOSED, "the host is silent", True, 0.0)
 
@@ -77,6 +90,7 @@ cdef class Request(Operation):
     # who wants to hear of it; None: nobody
     cdef public object _tracking
     cdef public object _meter
+    cdef public object _ending  # is asked in the place of ``_end``
 
     def _begin(self, session, timeout, double start, factory, plan, token):
         self.begin(session, session._request_lock, session.cluster.metrics, timeout, start)
@@ -91,8 +105,9 @@ cdef class Request(Operation):
         self.timeout = timeout
         self._start_time = start_time
         self._callbacks = self._errbacks = self._waiters = ()
-        if metrics is not None:  # it counts when it is answered, whether or not somebody asks for the answer
-            self._set_eager()
+        self._ending = default_ending
+        if metrics is not None or default_ending is not None:
+            self._set_eager()  # it counts when it is answered, whether or not somebody asks for the answer
 
     @property
     def _execution(self):
@@ -334,25 +349,38 @@ cdef class Request(Operation):
         """Decide what *page* came to. False when that was decided before, or another page has begun since."""
         return self.conclude(page, result, error, came)
 
+    def _end(self, int64_t page, result, error, came):
+        """As _conclude, for ``_ending``."""
+        return self.end(page, result, error, came, True)
+
     cdef bint conclude(self, int64_t page, result, error, came) except -1:
+        return self.end(page, result, error, came, False)
+
+    cdef bint end(self, int64_t page, result, error, came, bint asked) except -1:
         cdef tuple waiters, calls
         cdef object outcome = (result, error, came, page)
         cdef tuple timers
         cdef dict losers = None
         cdef Attempt loser = None
         cdef dict none = {} if self.attempts is not None and len(self.attempts) > 0 else None
+        cdef object ending = None
         with cython.critical_section(self):
             if self._outcome is not None or self._page != page:
                 return False
-            self._outcome = outcome
-            calls = self._callbacks if error is None else self._errbacks
-            waiters, self._waiters = self._waiters, ()
-            timers, self._timers = self._timers, None
-            loser, self.only = self.only, None
-            if none is not None:
-                losers, self.attempts = self.attempts, none
-            self.enter_process()
-            self.core.finish()
+            if not asked:
+                ending = self._ending
+            if ending is None:
+                self._outcome = outcome
+                calls = self._callbacks if error is None else self._errbacks
+                waiters, self._waiters = self._waiters, ()
+                timers, self._timers = self._timers, None
+                loser, self.only = self.only, None
+                if none is not None:
+                    losers, self.attempts = self.attempts, none
+                self.enter_process()
+                self.core.finish()
+        if ending is not None:
+            return ending(self, page, result, error, came)
         if green_waiting:
             wake_greenlets(self)
         if timers is not None:

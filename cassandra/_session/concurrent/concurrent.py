@@ -16,7 +16,8 @@ from cassandra._base import process
 from cassandra._core.transport import hand_over, hand_over_one
 
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
-from .volley import ExecutionResult, Results, Volley
+from .calls import volley_of
+from .volley import ExecutionResult, Results
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -83,7 +84,7 @@ class _BlockingRun:
         self._fail_fast = fail_fast
         self._profile = execution_profile
         self._process = process.current
-        self._volley = Volley(session)
+        self._volley = volley_of(session)
         self._sent = 0
         self._in_flight = 0
         self._exhausted = False
@@ -126,7 +127,7 @@ class _BlockingRun:
             room = min(room, limit - self._sent)
         if room <= 0 or self._exhausted:
             return
-        profile = self._session._resolve_profile(self._profile)
+        profile = self._volley.profile(self._profile)
         before = self._sent
         self._sent, ended = self._volley.fill(self._statements, room, before, profile, self._start)
         self._in_flight += self._sent - before
@@ -142,7 +143,7 @@ class _BlockingRun:
                 return True
             except Exception as raised:
                 error = raised
-        self._volley.ended.append((index, False, error))
+        self._volley.did_not_start(index, error)
         self._exhausted |= self._fail_fast
         return not self._fail_fast
 

@@ -20,6 +20,7 @@ from cassandra._core.transport import hand_over, hand_over_one
 from ..background import aio
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from ..request.result import ResultSet
+from .calls import plain_session
 from .concurrent import WINDOW
 from .volley import ExecutionResult, Results, Volley
 
@@ -150,7 +151,8 @@ class _LoopVolley(Volley):
     """The prepared statements of a run. Those that go on as a ResponseFuture are single."""
 
     def __init__(self, session: Session, run: _AsyncRun) -> None:
-        super().__init__(session)
+        plain = plain_session(session)
+        super().__init__(plain or session, one_by_one=plain is None)
         self._run = run
         self._flies = aio.watches_descriptors(run.loop)
         if self._flies:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.errors import DriverException
 from cassandra._core.routing import Place
-from cassandra._core.transport import CLOSED, NOTHING_ELSE, Attempt, Failure, Flights, Frame
+from cassandra._core.transport import CLOSED, NOTHING_ELSE, Attempt, Failure, Flights, Frame, has_default_ending
 
 from ..background import aio
 from ..request.compiled import compiled_for
@@ -55,12 +55,18 @@ ExecutionResult.__module__ = "cassandra.concurrent"
 class Volley(Flights):
     """Sends compiled requests and collects what they come to. :attr:`ended` is what ended elsewhere."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, one_by_one: bool = False) -> None:
         self.ended: deque[Ended] = deque()
         self.silent: deque[int] = deque()
+        self._one_by_one = one_by_one  # by a ResponseFuture each
         self._begin(session, ResultSet, ExecutionResult)
 
     # ---- sending
+
+    def profile(self, key: Any) -> ResolvedProfile:
+        """What requests under *key* are sent with just now."""
+        found: ResolvedProfile = self.session._resolve_profile(key)
+        return found
 
     def fill(
         self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, profile: ResolvedProfile, start: Start
@@ -95,9 +101,15 @@ class Volley(Flights):
         """How requests of *statement* go as flights; None if just now they cannot."""
         if type(statement) is not PreparedStatement or self.session.cluster.metrics is not None:
             return None
+        if self._one_by_one or has_default_ending():
+            return None
         compiled = compiled_for(self.session, statement, profile)
         lane = None if compiled is None else compiled.lane(self.session)
         return lane if lane is not None and lane.direct and lane.meter is None else None
+
+    def did_not_start(self, index: int, error: BaseException) -> None:
+        """Request *index* could not be made."""
+        self.ended.append((index, False, error))
 
     # ---- outcomes
 

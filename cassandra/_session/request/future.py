@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from time import monotonic
-from types import coroutine
+from types import MethodType, coroutine
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import DriverException, NoHostAvailable, QueryExhausted, as_before, copy_to_raise
+from cassandra._base.lending import Borrower
 from cassandra._base.public import public
 from cassandra._core.transport import Request, set_result_type
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @public("cassandra.cluster")
-class ResponseFuture(Request):
+class ResponseFuture(Request, metaclass=Borrower):
     """The answer to come of :meth:`Session.execute_async`: wait with :meth:`result`, add callbacks, or ``await`` it.
 
     Callbacks run on the driver's I/O thread and must not block. ``await future`` gives the :class:`ResultSet`;
@@ -184,6 +185,18 @@ class ResponseFuture(Request):
         if paging_state is None:
             raise QueryExhausted("There are no more pages")
         self._fetch(paging_state)
+
+    def _ask_for(self, paging_state: bytes | None) -> int:
+        """The number of the page at *paging_state*, which is on its way. Whoever has put another
+        ``start_fetching_next_page`` in the place of ours, in the class or in this object, is asked for it."""
+        asked: Any = self.start_fetching_next_page
+        if type(asked) is MethodType and asked.__func__ is _START_FETCHING:
+            return self._fetch(paging_state)
+        before = self._page
+        asked()
+        if self._page == before:
+            raise DriverException(f"{asked!r}, in the place of start_fetching_next_page(), has not asked for a page")
+        return self._page
 
     def _wait_for_page(self, page: int) -> Outcome:
         """The outcome of *page*, or its exception raised."""
@@ -362,6 +375,9 @@ class ResponseFuture(Request):
     @property
     def _last_stream(self) -> int | None:
         return next((attempt.stream for attempt in self._attempts.values()), None)
+
+
+_START_FETCHING: Any = ResponseFuture.start_fetching_next_page
 
 
 def _result_of(outcome: Outcome) -> Outcome:

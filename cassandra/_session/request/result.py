@@ -169,7 +169,7 @@ class ResultSet(Answer):
         """The number of the next page, which is on its way. It is asked for by this result's own paging state: there
         may be other results over the same future."""
         if self._fetching is None:
-            self._fetching = self.response_future._fetch(self._paging_state)
+            self._fetching = self.response_future._ask_for(self._paging_state)
         return self._fetching
 
     def _not_fetched(self) -> None:
@@ -317,7 +317,7 @@ class ResultSet(Answer):
             return
         if self._page_iter is not None:
             raise RuntimeError(f"Cannot use {operator} when results have been iterated.")
-        if self._paging_state is not None:
+        if self.has_more_pages:
             log.warning("Using %s on paged results causes entire result set to be materialized.", operator)
         if self._iterates_its_own_way():
             self._current_rows = list(self)

@@ -1,0 +1,119 @@
+"""``_set_final_result`` and ``_set_final_exception`` of requests, which tracers wrap (L6).
+
+In scylla-driver they are what ends a request, on its way from the connection to whoever waits. Here a request that
+nobody has touched ends without them. Where one of them is assigned to a request, or replaced in the class
+(``mock.patch.object``, ``wrapt``), the native engine asks :func:`ending` in the place of ``Request._end``: that calls
+what was put there, which calls ours, which ends the request. If it does not, the request ends all the same.
+
+A :class:`_Finals` belongs to its request. Its lock guards which page is being ended, and by whom; nothing foreign is
+called with it held.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from cassandra._base.real import threading
+from cassandra._core.transport import set_default_ending
+from cassandra._session.request.outcome import NOTHING
+
+log = logging.getLogger("cassandra.cluster")
+
+RESULT, EXCEPTION = "_set_final_result", "_set_final_exception"
+
+
+class _Finals:
+    """What is known of one request: what was assigned to it, and the page that is being ended."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.assigned: dict[str, Callable[[Any], Any]] = {}
+        self.ending: tuple[int | None, Any] = (None, NOTHING)  # the page that is being ended, what came with its answer
+        self.page: int | None = None  # the last one that was ended, or is being ended
+        self.told: int | None = None  # the last page that something assigned was called for
+
+
+def _finals_of(request: Any) -> _Finals:
+    finals: _Finals = request.__dict__.setdefault("_lent_finals", _Finals())
+    return finals
+
+
+def ending(request: Any, page: int, result: Any, error: BaseException | None, came: Any) -> bool:
+    """In the place of ``request._end``: the same, by way of what stands for the two methods."""
+    finals = _finals_of(request)
+    name, what = (RESULT, result) if error is None else (EXCEPTION, error)
+    with finals.lock:
+        if finals.page == page or request._is_over(page):
+            return False  # somebody else is at it
+        finals.page = page
+        finals.ending = (page, came)
+        if name in finals.assigned:
+            finals.told = page
+    _call(getattr(request, name), what)
+    request._end(page, result, error, came)
+    return True
+
+
+def _call(function: Callable[[Any], Any], what: Any) -> None:
+    try:
+        function(what)
+    except Exception:
+        log.exception("What was put in the place of a method that ends requests raised: %r", function)
+
+
+def end_with_result(request: Any, response: Any) -> None:
+    """End *request* with these rows, unless it is over."""
+    page, came = _being_ended(request)
+    request._end(page, response, None, came)
+
+
+def end_with_exception(request: Any, error: BaseException) -> None:
+    """End *request* with *error*, unless it is over."""
+    page, came = _being_ended(request)
+    request._end(page, None, error, came)
+
+
+def _being_ended(request: Any) -> tuple[int, Any]:
+    """The page that is to be ended, and what came with its answer."""
+    finals = request.__dict__.get("_lent_finals")
+    page = request._page
+    return finals.ending if finals is not None and finals.ending[0] == page else (page, NOTHING)
+
+
+class Final:
+    """One of the two methods. What is assigned to a request in its place is called once a page, also if the page was
+    over by then."""
+
+    def __init__(self, name: str, end: Callable[[Any, Any], None]) -> None:
+        self._name = name
+        self._end = end
+
+    def __get__(self, request: Any, owner: type | None = None) -> Callable[..., Any]:
+        if request is None:
+            return self._end
+        assigned = _finals_of(request).assigned.get(self._name) if "_lent_finals" in request.__dict__ else None
+        return assigned or partial(self._end, request)
+
+    def __set__(self, request: Any, function: Callable[[Any], Any]) -> None:
+        finals = _finals_of(request)
+        finals.assigned[self._name] = function
+        request._ending = ending
+        request._set_eager()  # it is told at once, not when somebody asks
+        outcome = request._outcome
+        if outcome is None:
+            return  # ``ending`` is asked
+        result, error, _, page = outcome
+        name, what = (RESULT, result) if error is None else (EXCEPTION, error)
+        with finals.lock:
+            if name != self._name or finals.told == page:
+                return
+            finals.told = finals.page = page
+        _call(function, what)
+
+
+def replaced(are: bool) -> None:
+    """One of the two was replaced in the class, or both are ours again: it counts for requests from now on."""
+    set_default_ending(ending if are else None)

@@ -1,0 +1,97 @@
+"""Results that programs make by hand, of a mock or of a future of their own (L6).
+
+``cassandra.cluster`` lends the class: a ``ResultSet`` of anything else than the driver's own futures is one of these.
+It asks that object for ``has_more_pages``, ``start_fetching_next_page`` and ``result``, as scylla-driver does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cassandra._base.public import public
+from cassandra._session.request import result
+
+
+@public("cassandra.cluster")
+class ResultSet(result.ResultSet):
+    """Rows of *response_future*, which may be None."""
+
+    def __init__(self, response_future: Any, initial_response: Any) -> None:
+        self.response_future = response_future
+        self._given_names = getattr(response_future, "_col_names", None)
+        self._given_types = getattr(response_future, "_col_types", None)
+        self._set_current_rows(initial_response)
+
+    @property
+    def column_types(self) -> Any:
+        return self._given_types
+
+    @column_types.setter
+    def column_types(self, types: Any) -> None:
+        self._given_types = types
+
+    @property
+    def has_more_pages(self) -> bool:
+        future: Any = self.response_future
+        return future is not None and future.has_more_pages
+
+    @property
+    def paging_state(self) -> Any:
+        return getattr(self.response_future, "_paging_state", None)
+
+    def fetch_next_page(self) -> None:
+        if not self.has_more_pages:
+            self._current_rows = []
+            return
+        future: Any = self.response_future
+        future.start_fetching_next_page()
+        page = future.result()
+        self._set_current_rows(page._current_rows if isinstance(page, result.ResultSet) else page)
+
+    async def fetch_next_page_async(self) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.fetch_next_page)
+
+    def _gather(self) -> list[Any]:
+        return list(self)
+
+    async def all_async(self) -> list[Any]:
+        return [row async for row in self]
+
+    def all(self) -> list[Any]:
+        return list(self)
+
+    def _pass_over_empty_pages(self) -> None:
+        """As they are."""
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._list_mode:
+            return iter(self._current_rows)
+        self._page_iter = iter(self._current_rows or ())
+        return self
+
+    def next(self) -> Any:
+        if self._page_iter is None:
+            self._page_iter = iter(self._current_rows or ())
+        while True:
+            for row in self._page_iter:
+                return row
+            if not self.has_more_pages:
+                if not self._list_mode:
+                    self._current_rows = []
+                raise StopIteration
+            self.fetch_next_page()
+            self._page_iter = iter(self._current_rows or ())
+
+    __next__ = next
+
+    async def __anext__(self) -> Any:
+        import asyncio
+
+        end = object()
+        row = await asyncio.to_thread(next, self, end)
+        if row is end:
+            raise StopAsyncIteration
+        return row

@@ -1,0 +1,115 @@
+"""Whose ``execute_async`` many statements are executed by.
+
+L5. Those of a session go as a volley, past ``execute_async``. Where somebody put another one in its place (a tracer, a
+subclass, a wrapper around the session, a mock), that one is called for each statement.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import DriverException
+from cassandra._base.process import Bell
+from cassandra._core.transport import Request
+
+from ..background import aio
+from ..request.result import ResultSet
+from ..session import EXECUTE_ASYNC, Session
+from .volley import ExecutionResult, Volley
+
+if TYPE_CHECKING:
+    from .volley import Results, Start
+
+_LOOK = 1.0  # seconds between two looks; a wait is ended by the bell
+
+
+def plain_session(session: Any) -> Session | None:
+    """The session whose own ``execute_async`` that of *session* is, which may be a wrapper of it; None if it is
+    another function."""
+    asked = session.execute_async
+    if type(asked) is MethodType and asked.__func__ is EXECUTE_ASYNC:
+        found: Any = asked.__self__
+        return found  # type: ignore[no-any-return]
+    return None
+
+
+def volley_of(session: Any) -> Volley | Calls:
+    """What sends the statements of a program that calls for *session*."""
+    plain = plain_session(session)
+    if plain is not None:
+        return Volley(plain)
+    if issubclass(type(session), Session):  # a mock says of itself that it is one
+        return Volley(session, one_by_one=True)
+    return Calls()
+
+
+class Calls:
+    """In the place of a :class:`Volley`, for a session that is none of ours: its futures are asked to call back."""
+
+    in_flight = 0
+    """Flights there are none of."""
+
+    def __init__(self) -> None:
+        self._ended: deque[tuple[int, bool, Any]] = deque()
+        self._bell = Bell()
+        self._on_io_thread: Callable[[], bool] | None = None
+
+    def profile(self, key: Any) -> Any:
+        """Its own session knows what *key* means."""
+
+    def fill(
+        self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, profile: Any, start: Start
+    ) -> tuple[int, bool]:
+        """See :meth:`Volley.fill`."""
+        for number in range(index, index + count):
+            try:
+                statement, values = next(pairs)
+            except StopIteration:
+                return number, True
+            if not start(number, statement, values, None):
+                return number + 1, False
+        return index + count, False
+
+    def send(self) -> None:
+        aio.send_waiting()
+
+    def watch(self, future: Any, index: int) -> None:
+        """Hear of what *future* comes to."""
+        if issubclass(type(future), Request):
+            self._on_io_thread = future.session._on_io_thread
+        future.add_callbacks(
+            callback=self._succeeded, callback_args=(future, index), errback=self._failed, errback_args=(index,)
+        )
+
+    def _succeeded(self, rows: Any, future: Any, index: int) -> None:
+        future.clear_callbacks()
+        self._ended.append((index, True, ResultSet(future, rows)))
+        self._bell.ring()
+
+    def _failed(self, error: BaseException, index: int) -> None:
+        self._ended.append((index, False, error))
+        self._bell.ring()
+
+    def did_not_start(self, index: int, error: BaseException) -> None:
+        """Request *index* could not be made."""
+        self._failed(error, index)
+
+    def collect(self, results: Results, failed: Callable[[int, BaseException], None], most: int) -> None:
+        """Wait until something ended, and take all that did. Ctrl-C interrupts the wait."""
+        self.send()
+        if not self._ended and self._on_io_thread is not None and self._on_io_thread():
+            raise DriverException("requests cannot be waited for on the driver's I/O thread (in a callback)")
+        while not self._ended:
+            self._bell.wait(_LOOK)
+        while self._ended:
+            index, success, value = self._ended.popleft()
+            if success:
+                results[index] = ExecutionResult(True, value)
+            else:
+                failed(index, value)
+
+    def abandon(self) -> None:
+        """Nobody waits any more."""
