@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.public import public
@@ -23,28 +24,38 @@ log = logging.getLogger("cassandra.policies")
 
 
 class _View(NamedTuple):
-    """The live hosts by distance. ``tiers``: near to far; ``remote``: what of the far ones is used."""
+    """The live hosts by distance. ``near``: those of the local data centre, near to far; ``far``: those that are used
+    of each other one; ``remote``: the same as a set."""
 
     hosts: tuple[Host, ...] = ()
-    tiers: tuple[tuple[Host, ...], ...] = ()
+    near: tuple[tuple[Host, ...], ...] = ()
+    far: Mapping[str, tuple[Host, ...]] = MappingProxyType({})
     remote: frozenset[Host] = frozenset()
 
+    @property
+    def tiers(self) -> tuple[tuple[Host, ...], ...]:
+        return (*self.near, *self.far.values())
 
-def _plan(view: _View, turn: int) -> Iterator[Host]:
-    return chain.from_iterable(rotated(tier, turn) for tier in view.tiers)
+
+def _plan(policy: DCAwareRoundRobinPolicy | RackAwareRoundRobinPolicy, turn: int) -> Iterator[Host]:
+    """Tier after tier. Each is looked at when its turn comes: a plan that has gone on for a while sees what changed."""
+    for number in range(len(policy._view.near)):
+        yield from rotated(policy._view.near[number], turn)
+    for dc in tuple(policy._view.far):
+        yield from rotated(policy._view.far.get(dc, ()), turn)
 
 
-def _remote_tiers(
+def _far(
     hosts: Iterable[Host], local_dc: str | None, used: int
-) -> tuple[tuple[tuple[Host, ...], ...], frozenset[Host]]:
-    """The first *used* hosts of every other data centre: as tiers, and as a set."""
+) -> tuple[Mapping[str, tuple[Host, ...]], frozenset[Host]]:
+    """The first *used* hosts of every other data centre: by its name, and as a set."""
     if not used:
-        return (), frozenset()
+        return {}, frozenset()
     by_dc: dict[str, list[Host]] = {}
     for host in hosts:
         by_dc.setdefault(host.datacenter or "", []).append(host)
-    tiers = tuple(tuple(found[:used]) for dc, found in by_dc.items() if dc and dc != local_dc)
-    return tiers, frozenset(chain.from_iterable(tiers))
+    far = {dc: tuple(found[:used]) for dc, found in by_dc.items() if dc and dc != local_dc}
+    return far, frozenset(chain.from_iterable(far.values()))
 
 
 @builtin
@@ -53,7 +64,7 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
     """The hosts of the local data centre in turn; then, if asked for, some of every other data centre.
 
     :param local_dc: name of the local data centre. Without it the data centre of the first contact point that is a node
-        becomes the local one: then give contact points of one data centre only.
+        becomes the local one, or of the first node if none is: then give contact points of one data centre only.
     :param used_hosts_per_remote_dc: how many hosts of each other data centre may be used when the local ones fail.
     """
 
@@ -85,7 +96,8 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
         with self._lock:
             if not self._local_dc:
-                self._contact_points = tuple(getattr(cluster, "endpoints_resolved", None) or ())
+                given = getattr(cluster, "endpoints_resolved", None)
+                self._contact_points = tuple(given) if isinstance(given, (list, tuple)) else ()
             self._replace(tuple(hosts))
 
     def distance(self, host: Host) -> int:
@@ -98,7 +110,7 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """Local hosts beginning with the next in turn, then the used remote ones."""
-        return _plan(self._view, self._turn.advance())
+        return _plan(self, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
         self._include(host)
@@ -113,7 +125,7 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
         self._exclude(host)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        return _plan(self._view, self._turn.advance())
+        return _plan(self, self._turn.advance())
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
         return self._view.tiers
@@ -131,23 +143,22 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
             self._infer_local_dc(hosts)
         local_dc = self._local_dc
         local = tuple(host for host in hosts if not host.datacenter or host.datacenter == local_dc)
-        tiers, remote = _remote_tiers(hosts, local_dc, self.used_hosts_per_remote_dc)
-        self._view = _View(hosts, (local, *tiers), remote)
+        self._view = _View(hosts, (local,), *_far(hosts, local_dc, self.used_hosts_per_remote_dc))
         self._changes.advance()  # last: who makes a plan reads it first
 
     def _infer_local_dc(self, hosts: tuple[Host, ...]) -> None:
+        """Of the first contact point that is a node, else of the first node, that is known to be anywhere."""
         by_endpoint = {host.endpoint: host for host in hosts}
-        for endpoint in self._contact_points:
-            host = by_endpoint.get(endpoint)
-            if host is not None and host.datacenter:
-                self._local_dc = host.datacenter
-                log.info(
-                    "Using datacenter '%s' for DCAwareRoundRobinPolicy (via host '%s'); if that is not the local one, "
-                    "give local_dc to the constructor or contact points of the local datacenter only",
-                    host.datacenter,
-                    host.endpoint,
-                )
-                return
+        contacts = [by_endpoint[endpoint] for endpoint in self._contact_points if endpoint in by_endpoint]
+        host = next((host for host in (*contacts, *hosts) if host.datacenter), None)
+        if host is not None and host.datacenter:
+            self._local_dc = host.datacenter
+            log.info(
+                "Using datacenter '%s' for DCAwareRoundRobinPolicy (via host '%s'); if that is not the local one, "
+                "give local_dc to the constructor or contact points of the local datacenter only",
+                host.datacenter,
+                host.endpoint,
+            )
 
 
 def guessed_datacenter(policy: Any) -> str | None:
@@ -198,7 +209,7 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """Hosts of the local rack, of the local data centre, then the used remote ones; each group rotated."""
-        return _plan(self._view, self._turn.advance())
+        return _plan(self, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
         self._include(host)
@@ -213,7 +224,7 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
         self._exclude(host)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        return _plan(self._view, self._turn.advance())
+        return _plan(self, self._turn.advance())
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
         return self._view.tiers
@@ -227,11 +238,10 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
             self._replace(without_host(self._view.hosts, host))
 
     def _replace(self, hosts: tuple[Host, ...]) -> None:
-        tiers, remote = _remote_tiers(hosts, self.local_dc, self.used_hosts_per_remote_dc)
         local = [host for host in hosts if self._in_local_dc(host)]
         rack = tuple(host for host in local if self._in_local_rack(host))
         rest = tuple(host for host in local if not self._in_local_rack(host))
-        self._view = _View(hosts, (rack, rest, *tiers), remote)
+        self._view = _View(hosts, (rack, rest), *_far(hosts, self.local_dc, self.used_hosts_per_remote_dc))
         self._changes.advance()  # last: who makes a plan reads it first
 
     def _in_local_dc(self, host: Host) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count, islice, repeat
-from random import uniform
+from random import randint
 
 from cassandra._base.public import public
 
@@ -23,7 +23,7 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
     """Waits the same time before every attempt.
 
     :param delay: seconds.
-    :param max_attempts: how many attempts to make; None: as many as it takes.
+    :param max_attempts: how many attempts to make; None or 0: as many as it takes.
     :raises ValueError: a negative parameter.
     """
 
@@ -33,7 +33,7 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
         self.max_attempts = max_attempts
 
     def new_schedule(self) -> Iterator[float]:
-        return islice(repeat(self.delay), self.max_attempts)
+        return repeat(self.delay, self.max_attempts) if self.max_attempts else repeat(self.delay)
 
 
 @public("cassandra.policies")
@@ -61,10 +61,12 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
         return islice((self._jittered(delay) for delay in delays), self.max_attempts)
 
     def _jittered(self, delay: float) -> float:
-        return min(max(self.base_delay, delay * uniform(0.85, 1.15)), self.max_delay)
+        return min(max(self.base_delay, delay * randint(85, 115) / 100), self.max_delay)
 
 
 def _check_not_negative(**values: float | None) -> None:
     for name, value in values.items():
+        if value is None and name != "max_attempts":
+            raise TypeError(f"{name} must be a number of seconds, not None")
         if value is not None and value < 0:
             raise ValueError(f"{name} must not be negative")

@@ -19,8 +19,10 @@ Verdict = tuple[int, int | None] | tuple[int, int | None, float | None]
 
 
 def is_idempotent(query: Any) -> bool:
-    """Whether executing *query* once more does no harm; only the application can know, by ``is_idempotent``."""
-    return bool(getattr(query, "is_idempotent", False))
+    """Whether executing *query* once more does no harm; only the application can know, by ``is_idempotent``. The driver
+    always gives a statement; who asks without one, a test or a policy around another, asks what is done with those that
+    may be sent again."""
+    return query is None or bool(getattr(query, "is_idempotent", False))
 
 
 def may_resend(query: Any, error: BaseException) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._core.routing import Count
+from cassandra._net.endpoint import EndPoint
 
 from .base import HostDistance, LoadBalancingPolicy, rotated, with_host, without_host
 from .router import builtin
@@ -73,13 +74,15 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 class WhiteListRoundRobinPolicy(RoundRobinPolicy):
     """Round-robin over the given hosts only; every other host is ignored, also when it is up.
 
-    For clients that must go through certain nodes. *hosts* are addresses or names (resolved here, once); paths
-    of Unix sockets too.
+    For clients that must go through certain nodes. *hosts* are addresses or names (resolved here, once), paths of Unix
+    sockets, or end points, which stand for themselves, port included.
     """
 
-    def __init__(self, hosts: Iterable[str]) -> None:
+    def __init__(self, hosts: Iterable[str | EndPoint]) -> None:
         self._allowed_hosts = tuple(hosts)
-        self._allowed_addresses = frozenset(address for name in self._allowed_hosts for address in _resolve(name))
+        self._allowed_endpoints = frozenset(host for host in self._allowed_hosts if isinstance(host, EndPoint))
+        names = (host for host in self._allowed_hosts if not isinstance(host, EndPoint))
+        self._allowed_addresses = frozenset(address for name in names for address in _resolve(name))
         super().__init__()
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
@@ -98,10 +101,12 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
             super().on_add(host)
 
     def _allows(self, host: Host) -> bool:
-        return host.endpoint.address in self._allowed_addresses
+        return host.endpoint.address in self._allowed_addresses or host.endpoint in self._allowed_endpoints
 
 
-def _resolve(name: str) -> list[str]:
+def _resolve(name: Any) -> list[str]:
+    if not isinstance(name, str):
+        raise TypeError(f"a host should be an address, a name or an end point, not {name!r}")
     if name.startswith("/"):
         return [name]
     found = socket.getaddrinfo(name, None, socket.AF_UNSPEC, socket.SOCK_STREAM)

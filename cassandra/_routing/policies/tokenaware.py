@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
 
-from .base import HostDistance, LoadBalancingPolicy, Wanted, is_lwt, routing_keyspace
+from .base import HostDistance, LoadBalancingPolicy, is_lwt, routing_keyspace
+from .foreign import wanted_of
 from .router import builtin, fallback_of
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
+
+    from .base import Wanted
 
 _NEAR_TO_FAR = (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE)
 
@@ -60,7 +63,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         keyspace = routing_keyspace(working_keyspace, query)
         if self._cluster_metadata is None:
             return iter(self._child_policy.make_query_plan(keyspace, query))
-        return self.fallback(Wanted.of(self._cluster_metadata.state, keyspace, None, query))
+        return self.fallback(wanted_of(self._cluster_metadata, keyspace, query, self._child_policy))
 
     def on_up(self, *args: Any, **kwargs: Any) -> None:
         self._child_policy.on_up(*args, **kwargs)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.public import public
 
 from .base import HostDistance, LoadBalancingPolicy, Wanted, routing_keyspace
+from .foreign import wanted_of
 from .router import builtin, fallback_of
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         keyspace = routing_keyspace(working_keyspace, query)
         if self._cluster_metadata is None:
             return iter(self._child_policy.make_query_plan(keyspace, query))
-        return self.fallback(Wanted.of(self._cluster_metadata.state, keyspace, None, query))
+        return self.fallback(wanted_of(self._cluster_metadata, keyspace, query, self._child_policy))
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
         target = _target(wanted.state, wanted.statement)

@@ -27,6 +27,8 @@ from cassandra._base.errors import (
 )
 from cassandra._core.transport import TIMED_OUT, Failure
 
+from ..statements.statements import Statement
+
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.policies import RetryPolicy
@@ -54,6 +56,9 @@ MAYBE_EXECUTED = (
 )
 
 
+UNKNOWN = Statement()  # what a message that a program made itself does, nobody knows
+
+
 class Decision(NamedTuple):
     """What a retry policy wants: one of its constants, the consistency level of the next try (None keeps it), and the
     seconds to wait before."""
@@ -67,6 +72,7 @@ def ask_policy(
     policy: RetryPolicy, statement: Any, consistency: int | None, error: BaseException, retry_num: int
 ) -> Decision | None:
     """The policy's decision on *error*, or None when the error is of a kind that is never retried."""
+    statement = UNKNOWN if statement is None else statement
     if isinstance(error, ReadTimeoutErrorMessage):
         verdict = policy.on_read_timeout(statement, retry_num=retry_num, **error.info)
     elif isinstance(error, WriteTimeoutErrorMessage):

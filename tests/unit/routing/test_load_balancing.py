@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassandra._core.routing import Place
-from cassandra._net.endpoint import UnixSocketEndPoint
+from cassandra._net.endpoint import DefaultEndPoint, UnixSocketEndPoint
 from cassandra._routing.host import Host
 from cassandra._routing.policies import Router, router_for
 from cassandra._routing.policies.router import PickingRouter
@@ -181,15 +181,36 @@ def test_dc_aware_finds_its_dc_by_the_contact_points(caplog: pytest.LogCaptureFi
     assert plan(policy) == [contact]
     assert policy.distance(contact) == LOCAL
     with caplog.at_level("INFO", "cassandra.policies"):
-        policy.on_add(local[0])  # no contact point
-        assert policy.local_dc == ""
         contact.set_location_info("dc2", "r1")
-        policy.on_up(contact)
+        policy.on_add(local[0])  # no contact point, but another event
     assert policy.local_dc == "dc2"
     assert "Using datacenter 'dc2'" in caplog.text
     policy.on_add(remote[1])
     assert sorted(plan(policy)) == [contact, remote[1]]
     assert policy.distance(local[0]) == IGNORED
+
+
+@pytest.mark.parametrize("points", [(), ("10.9.9.9",), ("10.0.0.4",)], ids=["none", "not a node", "nowhere"])
+def test_without_a_contact_point_that_is_somewhere_the_first_node_decides(points: tuple[str, ...]) -> None:
+    local, remote = two_dcs()
+    policy = DCAwareRoundRobinPolicy()
+    unknown = make_host(4, None)
+    endpoints = tuple(DefaultEndPoint(point) for point in points)
+    policy.populate(Cluster(Metadata(), endpoints), [unknown, *remote, *local])
+    assert policy.local_dc == "dc2"
+    policy.on_add(local[0])
+    assert policy.local_dc == "dc2"
+
+
+def test_a_plan_sees_what_changes_in_a_tier_before_it_is_reached() -> None:
+    local, remote = two_dcs()
+    policy = populated(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=9), [*local, *remote])
+    hosts = policy.make_query_plan()
+    first = next(hosts)
+    policy.on_down(next(host for host in local if host != first))  # in the tier that is being given
+    policy.on_down(remote[0])
+    policy.on_add(make_host(9, "dc3", "r1"))
+    assert sorted(hosts) == sorted([*(set(local) - {first}), *remote[1:], make_host(9, "dc3", "r1")])
 
 
 def test_a_given_dc_is_not_guessed() -> None:

@@ -21,6 +21,7 @@ from cassandra._base.errors import (
     ServerError,
     TruncateError,
 )
+from cassandra._session.request.attempts import Decision, ask_policy
 from cassandra.policies import (
     AddressTranslator,
     ConstantReconnectionPolicy,
@@ -105,9 +106,11 @@ def test_unavailable() -> None:
 )
 def test_what_may_have_been_executed_is_sent_again_only_if_idempotent(error: BaseException) -> None:
     for policy in (RetryPolicy(), NeverRetryPolicy()):
-        for query in (PLAIN, None, "SELECT"):
+        for query in (PLAIN, "SELECT"):
             assert policy.on_request_error(query, QUORUM, error, 0) == (RETHROW, None)
-        assert policy.on_request_error(IDEMPOTENT, QUORUM, error, 5) == (NEXT, None)
+        for query in (IDEMPOTENT, None):  # None: a program asks what is done with what may be sent again
+            assert policy.on_request_error(query, QUORUM, error, 5) == (NEXT, None)
+        assert ask_policy(policy, None, QUORUM, error, 0) in (None, Decision(RETHROW))  # the driver does not ask so
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,7 @@ def test_backoff_is_jittered_but_never_negative() -> None:
 def test_constant_reconnection() -> None:
     assert list(ConstantReconnectionPolicy(2.5, max_attempts=3).new_schedule()) == [2.5] * 3
     assert list(islice(ConstantReconnectionPolicy(2.5).new_schedule(), 1000)) == [2.5] * 1000
-    assert list(ConstantReconnectionPolicy(2.5, 0).new_schedule()) == []
+    assert list(islice(ConstantReconnectionPolicy(2.5, 0).new_schedule(), 1000)) == [2.5] * 1000
 
 
 def test_exponential_reconnection() -> None:
