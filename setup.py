@@ -60,17 +60,18 @@ def extension(name: str) -> Extension:
 
 NAMES = [name for name in ("codec", "transport", "routing", "memory") if not ONLY or name in ONLY]
 
-setup(
-    ext_modules=cythonize(
-        [extension(name) for name in NAMES],
-        compiler_directives={
-            "language_level": "3",
-            "boundscheck": False,
-            "wraparound": False,
-            "cdivision": True,
-            "embedsignature": True,
-            "embedsignature.format": "python",
-        },
-        nthreads=2,
+if __name__ == "__main__":  # Cython's processes import this module where they are not forked
+    setup(
+        ext_modules=cythonize(
+            [extension(name) for name in NAMES],
+            compiler_directives={
+                "language_level": "3",
+                "boundscheck": False,
+                "wraparound": False,
+                "cdivision": True,
+                "embedsignature": True,
+                "embedsignature.format": "python",
+            },
+            nthreads=2,
+        )
     )
-)

@@ -1,6 +1,10 @@
-"""Which process this is, and waits that end when it was forked.
+"""Which process this is, what is done in a child that was forked, and waits that end when it was forked.
 
-L0. A child of ``os.fork`` has one thread, the one that forked, and that can be in the middle of anything: the handler
+L0. Modules that keep something which a child cannot go on with say so to :func:`in_child`. ``os.fork`` calls what they
+gave; a ``fork`` of the C library (uWSGI's) tells nobody in Python, and there whoever uses the driver first does it:
+all uses begin with :func:`catch_up`, natively with a look at one number.
+
+A child of ``os.fork`` has one thread, the one that forked, and that can be in the middle of anything: the handler
 of a signal may fork while its thread waits for others. They are in the parent, so in the child nobody would end that
 wait. Whoever blocks a caller's thread therefore waits at a :class:`Bell`. In a child all that were waited at are rung,
 and :func:`stay` raises.
@@ -12,7 +16,9 @@ that moment, and then the lock would stay held.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, TypeVar
 
@@ -21,10 +27,63 @@ from .real import Future, green, new_gate, threading
 
 T = TypeVar("T")
 
+log = logging.getLogger("cassandra.cluster")
+
+CATCH_UP_LIMIT = 5.0  # seconds that a thread waits for another one that does what is to be done in a child
+
 #: What calls that last began in: another one in each process.
 current = object()
 
 _waited_at: set[Bell] = set()
+
+_in_child: list[Callable[[], object]] = []
+_number: Callable[[], int] = os.getpid  # of this process
+_caught_up = _number()
+_catching_up: dict[int, tuple[int, threading.Event]] = {}  # by whom, and when it is done
+
+
+def in_child(action: Callable[[], object]) -> None:
+    """Call *action* in each process that is forked, before it uses the driver. It can be called once more where another
+    fork interrupted it."""
+    _in_child.append(action)
+
+
+def number_by(number: Callable[[], int]) -> None:
+    """Processes are told apart by *number*; process ids may come again."""
+    global _number, _caught_up
+    _number, _caught_up = number, number()
+
+
+def catch_up() -> None:
+    """Do what is to be done in a forked child, unless it was done. All uses of the driver begin with it.
+
+    No lock: the parent may have been forked while it had that. Of several threads one does it, and the others wait.
+    """
+    global _caught_up
+    number = _number()
+    if number == _caught_up:
+        return
+    mine = (threading.get_ident(), threading.Event())
+    thread, done = owner = _catching_up.setdefault(number, mine)
+    if owner is not mine:
+        if thread != mine[0]:  # or it is one of the actions
+            done.wait(CATCH_UP_LIMIT)
+        return
+    if number != _caught_up:  # or it was done just now
+        for action in _in_child:
+            try:
+                action()
+            except Exception:
+                log.exception("Not everything could be left to the parent of this process")
+        _caught_up = number
+    done.set()
+    _catching_up.clear()
+
+
+def here() -> object:
+    """What calls that last keep, for :func:`stay`."""
+    catch_up()
+    return current
 
 
 def stay(began_in: object) -> None:
@@ -38,7 +97,7 @@ class Bell:
     begun which rings it: a child that is forked from then on does not wait."""
 
     def __init__(self) -> None:
-        self._process = current
+        self._process = here()
         self._silent = new_gate()  # held but between a ring and the wait that it ends
         self._silent.acquire()
 
@@ -76,7 +135,7 @@ def renew(lock: Any) -> None:
         lock._at_fork_reinit()  # as the standard library does with its own
 
 
-def _in_child() -> None:
+def _ring_all() -> None:
     global current
     current = object()
     if green is not None:
@@ -85,5 +144,7 @@ def _in_child() -> None:
         bell.ring()
 
 
+in_child(_ring_all)
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+    os.register_at_fork(after_in_child=catch_up)

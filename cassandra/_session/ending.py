@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException
+from cassandra._base.process import catch_up
 from cassandra._base.real import threading
 
 from .background.draining import apart, busy, drain
@@ -58,6 +59,7 @@ class Ending:
 
     def end(self, limit: float | None) -> None:
         """Body of :meth:`Session.shutdown`."""
+        catch_up()
         session = self._session
         if not seconds("drain", limit) or session.is_shutdown:
             self._close()
@@ -70,6 +72,7 @@ class Ending:
 
     async def end_async(self, limit: float | None) -> None:
         """Body of :meth:`Session.shutdown_async`."""
+        catch_up()
         session = self._session
         if not seconds("drain", limit) or session.is_shutdown:
             self._close()

@@ -15,6 +15,7 @@ from uuid import uuid4
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
 from cassandra._base.names import protect_name
+from cassandra._base.process import catch_up
 from cassandra._base.public import public
 from cassandra._base.real import Future, threading
 from cassandra._routing.policies.router import Router, router_for
@@ -483,6 +484,7 @@ class Session:
     def __del__(self) -> None:
         pools = getattr(self, "_pool_set", None)
         if pools is not None and not self.is_shutdown:
+            catch_up()
             pools.close()
 
 

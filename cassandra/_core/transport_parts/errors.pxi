@@ -1,7 +1,6 @@
 # Exceptions out of native reasons.
 
 import errno as _errno
-import os as _os
 import threading as _threading
 
 from cassandra._base.real import threading as _real_threading

@@ -23,7 +23,7 @@ def _main_thread_of_child():
     interruptions.clear()
 
 
-_os.register_at_fork(after_in_child=_main_thread_of_child)
+_process.in_child(_main_thread_of_child)
 
 
 cdef inline int raise_interruption() except -1:

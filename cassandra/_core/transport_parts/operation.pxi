@@ -1,3 +1,33 @@
+# Processes, as _base/process.py knows them.
+
+from cassandra._base import process as _process
+
+
+def _fork_number():
+    return fork_generation()
+
+
+_process.number_by(_fork_number)
+cdef uint32_t caught_up = fork_generation()
+
+
+cdef inline void catch_up() noexcept:
+    """All uses of the driver begin with it: a fork that nobody told Python of is noticed here."""
+    if fork_generation() != caught_up:
+        catch_up_now()
+
+
+cdef void catch_up_now() noexcept:
+    global caught_up
+    cdef uint32_t number = fork_generation()
+    try:
+        _process.catch_up()
+    except BaseException as error:
+        report(error, _process)
+        return
+    caught_up = number
+
+
 # Operation: the native half of a request, see cpp/transport/operation.h for the rules about references.
 
 cdef double NO_TIMEOUT = float("inf")
@@ -30,6 +60,7 @@ cdef class Operation:
         """True in a forked child, once, for an operation of the parent: its request stays there."""
         if self.process == fork_generation():
             return False
+        catch_up()
         self.process = fork_generation()
         self.core.leave_to_parent()
         return True

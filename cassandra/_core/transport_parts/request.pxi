@@ -99,6 +99,7 @@ cdef class Request(Operation):
         self._token = token
 
     cdef void begin(self, session, lock, metrics, timeout, double start_time):
+        catch_up()
         self.session = session
         self._lock = lock
         self._metrics = metrics

@@ -128,6 +128,7 @@ cdef class Flights(Operation):
         return flight
 
     def _begin(self, session, type result_type not None, type entry_type not None):
+        catch_up()
         self.session = session
         self.pool_set = session._pool_set
         self.result_type = result_type

@@ -1,11 +1,12 @@
-"""After os.fork: the child leaves threads and sockets to its parent, and opens its own when it first needs them.
+"""After a fork: the child leaves threads and sockets to its parent, and opens its own when it first needs them.
 
 L5. In the child only the thread that forked goes on; everything else of the driver is a copy that nobody runs. Three
 steps, all in the child, so that a process which does not fork pays for none of them:
 
-fork      ``_in_child`` (a hook of the interpreter; the child has one thread yet) drops connections, pools, queued work
-          and the locks that other threads may have held, and closes its copies of the sockets, or connections would
-          outlive a parent that is killed. It opens nothing: a child that only execs must not connect.
+fork      ``_in_child`` (a hook of the interpreter, when the child has one thread yet; where nobody told the interpreter
+          of the fork, the first use) drops connections, pools, queued work and the locks that other threads may have
+          held, and closes its copies of the sockets, or connections would outlive a parent that is killed. It opens
+          nothing: a child that only execs must not connect.
 awaken    the first use (a request that finds no pool, or anything that needs the reactor) starts a reactor and opens
           the control connection and the pools, as if all of them had been lost: ``Life.awaken``. It never blocks.
 wait      requests that come meanwhile wait in the PoolSet of their session, and are sent once its first pool is open.
@@ -20,13 +21,12 @@ threads that held them are not in the child.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from cassandra._base.process import renew
+from cassandra._base.process import in_child, renew
 from cassandra._routing.schema import live
 
 from ..pools import PoolSet
@@ -92,5 +92,4 @@ def _locks(cluster: Cluster) -> Iterator[Any]:
             yield lock
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+in_child(_in_child)

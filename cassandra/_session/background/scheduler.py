@@ -20,7 +20,7 @@ from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from cassandra._base.process import Bell, renew
+from cassandra._base.process import Bell, catch_up, renew
 from cassandra._base.real import Future, threading
 
 log = logging.getLogger("cassandra.cluster")
@@ -120,6 +120,7 @@ class Scheduler:
 
     def schedule(self, delay: float, fn: Callable[..., object], *args: Any) -> Task:
         """Run ``fn(*args)`` on a worker after *delay* seconds, unless cancelled or shut down before."""
+        catch_up()
         task = Task(fn, args)
         with self._wake:
             if self._closed:
@@ -145,6 +146,7 @@ class Scheduler:
         return strand
 
     def _put(self, task: Task) -> bool:
+        catch_up()
         with self._wake:
             if self._closed:
                 return False

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from cassandra._base.errors import DriverException
-from cassandra._base.process import renew
+from cassandra._base.process import catch_up, in_child, renew
 from cassandra._base.real import Future, threading
 from cassandra._core.transport import Reactor
 from cassandra._net.heartbeat import Heartbeat
@@ -142,6 +141,7 @@ class Life:
 
     def awaken(self) -> None:
         """If the cluster is dormant, connect again. Never blocks."""
+        catch_up()
         if not self._dormant:
             return
         with self._lock:
@@ -202,6 +202,7 @@ class Life:
     def stop(self, limit: float = SHUTDOWN_LIMIT, drain: float = 0.0) -> None:
         """Close everything: requests in flight fail, threads end, descriptors close. With *drain*, what is in flight
         may finish before, within so many seconds. Idempotent, bounded, from any thread."""
+        catch_up()
         reactor = self.reactor
         on_io_thread = reactor is not None and reactor.in_reactor()
         if drain and reactor is not None and not self._stopping:
@@ -281,13 +282,13 @@ def _in_child() -> None:
     _alive = WeakSet()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+in_child(_in_child)
 
 
 @atexit.register
 def _stop_all() -> None:
     """The interpreter exits: an I/O thread must not be left calling into it."""
+    catch_up()
     with _alive_lock:
         lives = list(_alive)
     for life in lives:

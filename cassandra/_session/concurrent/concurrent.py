@@ -83,7 +83,7 @@ class _BlockingRun:
         self._most = max(1, concurrency // 2)
         self._fail_fast = fail_fast
         self._profile = execution_profile
-        self._process = process.current
+        self._process = process.here()
         self._volley = volley_of(session)
         self._sent = 0
         self._in_flight = 0

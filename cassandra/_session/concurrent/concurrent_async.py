@@ -179,7 +179,7 @@ class _AsyncRun:
         self, session: Session, statements: Pairs, concurrency: int, fail_fast: bool, execution_profile: Any
     ) -> None:
         self.loop = aio.running_loop()
-        self._process = process.current
+        self._process = process.here()
         self.in_flight: dict[int, _Single] = {}
         self._session = session
         self._concurrency = concurrency

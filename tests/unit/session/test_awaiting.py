@@ -163,14 +163,16 @@ def test_another_loop_inside(loop: asyncio.AbstractEventLoop) -> None:
 
     async def outer() -> tuple[int, int]:
         await lab.session.execute_async(QUERY)
-        here = asyncio.get_running_loop()
+        here, task = asyncio.get_running_loop(), asyncio.current_task()
         asyncio._set_running_loop(None)
+        asyncio.tasks._leave_task(here, task)
         other = asyncio.new_event_loop()
         try:
             found = other.run_until_complete(inner())
         finally:
             other.close()
             asyncio._set_running_loop(here)
+            asyncio.tasks._enter_task(here, task)
         future = lab.session.execute_async(QUERY)
         here.call_soon(answer_all, lab, 2)
         return found, (await future).one().n
