@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from cassandra._base.copies import set_state, state_of
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._core.routing import HostState
@@ -124,6 +125,16 @@ class Host(HostState):
             old, self._reconnection_handler = self._reconnection_handler, new_handler
             return old
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is what was known of the node at that moment; nobody keeps it up to date."""
+        state = {**state_of(self), "_reconnection_handler": None, "is_up": self.is_up}
+        state.pop("_watch", None)  # of the connections of this one
+        return _restored, (type(self), state.pop("_endpoint")), state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.is_up = state.pop("is_up")
+        set_state(self, state)
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -149,6 +160,13 @@ class Host(HostState):
     def __repr__(self) -> str:
         location = f" {self._datacenter}" if self._datacenter else ""
         return f"<Host: {self.endpoint}{location}>"
+
+
+def _restored(kind: type[Host], endpoint: EndPoint) -> Host:
+    """One that is hashed as the other, whatever it holds, which may refer to it."""
+    host: Host = kind.__new__(kind)
+    host.endpoint = endpoint
+    return host
 
 
 def _sort_key(host: Host) -> Any:

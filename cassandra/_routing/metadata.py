@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
+from cassandra._base.copies import not_copied
 from cassandra._base.public import public
 from cassandra._base.real import threading
 
@@ -65,6 +66,8 @@ class Metadata:
         self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
         self._lock = threading.RLock()
         self._upkeep = TabletUpkeep()
+
+    __reduce__ = not_copied("it follows its cluster; its keyspaces, tables and hosts can be")
 
     # ------------------------------------------------------------------ reading
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.copies import not_copied
 from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
 from cassandra._base.names import protect_name
 from cassandra._base.process import catch_up
@@ -468,6 +469,8 @@ class Session:
     async def shutdown_async(self, drain: float | None = None) -> None:
         """As :meth:`shutdown`, without blocking the running loop."""
         await self._ending.end_async(drain)
+
+    __reduce__ = not_copied("it has connections and requests of this process; make one in each process, or share it")
 
     def __enter__(self: _Session) -> _Session:
         return self

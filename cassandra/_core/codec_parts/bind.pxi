@@ -66,8 +66,28 @@ cdef class Bound:
             return None
         return b"".join([len(part).to_bytes(2, "big") + part + b"\0" for part in parts])
 
+    def __copy__(self):
+        return self  # it never changes
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return _bound_of, (self.data, self.count, self._pk_indexes, self.token)
+
     def __repr__(self):
         return f"<Bound {self.count} values, {len(self.data)} bytes>"
+
+
+def _bound_of(bytes data not None, int count, tuple pk_indexes, token):
+    """One that was pickled."""
+    cdef Bound made = Bound.__new__(Bound)
+    made.data = data
+    made.count = count
+    made._pk_indexes = pk_indexes
+    made._has_token = token is not None
+    made._token = 0 if token is None else token
+    return made
 
 
 cdef void begin(Cursor* c, bytes data) noexcept:

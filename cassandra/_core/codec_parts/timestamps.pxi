@@ -15,6 +15,9 @@ cdef extern from "<time.h>" nogil:
 cdef class TimestampClock:
     """Microseconds since 1970, each call a later one. A call is one step for all threads: the GIL is held."""
 
+    def __reduce__(self):
+        return _clock_after, (self.last,)
+
     def advance(self):
         return self.step()
 
@@ -29,3 +32,10 @@ cdef class TimestampClock:
             self.last += 1
             self.ahead = self.last - now
         return self.last
+
+
+def _clock_after(int64_t last):
+    """One that was copied."""
+    cdef TimestampClock made = TimestampClock()
+    made.last = last
+    return made

@@ -35,6 +35,9 @@ cdef class HostState:
 cdef class Count:
     cdef readonly uint64_t value
 
+    def __reduce__(self):
+        return Count, ()
+
     def advance(self):
         cdef uint64_t before = self.value
         self.value = before + 1

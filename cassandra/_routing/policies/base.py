@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cassandra._base.copies import set_state, state_of
 from cassandra._base.public import public
 from cassandra._core.routing import Place
 
@@ -82,6 +83,13 @@ class LoadBalancingPolicy(HostStateListener):
 
     def check_supported(self) -> None:
         """Raise if the policy cannot work in this cluster. Called after :meth:`populate`."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy knows what this one knows at that moment, and hears of no host until it is given to a cluster."""
+        return state_of(self, ("_cluster_metadata",))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        set_state(self, state)
 
 
 class Wanted(NamedTuple):

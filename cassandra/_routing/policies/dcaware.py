@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.public import public
@@ -23,13 +22,16 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.policies")
 
 
+NOWHERE: Mapping[str, tuple[Host, ...]] = {}
+
+
 class _View(NamedTuple):
     """The live hosts by distance. ``near``: those of the local data centre, near to far; ``far``: those that are used
     of each other one; ``remote``: the same as a set."""
 
     hosts: tuple[Host, ...] = ()
     near: tuple[tuple[Host, ...], ...] = ()
-    far: Mapping[str, tuple[Host, ...]] = MappingProxyType({})
+    far: Mapping[str, tuple[Host, ...]] = NOWHERE
     remote: frozenset[Host] = frozenset()
 
     @property

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.constants import ProtocolVersion
+from cassandra._base.copies import not_copied
 from cassandra._base.encryption import ColumnEncryptionPolicy
 from cassandra._base.errors import OperationTimedOut
 from cassandra._base.face import Attribute, method
@@ -107,14 +108,12 @@ class Cluster:
 
     Contact:
         *contact_points* (addresses, names, ``(address, port)`` pairs or end points; 127.0.0.1), *port*,
-        *endpoint_factory*,
-        *address_translator*; *client_routes_config* (:class:`cassandra.client_routes.ClientRoutesConfig`) for nodes of
-        ScyllaDB behind private links.
+        *endpoint_factory*, *address_translator*; *client_routes_config*
+        (:class:`cassandra.client_routes.ClientRoutesConfig`) for nodes of ScyllaDB behind private links.
     Connections:
         *protocol_version* (the highest that all nodes speak, unless given), *allow_beta_protocol_version*,
         *compression* (True: the best both sides have; False; ``"lz4"``, ``"snappy"``), *auth_provider*, *ssl_context*
-        (or *ssl_options*, ``{}``
-        included, for TLS),
+        (or *ssl_options*, ``{}`` included, for TLS),
         *ssl_session_cache*, *sockopts*, *connect_timeout* (seconds for the whole opening), *cql_version*,
         *no_compact*,
         *idle_heartbeat_interval* and *idle_heartbeat_timeout* (seconds; 0 turns heartbeats off), *application_info*,
@@ -485,6 +484,8 @@ class Cluster:
         .. versionadded:: 4.0
         """
         await awaitable.shutdown(self.life, config.seconds("drain", drain) or 0.0)
+
+    __reduce__ = not_copied("it has threads and connections of this process; make one in each process, or share it")
 
     def __enter__(self) -> Cluster:
         return self

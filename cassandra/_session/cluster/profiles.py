@@ -143,6 +143,9 @@ class ExecutionProfile:
         self.__dict__[name] = value
         self.__dict__["_version"] = self._version + 1
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_resolved"}
+
     def resolved(self) -> ResolvedProfile:
         """The profile's options of this moment, as one immutable value."""
         version = self._version

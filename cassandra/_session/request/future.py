@@ -12,6 +12,7 @@ from types import MethodType, coroutine
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.copies import not_copied
 from cassandra._base.errors import DriverException, NoHostAvailable, QueryExhausted, as_before, copy_to_raise
 from cassandra._base.lending import Borrower
 from cassandra._base.public import public
@@ -344,6 +345,8 @@ class ResponseFuture(Request, metaclass=Borrower):
         if trace.events is None:
             trace.populate(self.session.max_trace_wait if max_wait is None else max_wait, query_cl=query_cl)
         return trace
+
+    __reduce__ = not_copied("it belongs to its session; its result() can be asked for")
 
     def __repr__(self) -> str:
         """Of rows and values only how many there are: they may be large, and nobody else's business."""

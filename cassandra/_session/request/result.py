@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sized
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.copies import not_copied
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.public import public
 from cassandra._core.transport import Answer
@@ -88,6 +89,8 @@ class ResultSet(Answer):
                 self._current_rows = [result] if result else []
             else:
                 self._current_rows = result  # what a user's row factory made
+
+    __reduce__ = not_copied("it fetches later pages by its session; list(result) can be")
 
     def __repr__(self) -> str:
         more = ", and there are more" if self.has_more_pages else ""

@@ -280,11 +280,44 @@ class PreparedStatement:
         """True when the server said that this is a lightweight transaction."""
         return self._is_lwt
 
+    def __copy__(self) -> PreparedStatement:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Text, metadata and what was set. A column encryption policy comes along, or refuses to."""
+        set_later = {name: value for name, value in self.__dict__.items() if name not in _MADE}
+        plan, metadata_id = self._snapshot
+        made_of = (columns_of(self._bind_plan.specs), self._bind_plan.pk_indexes)
+        return (
+            _restored,
+            (type(self), *made_of, self.result_metadata if plan is not None else None, metadata_id),
+            set_later,
+        )
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
     def __repr__(self) -> str:
         level = Statement._consistency_name(self)  # type: ignore[arg-type]
         return f'<PreparedStatement query="{self.query_string}", consistency={level}>'
 
     __str__ = __repr__
+
+
+#: What a copy makes for itself.
+_MADE = frozenset(("_bind_plan", "_snapshot", "_compiled"))
+
+
+def _restored(
+    kind: type[PreparedStatement], columns: Specs, pk_indexes: Any, result: Specs | None, metadata_id: bytes | None
+) -> PreparedStatement:
+    made = kind.__new__(kind)
+    made._bind_plan = BindPlan(specs_of(columns), pk_indexes)
+    made._snapshot = (_plan_of(result), metadata_id)
+    return made
 
 
 def _plan_of(metadata: Specs | ResultPlan | None) -> ResultPlan | None:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Any
 
+from cassandra._base.copies import set_state, state_of
 from cassandra._base.real import threading
 from cassandra._core.codec import TimestampClock
 
@@ -36,6 +38,12 @@ class MonotonicTimestampGenerator:
         self.warning_interval = warning_interval
         self._last_warning: float | None = None
         self._is_plain = type(self)._next_timestamp is MonotonicTimestampGenerator._next_timestamp
+
+    def __getstate__(self) -> dict[str, Any]:
+        return state_of(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        set_state(self, state)
 
     @property
     def last(self) -> int:
