@@ -41,7 +41,6 @@ from cassandra._session.session import Session
 from cassandra._session.statements.statements import SimpleStatement
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 from cassandra._session.request.trace import QueryTrace
-from cassandra._wire.encoder import Encoder
 from cassandra._wire.rows import dict_factory, named_tuple_factory, tuple_factory
 
 log = logging.getLogger("cassandra.cluster")
@@ -52,7 +51,7 @@ __all__ = [
     "ClientRoutesEndPointFactory", "Cluster", "ConnectionBusy", "ConnectionException", "ConnectionShutdown",
     "ConsistencyLevel", "ControlConnection", "ControlConnectionQueryFallback", "DCAwareRoundRobinPolicy",
     "DefaultEndPoint", "DefaultEndPointFactory", "DefaultLoadBalancingPolicy", "DependencyException", "DriverException",
-    "EXEC_PROFILE_DEFAULT", "Encoder", "EndPoint", "ErrorMessage", "ExecutionProfile", "ExponentialReconnectionPolicy",
+    "EXEC_PROFILE_DEFAULT", "EndPoint", "ErrorMessage", "ExecutionProfile", "ExponentialReconnectionPolicy",
     "Host", "HostConnection", "HostDistance", "IdentityTranslator", "InvalidRequest", "IsBootstrappingErrorMessage",
     "Metadata", "MonotonicTimestampGenerator", "NeverRetryPolicy", "NoConnectionsAvailable", "NoHostAvailable",
     "NoSpeculativeExecutionPlan", "NoSpeculativeExecutionPolicy", "OperationTimedOut", "OverloadedErrorMessage",
@@ -80,6 +79,7 @@ lend(__name__, {
         BatchMessage ExecuteMessage PrepareMessage ProtocolHandler QueryMessage RESULT_KIND_PREPARED RESULT_KIND_ROWS
         RESULT_KIND_SCHEMA_CHANGE RESULT_KIND_SET_KEYSPACE RESULT_KIND_VOID ResultMessage
     """,
+    "cassandra._wire.encoder": "Encoder",
     "concurrent.futures": "FIRST_COMPLETED",
     "cassandra.query": "HostTargetingStatement bind_params",
     "cassandra.ssl_session_cache": "SSLSessionCache",
@@ -101,5 +101,5 @@ lend_attributes(
 )
 tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.finals", "replaced")
 lend_class(ResultSet, "cassandra._compat.results", Request)
-lend_defaults(Session, "cluster encoder hosts session_id timestamp_generator")
+lend_defaults(Session, "cluster hosts session_id timestamp_generator")
 lend_defaults(HostConnection, "host host_distance is_shutdown")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import itertools
 from collections.abc import Mapping
 from functools import total_ordering
@@ -260,7 +259,7 @@ class SniEndPointFactory(EndPointFactory):
 def rpc_address(row: Mapping[str, Any]) -> str | None:
     """The address that clients shall use; a node bound to all addresses is reached at the one its peers use."""
     address = row.get("native_address") or row.get("rpc_address")
-    if address is not None and not ipaddress.ip_address(address).is_unspecified:
+    if address is not None and any(_packed(str(address)) or b"\1"):
         return str(address)
     other = row.get("peer") or row.get("broadcast_address") or row.get("listen_address")
     return str(other) if other is not None else None
@@ -268,11 +267,17 @@ def rpc_address(row: Mapping[str, Any]) -> str | None:
 
 def is_numeric(address: str) -> bool:
     """Whether *address* needs no name look-up."""
+    return _packed(address) is not None
+
+
+def _packed(address: str) -> bytes | None:
+    """The bytes of a numeric address; None for a name."""
     try:
-        ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    return True
+        if ":" in address:
+            return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])
+        return socket.inet_pton(socket.AF_INET, address)
+    except (OSError, ValueError):  # ValueError is of a null character
+        return None
 
 
 def needs_look_up(endpoint: EndPoint) -> bool:
@@ -290,12 +295,9 @@ def socket_addresses(endpoint: EndPoint) -> list[SocketAddress]:
 
 
 def _look_up(address: str, port: int, family: int) -> list[SocketAddress]:
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        pass
-    else:
-        return [(socket.AF_INET6 if ip.version == 6 else socket.AF_INET, (address, port))]
+    packed = _packed(address)
+    if packed is not None:
+        return [(socket.AF_INET6 if len(packed) == 16 else socket.AF_INET, (address, port))]
     try:
         found = socket.getaddrinfo(address, port, family, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.copies import not_copied
@@ -38,11 +38,14 @@ log = logging.getLogger("cassandra.metadata")
 TokensByHost = Mapping["Host", Iterable[str]]
 
 
-class TopologyChange(NamedTuple):
+class TopologyChange:
     """What a published list of hosts changed."""
 
-    added: tuple[Host, ...]
-    removed: tuple[Host, ...]
+    __slots__ = ("added", "removed")
+
+    def __init__(self, added: tuple[Host, ...], removed: tuple[Host, ...]) -> None:
+        self.added = added
+        self.removed = removed
 
 
 @public("cassandra.metadata")

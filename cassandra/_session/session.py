@@ -20,7 +20,6 @@ from cassandra._base.process import catch_up
 from cassandra._base.public import public
 from cassandra._base.real import Future, threading
 from cassandra._routing.policies.router import Router, router_for
-from cassandra._wire.encoder import Encoder
 from cassandra._wire.handlers import ProtocolHandler
 
 from .cluster.profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
@@ -37,7 +36,7 @@ from .request.result import ResultSet
 from .request.sending import CLOSED
 from .statements.prepared import PreparedStatement
 from .statements.sentinels import NOT_SET, Sentinel
-from .statements.statements import Statement
+from .statements.statements import Statement, new_encoder
 from .statements.usertypes import register_encoder
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from cassandra._net.pool.pool import HostPool
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy
+    from cassandra._wire.encoder import Encoder
 
     from .cluster.cluster import Cluster
     from .request.tracking import Tracking
@@ -140,7 +140,6 @@ class Session:
         self._metadata_ids = cluster.metadata_ids
         self._protocol_version = cluster.protocol_version
         self.session_id = uuid4()
-        self.encoder = Encoder()
         self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
         self._request_lock = threading.RLock()  # a __del__ that garbage collection runs may make a request anywhere
         self._on_io_thread: Callable[[], bool] = cluster.reactor.in_reactor
@@ -157,6 +156,16 @@ class Session:
         self._repreparing = Repreparing()
         for registered in cluster.user_types:
             self.user_type_registered(*registered)
+
+    @property
+    def encoder(self) -> Encoder:
+        """Writes the parameters of simple statements as CQL literals; its ``mapping`` may be changed, by type."""
+        made: Encoder = self.__dict__.get("encoder") or self.__dict__.setdefault("encoder", new_encoder())
+        return made
+
+    @encoder.setter
+    def encoder(self, encoder: Encoder) -> None:
+        self.__dict__["encoder"] = encoder
 
     # ---- executing
 

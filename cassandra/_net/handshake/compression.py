@@ -11,7 +11,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from cassandra._base.errors import ProtocolError
 from cassandra._net.handshake.options import MAX_FRAME
@@ -40,15 +40,25 @@ def _snappy() -> Any:
     return getattr(_optional("cramjam"), "snappy", None)
 
 
-class Compression(NamedTuple):
+class Compression:
     """One algorithm in both forms. The segment form of ``decompress`` gets the length beside the payload. Segments are
     made and read where a thread runs the reactor: these two are functions in C, which run no handlers of signals."""
 
-    name: str
-    compress: Compress
-    decompress: Decompress
-    segment_compress: Compress | None
-    segment_decompress: Callable[[Any, int], bytes] | None
+    __slots__ = ("compress", "decompress", "name", "segment_compress", "segment_decompress")
+
+    def __init__(
+        self,
+        name: str,
+        compress: Compress,
+        decompress: Decompress,
+        segment_compress: Compress | None,
+        segment_decompress: Callable[[Any, int], bytes] | None,
+    ) -> None:
+        self.name = name
+        self.compress = compress
+        self.decompress = decompress
+        self.segment_compress = segment_compress
+        self.segment_decompress = segment_decompress
 
 
 def lz4_compress(data: Any) -> bytes:

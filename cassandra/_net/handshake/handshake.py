@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, ResultKind
 from cassandra._base.errors import (
@@ -54,32 +54,49 @@ DRIVER_VERSION = RELEASE
 Steps = Generator[Any, Any, "Negotiated"]
 
 
-class Negotiated(NamedTuple):
+class Negotiated:
     """What both sides agreed on."""
 
-    version: int
-    features: ProtocolFeatures
-    compression: compression.Compression | None
-    cql_version: str
-    supported: SupportedMessage
-    keyspace: str | None
+    __slots__ = ("compression", "cql_version", "features", "keyspace", "supported", "version")
+
+    def __init__(
+        self,
+        version: int,
+        features: ProtocolFeatures,
+        compression: compression.Compression | None,
+        cql_version: str,
+        supported: SupportedMessage,
+        keyspace: str | None,
+    ) -> None:
+        self.version = version
+        self.features = features
+        self.compression = compression
+        self.cql_version = cql_version
+        self.supported = supported
+        self.keyspace = keyspace
 
 
-class Starting(NamedTuple):
+class Starting:
     """What STARTUP asks for."""
 
-    compression: compression.Compression | None
-    features: ProtocolFeatures
+    __slots__ = ("compression", "features")
+
+    def __init__(self, compression: compression.Compression | None, features: ProtocolFeatures) -> None:
+        self.compression = compression
+        self.features = features
 
 
-class Established(NamedTuple):
+class Established:
     """The server took STARTUP."""
 
 
-class Blocking(NamedTuple):
+class Blocking:
     """*call* may block; its result is the answer, its exception is thrown in."""
 
-    call: Callable[[], Any]
+    __slots__ = ("call",)
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call = call
 
 
 class VersionRefused(ProtocolVersionUnsupported):

@@ -27,7 +27,7 @@ import random
 from collections.abc import Callable, Iterable
 from functools import partial
 from time import monotonic, time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from cassandra._net.client_routes import ClientRoutesEndPoint
 from cassandra._net.delays import Delays
@@ -48,12 +48,17 @@ OWN_PORTS = (DefaultEndPoint, ClientRoutesEndPoint)  # behind other end points m
 RESHARDED: Final = -2  # whose walk through the schedule it is while a host tells of other shards each time
 
 
-class Arrival(NamedTuple):
+class Arrival:
     """How an attempt ended: with a connection, and what became of it, or with an error."""
 
-    connection: Connection | None = None
-    joined: Joined | None = None
-    error: BaseException | None = None
+    __slots__ = ("connection", "error", "joined")
+
+    def __init__(
+        self, connection: Connection | None = None, joined: Joined | None = None, error: BaseException | None = None
+    ) -> None:
+        self.connection = connection
+        self.joined = joined
+        self.error = error
 
 
 class Filling:

@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from cassandra._base.public import public
 from cassandra._core.routing import ShardingInfo, ShardPicker
@@ -101,12 +101,15 @@ class ShardChoice(Protocol):
     disable_shardaware_port: bool | None
 
 
-class Aim(NamedTuple):
+class Aim:
     """A connection to *shard*, through the shard-aware *port* of a node with *shards_count* shards."""
 
-    shard: int
-    shards_count: int
-    port: int
+    __slots__ = ("port", "shard", "shards_count")
+
+    def __init__(self, shard: int, shards_count: int, port: int) -> None:
+        self.shard = shard
+        self.shards_count = shards_count
+        self.port = port
 
     def local_ports(self) -> Iterator[int]:
         """Ports to connect from, one after the other until one is free."""

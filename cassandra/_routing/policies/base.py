@@ -11,7 +11,7 @@ which event handlers replace under a lock; a plan reads it once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._base.copies import set_state, state_of
 from cassandra._base.public import public
@@ -92,17 +92,22 @@ class LoadBalancingPolicy(HostStateListener):
         set_state(self, state)
 
 
-class Wanted(NamedTuple):
+class Wanted:
     """What a request is routed by."""
 
-    state: ClusterState
-    #: The statement's, or else the session's.
-    keyspace: str | None
-    #: The token of the partition, as this cluster's partitioner makes it; None if it is not known.
-    token: Any
-    #: The tablet that covers the token; None if that is not known.
-    tablet: Tablet | None
-    statement: Any
+    __slots__ = ("keyspace", "state", "statement", "tablet", "token")
+
+    def __init__(
+        self, state: ClusterState, keyspace: str | None, token: Any, tablet: Tablet | None, statement: Any
+    ) -> None:
+        self.state = state
+        # The statement's, or else the session's.
+        self.keyspace = keyspace
+        # The token of the partition, as this cluster's partitioner makes it; None if it is not known.
+        self.token = token
+        # The tablet that covers the token; None if that is not known.
+        self.tablet = tablet
+        self.statement = statement
 
     @classmethod
     def of(cls, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Wanted:

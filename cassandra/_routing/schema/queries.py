@@ -6,29 +6,33 @@ of each other and may run at once; their rows go to ``parser.py`` as dicts, unde
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.names import protect_value
 
 from .target import EVERYTHING, KEYSPACE_CONTENTS, SchemaTarget
 
 
-class SchemaQuery(NamedTuple):
+class SchemaQuery:
     """One query. An ``optional`` one may be refused by the server (InvalidRequest, Unauthorized): then it has
     no rows."""
 
-    name: str
-    cql: str
-    optional: bool = False
+    __slots__ = ("cql", "name", "optional")
+
+    def __init__(self, name: str, cql: str, optional: bool = False) -> None:
+        self.name = name
+        self.cql = cql
+        self.optional = optional
 
 
-class ServerTraits(NamedTuple):
+class ServerTraits:
     """What a server has, by its version."""
 
-    virtual_schema: bool
-    #: Keyspaces may be strongly consistent.
-    leaders: bool = False
+    __slots__ = ("leaders", "virtual_schema")
+
+    def __init__(self, virtual_schema: bool, leaders: bool = False) -> None:
+        self.virtual_schema = virtual_schema
+        # Keyspaces may be strongly consistent.
+        self.leaders = leaders
 
     @classmethod
     def of(cls, release_version: str | None, is_scylla: bool = False, leaders: bool = False) -> ServerTraits:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.errors import InvalidRequest
@@ -79,17 +79,30 @@ class Node:
         host.listen_port = row.get("listen_port")
 
 
-class NodeList(NamedTuple):
+class NodeList:
     """All nodes of one look at the system tables."""
 
-    asked: Node  # the one that told; it is not among the nodes if it has no tokens
-    nodes: Sequence[Node]
-    unusable: frozenset[Any]  # host ids and addresses of rows that were skipped
-    failed: bool  # whether that was because a factory or a translator raised, which it may not do next time
-    cluster_name: str | None
-    partitioner: str | None
-    schema_version: UUID | None
-    peers_v2: bool
+    __slots__ = ("asked", "cluster_name", "failed", "nodes", "partitioner", "peers_v2", "schema_version", "unusable")
+
+    def __init__(
+        self,
+        asked: Node,
+        nodes: Sequence[Node],
+        unusable: frozenset[Any],
+        failed: bool,
+        cluster_name: str | None,
+        partitioner: str | None,
+        schema_version: UUID | None,
+        peers_v2: bool,
+    ) -> None:
+        self.asked = asked  # the one that told; it is not among the nodes if it has no tokens
+        self.nodes = nodes
+        self.unusable = unusable  # host ids and addresses of rows that were skipped
+        self.failed = failed  # whether that was because a factory or a translator raised, which it may not do next time
+        self.cluster_name = cluster_name
+        self.partitioner = partitioner
+        self.schema_version = schema_version
+        self.peers_v2 = peers_v2
 
 
 class Complaints:

@@ -6,20 +6,29 @@ L5. Nothing but the types that native and Python code hand to each other, and ho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from cassandra._base.errors import ErrorMessage
 from cassandra._core.codec import ResultPlan
 from cassandra._wire.messages.results import ResultMessage
 
 
-class Beside(NamedTuple):
+class Beside:
     """What an answer has that plain rows have not."""
 
-    warnings: list[str] | None
-    custom_payload: Mapping[str, bytes | None] | None
-    column_names: list[str] | None = None  # of rows that a custom protocol handler decoded
-    column_types: list[Any] | None = None
+    __slots__ = ("column_names", "column_types", "custom_payload", "warnings")
+
+    def __init__(
+        self,
+        warnings: list[str] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
+        column_names: list[str] | None = None,
+        column_types: list[Any] | None = None,
+    ) -> None:
+        self.warnings = warnings
+        self.custom_payload = custom_payload
+        self.column_names = column_names  # of rows that a custom protocol handler decoded
+        self.column_types = column_types
 
 
 #: What is kept of an answer: how its rows were decoded, where the next page begins, the rest. Not the message: its

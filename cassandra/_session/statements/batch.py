@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._core.codec import Bound
-from cassandra._wire.encoder import Encoder
 
 from .prepared import BoundStatement, PreparedStatement
-from .statements import BatchType, SimpleStatement, Statement, bind_params
+from .statements import BatchType, SimpleStatement, Statement, bind_params, new_encoder
 
 if TYPE_CHECKING:
     from cassandra._routing.policies import RetryPolicy
@@ -138,7 +137,7 @@ class BatchStatement(Statement):
     def _interpolate(self, query: str, parameters: Parameters) -> str:
         if not parameters:
             return query
-        return bind_params(query, parameters, self._session.encoder if self._session is not None else Encoder())
+        return bind_params(query, parameters, new_encoder() if self._session is None else self._session.encoder)
 
     def _add_bound(self, statement: BoundStatement) -> None:
         prepared = statement.prepared_statement

@@ -225,6 +225,13 @@ def shortened(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
+def new_encoder() -> Encoder:
+    """Imported here, with all the types it writes: programs that only bind prepared statements never need it."""
+    from cassandra._wire.encoder import Encoder
+
+    return Encoder()
+
+
 def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: Encoder) -> str:
     """Put *params* into *query* as CQL literals: a mapping fills ``%(name)s``, a sequence ``%s`` in order.
 

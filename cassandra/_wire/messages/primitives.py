@@ -5,9 +5,9 @@ For users' own protocol handlers; the driver itself reads with ``codec.Reader``.
 
 from __future__ import annotations
 
-import ipaddress
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import Any
 
 from cassandra._base.errors import ProtocolError
@@ -142,7 +142,7 @@ def read_inet_addr_only(f: ReadableFile) -> str:
     size = _unpack(f, ">B", 1)
     if size not in (4, 16):
         raise ProtocolError(f"an address has 4 or 16 bytes, not {size}")
-    return str(ipaddress.ip_address(_take(f, size)))
+    return inet_ntop(AF_INET if size == 4 else AF_INET6, _take(f, size))
 
 
 def read_inet(f: ReadableFile) -> tuple[str, int]:
@@ -233,7 +233,7 @@ def write_bytesmap(f: WritableFile, bytesmap: Mapping[str, bytes | None]) -> Non
 
 def write_inet(f: WritableFile, addrtuple: tuple[str, int]) -> None:
     address, port = addrtuple
-    packed = ipaddress.ip_address(address).packed
+    packed = inet_pton(AF_INET6 if ":" in address else AF_INET, address)
     f.write(uint8_pack(len(packed)))
     f.write(packed)
     write_int(f, port)
