@@ -1,7 +1,7 @@
 """CQL names: which need quotes, and how to quote names and values (L0).
 
-The keyword tables unite those of Apache Cassandra 5.0 and ScyllaDB: a name quoted without need is still the
-same name, one that needs quotes and has none is a syntax error.
+The keyword tables unite those of Apache Cassandra 5.0, ScyllaDB and DSE, whose words scylla-driver quotes: a name
+quoted without need is still the same name, one that needs quotes and has none is a syntax error.
 """
 
 import re
@@ -21,10 +21,15 @@ cql_keywords_reserved: set[str] = _words("""
     materialized mbean mbeans modify nan norecursive not null of on or order primary rename replace
     revoke schema scylla_clustering_bound scylla_counter_shard_list scylla_timeuuid_list_index select
     set table to token truncate unlogged unset update use using view where with
+""") | _words("""
+    active any application applications authentication call calls cast cluster columns commit config
+    delegation executor executors field indices internal java kerberos ldap lowercasestring method no
+    node nodes object plan profiles rebuild redact reload remote renew restrict rows scheme schemes
+    search std_err std_out submission unrestrict workpool
 """)
 
 cql_keywords_unreserved: set[str] = _words("""
-    access aggregate all any as ascii between bigint blob boolean called cast cidrs clustering column
+    access aggregate all as ascii between bigint blob boolean called cidrs clustering column
     compact contains count counter custom datacenters date decimal deterministic distinct double
     duration exists filtering finalfunc float frozen function functions group hashed identity inet
     initcond input int internals json key keys keyspaces language like list login map mask masked

@@ -137,14 +137,16 @@ def test_parts_are_refreshed_on_demand(release: tuple[Cluster, Session, str], se
     everything = exported(blind)
     assert len(everything) == 2
     rich = blind.metadata.keyspaces["rich"]
+    before = [rich.tables["everything"].columns, rich.views["by_value"].columns, rich.user_types["address"]]
+    table, counters = rich.tables["everything"], rich.tables["counters"].columns
     blind.refresh_keyspace_metadata("rich")
     blind.refresh_table_metadata("rich", "everything")
     blind.refresh_materialized_view_metadata("rich", "by_value")
     blind.refresh_user_type_metadata("rich", "address")
     blind.refresh_user_function_metadata("rich", UserFunctionDescriptor("add_up", ["int", "int"]))
     blind.refresh_user_aggregate_metadata("rich", UserAggregateDescriptor("total", ["int"]))
-    after = blind.metadata.keyspaces["rich"]
     assert exported(blind) == everything
-    for part, name in (("tables", "everything"), ("views", "by_value"), ("user_types", "address")):
-        assert getattr(after, part)[name] is not getattr(rich, part)[name]
-    assert after.tables["counters"] is rich.tables["counters"]
+    assert blind.metadata.keyspaces["rich"] is rich and rich.tables["everything"] is table
+    after = [rich.tables["everything"].columns, rich.views["by_value"].columns, rich.user_types["address"]]
+    assert all(one is not other for one, other in zip(after, before, strict=True))  # they were read
+    assert rich.tables["counters"].columns is counters

@@ -12,12 +12,14 @@ TOLD_APART = 4  # connections, in error texts; of more there is only a sum
 
 def state_of(pool: HostPool) -> dict[str, Any]:
     """What is open and in flight, for people and metrics. Lists have an entry per connection; of a host with shards
-    also which shard each leads to, and how many there are."""
+    also which shard each leads to, and how many there are. ``orphan_requests`` are sets of the right
+    size, not of stream ids."""
     connections, sharding = pool._connections, pool._slots.sharding
     state = {
         "shutdown": pool.is_shutdown,
         "open_count": pool.open_count,
         "in_flights": [connection.in_flight for connection in connections],
+        "orphan_requests": [set(range(connection.orphaned)) for connection in connections],
         "orphaned_requests": [connection.orphaned for connection in connections],
         "retired_count": len(pool._slots.retired),
         "keyspace": pool.keyspace,

@@ -101,13 +101,13 @@ class _ReplicationStrategy(metaclass=ReplicationStrategyTypeType):
 
     def make_token_replica_map(
         self, token_to_host_owner: Mapping[Token, Host], ring: Sequence[Token]
-    ) -> dict[Token, tuple[Host, ...]]:
+    ) -> dict[Token, list[Host]]:
         """Replicas of the range ending at each token, in ring order."""
         if not ring:
             return {}
         walked = Ring(type(ring[0]), {token.value: token_to_host_owner[token] for token in ring})
         find = self.finder(walked)
-        return {token: find(position) for position, token in enumerate(walked.tokens)} if find else {}
+        return {token: list(find(position)) for position, token in enumerate(walked.tokens)} if find else {}
 
     def export_for_schema(self) -> str:
         """The strategy as the value of ``replication`` in ``CREATE KEYSPACE``."""

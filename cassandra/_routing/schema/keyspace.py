@@ -44,8 +44,8 @@ class KeyspaceMetadata:
     """
 
     name: str = None  # type: ignore[assignment]
-    #: Whether writes go through the commit log.
-    durable_writes: bool = True
+    #: Whether writes go through the commit log; None in a virtual keyspace.
+    durable_writes: bool | None = True
     #: A replication strategy, or None (virtual keyspaces).
     replication_strategy: _ReplicationStrategy | None = None
     #: Tables by name.
@@ -70,7 +70,7 @@ class KeyspaceMetadata:
     def __init__(
         self,
         name: str,
-        durable_writes: bool,
+        durable_writes: bool | None,
         strategy_class: str | None,
         strategy_options: Mapping[str, Any] | None,
         graph_engine: str | None = None,

@@ -207,7 +207,7 @@ def parse_aggregate(row: Row) -> Aggregate:
 
 
 def _parse_virtual_keyspace(name: str, rows: RowIndex) -> KeyspaceMetadata:
-    keyspace = KeyspaceMetadata(name, False, None, None)
+    keyspace = KeyspaceMetadata(name, None, None, None)
     keyspace.virtual = True
     return keyspace._filled_by(lambda: {"tables": _virtual_tables(name, rows)})
 
@@ -216,7 +216,8 @@ def _virtual_tables(name: str, rows: RowIndex) -> dict[str, TableMetadata]:
     tables: dict[str, TableMetadata] = {}
     for row in rows.of_keyspace("virtual_tables", name):
         table = TableMetadataV3(name, row["table_name"], virtual=True)
-        table.options = {"comment": row["comment"]} if row.get("comment") else {}
+        table.options = {"comment": row.get("comment")}
+        table.extensions = {}
         _add_columns(table, rows.of_table("virtual_columns", name, table.name))
         tables[table.name] = table
     return tables
@@ -266,7 +267,7 @@ def _compact_columns(rows: Iterable[Row], flags: frozenset[str]) -> list[Row]:
 
 def _options(row: Row) -> dict[str, Any]:
     names = _OPTIONS if "read_repair" in row else (*_OPTIONS, *_OPTIONS_BEFORE_READ_REPAIR)
-    return {name: _plain(row[name]) for name in names if row.get(name) is not None}
+    return {name: _plain(row[name]) for name in names if row.get(name) is not None or (name == "cdc" and name in row)}
 
 
 def _plain(value: Any) -> Any:

@@ -139,6 +139,7 @@ def test_open_and_pick(net: Net) -> None:
         "shutdown": False,
         "open_count": 1,
         "in_flights": [0],
+        "orphan_requests": [set()],
         "orphaned_requests": [0],
         "retired_count": 0,
         "keyspace": "ks",

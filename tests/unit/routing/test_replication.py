@@ -218,12 +218,12 @@ def test_make_token_replica_map() -> None:
     ring = [Murmur3Token(10), Murmur3Token(20)]
     owners = {ring[0]: first, ring[1]: second}
     assert SimpleStrategy({"replication_factor": 1}).make_token_replica_map(owners, ring) == {
-        ring[0]: (first,),
-        ring[1]: (second,),
+        ring[0]: [first],
+        ring[1]: [second],
     }
     assert NetworkTopologyStrategy({"dc1": 2}).make_token_replica_map(owners, ring) == {
-        ring[0]: (first, second),
-        ring[1]: (second, first),
+        ring[0]: [first, second],
+        ring[1]: [second, first],
     }
     assert LocalStrategy({}).make_token_replica_map(owners, ring) == {}
     assert SimpleStrategy({"replication_factor": 1}).make_token_replica_map({}, []) == {}

@@ -233,7 +233,8 @@ def test_options(metadata: Metadata) -> None:
     assert table.options["compaction"]["sstable_size_in_mb"] == "80"
     assert table.options["read_repair"] == "BLOCKING"
     assert table.options["speculative_retry"] == "95p"
-    assert not {"read_repair_chance", "dclocal_read_repair_chance", "cdc", "id", "flags"} & set(table.options)
+    assert not {"read_repair_chance", "dclocal_read_repair_chance", "memtable", "id", "flags"} & set(table.options)
+    assert table.options["cdc"] is None and "cdc" not in table.as_cql_query()
     assert table.extensions == {}
     assert table.is_cql_compatible
     assert not table.virtual
@@ -596,7 +597,7 @@ def test_virtual_things_are_exported_as_comments(metadata: Metadata) -> None:
         assert text.rstrip().endswith("*/")
         statements = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         assert re.sub("//.*", "", statements).strip() == ""
-        assert "VIRTUAL TABLE system_virtual_schema.columns (" in text
+        assert 'VIRTUAL TABLE system_virtual_schema."columns" (' in text
 
 
 def test_the_whole_schema_is_exported(metadata: Metadata) -> None:
