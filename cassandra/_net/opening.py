@@ -153,7 +153,8 @@ class Opening:
             self._shut_down(error)
             return
         if self._version not in ProtocolVersion.SUPPORTED_VERSIONS:
-            self._finish(ProtocolVersionUnsupported(self._endpoint, self._version))
+            reason = f"this driver speaks {sorted(ProtocolVersion.SUPPORTED_VERSIONS)}"
+            self._finish(VersionRefused(self._endpoint, self._version, frozenset(), reason))
         elif needs_look_up(self._endpoint):
             self._step = "looking up the address"
             run_blocking(lambda: socket_addresses(self._endpoint), self._deliver(self._on_addresses))

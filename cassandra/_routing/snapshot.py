@@ -82,6 +82,8 @@ class ClusterState:
         if token is not None and ring.murmur3:
             return token
         key = getattr(statement, "routing_key", None)
+        if isinstance(key, str):
+            key = key.encode()
         return ring.token_of(key) if key is not None else None
 
     def host_at(self, address: Any, port: int | None = None) -> Host | None:

@@ -39,5 +39,7 @@ def output_of_theirs(python: str, program: Path, contact: str = "") -> str:
 
 
 def output_of_ours(python: str, program: Path, contact: str = "") -> str:
-    """What *program* prints with the driver of this checkout; warnings are errors."""
-    return output([python, "-W", "error", str(program)], [HERE, ROOT], contact)
+    """What *program* prints with the driver of this checkout; warnings are errors, but for that of parameters that
+    most programs use."""
+    legacy = "ignore:Legacy execution parameters:DeprecationWarning"
+    return output([python, "-W", "error", "-W", legacy, str(program)], [HERE, ROOT], contact)

@@ -11,7 +11,6 @@ from enum import Enum
 from numbers import Real
 from typing import Any, TypeVar
 
-from cassandra._base.constants import ProtocolVersion
 from cassandra._net.endpoint import EndPoint
 
 T = TypeVar("T")
@@ -139,16 +138,10 @@ def limit(name: str, value: Any, most: int = 2**31 - 1) -> int | None:
     return checked
 
 
-def protocol_version(value: Any, allow_beta: bool) -> int:
-    """A protocol version this driver speaks."""
-    known = ProtocolVersion.SUPPORTED_VERSIONS + (ProtocolVersion.BETA_VERSIONS if allow_beta else ())
+def protocol_version(value: Any) -> int:
+    """A protocol version. One that this driver does not speak is refused when connections are opened."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"protocol_version should be an int, not {value!r}")
-    if value not in known:
-        hint = (
-            "; version 6 is in beta: set allow_beta_protocol_version" if value in ProtocolVersion.BETA_VERSIONS else ""
-        )
-        raise ValueError(f"protocol_version {value} is not supported, only {sorted(known)}{hint}")
     return value
 
 

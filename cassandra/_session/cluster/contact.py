@@ -36,8 +36,27 @@ class ContactPoints:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._told: set[str] = set()  # names that the log has a warning of
-        self.endpoints_resolved: list[EndPoint] = []
+        self._resolved: list[EndPoint] | None = None  # before anybody has looked
         self.unresolved: Mapping[str, Exception] = {}  # those that could not be looked up
+
+    @property
+    def endpoints_resolved(self) -> list[EndPoint]:
+        """Where the contact points led when they were looked up last, in the order given. Before the cluster connects
+        they are looked up for whoever asks, who waits for it; those that cannot be are left out."""
+        if self._resolved is None:
+            found = self.look_up()
+            found.wait()
+            return found.endpoints()
+        return self._resolved
+
+    @endpoints_resolved.setter
+    def endpoints_resolved(self, endpoints: list[EndPoint]) -> None:
+        self._resolved = endpoints
+
+    @property
+    def known(self) -> list[EndPoint]:
+        """Where they led as far as that is known: nobody waits for it."""
+        return self._resolved or []
 
     def resolve(self) -> list[EndPoint]:
         """End points of all contact points in random order, names looked up now. Blocks; UnresolvableContactPoints if
@@ -58,13 +77,13 @@ class ContactPoints:
         endpoints, self.unresolved = found.endpoints(), found.unresolved()
         if not endpoints:
             raise found.nothing()
-        self.endpoints_resolved = endpoints
+        self._resolved = endpoints
         return endpoints
 
     def add(self, endpoint: EndPoint) -> None:
         """A contact point turned out to be *endpoint*."""
-        if endpoint not in self.endpoints_resolved:
-            self.endpoints_resolved = [*self.endpoints_resolved, endpoint]
+        if endpoint not in self.known:
+            self._resolved = [*self.known, endpoint]
 
 
 class LookUp:

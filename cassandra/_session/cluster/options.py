@@ -246,7 +246,9 @@ class Options:
         self.max_schema_agreement_wait = config.seconds(
             "max_schema_agreement_wait", agreement, optional=False, negative=True
         )
-        self.metadata_request_timeout = config.seconds("metadata_request_timeout", request_timeout)
+        self.metadata_request_timeout = config.seconds(
+            "metadata_request_timeout", timeout if request_timeout is None else request_timeout
+        )
 
     def set_metadata(self, schema: bool, tokens: bool, page_size: int) -> None:
         """What is read of the cluster."""
@@ -341,6 +343,11 @@ class Options:
 
     def set_meta_refresh_enabled(self, enabled: bool) -> None:
         """Deprecated: set ``schema_metadata_enabled`` and ``token_metadata_enabled``."""
+        warnings.warn(
+            "Cluster.set_meta_refresh_enabled is deprecated: set schema_metadata_enabled and token_metadata_enabled",
+            DeprecationWarning,
+            stacklevel=3,
+        )
         self.schema_metadata_enabled = enabled
         self.token_metadata_enabled = enabled
 

@@ -13,7 +13,8 @@ given to the constructor exclude legacy attributes, and a legacy attribute that 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cassandra._base.constants import ConsistencyLevel
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 EXEC_PROFILE_DEFAULT: Final = Sentinel("EXEC_PROFILE_DEFAULT")
+
+LEGACY = (
+    "Legacy execution parameters (load_balancing_policy, default_retry_policy) are deprecated. "
+    "Consider using execution profiles."
+)
 
 ProfileKey = Any  # a name, any hashable, or EXEC_PROFILE_DEFAULT
 
@@ -185,6 +191,8 @@ class ProfileManager:
     ) -> ProfileManager:
         """The manager of *profiles*, or of one default profile with the legacy parameters; ValueError for both."""
         legacy = load_balancing_policy is not None or retry_policy is not None
+        if profiles and not isinstance(profiles, Mapping):
+            raise TypeError(f"execution_profiles should be a dict of names and profiles, not {profiles!r}")
         if profiles and legacy:
             raise ValueError(
                 "Clusters constructed with execution_profiles should not specify legacy parameters "
@@ -205,7 +213,25 @@ class ProfileManager:
             manager.mode = ConfigMode.PROFILES
         elif legacy:
             manager.mode = ConfigMode.LEGACY
+            warnings.warn(LEGACY, DeprecationWarning, stacklevel=3)
+        if options.are_contact_points_given:
+            manager.warn_of_guesses(options.contact_points, load_balancing_policy, profiles or {})
         return manager
+
+    @staticmethod
+    def warn_of_guesses(
+        points: Sequence[Any], policy: LoadBalancingPolicy | None, profiles: Mapping[Any, ExecutionProfile]
+    ) -> None:
+        """Contact points are given, and no policy says which of their datacenters is the local one."""
+        unsaid = [str(name) for name, profile in profiles.items() if not profile._load_balancing_policy_explicit]
+        if (profiles and not unsaid) or policy is not None:
+            return
+        log.warning(
+            "Cluster() was called with contact_points %s and no load_balancing_policy%s: the datacenter of the first "
+            "one becomes the local one. Better say which one it is, by a policy with local_dc",
+            list(points),
+            f" in the profiles {', '.join(unsaid)}" if unsaid else "",
+        )
 
     def commit_legacy(self, what: str) -> None:
         """A legacy option is about to be set; ValueError when profiles are in use."""

@@ -159,7 +159,7 @@ class TopologyUpdater:
             host.endpoint = self._as_given(endpoint)
 
     def _as_given(self, endpoint: EndPoint) -> EndPoint:
-        return as_given(endpoint, self._cluster.contacts.endpoints_resolved)
+        return as_given(endpoint, self._cluster.contacts.known)
 
     # ---- hosts that come and go
 

@@ -57,7 +57,7 @@ class Versions:
 
     def give(self, version: int) -> None:
         """Speak *version* with every node."""
-        self.spoken = config.protocol_version(version, self._cluster.options.allow_beta_protocol_version)
+        self.spoken = config.protocol_version(version)
         self.is_given = True
 
     def negotiated(self, version: int) -> None:

@@ -194,7 +194,7 @@ class Search:
             planned = []
         hosts = [*planned, *(host for host in cluster.metadata.all_hosts() if not cluster.membership.is_ignored(host))]
         hosts.sort(key=lambda host: (host.is_up is False, needs_look_up(host.endpoint)))
-        endpoints = dict.fromkeys([*(host.endpoint for host in hosts), *cluster.contacts.endpoints_resolved])
+        endpoints = dict.fromkeys([*(host.endpoint for host in hosts), *cluster.contacts.known])
         if self._avoided in endpoints:
             del endpoints[self._avoided]
             endpoints[self._avoided] = None
@@ -220,7 +220,7 @@ class Search:
 
     def _try_new(self) -> None:
         self._looking_up = False
-        new = [endpoint for endpoint in self._cluster.contacts.endpoints_resolved if endpoint not in self._tried]
+        new = [endpoint for endpoint in self._cluster.contacts.known if endpoint not in self._tried]
         if new and self._retry is not None and not self._closed:
             self._try(new)
 

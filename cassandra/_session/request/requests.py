@@ -192,4 +192,4 @@ def _token(statement: Statement) -> int | None:
     if isinstance(statement, BatchStatement) and statement._bound_token is not None:
         return statement._bound_token
     key = statement.routing_key
-    return None if key is None else murmur3_token(key)
+    return None if key is None else murmur3_token(key.encode() if isinstance(key, str) else key)

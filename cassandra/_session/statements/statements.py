@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from cassandra._routing.policies import RetryPolicy
     from cassandra._wire.encoder import Encoder
 
-RoutingKey = bytes | bytearray | Sequence[bytes]
+RoutingKey = bytes | bytearray | str | Sequence[bytes | str]
 Payload = Mapping[str, bytes | None]
 
 
-def pack_routing_key(components: Sequence[bytes]) -> bytes:
-    """Serialise a composite partition key as the server hashes it: each part as <length><bytes><0>."""
+def pack_routing_key(components: Sequence[bytes | str]) -> bytes:
+    """Serialise a composite partition key as the server hashes it: each part as <length><bytes><0>. Text is UTF-8."""
+    components = [part.encode() if isinstance(part, str) else part for part in components]
     return b"".join(struct.pack(f">H{len(part)}sB", len(part), part, 0) for part in components)
 
 
@@ -32,7 +33,7 @@ class Statement:
 
     :param retry_policy: used instead of the profile's.
     :param consistency_level: a :class:`~cassandra.ConsistencyLevel`.
-    :param routing_key: serialised partition key, or a sequence of its serialised components.
+    :param routing_key: serialised partition key, or a sequence of its serialised components; text is UTF-8.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; ValueError otherwise.
     :param fetch_size: rows per page; None and 0 ask for one unlimited page.
     :param keyspace: keyspace that names in its text are of, where that is not the session's; also routes it. Protocols
@@ -89,11 +90,12 @@ class Statement:
             self.table = table
 
     @property
-    def routing_key(self) -> bytes | None:
-        """The serialised partition key requests are routed by, or None. Settable, also with a list of components."""
+    def routing_key(self) -> Any:
+        """The serialised partition key requests are routed by, or None. Settable, also with a list of components. Text,
+        which means its UTF-8, stays text."""
         key = self._routing_key
-        if key is None:
-            return None
+        if key is None or isinstance(key, str):
+            return key
         if isinstance(key, bytes | bytearray):
             return bytes(key)
         return key[0] if len(key) == 1 else pack_routing_key(key)

@@ -15,7 +15,7 @@ from cassandra import DriverException, OperationTimedOut, UnresolvableContactPoi
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.cluster import NoHostAvailable
-from cassandra.connection import DefaultEndPoint
+from cassandra.connection import DefaultEndPoint, ProtocolVersionUnsupported
 from cassandra.policies import DCAwareRoundRobinPolicy, HostDistance, RoundRobinPolicy, WhiteListRoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, eventually
@@ -367,3 +367,13 @@ def test_a_datacenter_that_is_not_there(fake: FakeCluster) -> None:
         with pytest.raises(NoHostAvailable, match=r"ignored by the load balancing policies.*'dc1'") as caught:
             cluster.connect()
         assert set(caught.value.errors) == set(cluster.metadata.all_hosts())
+
+
+@pytest.mark.parametrize("version", [1, 2, 6, 66])
+def test_a_version_that_is_not_spoken_is_refused_by_connect(fake: FakeCluster, version: int) -> None:
+    with Cluster(fake.contact_points, protocol_version=version) as cluster:
+        assert cluster.protocol_version == version
+        with pytest.raises(NoHostAvailable, match=r"this driver speaks \[3, 4, 5\]") as caught:
+            cluster.connect()
+    assert all(isinstance(error, ProtocolVersionUnsupported) for error in caught.value.errors.values())
+    assert not any(node.queries for node in fake.nodes)

@@ -67,7 +67,7 @@ DEFAULTS = {
     "allow_beta_protocol_version": False,
     "no_compact": False,
     "cloud": None,
-    "metadata_request_timeout": None,
+    "metadata_request_timeout": 2.0,
     "column_encryption_policy": None,
     "application_info": None,
     "driver_config_reporting_enabled": True,
@@ -138,9 +138,8 @@ def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) ->
         ({"default_retry_policy": RetryPolicy}, TypeError, "instance of that class"),
         ({"conviction_policy_factory": 3}, ValueError, "callable"),
         ({"timestamp_generator": 3}, ValueError, "callable"),
-        ({"protocol_version": 2}, ValueError, "not supported"),
-        ({"protocol_version": 6}, ValueError, "beta"),
-        ({"protocol_version": "4"}, TypeError, "int"),
+        ({"protocol_version": "4"}, TypeError, "should be an int"),
+        ({"execution_profiles": [ExecutionProfile()]}, TypeError, "execution_profiles should be a dict"),
         ({"executor_threads": 0}, ValueError, "executor_threads"),
         ({"connect_timeout": 0}, ValueError, "connect_timeout"),
         ({"connect_timeout": "5"}, TypeError, "connect_timeout"),
@@ -168,6 +167,50 @@ def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) ->
 def test_wrong_options(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Cluster(**options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"load_balancing_policy": RoundRobinPolicy()}, {"default_retry_policy": RetryPolicy()}]
+)
+def test_legacy_parameters_are_deprecated(options: dict[str, Any]) -> None:
+    with pytest.warns(DeprecationWarning, match="Consider using execution profiles") as caught:
+        Cluster(**options)
+    assert caught[0].filename == __file__
+
+
+GUESSED = "contact_points ['10.0.0.1'] and no load_balancing_policy"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, [GUESSED + ":"]),
+        ({"execution_profiles": {"a": ExecutionProfile()}}, [GUESSED + " in the profiles a:"]),
+        ({"execution_profiles": {"a": ExecutionProfile(RoundRobinPolicy())}}, []),
+        ({"load_balancing_policy": RoundRobinPolicy()}, []),
+    ],
+    ids=["nothing", "a profile without", "a profile with", "legacy"],
+)
+def test_a_datacenter_that_has_to_be_guessed_is_logged(
+    caplog: pytest.LogCaptureFixture, options: dict[str, Any], told: list[str]
+) -> None:
+    Cluster(["10.0.0.1"], **options)
+    assert len(caplog.messages) == len(told)
+    assert all(text in message for text, message in zip(told, caplog.messages, strict=True))
+
+
+def test_without_contact_points_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    Cluster()
+    assert not caplog.messages
+
+
+def test_end_points_are_there_before_the_cluster_connects() -> None:
+    cluster = Cluster(["10.0.0.1", ("localhost", 9043), "no.such.name.invalid"])
+    first, *others = cluster.endpoints_resolved
+    assert first == DefaultEndPoint("10.0.0.1") and {endpoint.port for endpoint in others} == {9043}
+    assert Cluster().endpoints_resolved == [DefaultEndPoint("127.0.0.1")]
+    cluster.endpoints_resolved = []
+    assert cluster.endpoints_resolved == []
 
 
 def test_contact_points_of_all_kinds() -> None:

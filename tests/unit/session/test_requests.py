@@ -232,6 +232,11 @@ class TestToken:
         tokens = lab.pools[lab.hosts[0]].picked_tokens
         assert (tokens[0], tokens[-1]) == (murmur3(b"key"), murmur3(b"other"))
 
+    def test_of_a_routing_key_that_is_text(self) -> None:
+        lab = Lab()
+        sent(lab, SimpleStatement("SELECT 1", routing_key="k\u00e9y"))
+        assert lab.pools[lab.hosts[0]].picked_tokens[-1] == murmur3("k\u00e9y".encode())
+
     def test_of_a_batch(self) -> None:
         lab = Lab()
         select = a_statement(lab)

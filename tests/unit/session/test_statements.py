@@ -116,6 +116,12 @@ class TestRoutingKey:
         statement = SimpleStatement("x", routing_key=[b"ab", b"", b"c"])
         assert statement.routing_key == b"\x00\x02ab\x00" + b"\x00\x00\x00" + b"\x00\x01c\x00"
 
+    def test_text_is_utf_8_and_stays_text(self) -> None:
+        statement = SimpleStatement("x", routing_key="k\u00e9")
+        assert statement.routing_key == "k\u00e9"
+        statement.routing_key = ["a", b"b"]
+        assert statement.routing_key == b"\x00\x01a\x00\x00\x01b\x00"
+
     def test_set_and_delete(self) -> None:
         statement = SimpleStatement("x")
         statement.routing_key = [b"a", b"b"]
