@@ -279,9 +279,7 @@ class Session:
         self, query: str, custom_payload: Mapping[str, bytes | None] | None = None, keyspace: str | None = None
     ) -> PreparedStatement:
         """Have the server parse *query* (with ``?`` or ``:name`` markers) and return it ready to bind and execute.
-
-        Prepare once, execute often. *keyspace* (protocol 5) overrides the session's for this statement.
-        """
+        Prepare once, execute often. *keyspace* (protocol 5) overrides the session's for this statement."""
         return self._preparer.prepare(query, custom_payload, keyspace)
 
     async def prepare_async(
@@ -413,9 +411,7 @@ class Session:
         self, wait_time: float | None = None, scope: SchemaAgreementScope = SchemaAgreementScope.CLUSTER
     ) -> bool:
         """Wait until the nodes in *scope* report one schema version; False when *wait_time* seconds passed before.
-
-        ValueError for an unknown scope and for a wait time that is not positive.
-        """
+        ValueError for an unknown scope and for a wait time that is not positive."""
         return self.cluster.wait_for_schema_agreement(self, wait_time, scope)
 
     # ---- pools
