@@ -411,7 +411,6 @@ for name in (
     "default_fetch_size",
     "use_client_timestamp",
     "row_factory",
-    "encoder",
     "timestamp_generator",
     "keyspace",
     "is_shutdown",
