@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class Host(HostState):
     """A node: where it is, what it is, and whether the driver believes it is up.
 
-    Hosts compare, order and hash by :attr:`endpoint`. Attributes that describe the node are written by the control
-    connection only; ``is_up`` (True up, False down, None not yet known) and the reconnection handler change under
-    :attr:`lock`.
+    Hosts compare, order and hash by :attr:`endpoint`; one is also equal to the text of its address. Attributes that
+    describe the node are written by the control connection only; ``is_up`` (True up, False down, None not yet known)
+    and the reconnection handler change under :attr:`lock`.
 
     :raises ValueError: no endpoint or no conviction policy factory.
     """
@@ -138,7 +138,9 @@ class Host(HostState):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return self.endpoint == other.endpoint if isinstance(other, Host) else NotImplemented
+        if isinstance(other, Host):
+            return self.endpoint == other.endpoint
+        return self.address == other if isinstance(other, str) else NotImplemented
 
     def __lt__(self, other: Host) -> bool:
         return bool(_sort_key(self) < _sort_key(other)) if isinstance(other, Host) else NotImplemented

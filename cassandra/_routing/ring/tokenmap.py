@@ -67,8 +67,8 @@ class TokenMap:
         return list(replicas.get(self.ring[self._ring.index(token.value)], ())) if replicas else []
 
     def rebuild_keyspace(self, keyspace: str, build_if_absent: bool = False) -> None:
-        """Work out the replicas of *keyspace* again; only if they are missing with *build_if_absent*."""
-        if build_if_absent and keyspace in self.tokens_to_hosts_by_ks:
+        """Work out the replicas of *keyspace* again, if they are known; with *build_if_absent*, if they are not."""
+        if build_if_absent == (keyspace in self.tokens_to_hosts_by_ks):
             return
         known = self._metadata.keyspaces.get(keyspace)
         if known is not None:

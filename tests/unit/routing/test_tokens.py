@@ -76,6 +76,8 @@ def test_token_map() -> None:
     token_map.remove_keyspace("ks")
     assert token_map.tokens_to_hosts_by_ks == {}
     token_map.rebuild_keyspace("ks")
+    assert token_map.tokens_to_hosts_by_ks == {}
+    token_map.rebuild_keyspace("ks", build_if_absent=True)
     assert list(token_map.tokens_to_hosts_by_ks) == ["ks"]
 
 
