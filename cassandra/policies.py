@@ -61,3 +61,6 @@ lend(__name__, {
     "cassandra._compat.policies": "DSELoadBalancingPolicy",
 })  # fmt: skip
 lend_attributes(LoadBalancingPolicy, "cassandra._compat.attributes", "_hosts_lock")
+lend_attributes(RoundRobinPolicy, "cassandra._compat.attributes", "_live_hosts _position")
+lend_attributes(DCAwareRoundRobinPolicy, "cassandra._compat.attributes", "_dc_live_hosts _position")
+lend_attributes(RackAwareRoundRobinPolicy, "cassandra._compat.attributes", "_dc_live_hosts _live_hosts _position")

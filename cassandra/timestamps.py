@@ -1,6 +1,7 @@
 """Timestamps made by the client, given to ``Cluster(timestamp_generator=...)``."""
 
 import logging
+import time as time  # which tests patch here
 
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 

@@ -5,4 +5,4 @@ from libc.stdint cimport int64_t
 cdef class TimestampClock:
     cdef public int64_t last
     cdef readonly int64_t ahead  # of the clock, at the last call
-    cdef int64_t step(self) noexcept
+    cdef int64_t step(self) except? -1

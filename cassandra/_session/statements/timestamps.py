@@ -67,7 +67,7 @@ class MonotonicTimestampGenerator:
     def __call__(self) -> int:
         if not self._is_plain:
             with self.lock:
-                return self._next_timestamp(time.time_ns() // 1000, self.last)
+                return self._next_timestamp(int(time.time() * 1_000_000), self.last)
         clock = self._clock
         timestamp = clock.advance()
         if clock.ahead:

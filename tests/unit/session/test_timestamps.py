@@ -5,9 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 
+from cassandra.cluster import Cluster
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.testing import SimulatedCluster
 from cassandra.timestamps import MonotonicTimestampGenerator
 
 
@@ -82,3 +86,35 @@ def test_a_subclass_may_decide() -> None:
             return 42
 
     assert Own()() == 42
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_replaced_time_is_the_time(monkeypatch: pytest.MonkeyPatch, plain: bool) -> None:
+    """As freezegun does it. The statement was compiled, and executed, before."""
+
+    class Own(MonotonicTimestampGenerator):
+        def _next_timestamp(self, now: int, last: int) -> int:
+            return super()._next_timestamp(now, last)
+
+    with SimulatedCluster() as simulated:
+        generator = MonotonicTimestampGenerator() if plain else Own()
+        with Cluster(simulated.contact_points, port=simulated.port, timestamp_generator=generator) as cluster:
+            session = cluster.connect()
+            session.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+            session.execute("CREATE TABLE k.t (p int PRIMARY KEY, c text)")
+            insert = session.prepare("INSERT INTO k.t (p, c) VALUES (?, 'x')")
+            session.execute(insert, (0,))
+            frozen = time.time() + 1000.25
+            monkeypatch.setattr("time.time", lambda: frozen)
+            session.execute(insert, (1,))
+            session.execute("INSERT INTO k.t (p, c) VALUES (2, 'x')")
+            execute_concurrent_with_args(session, insert, [(3,)])
+            monkeypatch.setattr("time.time", Mock(side_effect=KeyError("no time")))
+            with pytest.raises(KeyError, match="no time"):
+                session.execute(insert, (4,))
+            monkeypatch.undo()
+            session.execute(insert, (5,))
+            rows = session.execute("SELECT p, writetime(c) FROM k.t").all()
+            expected = int(frozen * 1_000_000)
+            assert sorted(rows)[1:] == [(1, expected), (2, expected + 1), (3, expected + 2), (5, expected + 3)]
+            assert sorted(rows)[0][1] < expected
