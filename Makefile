@@ -5,7 +5,7 @@ PYENV_ROOT ?= $(HOME)/.pyenv
 find-python = $(firstword $(wildcard $(PYENV_ROOT)/versions/$(1).*/bin/python) $(shell command -v python$(1)))
 
 PYTHON ?= $(or $(call find-python,3.11),python3)
-OTHER_VERSIONS := 3.10 3.12 3.13
+OTHER_VERSIONS := 3.10 3.12 3.13 3.14 3.15
 OTHERS := $(foreach version,$(OTHER_VERSIONS),$(if $(call find-python,$(version)),$(version)))
 
 PY := .venv/bin/python

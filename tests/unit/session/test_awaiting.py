@@ -164,8 +164,8 @@ def test_another_loop_inside(loop: asyncio.AbstractEventLoop) -> None:
     async def outer() -> tuple[int, int]:
         await lab.session.execute_async(QUERY)
         here, task = asyncio.get_running_loop(), asyncio.current_task()
-        asyncio._set_running_loop(None)
         asyncio.tasks._leave_task(here, task)
+        asyncio._set_running_loop(None)
         other = asyncio.new_event_loop()
         try:
             found = other.run_until_complete(inner())

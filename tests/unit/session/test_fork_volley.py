@@ -177,8 +177,15 @@ def test_by_the_source_of_statements(nodes: Nodes, form: str, kind: str, way: st
                 if arguments_of_one == (AT_ONCE // 2,):
                     if leaves:
                         in_child(works)
-                    elif pid := os.fork():
-                        ended(pid)
+                    else:
+                        loop = asyncio._get_running_loop()
+                        task = loop and asyncio.current_task()
+                        pid = os.fork()
+                        if pid:
+                            ended(pid)
+                        elif loop and sys.version_info >= (3, 14):  # which leaves it to the parent
+                            asyncio._set_running_loop(loop)
+                            asyncio.tasks._enter_task(loop, task)
                     if os.getpid() == here:
                         told()
                 yield arguments_of_one
