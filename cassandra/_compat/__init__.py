@@ -9,5 +9,5 @@ named, and raises one error when it is used.
 * ``internals``: helpers and names of scylla-driver's own modules; ``messages``: its registry of message classes.
 * ``parsing``: rows from bytes by hand; ``segment``: segments of protocol 5 by hand; ``timers``: timers, loops, waiters.
 * ``concurrent``, ``policies``: classes that have another name now.
-* ``dse``, ``cloud``, ``schema``: what is not included, by ``unsupported``.
+* ``dse``, ``schema``: what is not included, by ``unsupported``.
 """

@@ -1,17 +1,18 @@
-"""Names for secure connect bundles of Astra: they import, and raise one error when they are used."""
-
-import logging
+"""Secure connect bundles of Astra: what ``Cluster(cloud=...)`` reads, for programs that read one themselves."""
 
 from cassandra._base.errors import DriverException
-from cassandra._base.lending import lend
+from cassandra._net.cloud import (
+    DATASTAX_CLOUD_PRODUCT_TYPE,
+    CloudConfig,
+    get_cloud_config,
+    log,
+    parse_cloud_config,
+    parse_metadata_info,
+    read_cloud_config_from_zip,
+    read_metadata_info,
+)  # fmt: skip
 
-log = logging.getLogger("cassandra.datastax.cloud")
-
-__all__ = ["DriverException", "log"]
-
-lend(__name__, {
-    "cassandra._compat.cloud": """
-        CloudConfig DATASTAX_CLOUD_PRODUCT_TYPE get_cloud_config parse_cloud_config parse_metadata_info
-        read_cloud_config_from_zip read_metadata_info
-    """,
-})  # fmt: skip
+__all__ = [
+    "CloudConfig", "DATASTAX_CLOUD_PRODUCT_TYPE", "DriverException", "get_cloud_config", "log", "parse_cloud_config",
+    "parse_metadata_info", "read_cloud_config_from_zip", "read_metadata_info",
+]  # fmt: skip

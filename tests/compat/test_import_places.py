@@ -58,9 +58,3 @@ def test_what_is_not_included_says_so_when_it_is_used(place: str) -> None:
     assert not isinstance("SELECT", Own) and not hasattr(Own, "no_such_name")
     with pytest.raises(UnsupportedOperation, match="Own is for DSE graph"):
         Own()
-
-
-def test_bundles_say_so_when_they_are_used() -> None:
-    cloud = importlib.import_module("cassandra.datastax.cloud")
-    with pytest.raises(UnsupportedOperation, match="get_cloud_config is for secure connect bundles"):
-        cloud.get_cloud_config({})

@@ -137,15 +137,15 @@ class Cluster:
         *control_connection_timeout* (seconds per query), *max_schema_agreement_wait* (seconds after a schema change;
         0 does not wait),
         *schema_metadata_enabled*, *token_metadata_enabled*, *schema_metadata_page_size*, *metadata_request_timeout*
-        (ScyllaDB), and the
-        longest delay in seconds before an event is acted on: *schema_event_refresh_window*,
+        (ScyllaDB), and the longest delay in seconds before an event is acted on: *schema_event_refresh_window*,
         *topology_event_refresh_window*,
         *status_event_refresh_window* (0: at once, negative: never).
     Threads and memory:
         *executor_threads* for background work; *memory_pool*, a :class:`cassandra.memory.MemoryPool` that frames are
         received into.
 
-    Wrong options raise TypeError or ValueError; *cloud* and *scylla_cloud* are not supported (NotImplementedError).
+    Wrong options raise TypeError or ValueError; *scylla_cloud* is not supported (NotImplementedError). With *cloud*, a
+    ``{"secure_connect_bundle": path}``, the constructor asks the metadata service (``cassandra.datastax.cloud``).
     """
 
     contact_points: Attribute[list[Any]] = option()
@@ -199,7 +199,7 @@ class Cluster:
     load_balancing_policy: Attribute[LoadBalancingPolicy] = Attribute("profile_manager", ProfileManager)
     default_retry_policy: Attribute[RetryPolicy] = Attribute("profile_manager", ProfileManager)
     connect_to_remote_hosts: Attribute[bool] = Attribute("profile_manager", ProfileManager)
-    cloud: None = None
+    cloud: Attribute[Any] = option()
     column_encryption_policy: Attribute[ColumnEncryptionPolicy | None] = Attribute(
         "encryption", ColumnEncryption, "policy", default=None
     )
@@ -281,7 +281,6 @@ class Cluster:
         request_tracker: RequestTracker | None = None,
         slow_request_threshold: float | None = None,
     ) -> None:
-        config.refuse("cloud", cloud, "it configures DataStax Astra; give contact points and an ssl_context")
         config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
         options = self.options = Options(type(self))
         options.set_contact(contact_points, port, endpoint_factory, address_translator)
@@ -308,6 +307,7 @@ class Cluster:
         self.versions = Versions(self)
         if not isinstance(protocol_version, Sentinel):
             self.protocol_version = protocol_version
+        options.set_cloud(cloud, contact_points, endpoint_factory)
         options.endpoint_factory.configure(self)
         self._build()
         self.encryption.begin(column_encryption_policy, type(self).column_encryption_policy)

@@ -17,9 +17,9 @@ from cassandra._base.face import Attribute
 from cassandra._core.memory import MemoryPool
 from cassandra._net.client_routes import ClientRoutes, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.connection import Connection
-from cassandra._net.endpoint import DefaultEndPointFactory, EndPointFactory
+from cassandra._net.endpoint import DEFAULT_PORT, DefaultEndPointFactory, EndPointFactory, SniEndPointFactory
 from cassandra._net.handshake.application import ApplicationInfoBase
-from cassandra._net.handshake.auth import AuthProvider
+from cassandra._net.handshake.auth import AuthProvider, PlainTextAuthProvider
 from cassandra._net.handshake.options import MAX_REQUESTS
 from cassandra._net.tls.sessions import SSLSessionCache
 from cassandra._routing.policies import (
@@ -60,6 +60,7 @@ class Options:
     address_translator: AddressTranslator = IdentityTranslator()
     metrics_enabled: bool = False
     connection_class: Any = Connection
+    cloud: Any = None
     ssl_options: Mapping[str, Any] | None = None
     ssl_context: ssl.SSLContext | None = None
     ssl_session_cache: Any = None
@@ -150,9 +151,34 @@ class Options:
             )
         self.ssl_options = options
         self.ssl_context = context
+        self._is_session_cache_given = cache is not NOT_SET
         if cache is NOT_SET:
             cache = None if options is None and context is None else SSLSessionCache()
         self.ssl_session_cache = cache
+
+    def set_cloud(self, cloud: Any, contact_points: Any, factory: EndPointFactory | None) -> None:
+        """By a secure connect bundle, if there is one. Asks its metadata service: to be done last, and blocks."""
+        if cloud is None:
+            return
+        own = (None if contact_points is NOT_SET else contact_points, factory, self.ssl_context, self.ssl_options)
+        if any(value is not None for value in (*own, self.client_routes_config)):
+            raise ValueError(
+                "contact_points, endpoint_factory, ssl_context, and ssl_options cannot be specified with a cloud "
+                "configuration, nor client_routes_config: the bundle says all that"
+            )
+        from cassandra._net.cloud import get_cloud_config  # with what is needed for HTTP and zip archives
+
+        found = get_cloud_config(cloud)
+        proxy = SniEndPointFactory(found.sni_host or "", found.sni_port or DEFAULT_PORT)
+        self.cloud = cloud
+        self.endpoint_factory = proxy
+        self.contact_points = [proxy.create_from_sni(host_id) for host_id in found.host_ids or ()]
+        self.are_contact_points_given = True
+        self.ssl_context = found.ssl_context
+        if not self._is_session_cache_given:
+            self.ssl_session_cache = SSLSessionCache()
+        if self._auth_provider is None and found.username and found.password:
+            self.auth_provider = PlainTextAuthProvider(found.username, found.password)
 
     def set_client_routes(self, routes: ClientRoutesConfig | None, factory: EndPointFactory | None) -> None:
         """Nodes behind private links; *factory*: the one that the user gave."""

@@ -156,7 +156,7 @@ def test_an_unconnected_cluster_has_no_threads_and_shuts_down(no_leaks: None) ->
         ({"endpoint_factory": SniEndPointFactory}, TypeError, "endpoint_factory"),
         ({"execution_profiles": {"a": RoundRobinPolicy()}}, TypeError, "ExecutionProfile"),
         ({"shard_aware_options": {"what": 1}}, TypeError, "shard_aware_options"),
-        ({"cloud": {"secure_connect_bundle": "x"}}, NotImplementedError, "cloud"),
+        ({"cloud": {"secure_connect_bundle": "no-such-bundle"}}, FileNotFoundError, "no-such-bundle"),
         ({"scylla_cloud": "x"}, NotImplementedError, "scylla_cloud"),
         ({"column_encryption_policy": object()}, TypeError, "column_encryption_policy"),
         ({"client_routes_config": object()}, TypeError, "ClientRoutesConfig"),
