@@ -103,3 +103,8 @@ tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cass
 lend_class(ResultSet, "cassandra._compat.results", Request)
 lend_defaults(Session, "cluster hosts session_id timestamp_generator")
 lend_defaults(HostConnection, "host host_distance is_shutdown")
+lend_attributes(
+    Cluster.connection_class, "cassandra._compat.connection",
+    "create_timer get_request_id handle_fork initialize_reactor is_control_connection is_idle lock max_in_flight "
+    "max_request_id_for orphaned_threshold_for reset_idle send_msg wait_for_responses",
+)

@@ -159,7 +159,7 @@ def _exported_lines(path: Path) -> int:
 
 
 def _is_list_of_names(node: ast.stmt) -> bool:
-    lends = isinstance(node, ast.Expr) and ast.unparse(node).startswith("lend(")
+    lends = isinstance(node, ast.Expr) and ast.unparse(node).startswith(("lend(", "lend_attributes("))
     return lends or "__all__" in {target.id for target in _targets(node)}
 
 

@@ -8,6 +8,7 @@ named, and raises one error when it is used.
 * ``finals``: methods that end a request, which tracers replace; ``results``: results of futures that are not ours.
 * ``internals``: helpers and names of scylla-driver's own modules; ``messages``: its registry of message classes.
 * ``parsing``: rows from bytes by hand; ``segment``: segments of protocol 5 by hand; ``timers``: timers, loops, waiters.
+* ``connection``: what programs do with a connection that they opened by themselves.
 * ``concurrent``, ``policies``: classes that have another name now.
 * ``dse``, ``schema``: what is not included, by ``unsupported``.
 """

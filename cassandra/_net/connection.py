@@ -129,8 +129,8 @@ class Connection:
     ) -> Opening:
         """Start to open a connection. *on_done* is called exactly once, on the I/O thread, with the connection or with
         the exception that says why there is none. Keyword arguments are those of the constructor: *context*,
-        *host_id*, *on_event* (connection, EventMessage) and *on_closed* (connection, error or None), both called on
-        the I/O thread, *on_closed* once and only after *on_done* got the connection."""
+        *host_id*, *on_event* (connection, EventMessage) and *on_closed* (connection, error or None), both called on the
+        I/O thread, *on_closed* once and only after *on_done* got the connection."""
         return Opening(lambda: cls(reactor, endpoint, options, **kwargs), reactor, endpoint, options, on_done)
 
     @classmethod
@@ -138,14 +138,20 @@ class Connection:
         cls,
         endpoint: EndPoint,
         timeout: float | None = None,
-        *,
-        reactor: Reactor,
-        options: ConnectionOptions,
+        host_conn: Any = None,
+        *args: Any,
+        reactor: Reactor | None = None,
+        options: ConnectionOptions | None = None,
         **kwargs: Any,
     ) -> Connection:
-        """``open``, blocking, for the control plane. Raises what went wrong. Not for the I/O thread."""
+        """``open``, blocking. Raises what went wrong. Not for the I/O thread. Without a *reactor* it is nobody's, and
+        *kwargs* are options by their names in scylla-driver."""
+        if reactor is None:
+            from cassandra._net.alone import open_alone, options_of  # no program that has a cluster needs it
+
+            return open_alone(cls, endpoint, timeout, options or options_of(kwargs))
         _refuse_to_block(reactor)
-        awaited = Awaited()
+        awaited, options = Awaited(), options or ConnectionOptions()
         opening = cls.open(reactor, endpoint, options, awaited, **kwargs)
         return awaited.wait(opening, options.open_timeout if timeout is None else timeout)
 
@@ -259,10 +265,8 @@ class Connection:
             self.orphan(stream, operation)
             raise OperationTimedOut({str(self.endpoint): f"no answer within {timeout} s"}, self.endpoint, timeout)
         answer = self._answer(outcome[1])
-        if isinstance(answer, ErrorMessage):
-            raise answer.to_exception()
         if isinstance(answer, BaseException):
-            raise answer
+            raise answer.to_exception() if isinstance(answer, ErrorMessage) else answer
         return answer
 
     def wait_for_response(self, msg: Any, timeout: float | None = None, **kwargs: Any) -> Any:

@@ -69,6 +69,9 @@ class ConnectionFactory:
     def open_blocking(self, endpoint: EndPoint, host_conn: Any = None, *args: Any, **kwargs: Any) -> Connection:
         """Open a connection of its own to *endpoint*. Blocks."""
         cluster, options = self._cluster, self.options()
+        reactor = cluster.life.reactor
+        if reactor is None:  # not connected (yet): it is of nobody, then
+            return Connection.factory(endpoint, options.connect_timeout, options=options)
         return Connection.factory(
-            endpoint, options.connect_timeout, reactor=cluster.reactor, options=options, context=cluster.type_context
+            endpoint, options.connect_timeout, reactor=reactor, options=options, context=cluster.type_context
         )

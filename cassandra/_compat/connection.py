@@ -1,0 +1,121 @@
+"""What programs that open a connection by themselves do with it, under scylla-driver's names (L6).
+
+``cassandra.connection`` lends it to its ``Connection``. The native transport numbers requests itself: a *request id* is
+a number that no other request of the connection was given, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from time import monotonic
+from typing import Any
+
+from cassandra._base.errors import ConnectionShutdown
+from cassandra._net.exchange import Exchange
+from cassandra._net.handshake.options import MAX_REQUESTS
+from cassandra._wire.handlers import ProtocolHandler
+
+from .timers import ResponseWaiter, Timer, _Loop
+
+LONGEST_WAIT = 600.0  # seconds for an answer that nobody has set a limit for
+
+_timers = _Loop()  # its thread begins with the first timer
+
+
+class Connection:
+    """Of ``cassandra.connection.Connection``."""
+
+    @classmethod
+    def initialize_reactor(cls) -> None:
+        """There is nothing to prepare: I/O threads begin when they are needed."""
+
+    @classmethod
+    def handle_fork(cls) -> None:
+        """There is nothing to do: that the process was forked is noticed."""
+
+    @classmethod
+    def create_timer(cls, timeout: float, callback: Callable[[], object]) -> Any:
+        """Call *callback* after *timeout* seconds, on a thread of its own. It has ``cancel``."""
+        timer = Timer(timeout, callback)
+        _timers.add_timer(timer)
+        return timer
+
+    @staticmethod
+    def max_request_id_for(max_in_flight: int) -> int:
+        """The highest id where so many requests may be in flight."""
+        return min(max_in_flight, MAX_REQUESTS) - 1
+
+    @staticmethod
+    def orphaned_threshold_for(max_in_flight: int) -> int:
+        """How many of so many requests may have been given up."""
+        return int(max_in_flight * 0.75)
+
+    @property
+    def max_in_flight(self: Any) -> int:
+        limit: int = self.options.max_requests if self.channel is None else self.channel.max_requests
+        return limit
+
+    @property
+    def is_control_connection(self: Any) -> bool:
+        return bool(self.options.register_events)
+
+    @property
+    def lock(self: Any) -> Any:
+        return self._lock
+
+    @property
+    def is_idle(self: Any) -> bool:
+        """Whether nothing was received since ``reset_idle``."""
+        since: float | None = self.__dict__.get("_idle_since")
+        return since is not None and monotonic() - self.idle_seconds <= since
+
+    def reset_idle(self: Any) -> None:
+        self._idle_since = monotonic()
+
+    def get_request_id(self: Any) -> int:
+        """A number for ``send_msg``."""
+        with self._lock:
+            numbers: Any = self.__dict__.setdefault("_request_numbers", count(1))
+            return next(numbers)  # type: ignore[no-any-return]
+
+    def send_msg(
+        self: Any,
+        msg: Any,
+        request_id: int,
+        cb: Callable[[Any], None],
+        encoder: Any = None,
+        decoder: Any = None,
+        result_metadata: Any = None,
+    ) -> int:
+        """Send *msg*; ``cb(answer)`` is called on the I/O thread, with an exception if there is no answer. Returns the
+        bytes of the request. ConnectionShutdown if the connection is closed."""
+        if self.is_closed:
+            why = f"is defunct: {self.last_error}" if self.is_defunct else "is closed"
+            raise ConnectionShutdown(f"Connection to {self.endpoint} {why}", self.endpoint)
+        frame = msg.encode(self.protocol_version, features=self.features)
+        answer = self._answer if decoder is None else partial(_decoded, self, decoder)
+        self.submit(frame, Exchange(lambda outcome: cb(answer(outcome))), 0, LONGEST_WAIT)
+        return len(frame)
+
+    def wait_for_responses(self: Any, *msgs: Any, **kwargs: Any) -> list[Any]:
+        """The answers to *msgs*, in their order. *timeout*: for all of them; *fail_on_error*: raise the first error,
+        else there is a pair of success and answer for each."""
+        timeout = kwargs.get("timeout")
+        waiter = ResponseWaiter(self, len(msgs), kwargs.get("fail_on_error", True))
+        for index, msg in enumerate(msgs):
+            self.send_msg(msg, self.get_request_id(), partial(waiter.got_response, index=index))
+        return waiter.deliver(LONGEST_WAIT if timeout is None else timeout) if msgs else []
+
+
+def _decoded(connection: Any, decoder: Any, outcome: Any) -> Any:
+    """As ``Connection._answer``, by *decoder*: a handler's ``decode_message``, or one of the driver's own."""
+    handler = getattr(decoder, "__self__", None)
+    frame = getattr(outcome, "opcode", None)
+    if frame is None or handler is None or handler is ProtocolHandler:
+        return connection._answer(outcome)
+    try:
+        return connection.decode_with(handler, outcome)
+    except Exception as error:
+        return error

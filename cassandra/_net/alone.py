@@ -1,0 +1,126 @@
+"""Connections of no cluster: a tool that opens one by itself, to speak to one node (L3; ``Connection.factory``).
+
+They share one I/O thread, which begins with the first and ends with the last of them. ``_Thread`` counts them under its
+lock; nothing foreign is called with it held. A forked child has none of them and begins anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.real import threading
+from cassandra._core.transport import Reactor
+from cassandra._net.handshake.auth import Authenticator, AuthProvider
+from cassandra._net.handshake.options import MAX_REQUESTS, ConnectionOptions
+from cassandra._net.opening import Awaited
+
+if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
+    from cassandra._net.endpoint import EndPoint
+
+#: What the constructor of scylla-driver's connections calls them, and options of ours; others of its own mean nothing.
+_OPTIONS = {
+    "protocol_version": "protocol_version",
+    "allow_beta_protocol_version": "allow_beta",
+    "compression": "compression",
+    "cql_version": "cql_version",
+    "ssl_context": "ssl_context",
+    "ssl_options": "ssl_options",
+    "ssl_session_cache": "ssl_session_cache",
+    "no_compact": "no_compact",
+    "application_info": "application_info",
+}
+
+
+class _Thread:
+    """The I/O thread of these connections."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reactor: Reactor | None = None
+        self._users = 0
+        self._process = os.getpid()
+        self._parents: list[Reactor] = []  # of processes that this one was forked from: their threads are not here
+
+    def enter(self) -> Reactor:
+        """One more needs it."""
+        if self._process != os.getpid():
+            self._forked()
+        with self._lock:
+            self._users += 1
+            if self._reactor is None:
+                self._reactor = Reactor(name="fastcql-alone")
+            return self._reactor
+
+    def leave(self) -> None:
+        """One does not need it any more."""
+        if self._process != os.getpid():
+            return
+        with self._lock:
+            self._users -= 1
+            ended, self._reactor = (self._reactor, None) if self._users == 0 else (None, self._reactor)
+        if ended is not None:
+            ended.stop()
+
+    def _forked(self) -> None:
+        self._lock = threading.Lock()
+        if self._reactor is not None:
+            self._parents.append(self._reactor)
+        self._reactor, self._users, self._process = None, 0, os.getpid()
+
+
+_thread = _Thread()
+
+
+class _Given(AuthProvider):
+    """Gives the one authenticator that the program has made."""
+
+    def __init__(self, authenticator: Any) -> None:
+        self._authenticator = authenticator
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        made: Authenticator = self._authenticator
+        return made
+
+
+def options_of(given: dict[str, Any]) -> ConnectionOptions:
+    """The options that scylla-driver's names in *given* mean."""
+    known = {ours: given[theirs] for theirs, ours in _OPTIONS.items() if given.get(theirs) is not None}
+    authenticator = given.get("authenticator")
+    if authenticator is not None:
+        known["auth_provider"] = _Given(authenticator)
+    return ConnectionOptions(
+        sockopts=tuple(given.get("sockopts") or ()),
+        connect_timeout=given.get("connect_timeout"),
+        max_requests=given.get("max_in_flight") or MAX_REQUESTS,
+        **known,
+    )
+
+
+def open_alone(
+    kind: type[Connection], endpoint: EndPoint, timeout: float | None, options: ConnectionOptions
+) -> Connection:
+    """A connection of *kind* to *endpoint*. Blocks; raises what went wrong."""
+    reactor = _thread.enter()
+    left = _once(_thread.leave)
+    awaited = Awaited()
+    options = options if timeout is None else options.replace(connect_timeout=max(timeout, 0.001))
+    opening = kind.open(reactor, endpoint, options, awaited, on_closed=lambda connection, error: left())
+    try:
+        return awaited.wait(opening, options.open_timeout + 1.0)  # it has the limit itself
+    except BaseException:
+        left()
+        raise
+
+
+def _once(function: Callable[[], None]) -> Callable[[], None]:
+    """*function*, called by the first call only."""
+    left = [function]
+
+    def call() -> None:
+        if left:
+            left.pop()()
+
+    return call
