@@ -46,6 +46,15 @@ class ConnectionFactory:
             max_requests=given.max_requests_per_connection or MAX_REQUESTS,
         )
 
+    def load(self) -> None:
+        """Import what connections need now, on the thread that connects: what another thread is importing when the
+        process is forked stays locked in the child."""
+        options = self._cluster.options
+        if options.driver_config_reporting_enabled:
+            from . import reporting as reporting
+        if options.ssl_context is not None or options.ssl_options is not None:
+            from cassandra._net.tls import tls as tls
+
     def asking_options(self) -> ConnectionOptions:
         """Options of a connection that finds out which protocol version its node speaks."""
         return self.options().replace(begin_high=not self._cluster.versions.is_given)

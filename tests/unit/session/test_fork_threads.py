@@ -118,3 +118,29 @@ def test_fork_on_a_worker(fake: FakeCluster, way: str) -> None:
         """,
     )
     assert sum(node.asked("SELECT child") for node in fake.nodes) == (way == "leaves")
+
+
+def test_threads_of_the_driver_import_nothing(fake: FakeCluster) -> None:
+    """A module that a thread is importing stays locked in a child that is forked just then: whoever used it there would
+    wait for ever."""
+    out = run(
+        fake,
+        """
+        main, late = threading.get_ident(), []
+
+        class Finder:
+            @staticmethod
+            def find_spec(name, path, target=None):
+                if threading.get_ident() != main:
+                    late.append(name)
+
+        sys.meta_path.insert(0, Finder)
+        cluster, session = connected()
+        statement = session.prepare("SELECT prepared")
+        session.execute(statement)
+        cluster.refresh_schema_metadata()
+        cluster.shutdown()
+        print(late)
+        """,
+    )
+    assert out == "[]\n"
