@@ -1,6 +1,5 @@
 """Values of one type from bytes, for parsers of rows (:mod:`cassandra.parsing`). Sessions decode natively."""
 
-from cassandra._base.lending import lend
 from cassandra._compat.parsing import (
     DESERIALIZERS,
     EPOCH_OFFSET_DAYS,
@@ -20,4 +19,5 @@ __all__ = [
     "obj_array",
 ]
 
-lend(__name__, {"cassandra._compat.parsing": " ".join(sorted(DESERIALIZERS))})
+vars().update(DESERIALIZERS)  # attributes of the module, which cqlsh deletes
+__all__ += sorted(DESERIALIZERS)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
+from types import MethodType
 from typing import Any
 
 from cassandra._base.real import threading
@@ -52,7 +52,9 @@ def ending(request: Any, page: int, result: Any, error: BaseException | None, ca
         finals.ending = (page, came)
         if name in finals.assigned:
             finals.told = page
+    request._coming = None if error is not None else came  # tracers ask whether there are more pages
     _call(getattr(request, name), what)
+    request._coming = None
     request._end(page, result, error, came)
     return True
 
@@ -95,7 +97,7 @@ class Final:
         if request is None:
             return self._end
         assigned = _finals_of(request).assigned.get(self._name) if "_lent_finals" in request.__dict__ else None
-        return assigned or partial(self._end, request)
+        return assigned or MethodType(self._end, request)  # wrapt asks for its __self__
 
     def __set__(self, request: Any, function: Callable[[Any], Any]) -> None:
         finals = _finals_of(request)

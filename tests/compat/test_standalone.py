@@ -188,3 +188,10 @@ def test_row_level_access_is_exported() -> None:
     table = SimpleNamespace(keyspace_name="k", name="T")
     cql = module("metadata").RLACTableExtension.after_table_cql(table, "DSE_RLACA", b"owner")
     assert cql == 'RESTRICT ROWS ON k."T" USING owner;'
+
+
+def test_a_deserializer_may_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """cqlsh does, when it starts."""
+    deserializers = module("deserializers")
+    monkeypatch.delattr(deserializers, "DesDateType")
+    assert not hasattr(deserializers, "DesDateType")

@@ -14,6 +14,7 @@ import pytest
 from cassandra import InvalidRequest
 from cassandra.cluster import Cluster, ResponseFuture, ResultSet, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_async, execute_concurrent_with_args
+from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster
 from tests.patience import PATIENCE, eventually
 
@@ -365,3 +366,25 @@ def test_results_of_own_futures_stay_what_they_are(session: Any) -> None:
     assert type(ResultSet(future, [1])) is ResultSet and type(Own(future, [1])) is Own
     made = Own(Mock(has_more_pages=False), [1])  # type: ignore[arg-type]
     assert isinstance(made, Own) and type(made).__name__ == "Own" and list(made) == [1]
+
+
+def test_methods_that_end_requests_know_whose_they_are(session: Any) -> None:
+    """What wrapt puts around them hands that on; ddtrace finds its span by it."""
+    future = session.execute_async("SELECT * FROM t")
+    assert future._set_final_result.__self__ is future
+    assert future._set_final_exception.__self__ is future
+
+
+def test_methods_that_end_requests_see_whether_there_are_more_pages(session: Any) -> None:
+    """ddtrace numbers the pages by it."""
+    seen = []
+    future = session.execute_async(SimpleStatement("SELECT * FROM t", fetch_size=2))
+    inner = future._set_final_result
+
+    def final(rows: Any) -> None:
+        seen.append((len(rows), future.has_more_pages))
+        inner(rows)
+
+    future._set_final_result = final
+    assert len(list(future.result())) == 5
+    assert seen == [(2, True), (2, True), (1, False)]

@@ -23,7 +23,7 @@ from ..statements.statements import SimpleStatement, shortened
 from .content import Content
 from .execution import Execution
 from .measured import meter_of
-from .outcome import Beside, Outcome
+from .outcome import Beside, Came, Outcome
 from .plan import QueryPlan
 from .result import ResultSet, described
 from .sending import CLOSED, Sending, hosts_of
@@ -58,6 +58,7 @@ class ResponseFuture(Request, metaclass=Borrower):
     _compiled: CompiledExecute | None
     _execution: Execution
     is_schema_agreed: bool = True
+    _coming: Came | None = None  # what came with a page that is being ended, while somebody else is told of it
 
     def __init__(
         self,
@@ -228,6 +229,8 @@ class ResponseFuture(Request, metaclass=Borrower):
         """Where the next page begins: as the last answer says, or, when there is none (yet), where it was asked for,
         so that a page that failed can be asked for again."""
         outcome = self._outcome
+        if outcome is None and self._coming is not None:
+            return self._coming[1]
         if outcome is None or outcome[1] is not None:
             asked: bytes | None = self.message.paging_state if self._page else None
             return asked
