@@ -31,8 +31,8 @@ class Tablet:
     """A range of a table's tokens, ``(first_token, last_token]``, and the replicas that hold it. Immutable, no lock.
 
     *replicas*: ``(host_id, shard)`` pairs, read once; None stays None. A tablet whose first token is not below its last
-    one wraps around the end of the ring. Tablets with the same content are equal. Tokens and version are signed 64-bit
-    numbers (else OverflowError).
+    one wraps around the end of the ring. Tablets with the same content are equal. Tokens are signed 64-bit
+    numbers, the version is one of 64 bits with or without a sign (else OverflowError).
     """
 
     first_token: Final[int]

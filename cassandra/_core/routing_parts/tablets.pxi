@@ -102,8 +102,12 @@ cdef class Tablet:
 
     cdef int give(self, tuple replicas, tablet_version) except -1:
         if tablet_version is not None:
-            self.version = tablet_version
             self.flags |= kHasVersion
+            if tablet_version > INT64_MAX:
+                self.version = <int64_t> <uint64_t> tablet_version
+                self.flags |= kUnsigned
+            else:
+                self.version = tablet_version
         if replicas is None:
             self.flags |= kNoReplicas
         self.made_replicas = replicas
@@ -145,7 +149,11 @@ cdef class Tablet:
 
     @property
     def tablet_version(self):
-        return self.version if self.flags & kHasVersion else None
+        if not self.flags & kHasVersion:
+            return None
+        if self.flags & kUnsigned:
+            return <uint64_t> self.version
+        return self.version
 
     @property
     def leader(self):

@@ -7,6 +7,7 @@ cdef extern from "routing/tablets_map.h" namespace "fastcql":
     const size_t kFewReplicas
     const uint8_t kHasVersion
     const uint8_t kNoReplicas
+    const uint8_t kUnsigned
 
     cppclass HostId:
         uint8_t* data()

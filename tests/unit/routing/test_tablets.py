@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Iterator
 from itertools import pairwise
@@ -9,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from cassandra._core.routing import TabletMap
 from cassandra._routing.metadata import Metadata
 from cassandra.metadata import BytesToken, MD5Token, Murmur3Token
 from cassandra.tablets import Tablet, Tablets, choose_tablet_version_block, random_tablet_version_block
@@ -101,7 +103,7 @@ def test_a_tablet_has_no_dict_and_does_not_change() -> None:
     with pytest.raises(AttributeError):
         tablet.first_token = 1  # type: ignore[misc]
     tablets = make((0, 10))
-    found = tablets.get_tablet_for_key("ks", "t", 5)
+    found = TabletMap.get_tablet_for_key(tablets, "ks", "t", 5)  # not the one that was handed in
     with pytest.raises(TypeError):
         found.__init__(1, 2)  # type: ignore[misc]
     assert found == Tablet(0, 10, REPLICAS)
@@ -109,7 +111,7 @@ def test_a_tablet_has_no_dict_and_does_not_change() -> None:
 
 @pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1])
 def test_numbers_have_64_bits(number: int) -> None:
-    for arguments in ((number, 0, []), (0, number, []), (0, 1, [], number)):
+    for arguments in ((number, 0, []), (0, number, []), (0, 1, [], 2 * number)):
         with pytest.raises(OverflowError):
             Tablet(*arguments)
 
@@ -379,3 +381,29 @@ def test_metadata_has_the_tablets_of_its_cluster() -> None:
     one, other = Metadata(), Metadata()
     one._tablets.add_tablet("ks", "t", Tablet(0, 1, REPLICAS))
     assert one._tablets.table_has_tablets("ks", "t") and not other._tablets.table_has_tablets("ks", "t")
+
+
+def test_versions_without_a_sign() -> None:
+    for version in (0, 2**63 - 1, 2**63, 2**64 - 1, -1, -(2**63)):
+        given = Tablet(0, 10, [(UUID(int=1), 3)], version)
+        assert given.tablet_version == version and copy.copy(given) == given
+        tablets = Tablets({("ks", "t"): [given]})
+        found = TabletMap.get_tablet_for_key(tablets, "ks", "t", Murmur3Token(5))
+        assert found == given and found.tablet_version == version
+    with pytest.raises(OverflowError):
+        Tablet(0, 10, [], 2**64)
+
+
+def test_what_a_program_hands_in_it_gets_back() -> None:
+    host_id = UUID(int=1)
+    first, second = Tablet(0, 10, [(host_id, 3)]), Tablet(10, 20, [(host_id, 4)])
+    tablets = Tablets({("ks", "t"): [first]})
+    tablets.add_tablet("ks", "t", second)
+    assert tablets.get_tablet_for_key("ks", "t", Murmur3Token(10)) is first
+    assert tablets.get_tablet_for_key("ks", "t", Murmur3Token(11)) is second
+    assert tablets.get_tablet_for_key("ks", "u", Murmur3Token(11)) is None
+    tablets.replace_tablets("ks", "t", [Tablet(5, 20, [(host_id, 5)])])  # servers told
+    found = tablets.get_tablet_for_key("ks", "t", Murmur3Token(11))
+    assert found is not None and found.replicas == ((host_id, 5),)
+    tablets.drop_tablets("ks", "t")
+    assert tablets.get_tablet_for_key("ks", "t", Murmur3Token(11)) is None

@@ -22,6 +22,7 @@ constexpr size_t kFewReplicas = 6;  // nearly all tablets have no more: as many 
 enum TabletFlags : uint8_t {
     kHasVersion = 1,
     kNoReplicas = 2,  // the Python object had None, not an empty tuple
+    kUnsigned = 4,    // the version was given, and is shown, as a number of 64 bits without a sign
 };
 
 // One tablet; the replicas belong to somebody else.
