@@ -12,7 +12,8 @@ from cassandra._base.errors import (
     QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable, TruncateError, UnavailableErrorMessage,
     UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist, WriteTimeoutErrorMessage,
 )
-from cassandra._base.lending import lend, lend_attributes, lend_class, lend_defaults, tell_if_replaced
+from cassandra._base.lending import lend, lend_attributes, lend_class, lend_defaults
+from cassandra._base.lending import lend_to_instances, tell_if_replaced
 from cassandra._core.transport import Request
 from cassandra._net.handshake.auth import PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutesChangeType, ClientRoutesConfig, ClientRoutesEndPointFactory
@@ -95,11 +96,10 @@ lend(__name__, {
 lend_attributes(Cluster, "cassandra._compat.attributes", "_config_mode _prepared_statements")
 lend_attributes(ControlConnection, "cassandra._compat.attributes", "_connection")
 lend_attributes(Session, "cassandra._compat.attributes", "_default_consistency_level _load_balancer _metrics")
-lend_attributes(
-    ResponseFuture, "cassandra._compat.attributes",
-    "_col_names _col_types _current_host _event _set_final_exception _set_final_result",
-)
+lend_attributes(ResponseFuture, "cassandra._compat.attributes",
+                "_col_names _col_types _current_host _event _set_final_exception _set_final_result")
 tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.finals", "replaced")
+lend_to_instances(Session, "cassandra._compat.sessions", "make")
 lend_class(ResultSet, "cassandra._compat.results", Request)
 lend_defaults(Session, "cluster hosts session_id timestamp_generator")
 lend_defaults(HostConnection, "host host_distance is_shutdown")

@@ -17,7 +17,7 @@ from cassandra._base.errors_messages import (
     RequestExecutionException, RequestValidationException, ServerError, SyntaxException, TruncateError,
     UnauthorizedErrorMessage, UnavailableErrorMessage, WriteFailureMessage, WriteTimeoutErrorMessage,
 )
-from cassandra._base.lending import lend
+from cassandra._base.lending import lend, lend_to_subclasses
 from cassandra._base.message import _MessageType
 from cassandra._wire.handlers import (
     HAVE_CYTHON, LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, _ProtocolHandler,
@@ -83,3 +83,4 @@ lend(__name__, {
     "cassandra.marshal": "int32_unpack int8_unpack uint16_unpack uint32_le_unpack",
     "cassandra._core.codec": "_UNSET_VALUE=UNSET",
 })  # fmt: skip
+lend_to_subclasses(_MessageType, "send_body", "cassandra._compat.messages", "encode_by_body")

@@ -88,6 +88,30 @@ def lend_class(borrower: type, home: str, ours: type) -> None:
     borrower.__init__ = __init__  # type: ignore[misc]
 
 
+def lend_to_subclasses(borrower: Any, defines: str, home: str, function: str) -> None:
+    """Whenever a program makes a subclass of *borrower* that *defines* a method of that name: call *function* of the
+    module *home* with it."""
+
+    def __init_subclass__(cls: Any, /, **kwargs: Any) -> None:
+        super(borrower, cls).__init_subclass__(**kwargs)
+        if defines in cls.__dict__:
+            getattr(importlib.import_module(home), function)(cls)
+
+    borrower.__init_subclass__ = classmethod(__init_subclass__)
+
+
+def lend_to_instances(borrower: Any, home: str, function: str) -> None:
+    """Objects of *borrower* that programs make are made by *function* of the module *home*, which gets the object, the
+    ``__init__`` that was there before, and its arguments."""
+    init = borrower.__init__
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        getattr(importlib.import_module(home), function)(self, init, *args, **kwargs)
+
+    borrower.__init__ = __init__
+
+
 @functools.cache
 def _of_both(kind: Any, borrower: Any, lent: Any) -> Any:
     return lent if kind is borrower else type(kind.__name__, (kind, lent), {"__module__": kind.__module__})

@@ -5,7 +5,8 @@ Nothing of the driver uses it, and no module of it is imported before a program 
 named, and raises one error when it is used.
 
 * ``attributes``: what public classes are lent, with an underscore: other packages read and wrap it.
-* ``finals``: methods that end a request, which tracers replace; ``results``: results of futures that are not ours.
+* ``finals``: methods that end a request, which tracers replace; ``results``: results of futures that are not ours;
+  ``sessions``: sessions that programs make.
 * ``internals``: helpers and names of scylla-driver's own modules; ``messages``: its registry of message classes.
 * ``parsing``: rows from bytes by hand; ``segment``: segments of protocol 5 by hand; ``timers``: timers, loops, waiters.
 * ``connection``: what programs do with a connection that they opened by themselves.

@@ -1,11 +1,17 @@
-"""The registry of message classes by opcode, as scylla-driver's ``cassandra.protocol`` has it (L6)."""
+"""The registry of message classes by opcode, as scylla-driver's ``cassandra.protocol`` has it, and classes of programs
+that write their own bodies (L6)."""
 
 from __future__ import annotations
 
+import inspect
+import io
+from collections.abc import Mapping
 from typing import Any
 
+from cassandra._base.constants import Flag
 from cassandra._base.errors_messages import ERROR_CLASSES, ErrorMessage
 from cassandra._base.public import public
+from cassandra._core.codec import Writer, encode_envelope
 from cassandra._wire.messages import auth, events, requests, results
 
 _message_types_by_opcode: dict[int, Any] = {
@@ -64,3 +70,42 @@ class ErrorMessageSubclass(_RegisterMessageType):
         code = dct.get("error_code")
         if code is not None:
             ERROR_CLASSES[code] = cls  # type: ignore[assignment]
+
+
+def encode_by_body(cls: Any) -> None:
+    """A message class of a program, whose ``send_body`` writes what is sent."""
+    if "encode" not in cls.__dict__:
+        positional = [
+            parameter
+            for parameter in inspect.signature(cls.send_body).parameters.values()
+            if parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+        ]
+        takes_features = len(positional) > 3 or positional[-1].kind is inspect.Parameter.VAR_POSITIONAL
+        cls.encode = _encode_with_features if takes_features else _encode
+
+
+def _encode(
+    self: Any,
+    version: int,
+    *,
+    flags: int = 0,
+    payload: Mapping[str, bytes | None] | None = None,
+    features: Any = None,
+    beside: tuple[Any, ...] = (),
+) -> bytes:
+    """The whole envelope, as ``RequestMessage.encode`` gives it."""
+    body = io.BytesIO()
+    payload = payload or self.custom_payload
+    if payload:
+        flags |= Flag.CUSTOM_PAYLOAD
+        writer = Writer()
+        writer.bytes_map(payload)
+        body.write(writer.getvalue())
+    if self.tracing:
+        flags |= Flag.TRACING
+    self.send_body(body, version, *beside)
+    return encode_envelope(version, flags, self.opcode, body.getvalue())
+
+
+def _encode_with_features(self: Any, version: int, *, features: Any = None, **kwargs: Any) -> bytes:
+    return _encode(self, version, beside=(features,), **kwargs)

@@ -202,8 +202,16 @@ class EndPointFactory:
     """Makes endpoints from rows of ``system.local`` and ``system.peers``."""
 
     cluster: Any = None
-    makes_local: bool = False
-    """Whether the node that was asked gets an endpoint from here, too. Otherwise it keeps the one that worked."""
+
+    @property
+    def makes_local(self) -> bool:
+        """Whether the node that was asked gets an endpoint from here, too. Otherwise it keeps the one that worked. A
+        class of a program does, and one of ours whose translator is a program's."""
+        return type(self).__module__ != EndPointFactory.__module__ or self._translates
+
+    @property
+    def _translates(self) -> bool:
+        return False
 
     def configure(self, cluster: Any) -> EndPointFactory:
         """Called once, before the first ``create``."""
@@ -224,6 +232,11 @@ class DefaultEndPointFactory(EndPointFactory):
 
     def __init__(self, port: int | None = None) -> None:
         self.port = port
+
+    @property
+    def _translates(self) -> bool:
+        translator = getattr(self.cluster, "address_translator", None)
+        return translator is not None and not translator._is_identity
 
     def create(self, row: Mapping[str, Any]) -> DefaultEndPoint:
         address = rpc_address(row)

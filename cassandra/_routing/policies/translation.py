@@ -18,6 +18,10 @@ class AddressTranslator:
         """The address to connect to for the node that calls itself *addr*. May block; not called per request."""
         raise NotImplementedError
 
+    @property
+    def _is_identity(self) -> bool:
+        return type(self).translate is IdentityTranslator.translate
+
 
 @public("cassandra.policies")
 class IdentityTranslator(AddressTranslator):

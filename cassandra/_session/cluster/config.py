@@ -6,6 +6,7 @@ given, and what it takes. ``cluster/options.py`` applies them, one group of opti
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from numbers import Real
@@ -183,6 +184,19 @@ def sockopts(value: Any) -> Sequence[tuple[int, int, int | bytes]] | None:
         if len(option) != 3:
             raise ValueError(f"sockopts should be (level, option, value) triples, not {option!r}")
     return options
+
+
+def connection_class(given: Any) -> Any:
+    """Ours stand for the one transport. One of a program is told of: none of its methods is called."""
+    if not str(getattr(given, "__module__", "")).startswith("cassandra."):
+        warnings.warn(
+            f"connection_class={getattr(given, '__name__', given)} is kept, but makes no connections: there is one "
+            "native transport. What it overrides is not called; protocol handlers, end point factories, auth_provider, "
+            "ssl_context and sockopts are",
+            UserWarning,
+            stacklevel=4,
+        )
+    return given
 
 
 def refuse(name: str, value: Any, reason: str) -> None:

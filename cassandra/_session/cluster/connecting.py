@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._base.process import Bell
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 
+_INIT: Any = Session.__init__  # a program's own sessions are told to open their pools: _compat/sessions.py
+
+
 def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
     """Body of :meth:`Cluster.connect`."""
     cluster.life.refuse_to_block()
@@ -36,7 +39,7 @@ def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) ->
         raise DriverException("The cluster was shut down") from None
     session = new_session(cluster, keyspace)
     try:
-        _await_pools(session, session.update_created_pools(), wait_for_all_pools, opened)
+        await_pools(session, session.update_created_pools(), wait_for_all_pools, opened)
     except BaseException:
         session.shutdown()
         raise
@@ -81,7 +84,8 @@ async def _opened(session: Session, opening: Collection[Future[bool]], wait_for_
 
 def new_session(cluster: Cluster, keyspace: str | None) -> Session:
     """A session of a cluster that was started; it has no pools yet."""
-    session = Session(cluster, cluster.metadata.all_hosts(), keyspace or None)
+    session = Session.__new__(Session)
+    _INIT(session, cluster, cluster.metadata.all_hosts(), keyspace or None)
     cluster.sessions.add(session)
     if cluster.is_shutdown or cluster.life.is_draining:
         session.shutdown()
@@ -89,7 +93,7 @@ def new_session(cluster: Cluster, keyspace: str | None) -> Session:
     return session
 
 
-def _await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, bell: Bell) -> None:
+def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, bell: Bell) -> None:
     timeout = session.cluster.options.connect_timeout
     # Pools have time limits of their own; this is the belt to their braces.
     limit = 2 * (UNBOUNDED if timeout is None else timeout) + 5.0

@@ -71,6 +71,11 @@ class Life:
             _alive.add(self)
         return reactor
 
+    @property
+    def is_started(self) -> bool:
+        """Whether somebody has asked to connect, and it was not shut down."""
+        return self._started is not None and not self._stopping
+
     def running(self) -> Reactor:
         """The I/O thread; DriverException if there is none (yet, or any more)."""
         self.awaken()

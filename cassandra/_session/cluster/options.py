@@ -208,7 +208,7 @@ class Options:
         self.sockopts = config.sockopts(sockopts)
         self.connect_timeout = config.seconds("connect_timeout", connect_timeout, zero=False)
         if connection_class is not None:
-            self.connection_class = connection_class
+            self.connection_class = config.connection_class(connection_class)
         self.idle_heartbeat_interval = config.seconds("idle_heartbeat_interval", interval)
         self.idle_heartbeat_timeout = config.seconds("idle_heartbeat_timeout", timeout, optional=False, zero=False)
 

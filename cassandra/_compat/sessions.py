@@ -1,0 +1,29 @@
+"""Sessions that programs make themselves, by ``Session(cluster, hosts, keyspace)`` or as a subclass (L6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cassandra._base.process import Bell
+from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.cluster.connecting import await_pools
+
+
+def make(session: Any, init: Callable[..., None], cluster: Any, hosts: Any, keyspace: str | None = None) -> None:
+    """As ``Cluster.connect`` does: *session* is told of hosts, and opens its pools. NoHostAvailable if none opens.
+
+    Of a cluster that is not connected, or that is a mock, it has no pools."""
+    is_ours = issubclass(type(cluster), Cluster)
+    if is_ours:
+        cluster.life.prepare()
+    init(session, cluster, hosts, keyspace)
+    if not is_ours or not cluster.life.is_started:
+        return
+    cluster.sessions.add(session)
+    opened = Bell()
+    try:
+        await_pools(session, session.update_created_pools(), False, opened)
+    except BaseException:
+        session.shutdown()
+        raise

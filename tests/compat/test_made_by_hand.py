@@ -1,0 +1,220 @@
+"""Sessions, messages and end points that programs make themselves, and classes that are not used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from unittest.mock import MagicMock
+from uuid import UUID
+
+import pytest
+
+import cassandra.protocol
+from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session
+from cassandra.connection import Connection, DefaultEndPoint, DefaultEndPointFactory
+from cassandra.io.libevreactor import LibevConnection
+from cassandra.policies import AddressTranslator, IdentityTranslator, SimpleConvictionPolicy
+from cassandra.pool import Host
+from cassandra.protocol import ExecuteMessage, QueryMessage, _MessageType
+from cassandra.query import SimpleStatement, tuple_factory
+from cassandra.testing import SimulatedCluster
+from tests.patience import PATIENCE, eventually
+
+protocol: Any = cassandra.protocol
+
+
+@pytest.fixture
+def simulated() -> Iterator[SimulatedCluster]:
+    with SimulatedCluster(nodes=2) as found:
+        yield found
+
+
+@pytest.fixture
+def cluster(simulated: SimulatedCluster) -> Iterator[Cluster]:
+    with Cluster(simulated.contact_points, port=simulated.port) as found:
+        session = found.connect()
+        session.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        session.execute("CREATE TABLE k.t (p int PRIMARY KEY, c text)")
+        session.execute("INSERT INTO k.t (p, c) VALUES (1, 'one')")
+        yield found
+
+
+# ---- sessions
+
+
+class Own(Session):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.calls = 0
+
+    def execute_async(self, *args: Any, **kwargs: Any) -> Any:
+        self.calls += 1
+        return super().execute_async(*args, **kwargs)
+
+
+@pytest.mark.parametrize("kind", [Session, Own])
+def test_a_session_that_a_program_makes_is_like_others(
+    simulated: SimulatedCluster, cluster: Cluster, kind: type[Session]
+) -> None:
+    session = kind(cluster, cluster.metadata.all_hosts(), keyspace="k")
+    assert type(session) is kind and session in cluster.sessions and session.keyspace == "k"
+    assert session.execute("SELECT c FROM t WHERE p = 1").one() == ("one",)
+    eventually(lambda: len(session.get_pools()) == 2)
+    simulated.add_node()
+    eventually(lambda: len(session.get_pools()) == 3)
+    session.shutdown()
+    assert session not in cluster.sessions and not session.get_pools()
+
+
+def test_a_session_whose_pools_cannot_be_opened(simulated: SimulatedCluster, cluster: Cluster) -> None:
+    before = len(cluster.sessions)
+    with pytest.raises(NoHostAvailable, match="using keyspace 'none'"):
+        Session(cluster, cluster.metadata.all_hosts(), "none")
+    assert len(cluster.sessions) == before
+
+
+def test_a_session_of_a_cluster_that_is_not_connected() -> None:
+    with Cluster() as cluster:
+        host = Host("127.0.0.1", SimpleConvictionPolicy, host_id=UUID(int=1))
+        session = Session(cluster, [host])
+        assert session.hosts == [host] and session.default_timeout == 10.0 and session.get_pools() == []
+        session.default_fetch_size = 7
+        future = session.execute_async(SimpleStatement("SELECT"))
+        assert future.message.fetch_size == 7
+        with pytest.raises(NoHostAvailable):
+            future.result()
+
+
+def test_a_session_of_a_mock() -> None:
+    session = Session(MagicMock(), [])
+    assert session.default_fetch_size == 5000 and session.get_pools() == []
+    session.is_shutdown = True
+
+
+# ---- messages
+
+
+class Asking(QueryMessage):
+    """Overrides how its body is written, and leaves most of it to ours."""
+
+    bodies: list[int] = []
+
+    def send_body(self, f: Any, protocol_version: int, protocol_features: Any = None) -> None:
+        self.bodies.append(protocol_version)
+        super().send_body(f, protocol_version, protocol_features)
+
+
+class Raw(_MessageType):
+    """All by itself."""
+
+    opcode = 0x07
+    name = "QUERY"
+
+    def send_body(self, f: Any, protocol_version: int) -> None:
+        protocol.write_longstring(f, "SELECT c FROM k.t WHERE p = 1")
+        protocol.write_consistency_level(f, 1)
+        f.write(b"\0" * (4 if protocol_version >= 5 else 1))
+
+
+class AsOurs(ExecuteMessage):
+    """Overrides something else."""
+
+    note = "mine"
+
+
+def test_messages_write_their_own_bodies(simulated: SimulatedCluster, cluster: Cluster) -> None:
+    session = cluster.connect("k")
+    replaced: list[Any] = []
+
+    def replace(future: Any) -> None:
+        if type(future.message) is QueryMessage:
+            future.message = Asking(future.message.query, future.message.consistency_level)
+            future.message.custom_payload = {"key": b"value"}
+            replaced.append(future)
+
+    session.add_request_init_listener(replace)
+    simulated.clear_requests()
+    assert session.execute("SELECT c FROM t WHERE p = 1").one() == ("one",)
+    assert len(replaced) == 1 and Asking.bodies == [cluster.protocol_version]
+    request = simulated.requests[-1]
+    assert request.query == "SELECT c FROM t WHERE p = 1"
+
+    future = ResponseFuture(session, Raw(), SimpleStatement("raw"), PATIENCE, row_factory=tuple_factory)
+    future.send_request()
+    assert future.result().all() == [("one",)]
+    assert AsOurs.encode is ExecuteMessage.encode and Raw().encode(4)[4] == 7  # type: ignore[attr-defined]
+
+
+# ---- end points
+
+
+class Translator(AddressTranslator):
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def translate(self, addr: str) -> str:
+        self.asked.append(str(addr))
+        return addr
+
+
+class Named(DefaultEndPoint):
+    pass
+
+
+class Factory(DefaultEndPointFactory):
+    def create(self, row: Mapping[str, Any]) -> Any:
+        made = super().create(row)
+        return Named(made.address, made.port)
+
+
+def test_every_node_is_translated_and_gets_its_end_point(simulated: SimulatedCluster) -> None:
+    translator = Translator()
+    with Cluster(
+        simulated.contact_points[:1],
+        port=simulated.port,
+        address_translator=translator,
+        endpoint_factory=Factory(simulated.port),
+    ) as cluster:
+        cluster.connect(wait_for_all_pools=True)
+        assert set(translator.asked) == set(simulated.contact_points)
+        hosts = cluster.metadata.all_hosts()
+        assert len(hosts) == 2 and {type(host.endpoint) for host in hosts} == {Named}
+
+
+def test_without_a_translator_the_address_that_worked_stays(simulated: SimulatedCluster) -> None:
+    class Same(IdentityTranslator):
+        pass
+
+    for translator in (None, IdentityTranslator(), Same()):
+        point = DefaultEndPoint(simulated.contact_points[0], simulated.port)
+        with Cluster([point], port=simulated.port, address_translator=translator) as cluster:
+            cluster.connect()
+            assert any(host.endpoint is point for host in cluster.metadata.all_hosts())
+
+
+def test_a_translator_that_fails_for_the_node_that_is_asked(
+    simulated: SimulatedCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing(AddressTranslator):
+        def translate(self, addr: str) -> str:
+            if str(addr) == simulated.contact_points[0]:
+                raise KeyError(addr)
+            return addr
+
+    with Cluster(simulated.contact_points[:1], port=simulated.port, address_translator=Failing()) as cluster:
+        cluster.connect(wait_for_all_pools=True)
+        assert {host.address for host in cluster.metadata.all_hosts()} == set(simulated.contact_points)
+
+
+# ---- classes that are not used
+
+
+def test_a_connection_class_of_a_program_is_told_of() -> None:
+    class Mine(Connection):
+        pass
+
+    with pytest.warns(UserWarning, match="connection_class=Mine is kept, but makes no connections") as told:
+        cluster = Cluster(connection_class=Mine)
+    assert cluster.connection_class is Mine and told[0].filename == __file__
+    for ours in (LibevConnection, Connection):
+        assert Cluster(connection_class=ours).connection_class is ours
