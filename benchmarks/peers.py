@@ -51,6 +51,7 @@ class Peer(NamedTuple):
 TOOLS = ("pyperf", "pympler")
 SCYLLA = Peer("scylla-driver", "3.29.12", ROOT / ".venv-scylla", ("lz4",))
 CASSANDRA = Peer("cassandra-driver", "3.30.1", ROOT / ".venv-cassandra")
+CASSANDRA_GEVENT = CASSANDRA._replace(folder=ROOT / ".venv-cassandra-gevent", tools=("gevent",))
 ACSYLLA = Peer("acsylla", "1.2.0", ROOT / ".venv-acsylla", ("uvloop",))
 SCYLLAPY = Peer("scyllapy", "1.3.3", ROOT / ".venv-scyllapy", ("uvloop",))
 SCYLLA_RS = Peer("scylladb-rs-driver", "0.2.0", ROOT / ".venv-scylla-rs", ("uvloop",))
