@@ -1,7 +1,7 @@
 """Date ranges of DataStax servers: bounds with a precision, in milliseconds (L0)."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import total_ordering
 from typing import Any, ClassVar
 
@@ -35,14 +35,16 @@ class DateRangePrecision:
     @classmethod
     def round_up_to_precision(cls, ms: int, precision: str) -> int:
         """The last millisecond of the period that *ms* is in."""
+        precision = precision.upper()
         start = _start(ms, precision)
         if precision == cls.MILLISECOND:
             return ms
         if precision == cls.YEAR:
             days = datetime.date(start.year, 12, 31) - start.date()
         elif precision == cls.MONTH:
-            days = (start.replace(day=28) + datetime.timedelta(days=4)).replace(day=1).date() - start.date()
-            days -= datetime.timedelta(days=1)
+            import calendar  # nothing else here needs it
+
+            days = datetime.timedelta(days=calendar.monthrange(start.year, start.month)[1] - 1)
         else:
             days = datetime.timedelta()
         length = {
@@ -56,6 +58,7 @@ class DateRangePrecision:
     @classmethod
     def round_down_to_precision(cls, ms: int, precision: str) -> int:
         """The first millisecond of the period that *ms* is in."""
+        precision = precision.upper()
         return ms if precision == cls.MILLISECOND else ms_timestamp_from_datetime(_start(ms, precision))
 
 
@@ -92,9 +95,9 @@ class DateRangeBound:
         self.validate()
 
     def validate(self) -> None:
-        """ValueError unless both parts are given, or neither (the open bound)."""
+        """TypeError unless both parts are given, or neither (the open bound); ValueError for an unknown precision."""
         if (self.milliseconds is None) != (self.precision is None):
-            raise ValueError(
+            raise TypeError(
                 f"milliseconds ({self.milliseconds}) and precision ({self.precision}) must both be given, "
                 "or both be None for the open bound"
             )
@@ -103,7 +106,8 @@ class DateRangeBound:
 
     @classmethod
     def from_value(cls, value: Any) -> "DateRangeBound":
-        """A bound from a bound, None, a pair (value, precision) or a mapping with those keys."""
+        """A bound from a bound, None, a pair (value, precision), or an object or a mapping with ``milliseconds`` and
+        ``precision``. TypeError for anything else."""
         if value is None:
             return OPEN_BOUND
         if isinstance(value, cls):
@@ -112,7 +116,10 @@ class DateRangeBound:
             return cls(value.get("milliseconds", value.get("value")), value.get("precision"))
         if isinstance(value, (tuple, list)):
             return cls(*value)
-        return cls(value.milliseconds, value.precision)
+        try:
+            return cls(value.milliseconds, value.precision)
+        except AttributeError:
+            raise TypeError(f"{value!r} is no bound of a date range, and no pair of a time and a precision") from None
 
     def datetime(self) -> datetime.datetime:
         """The naive UTC datetime; OverflowError beyond the years 1 to 9999."""
@@ -155,7 +162,7 @@ class DateRangeBound:
         return when.strftime(_FORMATS[self.precision])
 
     def __repr__(self) -> str:
-        return f"DateRangeBound({self.milliseconds!r}, {self.precision!r})"
+        return f"DateRangeBound(milliseconds={self.milliseconds!r}, precision={self.precision!r})"
 
 
 OPEN_BOUND = DateRangeBound(None, None)  # "*"
@@ -164,7 +171,10 @@ OPEN_BOUND = DateRangeBound(None, None)  # "*"
 @public("cassandra.util")
 @total_ordering
 class DateRange:
-    """A single date (``value``) or a range between two bounds, either of which may be :data:`OPEN_BOUND`."""
+    """A single date (``value``) or a range between two bounds, either of which may be :data:`OPEN_BOUND`.
+
+    A date and a lower bound are the first millisecond of their periods, an upper bound is the last one.
+    """
 
     __slots__ = ("lower_bound", "upper_bound", "value")
     __hash__ = None  # type: ignore[assignment]
@@ -174,18 +184,22 @@ class DateRange:
     value: DateRangeBound | None
 
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None, value: Any = None) -> None:
-        self.lower_bound = None if lower_bound is None else DateRangeBound.from_value(lower_bound)
-        self.upper_bound = None if upper_bound is None else DateRangeBound.from_value(upper_bound)
-        self.value = None if value is None else DateRangeBound.from_value(value)
+        round_up, round_down = DateRangePrecision.round_up_to_precision, DateRangePrecision.round_down_to_precision
+        self.lower_bound = None if lower_bound is None else _rounded(lower_bound, round_down)
+        self.upper_bound = None if upper_bound is None else _rounded(upper_bound, round_up)
+        self.value = None if value is None else _rounded(value, round_down)
         self.validate()
+        if self.value is None:  # one bound that is given leaves the other end open
+            self.lower_bound = self.lower_bound or OPEN_BOUND
+            self.upper_bound = self.upper_bound or OPEN_BOUND
 
     def validate(self) -> None:
-        """ValueError unless there is a value, or both bounds."""
+        """ValueError unless there is a value, or a bound."""
         if self.value is not None:
             if self.lower_bound is not None or self.upper_bound is not None:
                 raise ValueError("a date range has either a value or bounds, not both")
-        elif self.lower_bound is None or self.upper_bound is None:
-            raise ValueError("a date range needs a value or both bounds (OPEN_BOUND for an open end)")
+        elif self.lower_bound is None and self.upper_bound is None:
+            raise ValueError("a date range needs a value or a bound (OPEN_BOUND for an open end)")
 
     def _key(self) -> tuple[Any, ...]:
         bounds = (self.value,) if self.value is not None else (self.lower_bound, self.upper_bound)
@@ -205,3 +219,14 @@ class DateRange:
 
     def __repr__(self) -> str:
         return f"DateRange(lower_bound={self.lower_bound!r}, upper_bound={self.upper_bound!r}, value={self.value!r})"
+
+
+def _rounded(value: Any, to: Callable[[int, str], int]) -> DateRangeBound:
+    """The bound that *value* means, rounded; what is beyond the calendar stays as it is."""
+    bound = DateRangeBound.from_value(value)
+    if bound.milliseconds is None or bound.precision is None:
+        return OPEN_BOUND
+    try:
+        return DateRangeBound(to(bound.milliseconds, bound.precision), bound.precision)
+    except OverflowError:
+        return bound

@@ -16,6 +16,11 @@ class DriverException(RequestError):
 
 
 @public("cassandra")
+class DecodeError(DriverException, ValueError):
+    """Bytes that are no value of the type that is to read them alone. In results it is a plain DriverException."""
+
+
+@public("cassandra")
 class RequestExecutionException(DriverException):
     """The server accepted the request and failed to execute it."""
 

@@ -8,13 +8,13 @@ from cassandra._base.public import public
 
 _NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity))"
 # Patterns are compiled when they are used: few applications meet these types. ``re`` remembers them.
-_POINT = rf"\s*POINT\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s*\Z"
+_POINT = r"\s*POINT\s*(?:EMPTY|\(([^()]*)\))\s*\Z"
 _LINE = r"\s*LINESTRING\s*(?:EMPTY|\(([^()]*)\))\s*\Z"
 _POLYGON = r"\s*POLYGON\s*(?:EMPTY|\(((?:\s*,?\s*\([^()]*\))*)\s*\))\s*\Z"
 _RING = r"\(([^()]*)\)"
 _DISTANCE = rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s+{_NUMBER}\s*\)\s*\Z"
 
-Coords = tuple[tuple[float, float], ...]
+Coords = tuple[tuple[float, ...], ...]
 
 
 @public("cassandra.util")
@@ -28,7 +28,7 @@ class Point:
         self.y = y
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Point) and (self.x, self.y) == (other.x, other.y)
+        return isinstance(other, Point) and bool(self.x == other.x and self.y == other.y)
 
     def __hash__(self) -> int:
         return hash((self.x, self.y))
@@ -41,9 +41,10 @@ class Point:
 
     @staticmethod
     def from_wkt(s: str) -> "Point":
-        """Parse well-known text, such as ``POINT (1.0 2.0)``."""
-        match = _match(_POINT, s)
-        return Point(float(match.group(1)), float(match.group(2)))
+        """Parse well-known text, such as ``POINT (1.0 2.0)``. What has not even two coordinates is the empty point;
+        more than two are left out."""
+        numbers = _numbers(_match(_POINT, s).group(1) or "", s)
+        return Point(*numbers[:2]) if len(numbers) > 1 else Point()
 
 
 @public("cassandra.util")
@@ -131,7 +132,7 @@ class Distance:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Distance):
             return False
-        return (self.x, self.y, self.radius) == (other.x, other.y, other.radius)
+        return bool(self.x == other.x and self.y == other.y and self.radius == other.radius)
 
     def __hash__(self) -> int:
         return hash((self.x, self.y, self.radius))
@@ -150,7 +151,7 @@ class Distance:
 
 
 def _text(line: LineString) -> str:
-    return f"({', '.join(f'{x!r} {y!r}' for x, y in line.coords)})" if line.coords else "EMPTY"
+    return f"({', '.join(' '.join(map(repr, point)) for point in line.coords)})" if line.coords else "EMPTY"
 
 
 def _match(pattern: str, text: str) -> re.Match[str]:
@@ -160,9 +161,16 @@ def _match(pattern: str, text: str) -> re.Match[str]:
     return match
 
 
-def _coords(text: str, whole: str) -> Coords:
+def _coords(text: str, whole: str) -> tuple[tuple[float, ...], ...]:
+    """Points of two coordinates, or of more."""
+    points = tuple(_numbers(point, whole) for point in text.split(",") if point.strip())
+    if any(len(point) < 2 for point in points):
+        raise ValueError(f"Invalid WKT geometry: {whole!r}")
+    return points
+
+
+def _numbers(text: str, whole: str) -> tuple[float, ...]:
     try:
-        pairs = [tuple(float(number) for number in pair.split()) for pair in text.split(",") if pair.strip()]
-        return tuple((x, y) for x, y in pairs)
+        return tuple(float(number) for number in text.split())
     except ValueError:
         raise ValueError(f"Invalid WKT geometry: {whole!r}") from None

@@ -128,7 +128,8 @@ class Date:
         if isinstance(value, datetime.date):
             self.days_from_epoch = value.toordinal() - _EPOCH_ORDINAL
         elif isinstance(value, str):
-            parsed = datetime.datetime.strptime(value, self.date_format)
+            # A year of more than four digits would have a sign, as the server has it; others may.
+            parsed = datetime.datetime.strptime(value.removeprefix("+"), self.date_format)
             self.days_from_epoch = parsed.toordinal() - _EPOCH_ORDINAL
         else:
             self.days_from_epoch = _whole(value, "Date arguments must be whole days, datetime.date or string")
@@ -268,7 +269,7 @@ class Duration:
         return f"{sign}{abs(self.months)}mo{abs(self.days)}d{abs(self.nanoseconds)}ns"
 
 
-_TIME = r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?\Z"
+_TIME = r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,9}))?\Z"
 
 
 def _parse_time(text: str) -> int:

@@ -34,11 +34,12 @@ class Version:
             raise ValueError(f"Couldn't parse version {version}. Version should start with a number") from None
         if len(parts) > 4:
             log.warning("Unrecognized version: %s. Only 4 components plus prerelease are used", version)
+        self.minor = self.patch = 0
         try:
-            self.minor, self.patch = (int(part) for part in (*parts[1:3], "0", "0")[:2])
+            self.minor = int(parts[1]) if len(parts) > 1 else 0
+            self.patch = int(parts[2]) if len(parts) > 2 else 0
         except ValueError:
-            log.warning("Unrecognized version: %s. Assuming version as %d.0.0", version, self.major)
-            self.minor = self.patch = 0
+            log.warning("Unrecognized version: %s. Assuming version as %d.%d.0", version, self.major, self.minor)
         build = parts[3] if len(parts) > 3 else "0"
         self.build = int(build) if build.isdigit() else build
 

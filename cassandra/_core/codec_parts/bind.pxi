@@ -167,7 +167,10 @@ cdef class BindPlan:
         else:
             positions = list(parameters_of(values))
         if len(positions) > self._count:
-            raise ValueError(f"Too many arguments provided to bind() (got {len(positions)}, expected {self._count})")
+            hint = "; text counts as one argument per character, put it into a tuple" if PyUnicode_Check(values) else ""
+            raise ValueError(
+                f"Too many arguments provided to bind() (got {len(positions)}, expected {self._count}){hint}"
+            )
         if len(positions) < self._count:
             if protocol_version < 4:
                 raise ValueError(f"Too few arguments provided to bind() (got {len(positions)}, expected {self._count})")
@@ -246,10 +249,10 @@ cdef class BindPlan:
 
 
 cdef object parameters_of(values):
-    """An iterable of parameters. Text is none: it would bind its letters."""
+    """An iterable of parameters. Text is its letters, as in other drivers; bytes would be numbers."""
     if PyList_Check(values) or PyTuple_Check(values):
         return values
-    if not PyUnicode_Check(values) and not PyBytes_Check(values):
+    if not PyBytes_Check(values):
         try:
             return iter(values)
         except TypeError:
@@ -258,9 +261,37 @@ cdef object parameters_of(values):
 
 
 cdef object bind_error(tuple spec, value, error):
+    """As scylla-driver: TypeError for wrong types and for numbers out of range, but for float and time; ValueError and
+    UnicodeEncodeError for what has the right type only."""
     keyspace, table, name, codec = spec
-    shown = type(value).__name__
-    return TypeError(
-        f"Received an argument of invalid type for column \"{name}\" of {keyspace}.{table}. "
-        f"Expected: {codec.cql()}, Got: {shown}; ({error})"
+    kind = "type" if isinstance(error, TypeError) else "value"
+    reason = error.reason if isinstance(error, UnicodeEncodeError) else error
+    message = (
+        f"Received an argument of invalid {kind} for column \"{name}\". "
+        f"Expected: <class 'cassandra.cqltypes.{class_name(codec)}'>, Got: {type(value)}; "
+        f"({keyspace}.{table}: {reason})"
     )
+    if isinstance(error, UnicodeEncodeError):
+        return UnicodeEncodeError(error.encoding, error.object, error.start, error.end, message)
+    if isinstance(error, OverflowError):
+        return {"float": OverflowError, "time": ValueError}.get(codec.name, TypeError)(message)
+    return (ValueError if isinstance(error, ValueError) else TypeError)(message)
+
+
+cdef dict _class_names = {
+    "ascii": "AsciiType", "bigint": "LongType", "blob": "BytesType", "boolean": "BooleanType", "counter": "CounterColumnType",
+    "date": "SimpleDateType", "decimal": "DecimalType", "double": "DoubleType", "duration": "DurationType", "float": "FloatType",
+    "inet": "InetAddressType", "int": "Int32Type", "list": "ListType", "map": "MapType", "set": "SetType",
+    "smallint": "ShortType", "text": "UTF8Type", "time": "TimeType", "timestamp": "DateType", "timeuuid": "TimeUUIDType",
+    "tinyint": "ByteType", "tuple": "TupleType", "uuid": "UUIDType", "varchar": "VarcharType", "varint": "IntegerType",
+}
+
+
+cdef str class_name(codec):
+    """What cassandra.cqltypes calls the type."""
+    if codec.type_name is not None:
+        return codec.type_name
+    if codec.dimensions:
+        return f"VectorType({codec.dimensions})"
+    name = _class_names.get(codec.name, codec.name)
+    return f"{name}({', '.join([class_name(child) for child in codec.children])})" if codec.children else name

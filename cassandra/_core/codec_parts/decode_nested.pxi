@@ -131,6 +131,15 @@ cdef PyObject* decode_udt(const TypeNode* node, const uint8_t* p, Py_ssize_t n, 
     return owned(make(**dict(zip(codec.field_names, <object>row.get()))))
 
 
+cdef object vector_size_error(const TypeNode* node, Py_ssize_t n):
+    cql = (<Codec>node.children[0].codec).cql()
+    needs = f"serialized size {node.fixed}" if node.fixed >= 0 else f"a serialized size of {node.arity} or more"
+    return ValueError(
+        f"Expected vector of type {cql} and dimension {node.arity} to have {needs}; "
+        f"observed serialized size of {n} instead"
+    )
+
+
 cdef list decode_vector(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version):
     cdef const TypeNode* child = node.children[0]
     cdef const uint8_t* end = p + n
@@ -139,7 +148,7 @@ cdef list decode_vector(const TypeNode* node, const uint8_t* p, Py_ssize_t n, in
     cdef list items
     cdef size_t used
     if n != node.fixed if size >= 0 else n < count:
-        raise ValueError(f"{(<Codec>node.codec).cql()} cannot have {n} bytes")
+        raise vector_size_error(node, n)
     items = PyList_New(count)
     for i in range(count):
         if size < 0:

@@ -139,20 +139,27 @@ cdef int encode_text(const TypeNode* node, object value, ByteBuffer* out) except
         out.put(TEXT_DATA(value), <size_t>n)
         return 0
     if node.op == ASCII:
-        raise ValueError("ascii cannot hold characters beyond U+007F")
+        bad = next(i for i, letter in enumerate(value) if letter > "\x7f")
+        raise UnicodeEncodeError("ascii", value, bad, bad + 1, "ascii cannot hold characters beyond U+007F")
     bad = put_utf8(out[0], TEXT_DATA(value), <size_t>n, TEXT_KIND(value))
     if bad >= 0:
-        raise ValueError(f"text cannot hold the lone surrogate at position {bad}")
+        raise UnicodeEncodeError("utf-8", value, bad, bad + 1, "text cannot hold a lone surrogate")
     return 0
 
 
 cdef int encode_blob(const TypeNode* node, object value, ByteBuffer* out) except -1:
     cdef Py_buffer view
+    cdef bytes data
     if PyBytes_Check(value):
         out.put(PyBytes_AS_STRING(value), <size_t>PyBytes_GET_SIZE(value))
         return 0
     if not PyObject_CheckBuffer(value):
-        raise wrong_type(node, value, "bytes or another buffer")
+        # bytes(5) would be five zeros
+        if not (hasattr(value, "__bytes__") or PyList_Check(value) or PyTuple_Check(value)):
+            raise wrong_type(node, value, "bytes or another buffer")
+        data = bytes(value)
+        out.put(PyBytes_AS_STRING(data), <size_t>PyBytes_GET_SIZE(data))
+        return 0
     PyObject_GetBuffer(value, &view, PyBUF_ND)
     if view.ndim > 0:
         out.put(view.buf, <size_t>view.len)
@@ -210,15 +217,15 @@ cdef int encode_decimal(const TypeNode* node, object value, ByteBuffer* out) exc
 
 
 cdef object as_decimal(const TypeNode* node, object value):
-    """An exact Decimal of the same value."""
-    if not isinstance(value, (_decimal, int, float, str)):
+    """An exact Decimal of the same value; a tuple or list is a sign, digits and an exponent."""
+    if not isinstance(value, (_decimal, int, float, str, tuple, list)):
         if not PyIndex_Check(value):
             raise wrong_type(node, value, "a decimal.Decimal, int, float or str")
         value = PyNumber_Index(value)
     try:
         return _decimal(value)
-    except ArithmeticError:
-        raise ValueError(f"{value!r} is no decimal number") from None
+    except (ArithmeticError, ValueError):
+        raise TypeError(f"{value!r} is no decimal number") from None
 
 
 cdef object short_exponent(str text):
@@ -239,7 +246,7 @@ cdef int encode_inet(const TypeNode* node, object value, ByteBuffer* out) except
         return 0
     packed = getattr(value, "packed", None)  # of the ipaddress module
     if not isinstance(packed, bytes) or len(packed) not in (4, 16):
-        raise wrong_type(node, value, "a str or an ipaddress.IPv4Address or IPv6Address")
+        raise ValueError(f"inet needs a str or an ipaddress.IPv4Address or IPv6Address, not {type(value).__name__}")
     out.put(PyBytes_AS_STRING(packed), <size_t>len(packed))
     return 0
 

@@ -85,10 +85,11 @@ cdef int encode_tuple(const TypeNode* node, object value, ByteBuffer* out, int v
 
 
 cdef int encode_udt(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
-    """A tuple or list by position, a mapping by key, any other object by attribute; what is missing becomes null."""
+    """A tuple or list by position, a mapping by key, any other object by attribute; what is missing becomes null. A
+    tuple may be longer than the type, which another program has added fields to since."""
     cdef Codec codec = <Codec>node.codec
     if PyTuple_Check(value) or PyList_Check(value):
-        return encode_fields(node, tuple(value), node.arity, out, version)
+        return encode_fields(node, tuple(value[:node.arity]), node.arity, out, version)
     if PyDict_Check(value) or is_mapping(value):
         unknown = [key for key in value if key not in codec.field_names]
         if unknown:
@@ -119,7 +120,10 @@ cdef int encode_vector(const TypeNode* node, object value, ByteBuffer* out, int 
     except TypeError:
         raise wrong_type(node, value, "a sequence") from None
     if len(elements) != node.arity:
-        raise ValueError(f"{(<Codec>node.codec).cql()} needs {node.arity} elements, the value has {len(elements)}")
+        raise ValueError(
+            f"Expected sequence of size {node.arity} for vector of type {(<Codec>child.codec).cql()} and dimension "
+            f"{node.arity}, observed sequence of length {len(elements)}"
+        )
     for element in elements:
         encode_element(child, element, out, version)
     return 0

@@ -77,6 +77,12 @@ cdef object make_namedtuple(str name, tuple fields):
     return udt_class(name, fields)
 
 
+cdef object decode_error(str message):
+    from cassandra._base.errors_driver import DecodeError
+
+    return DecodeError(message)
+
+
 cdef object driver_error(str message):
     from cassandra._base.errors import DriverException
 

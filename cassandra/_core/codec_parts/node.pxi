@@ -152,7 +152,8 @@ cdef class Codec:
         return f"<Codec {self.cql()}>"
 
     def decode(self, data, int protocol_version=4):
-        """The value of these bytes; None for None. DriverException when they are no value of this type."""
+        """The value of these bytes; None for None. DriverException, which is a ValueError too, when they are
+        no value of this type."""
         cdef Py_buffer view
         if data is None:
             return None
@@ -162,7 +163,7 @@ cdef class Codec:
         except MemoryError:
             raise
         except Exception as error:
-            raise driver_error(f"Failed to decode a value of type {self.cql()}: {error}") from error
+            raise decode_error(f"Failed to decode a value of type {self.cql()}: {error}") from error
         finally:
             PyBuffer_Release(&view)
 

@@ -48,7 +48,8 @@ class CassandraTypeType(type):
         cls.__module__ = "cassandra.cqltypes" if cls.__module__.startswith("cassandra._wire") else cls.__module__
         if not name.startswith("_") and "subtypes" not in dct:  # not what a server's metadata made us create
             casstypes[name] = cls
-            cqltypes.setdefault(cls.typename, cls)
+            if not cls.typename.startswith(apache_cassandra_type_prefix):
+                cqltypes.setdefault(cls.typename, cls)
             for forget in _on_register:
                 forget()
         return cls  # type: ignore[no-any-return]
@@ -263,4 +264,4 @@ def mkUnrecognizedType(casstypename: str) -> Any:
 def lookup_casstype_simple(casstype: str) -> Any:
     """The class for a server class name without parameters, known or not."""
     short = casstype.removeprefix(apache_cassandra_type_prefix)
-    return casstypes.get(short) or mkUnrecognizedType(casstype)
+    return casstypes.get(short) or mkUnrecognizedType(short or casstype)

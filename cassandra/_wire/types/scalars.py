@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from cassandra._base.constants import TypeId
 from cassandra._base.temporal import unix_time_from_uuid1
 from cassandra._core.codec import Codec, scalar
-from cassandra._wire.types.base import _CassandraType
+from cassandra._wire.types.base import _CassandraType, cqltypes
 
 cql_timestamp_formats = (
     "%Y-%m-%d %H:%M",
@@ -113,7 +113,7 @@ class DateType(_ScalarType):
     fixed_size = 8
 
     @staticmethod
-    def interpret_datestring(val: str) -> float:
+    def interpret_datestring(val: str) -> int:
         """Milliseconds since the epoch of text in one of the ``cql_timestamp_formats``, with an optional ``±hhmm``."""
         import calendar  # with time.strptime, which imports it too
 
@@ -124,7 +124,7 @@ class DateType(_ScalarType):
             val = val[:-5]
         for form in cql_timestamp_formats:
             try:
-                return (calendar.timegm(time.strptime(val.strip(), form)) + offset) * 1e3
+                return (calendar.timegm(time.strptime(val.strip(), form)) + offset) * 1000
             except ValueError:
                 continue
         raise ValueError(f"can't interpret {val!r} as a date")
@@ -132,6 +132,9 @@ class DateType(_ScalarType):
 
 class TimestampType(DateType):
     """The server's later name for the same type."""
+
+
+cqltypes["timestamp"] = TimestampType  # metadata of results has DateType, as scylla-driver's
 
 
 class UUIDType(_ScalarType):

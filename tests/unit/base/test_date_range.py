@@ -54,8 +54,14 @@ def test_bounds() -> None:
 
 @pytest.mark.parametrize(("value", "precision"), [(None, "DAY"), (1, None), (1, "WEEK"), ("x", "DAY")])
 def test_bounds_that_are_none(value: Any, precision: Any) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(TypeError if value is None or precision is None else ValueError):
         DateRangeBound(value, precision)
+
+
+@pytest.mark.parametrize("value", [5, "2024", dt.datetime(2024, 1, 1)])
+def test_what_is_no_bound(value: Any) -> None:
+    with pytest.raises(TypeError):
+        DateRangeBound.from_value(value)
 
 
 def test_ranges() -> None:
@@ -64,12 +70,20 @@ def test_ranges() -> None:
     assert str(DateRange(OPEN_BOUND, high)) == "[* TO 2016-02-03]" and str(DateRange(value=high)) == "2016-02-03"
     assert DateRange(low, high) == DateRange((ms_timestamp_from_datetime(WHEN), "YEAR"), high) != DateRange(value=low)
     assert DateRange(value=high) != high and "DateRange(" in repr(DateRange(low, high))
-    assert DateRange(value=DateRangeBound(1, "DAY")) < DateRange(value=DateRangeBound(2, "DAY"))
+    assert DateRange(value=DateRangeBound(1, "SECOND")) < DateRange(value=DateRangeBound(1001, "SECOND"))
 
 
-@pytest.mark.parametrize(
-    "arguments", [{}, {"lower_bound": OPEN_BOUND}, {"value": OPEN_BOUND, "lower_bound": OPEN_BOUND}]
-)
+def test_ranges_are_rounded_and_open_where_nothing_is_given() -> None:
+    bound = DateRangeBound(1500, "SECOND")
+    assert DateRange(bound).lower_bound == DateRangeBound(1000, "SECOND")
+    assert DateRange(None, bound).upper_bound == DateRangeBound(1999, "SECOND")
+    assert DateRange(value=bound).value == DateRangeBound(1000, "SECOND")
+    assert DateRange(bound).upper_bound is OPEN_BOUND and DateRange(None, bound).lower_bound is OPEN_BOUND
+    assert bound.milliseconds == 1500, "what was given stays as it is"
+    assert DateRange(value=(2**62, "DAY")).value == DateRangeBound(2**62, "DAY"), "the calendar ends before"
+
+
+@pytest.mark.parametrize("arguments", [{}, {"value": OPEN_BOUND, "lower_bound": OPEN_BOUND}])
 def test_ranges_that_are_none(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         DateRange(**arguments)

@@ -53,7 +53,7 @@ def test_empty_text() -> None:
 @pytest.mark.parametrize(
     ("shape", "text"),
     [
-        (Point, "POINT (1)"),
+        (Point, "POINT (a b)"),
         (Point, "POINT (1 2) x"),
         (Point, "LINESTRING (1 2)"),
         (LineString, "LINESTRING (1 2, 3)"),

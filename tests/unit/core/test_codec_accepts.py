@@ -69,6 +69,11 @@ class Word(str):
     pass
 
 
+class OwnBytes(int):
+    def __bytes__(self) -> bytes:
+        return b"own"
+
+
 class LoudDecimal(Decimal):
     """Prints and computes as it likes; its value is what counts."""
 
@@ -169,6 +174,10 @@ ACCEPTED: list[tuple[Codec, Any, Any]] = [
     (BOOLEAN, np.True_, True),
     (BOOLEAN, np.False_, False),
     (TEXT, Word("abc"), "abc"),
+    (BLOB, OwnBytes(5), b"own"),
+    (BLOB, [1, 255], b"\x01\xff"),
+    (DECIMAL, (1, (1, 5), -1), Decimal("-1.5")),
+    (PLACE, ("a", 1, 2), ("a", 1)),
     (ASCII, Word("abc"), "abc"),
     (BLOB, bytearray(b"ab"), b"ab"),
     (BLOB, memoryview(b"xaby")[1:3], b"ab"),
@@ -304,7 +313,8 @@ REFUSED: list[tuple[Codec, Any, type[Exception], str]] = [
     (BOOLEAN, [], TypeError, "boolean needs a bool"),
     (TEXT, b"abc", TypeError, "text needs a str, not bytes"),
     (TEXT, 5, TypeError, "text needs a str"),
-    (TEXT, "ok \ud800", ValueError, "lone surrogate at position 3"),
+    (TEXT, "ok \ud800", UnicodeEncodeError, "position 3: text cannot hold a lone surrogate"),
+    (ASCII, "abcä", UnicodeEncodeError, r"position 3: ascii cannot hold characters beyond U\+007F"),
     (ASCII, "ä", ValueError, r"ascii cannot hold characters beyond U\+007F"),
     (BLOB, "abc", TypeError, "blob needs bytes or another buffer, not str"),
     (BLOB, 5, TypeError, "blob needs bytes"),
@@ -327,16 +337,18 @@ REFUSED: list[tuple[Codec, Any, type[Exception], str]] = [
     (DURATION, 5, TypeError, "duration needs a cassandra.util.Duration"),
     (DURATION, Duration(2**31, 0, 0), OverflowError, "out of range"),
     (DURATION, Duration(1, -1, 0), ValueError, "one sign"),
-    (DECIMAL, "abc", ValueError, "no decimal number"),
+    (DECIMAL, "abc", TypeError, "no decimal number"),
     (DECIMAL, Decimal("NaN"), ValueError, "cannot hold NaN"),
     (DECIMAL, math.inf, ValueError, "cannot hold Infinity"),
-    (DECIMAL, [1], TypeError, "decimal needs a decimal.Decimal"),
+    (DECIMAL, [1], TypeError, "no decimal number"),
+    (DECIMAL, {1}, TypeError, "decimal needs a decimal.Decimal"),
+    (BLOB, 5, TypeError, "blob needs bytes or another buffer, not int"),
     (DECIMAL, Decimal("1E+2147483648"), OverflowError, "a scale of 32 bits"),
     (INET, "300.1.1.1", ValueError, "not an IP address"),
     (INET, "1:2", ValueError, "not an IP address"),
     (INET, "127.0.0.1\0x", ValueError, "not an IP address"),
     (INET, "", ValueError, "not an IP address"),
-    (INET, 5, TypeError, "inet needs a str or an ipaddress"),
+    (INET, 5, ValueError, "inet needs a str or an ipaddress"),
     (UUID, "123e4567-e89b-12d3-a456-426614174000", TypeError, "uuid needs a uuid.UUID, not str"),
     (UUID, b"\x01" * 16, TypeError, "uuid needs a uuid.UUID"),
     (TIMEUUID, 5, TypeError, "timeuuid needs a uuid.UUID"),
@@ -350,18 +362,23 @@ REFUSED: list[tuple[Codec, Any, type[Exception], str]] = [
     (tuple_codec((INT, INT)), (1, 2, 3), ValueError, "has 2 fields, the value has 3"),
     (tuple_codec((INT, INT)), 5, TypeError, "needs a tuple, not int"),
     (tuple_codec((INT, INT)), "12", TypeError, "needs a tuple, not str"),
-    (PLACE, ("a", 1, 2), ValueError, "place has 2 fields, the value has 3"),
+    (tuple_codec((INT,)), (1, 2), ValueError, "has 1 fields, the value has 2"),
     (PLACE, {"streat": "a"}, ValueError, "user type place has no field 'streat'"),
     (PLACE, 5, TypeError, "place needs a tuple, a mapping, or an object"),
     (PLACE, "Main", TypeError, "place needs a tuple"),
-    (vector_codec(INT, 2), [1], ValueError, "needs 2 elements, the value has 1"),
+    (
+        vector_codec(INT, 2),
+        [1],
+        ValueError,
+        "Expected sequence of size 2 for vector of type int and dimension 2, observed sequence of length 1",
+    ),
     (vector_codec(INT, 2), [1, None], TypeError, "elements of a vector cannot be null"),
     (vector_codec(INT, 2), "12", TypeError, "needs a sequence"),
     (vector_codec(INT, 2), 5, TypeError, "needs a sequence"),
     (vector_codec(FLOAT, 1), np.array([1e39]), OverflowError, "out of range"),
     (vector_codec(INT, 1), np.array([2**31]), OverflowError, "out of range"),
     (vector_codec(INT, 1), np.array([1.5]), TypeError, "int needs an int"),
-    (vector_codec(INT, 2), np.array([1, 2, 3]), ValueError, "needs 2 elements, the value has 3"),
+    (vector_codec(INT, 2), np.array([1, 2, 3]), ValueError, "observed sequence of length 3"),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import uuid
 from collections import UserDict, defaultdict
 from types import MappingProxyType
@@ -11,8 +12,20 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.codec import UNSET, BindPlan, Bound, list_codec
-from tests.unit.core.codec_frames import BIGINT, BLOB, INT, TEXT, UUID, VARINT, bytes_, int_, short
+from cassandra._core.codec import (
+    UNSET,
+    BindPlan,
+    Bound,
+    list_codec,
+    map_codec,
+    scalar,
+    tuple_codec,
+    udt_codec,
+    vector_codec,
+)
+from tests.unit.core.codec_frames import BIGINT, BLOB, FLOAT, INT, TEXT, UUID, VARINT, bytes_, int_, short
+
+INET, TIME = scalar(0x10), scalar(0x12)
 
 
 def plan(*columns: Any, pk: Any = None) -> BindPlan:
@@ -82,10 +95,18 @@ def test_too_many() -> None:
             AB.bind([1, "x", 2], version)
 
 
-@pytest.mark.parametrize(("values", "name"), [("ab", "str"), (b"ab", "bytes"), (5, "int"), (1.5, "float")])
+@pytest.mark.parametrize(("values", "name"), [(b"ab", "bytes"), (5, "int"), (1.5, "float")])
 def test_what_is_no_sequence_of_parameters(values: Any, name: str) -> None:
     with pytest.raises(TypeError, match=f"^parameters must be a sequence or a mapping, not {name}$"):
         AB.bind(values, 4)
+
+
+def test_text_is_its_letters() -> None:
+    """As with scylla-driver: mostly a forgotten comma, which is told where the number of letters is another one."""
+    two = plan(("a", TEXT), ("b", TEXT))
+    assert two.bind("xy", 4).values == [b"x", b"y"]
+    with pytest.raises(ValueError, match="text counts as one argument per character, put it into a tuple"):
+        two.bind("xyz", 4)
 
 
 def test_unset_where_it_has_no_meaning_is_a_plain_value_error() -> None:
@@ -96,24 +117,48 @@ def test_unset_where_it_has_no_meaning_is_a_plain_value_error() -> None:
         assert type(caught.value) is ValueError and caught.value.__cause__ is None
 
 
+EXPECTED_INT = "Expected: <class 'cassandra.cqltypes.Int32Type'>"
+EXPECTED_TEXT = "Expected: <class 'cassandra.cqltypes.UTF8Type'>"
+
+
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("values", "kind", "message"),
     [
-        (["x", "y"], r'column "a" of ks.t. Expected: int, Got: str; \(int needs an int, not str\)'),
-        ([2**31, "y"], r'column "a" of ks.t. Expected: int, Got: int; \(2147483648 is out of range for int'),
-        ([1, 5], r'column "b" of ks.t. Expected: text, Got: int; \(text needs a str, not int\)'),
-        ([1, "\ud800"], r'column "b" of ks.t. Expected: text, Got: str; \(text cannot hold the lone surrogate'),
-        ({"b": b"x"}, r'column "b" of ks.t. Expected: text, Got: bytes'),
+        (["x", "y"], TypeError, f"\"a\". {EXPECTED_INT}, Got: <class 'str'>; (ks.t: int needs an int, not str)"),
+        ([2**31, "y"], TypeError, f"\"a\". {EXPECTED_INT}, Got: <class 'int'>; (ks.t: 2147483648 is out of range for"),
+        ([1, 5], TypeError, f"\"b\". {EXPECTED_TEXT}, Got: <class 'int'>; (ks.t: text needs a str, not int)"),
+        ([1, "\ud800"], UnicodeEncodeError, f"\"b\". {EXPECTED_TEXT}, Got: <class 'str'>; (ks.t: text cannot hold a"),
+        ({"b": b"x"}, TypeError, f"\"b\". {EXPECTED_TEXT}, Got: <class 'bytes'>"),
     ],
 )
-def test_a_wrong_value_names_parameter_and_types(values: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message) as caught:
+def test_a_wrong_value_names_parameter_and_types(values: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=re.escape(message)) as caught:
         AB.bind(values, 4)
-    assert isinstance(caught.value.__cause__, (TypeError, ValueError, OverflowError))
+    assert type(caught.value) is kind and isinstance(caught.value.__cause__, (TypeError, ValueError, OverflowError))
+
+
+@pytest.mark.parametrize(
+    ("codec", "value", "kind", "shown"),
+    [
+        (INET, "x", ValueError, "InetAddressType"),
+        (vector_codec(INT, 2), [1], ValueError, "VectorType(2)"),
+        (tuple_codec([INT]), (1, 2), ValueError, "TupleType(Int32Type)"),
+        (TIME, 2**63, ValueError, "TimeType"),
+        (FLOAT, 1e300, OverflowError, "FloatType"),
+        (map_codec(TEXT, list_codec(INT)), {"a": [2**31]}, TypeError, "MapType(UTF8Type, ListType(Int32Type))"),
+        (udt_codec("ks", "place", ["a"], [INT]), 5, TypeError, "place"),
+    ],
+)
+def test_errors_are_of_the_classes_that_programs_catch(
+    codec: Any, value: Any, kind: type[Exception], shown: str
+) -> None:
+    with pytest.raises(kind, match=re.escape(f"Expected: <class 'cassandra.cqltypes.{shown}'>")) as caught:
+        plan(("a", codec)).bind([value], 4)
+    assert type(caught.value) is kind
 
 
 def test_a_wrong_item_names_the_parameter_too() -> None:
-    with pytest.raises(TypeError, match=r'column "a" .*Expected: list<int>, Got: list; \(int needs an int, not str\)'):
+    with pytest.raises(TypeError, match=r'column "a".*ListType\(Int32Type\).*\(ks.t: int needs an int, not str\)'):
         plan(("a", list_codec(INT))).bind([[1, "x"]], 4)
 
 

@@ -46,7 +46,7 @@ P = "org.apache.cassandra.db.marshal."
         (f"{P}VectorType({P}VectorType({P}FloatType , 2) , 3)", "vector<vector<float, 2>, 3>"),
         (f"{P}UserType(ks,6d7954797065,61:{P}Int32Type)", 'frozen<"myType">'),
         ("com.example.Other", "'com.example.Other'"),
-        (f"{P}EmptyType", f"'{P}EmptyType'"),
+        (f"{P}EmptyType", "'EmptyType'"),
     ],
 )
 def test_cql_spelling(text: str, cql: str) -> None:
