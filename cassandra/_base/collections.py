@@ -126,6 +126,23 @@ class SortedSet:
 
     __rxor__ = __xor__
 
+    def __ior__(self, other: Any) -> "SortedSet":
+        self.update(other)
+        return self
+
+    def __iand__(self, other: Any) -> "SortedSet":
+        return self._become(self.intersection(other))
+
+    def __isub__(self, other: Any) -> "SortedSet":
+        return self._become(self.difference(other))
+
+    def __ixor__(self, other: Any) -> "SortedSet":
+        return self._become(self.symmetric_difference(other))
+
+    def _become(self, other: "SortedSet") -> "SortedSet":
+        self._items, self._ordered = other._items, other._ordered
+        return self
+
     def add(self, item: Any) -> None:
         index, found = self._position(item)
         if found:

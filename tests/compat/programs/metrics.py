@@ -1,7 +1,6 @@
 """Stats made by hand. Runs with any driver; the output of scylla-driver 3.29.12 is in metrics.txt."""
 
 # mypy: ignore-errors
-# ruff: noqa: B023
 from cases import each, show
 
 import cassandra.metrics as metrics
