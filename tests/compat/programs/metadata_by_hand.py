@@ -2,7 +2,6 @@
 3.29.12 is in metadata_by_hand.txt."""
 
 # mypy: ignore-errors
-# ruff: noqa: B023
 import uuid
 from collections import OrderedDict
 

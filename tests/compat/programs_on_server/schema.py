@@ -1,7 +1,6 @@
 """Metadata after DDL. Runs with any driver; the output of scylla-driver 3.29.12 is in schema.txt."""
 
 # mypy: ignore-errors
-# ruff: noqa: B023
 
 from cases import connect, show
 
