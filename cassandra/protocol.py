@@ -17,11 +17,10 @@ from cassandra._base.errors_messages import (
     RequestExecutionException, RequestValidationException, ServerError, SyntaxException, TruncateError,
     UnauthorizedErrorMessage, UnavailableErrorMessage, WriteFailureMessage, WriteTimeoutErrorMessage,
 )
-from cassandra._base.lending import lend, lend_to_subclasses
+from cassandra._base.lending import lend, lend_attributes, lend_to_subclasses
 from cassandra._base.message import _MessageType
 from cassandra._wire.handlers import (
-    HAVE_CYTHON, LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, _ProtocolHandler,
-    cython_protocol_handler, have_numpy,
+    HAVE_CYTHON, LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, _ProtocolHandler, have_numpy,
 )
 from cassandra._wire.messages.auth import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
@@ -62,7 +61,7 @@ __all__ = [
     "StartupMessage", "SupportedMessage", "SyntaxException", "TRACING_FLAG", "TruncateError", "USE_BETA_FLAG",
     "USE_BETA_MASK", "Unauthorized", "UnauthorizedErrorMessage", "Unavailable", "UnavailableErrorMessage",
     "WARNING_FLAG", "WriteFailure", "WriteFailureMessage", "WriteTimeout", "WriteTimeoutErrorMessage", "_MessageType",
-    "_ProtocolHandler", "_QueryMessage", "cython_protocol_handler", "error_classes", "known_event_types",
+    "_ProtocolHandler", "_QueryMessage", "error_classes", "known_event_types",
 ]
 
 lend(__name__, {
@@ -79,8 +78,10 @@ lend(__name__, {
     "cassandra._compat.messages": """
         ErrorMessageSubclass _RegisterMessageType _message_types_by_opcode get_registered_classes register_class
     """,
-    "cassandra._compat.parsing": "LazyParser ListParser NumpyParser",
+    "cassandra._compat.parsing": "LazyParser ListParser NumpyParser cython_protocol_handler",
     "cassandra.marshal": "int32_unpack int8_unpack uint16_unpack uint32_le_unpack",
     "cassandra._core.codec": "_UNSET_VALUE=UNSET",
 })  # fmt: skip
 lend_to_subclasses(_MessageType, "send_body", "cassandra._compat.messages", "encode_by_body")
+lend_attributes(ProtocolHandler, "cassandra._compat.attributes", "col_parser my_opcodes")
+lend_attributes(LazyProtocolHandler, "cassandra._compat.attributes", "col_parser my_opcodes")

@@ -12,9 +12,11 @@ from uuid import UUID
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.real import threading
+from cassandra._wire.handlers import _ProtocolHandler
 
 from .finals import Final, end_with_exception, end_with_result
 from .internals import _ConfigMode
+from .parsing import LazyParser, ListParser
 
 
 class Session:
@@ -193,3 +195,17 @@ class ResponseFuture:
     def _col_types(self: Any) -> list[Any] | None:
         """Types of the columns."""
         return None if self._final_result is None else self.result().column_types
+
+
+class ProtocolHandler:
+    """Of ``cassandra.protocol.ProtocolHandler``."""
+
+    col_parser = ListParser()
+    my_opcodes = _ProtocolHandler.message_types_by_opcode
+
+
+class LazyProtocolHandler:
+    """Of ``cassandra.protocol.LazyProtocolHandler``."""
+
+    col_parser = LazyParser()
+    my_opcodes = _ProtocolHandler.message_types_by_opcode

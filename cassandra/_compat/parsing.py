@@ -13,6 +13,7 @@ from cassandra._base.errors import DriverException
 from cassandra._base.public import public
 from cassandra._wire import handlers
 from cassandra._wire.columns import load_numpy
+from cassandra._wire.messages.results import ResultMessage
 
 _LENGTH = struct.Struct(">i")
 
@@ -254,6 +255,24 @@ def make_recv_results_rows(colparser: ColumnParser) -> Callable[..., None]:
         self.parsed_rows = colparser.parse_rows(BytesIOReader(f.read()), desc)
 
     return recv_results_rows
+
+
+@public("cassandra.protocol")
+def cython_protocol_handler(colparser: Any) -> Any:
+    """A new handler class that decodes rows as *colparser* says: natively, or by its ``parse_rows`` if that is
+    another one than ours, from the bytes of each answer. TypeError for what has none."""
+    parse = getattr(type(colparser), "parse_rows", None)
+    if parse is None or parse in (ListParser.parse_rows, LazyParser.parse_rows, NumpyParser.parse_rows):
+        made = handlers.cython_protocol_handler(colparser)
+    else:
+        steps = {"recv_results_rows": make_recv_results_rows(colparser)}
+        opcodes = dict(handlers.ProtocolHandler.message_types_by_opcode)
+        opcodes[ResultMessage.opcode] = type("FastResultMessage", (ResultMessage,), steps)
+        made = type("CythonProtocolHandler", (handlers.ProtocolHandler,), {"message_types_by_opcode": opcodes})
+    attributes: Any = made
+    attributes.col_parser = colparser
+    attributes.my_opcodes = made.message_types_by_opcode
+    return made
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+import cassandra.obj_parser
 import cassandra.protocol
 from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session
 from cassandra.connection import Connection, DefaultEndPoint, DefaultEndPointFactory
@@ -143,6 +144,33 @@ def test_messages_write_their_own_bodies(simulated: SimulatedCluster, cluster: C
     future.send_request()
     assert future.result().all() == [("one",)]
     assert AsOurs.encode is ExecuteMessage.encode and Raw().encode(4)[4] == 7  # type: ignore[attr-defined]
+
+
+# ---- protocol handlers
+
+
+def test_rows_are_read_by_a_parser_of_a_program(cluster: Cluster) -> None:
+    parsing: Any = cassandra.obj_parser
+
+    class Upper(parsing.ListParser):  # type: ignore[misc]
+        def parse_rows(self, reader: Any, desc: Any) -> Any:
+            rows = super().parse_rows(reader, desc)
+            return [tuple(str(value).upper() for value in row) for row in rows]
+
+    class Handler(protocol.cython_protocol_handler(Upper())):  # type: ignore[misc]
+        my_opcodes = protocol.ProtocolHandler.my_opcodes.copy()
+
+    session = cluster.connect("k")
+    session.client_protocol_handler = Handler
+    prepared = session.prepare("SELECT p, c FROM t WHERE p = ?")
+    for rows in (session.execute(prepared, (1,)), session.execute("SELECT p, c FROM t")):
+        assert rows.one() == ("1", "ONE")
+    assert isinstance(Handler.col_parser, Upper) and Handler.my_opcodes is not protocol.ProtocolHandler.my_opcodes
+    assert isinstance(protocol.ProtocolHandler.col_parser, parsing.ListParser)
+    assert isinstance(protocol.LazyProtocolHandler.col_parser, parsing.LazyParser)
+    assert protocol.ProtocolHandler.my_opcodes[8] is cassandra.protocol.ResultMessage
+    with pytest.raises(TypeError):
+        protocol.cython_protocol_handler(object())
 
 
 # ---- end points
