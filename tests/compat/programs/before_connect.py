@@ -1,7 +1,6 @@
 """What a cluster tells before it is connected. Runs with any driver; the output of scylla-driver is beside it."""
 
 # mypy: ignore-errors
-# ruff: noqa: B023
 from cases import show
 
 from cassandra.cluster import Cluster
