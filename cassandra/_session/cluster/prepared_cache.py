@@ -84,7 +84,7 @@ class Reprepare:
         self._timeout = timeout
         self._on_done = on_done
         self._per_request = ProtocolVersion.uses_keyspace_flag(connection.protocol_version)
-        ordered = sorted(statements, key=lambda statement: statement.keyspace or "")
+        ordered = sorted(statements, key=lambda statement: statement._home or "")
         self._remaining = iter(ordered)
         self._next_up: PreparedStatement | None = next(self._remaining, None)
         self._failed = 0
@@ -97,7 +97,7 @@ class Reprepare:
                 log.warning("%d statements could not be prepared on %s", self._failed, self._connection.endpoint)
             self._on_done()
             return
-        keyspace = self._next_up.keyspace
+        keyspace = self._next_up._home
         if self._per_request or keyspace is None or keyspace == self._connection.keyspace:
             self._send(keyspace)
         else:
@@ -121,7 +121,7 @@ class Reprepare:
     def _take(self, keyspace: str | None, limit: int | None) -> list[PreparedStatement]:
         """The next statements of *keyspace*."""
         taken: list[PreparedStatement] = []
-        while self._next_up is not None and self._next_up.keyspace == keyspace:
+        while self._next_up is not None and self._next_up._home == keyspace:
             if limit is not None and len(taken) >= limit:
                 break
             taken.append(self._next_up)

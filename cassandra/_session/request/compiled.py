@@ -102,7 +102,7 @@ class CompiledExecute:
         plain = self.timestamps is not None and type(generator) is MonotonicTimestampGenerator
         self.clock = generator._clock if plain else None  # then asked natively
         specs = prepared._bind_plan.specs
-        self.keyspace = specs[0][0] if specs else prepared.keyspace
+        self.keyspace = specs[0][0] if specs else prepared._home
         blocks = session._version_blocks
         self.template = ExecuteTemplate(
             prepared._bind_plan,
@@ -266,7 +266,7 @@ def _prepared_of(query: Any) -> PreparedStatement | None:
         and query.retry_policy is prepared.retry_policy
         and query.is_idempotent is prepared.is_idempotent
         and query.custom_payload is prepared.custom_payload
-        and query.keyspace == (specs[0][0] if specs else prepared.keyspace)
+        and query.keyspace == (specs[0][0] if specs else prepared._home)
     )
     return prepared if same else None
 

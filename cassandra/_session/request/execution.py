@@ -252,7 +252,7 @@ class Execution:
                 attempt.page,
                 ValueError(
                     f"The Session's current keyspace ({attempt.connection.keyspace}) does not match the keyspace "
-                    f"the statement was prepared with ({prepared.keyspace})"
+                    f"the statement was prepared with ({prepared._home})"
                 ),
             )
         elif self._counts_reprepare(attempt.host, query_id) > REPREPARE_LIMIT:
@@ -284,8 +284,8 @@ class Execution:
     @staticmethod
     def _is_other_keyspace(attempt: Attempt, prepared: PreparedStatement) -> bool:
         connection = attempt.connection
-        return bool(connection.protocol_version < 5 and prepared.keyspace) and (
-            connection.keyspace is not None and connection.keyspace != prepared.keyspace
+        return bool(connection.protocol_version < 5 and prepared._home) and (
+            connection.keyspace is not None and connection.keyspace != prepared._home
         )
 
     def _prepared_of(self, request: ResponseFuture, query_id: bytes) -> PreparedStatement | None:

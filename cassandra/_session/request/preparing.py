@@ -124,12 +124,13 @@ class Preparer:
             message.pk_indexes,
             cluster.metadata,
             query,
-            keyspace or self._session.keyspace,
+            keyspace,
             cluster.protocol_version,
             message.plan,
             message.result_metadata_id,
             message.is_lwt,
         )
+        statement._session_keyspace = self._session.keyspace
         if future._custom_payload:
             statement.custom_payload = future._custom_payload
         cluster.add_prepared(message.query_id, statement)

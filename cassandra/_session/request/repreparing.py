@@ -177,7 +177,7 @@ class Preparation:
         self._send(self._message, self._end)
 
     def _message(self, behind: str = "") -> PrepareMessage:
-        keyspace = self._statement.keyspace if self._connection.protocol_version >= KEYSPACE_PER_REQUEST else None
+        keyspace = self._statement._home if self._connection.protocol_version >= KEYSPACE_PER_REQUEST else None
         return PrepareMessage(self._statement.query_string + behind, keyspace)
 
     def _send(self, make: Callable[[], Any], then: Callable[[Frame | Failure], None]) -> None:

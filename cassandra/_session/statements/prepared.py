@@ -86,6 +86,7 @@ class PreparedStatement:
     column_encryption_policy: ColumnEncryptionPolicy | None = None
 
     _compiled: CompiledCache
+    _session_keyspace: str | None = None  # of the session that prepared it, then
     _outdated: str | None = None  # what is different by now
 
     __module__ = "cassandra.query"
@@ -276,6 +277,11 @@ class PreparedStatement:
         cache.place = (specs[0][0], specs[0][1]) if bare and specs else ()
         return cache.place
 
+    @property
+    def _home(self) -> str | None:
+        """The keyspace that names in its text are of: the one it was prepared with, else that of its session."""
+        return self.keyspace or self._session_keyspace
+
     def is_lwt(self) -> bool:
         """True when the server said that this is a lightweight transaction."""
         return self._is_lwt
@@ -368,8 +374,8 @@ class BoundStatement(Statement):
         specs = prepared_statement._bind_plan.specs
         if specs:
             self.keyspace, self.table = specs[0][0], specs[0][1]
-        elif prepared_statement.keyspace is not None:
-            self.keyspace = prepared_statement.keyspace
+        elif prepared_statement._home is not None:
+            self.keyspace = prepared_statement._home
         Statement.__init__(
             self,
             retry_policy,
@@ -420,7 +426,7 @@ class BoundStatement(Statement):
         known = {spec[0] for spec in specs}
         if not specs:
             plan = prepared._snapshot[0]
-            known = {prepared.keyspace or "", *(spec[0] for spec in (plan.specs if plan is not None else ()))}
+            known = {prepared._home or "", *(spec[0] for spec in (plan.specs if plan is not None else ()))}
         if said not in known:
             names = " or ".join(repr(name) for name in sorted(known) if name) or "none"
             raise UnsupportedOperation(

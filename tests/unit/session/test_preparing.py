@@ -115,3 +115,15 @@ def test_all_are_silent(fake: FakeCluster) -> None:
         assert 0.4 < time.monotonic() - began < PATIENCE / 2
         for node in fake.nodes:
             node.resume()
+
+
+def test_the_keyspace_of_a_statement_is_the_one_that_was_given(fake: FakeCluster) -> None:
+    fake.add_table("ks", "tbl", "k", "n")
+    with connected(fake, protocol_version=5) as cluster:
+        session = cluster.connect("ks")
+        plain, given = session.prepare(QUERY), session.prepare(QUERY + " ", keyspace="other")
+        assert (plain.keyspace, given.keyspace) == (None, "other")
+        # names in them mean that of the session, all the same
+        assert (plain.bind(()).keyspace, given.bind(()).keyspace) == ("ks", "other")
+        session.set_keyspace("third")
+        assert plain.bind(()).keyspace == "ks" and session.prepare(QUERY).keyspace is None
