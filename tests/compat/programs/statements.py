@@ -290,7 +290,6 @@ for version in (3, 4, 5):
         (1.5, "x", 2),
         (True, "x", 2),
         5,
-        "ab",
     ):
 
         def bound():
