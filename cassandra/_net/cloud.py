@@ -54,10 +54,10 @@ class CloudConfig:
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> CloudConfig:
-        """Of what ``config.json`` has. ValueError for a port that is none."""
+        """Of what ``config.json`` has, unchecked."""
         config = cls()
         port = d.get("port")
-        config.port = None if port is None else _port(port, f"the port in {CONFIG}")
+        config.port = int(port) if isinstance(port, str) and port.isdecimal() else port
         config.username, config.password = d.get("username"), d.get("password")
         config.host, config.keyspace, config.local_dc = d.get("host"), d.get("keyspace"), d.get("localDC")
         return config
@@ -185,6 +185,7 @@ def _of_files(files: Mapping[str, bytes]) -> CloudConfig:
     if not isinstance(data, dict) or not isinstance(data.get("host"), str) or data.get("port") is None:
         raise ValueError(f"{NOT_A_BUNDLE}. ({CONFIG} does not say host and port of the metadata service)")
     config = CloudConfig.from_dict(data)
+    config.port = _port(config.port, f"the port in {CONFIG}")
     config.ssl_context = _context(files)
     log.debug("The metadata service is at %s:%s", config.host, config.port)
     return config
