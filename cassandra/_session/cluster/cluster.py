@@ -179,7 +179,7 @@ class Cluster:
     connect_timeout: Attribute[float | None] = option()
     prepare_on_all_hosts: Attribute[bool] = option()
     reprepare_on_up: Attribute[bool] = option()
-    timestamp_generator: Attribute[Callable[[], int]] = option()
+    timestamp_generator: Attribute[Callable[[], int]] = Attribute("options", Options, default=None)
     shard_aware_options: Attribute[ShardAwareOptions] = option()
     endpoint_factory: Attribute[EndPointFactory] = option()
     client_routes: Attribute[ClientRoutes | None] = option()
@@ -316,7 +316,7 @@ class Cluster:
         self.contacts = ContactPoints(self.options)
         self.connections = ConnectionFactory(self)
         self.metadata = Metadata()
-        self.sessions = SessionSet()
+        self.sessions = self.options.sessions = SessionSet()
         self.user_types = RegisteredTypes(self)
         self.type_context = self.user_types.context
         self.prepared = PreparedRegistry()

@@ -9,7 +9,7 @@ request options are in ``profiles.py``.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import ssl
 
     from ..request.tracking import RequestTracker
+    from ..session import Session
     from .cluster import Cluster
 
 
@@ -80,7 +81,7 @@ class Options:
     connect_timeout: float | None = 5
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
-    timestamp_generator: Callable[[], int] = made()
+    sessions: Iterable[Session] = ()  # that follow a change of the timestamp generator
     shard_aware_options: ShardAwareOptions = made()
     endpoint_factory: EndPointFactory = made()
     client_routes: ClientRoutes | None = None
@@ -108,6 +109,7 @@ class Options:
         self._application_info: ApplicationInfoBase | None = None
         self._auth_provider: AuthProvider | None = None
         self._memory_pool: MemoryPool | None = None
+        self._timestamp_generator: Callable[[], int] = made()
         self._schema_metadata_enabled = self._token_metadata_enabled = True
         self._schema_metadata_page_size = 1000
 
@@ -260,6 +262,18 @@ class Options:
             self.timestamp_generator = MonotonicTimestampGenerator()
         else:
             self.timestamp_generator = config.function("timestamp_generator", timestamp_generator)
+
+    @property
+    def timestamp_generator(self) -> Callable[[], int]:
+        """Makes the timestamps of requests; a session that was not given another one follows when it is set."""
+        return self._timestamp_generator
+
+    @timestamp_generator.setter
+    def timestamp_generator(self, generator: Callable[[], int]) -> None:
+        before, self._timestamp_generator = self._timestamp_generator, generator
+        for session in self.sessions:
+            if session.timestamp_generator is before:
+                session.timestamp_generator = generator
 
     def set_preparing(self, on_all_hosts: bool, on_up: bool) -> None:
         """Where statements are prepared before they are needed there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
+from cassandra._base.errors import ConnectionException, NoHostAvailable, UnsupportedOperation
 from cassandra._core.codec import ResultPlan
 from cassandra._core.routing import murmur3_token
 from cassandra._routing.host import Host
@@ -175,7 +175,8 @@ class RequestBuilder:
         found: Host | None = metadata.get_host(host)
         if found is None:
             known = ", ".join(sorted(str(one.endpoint) for one in metadata.all_hosts())) or "none"
-            raise NoHostAvailable(f"The statement is for {host}, but no host has that address; known are {known}", {})
+            text = f"The statement is for {host}, but no host has that address; known are {known}"
+            raise NoHostAvailable(text, {str(host): ConnectionException(f"{host} is not a known host")})
         return found
 
     def _speculation(self, statement: Statement, profile: ResolvedProfile) -> Any:

@@ -27,7 +27,45 @@ def case(name):
 
 PREFIX = "org.apache.cassandra.db.marshal."
 NAMES = sorted(
-    ["AsciiType", "BooleanType", "ByteType", "BytesType", "ColumnToCollectionType", "CompositeType", "CounterColumnType", "DateRangeType", "DateType", "DecimalType", "DoubleType", "DurationType", "DynamicCompositeType", "FloatType", "FrozenType", "InetAddressType", "Int32Type", "IntegerType", "LineStringType", "ListType", "LongType", "MapType", "PointType", "PolygonType", "ReversedType", "SetType", "ShortType", "SimpleDateType", "TimeType", "TimeUUIDType", "TimestampType", "TupleType", "UTF8Type", "UUIDType", "UserType", "VarcharType", "VectorType"]
+    [
+        "AsciiType",
+        "BooleanType",
+        "ByteType",
+        "BytesType",
+        "ColumnToCollectionType",
+        "CompositeType",
+        "CounterColumnType",
+        "DateRangeType",
+        "DateType",
+        "DecimalType",
+        "DoubleType",
+        "DurationType",
+        "DynamicCompositeType",
+        "FloatType",
+        "FrozenType",
+        "InetAddressType",
+        "Int32Type",
+        "IntegerType",
+        "LineStringType",
+        "ListType",
+        "LongType",
+        "MapType",
+        "PointType",
+        "PolygonType",
+        "ReversedType",
+        "SetType",
+        "ShortType",
+        "SimpleDateType",
+        "TimeType",
+        "TimeUUIDType",
+        "TimestampType",
+        "TupleType",
+        "UTF8Type",
+        "UUIDType",
+        "UserType",
+        "VarcharType",
+        "VectorType",
+    ]
 )
 for name in NAMES:
     cls = getattr(t, name)

@@ -162,8 +162,10 @@ for ms in STAMPS:
     for precision in DateRangePrecision.PRECISIONS:
         show(f"up {ms} {precision}", DateRangePrecision.round_up_to_precision, ms, precision)
         show(f"down {ms} {precision}", DateRangePrecision.round_down_to_precision, ms, precision)
+
         def bound():
             return DateRangeBound(ms, precision)
+
         show(f"bound {ms} {precision}", lambda: str(bound()))
         show(f"bound {ms} {precision} repr", lambda: repr(bound()))
         show(f"bound {ms} {precision} up", lambda: str(bound().round_up()))

@@ -15,7 +15,7 @@ from cassandra import DriverException, OperationTimedOut, UnresolvableContactPoi
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.cluster import NoHostAvailable
-from cassandra.connection import DefaultEndPoint, ProtocolVersionUnsupported
+from cassandra.connection import ConnectionException, DefaultEndPoint, ProtocolVersionUnsupported
 from cassandra.policies import DCAwareRoundRobinPolicy, HostDistance, RoundRobinPolicy, WhiteListRoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, eventually
@@ -377,3 +377,24 @@ def test_a_version_that_is_not_spoken_is_refused_by_connect(fake: FakeCluster, v
             cluster.connect()
     assert all(isinstance(error, ProtocolVersionUnsupported) for error in caught.value.errors.values())
     assert not any(node.queries for node in fake.nodes)
+
+
+def test_sessions_follow_the_timestamp_generator_of_the_cluster(fake: FakeCluster) -> None:
+    assert Cluster.timestamp_generator is None
+    with Cluster(fake.contact_points) as cluster:
+        follows, other = cluster.connect(), cluster.connect()
+        asked: list[str] = []
+        other.timestamp_generator = lambda: asked.append("other") or 1  # type: ignore[func-returns-value]
+        follows.execute("SELECT a")
+        cluster.timestamp_generator = lambda: asked.append("cluster") or 1  # type: ignore[func-returns-value]
+        for session in (follows, other, cluster.connect()):
+            session.execute("SELECT a")
+        assert asked == ["cluster", "other", "cluster"]
+
+
+def test_a_host_that_is_not_known_is_told_of(fake: FakeCluster) -> None:
+    with Cluster(fake.contact_points) as cluster:
+        session = cluster.connect()
+        with pytest.raises(NoHostAvailable, match="no host has that address") as caught:
+            session.execute("SELECT a", host="10.9.9.9")
+        assert {host: type(error) for host, error in caught.value.errors.items()} == {"10.9.9.9": ConnectionException}
