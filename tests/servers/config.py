@@ -116,6 +116,8 @@ def _yaml(home: Path, options: Options, index: int, address: str, seed: str, tls
         authenticator="PasswordAuthenticator" if options.auth else "AllowAllAuthenticator",
         authorizer="CassandraAuthorizer" if options.auth else "AllowAllAuthorizer",
     )
+    if options.version != PREVIOUS:
+        text += "dynamic_data_masking_enabled: true\n"
     if tls is not None:
         text += _TLS.format(server=tls.server, ca=tls.ca, client_auth=str(options.client_auth).lower())
     return text

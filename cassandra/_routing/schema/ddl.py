@@ -56,6 +56,8 @@ def create_table(table: TableMetadata, formatted: bool) -> str:
         definition = f"{protect_name(column.name)} {column.cql_type}"
         if column.is_static:
             definition += " static"
+        if column.mask:
+            definition += f" MASKED WITH {column.mask}"
         if single and column.name == table.partition_key[0].name:
             definition += " PRIMARY KEY"
         definitions.append(definition)

@@ -143,6 +143,7 @@ def parse_table(row: Row, rows: RowIndex) -> TableMetadata:
         table.is_compact_storage = True
         columns = _compact_columns(columns, frozenset(flags))
     _add_columns(table, columns)
+    _mask_columns(table, rows)
     for index_row in rows.of_table("indexes", keyspace, name):
         index = IndexMetadata(
             keyspace, name, index_row["index_name"], index_row["kind"], _optional_dict(index_row.get("options"))
@@ -169,6 +170,7 @@ def parse_view(row: Row, rows: RowIndex) -> MaterializedViewMetadata:
     view._id = row.get("id")
     view.extensions = _optional_dict(row.get("extensions"))
     _add_columns(view, rows.of_table("columns", keyspace, name))
+    _mask_columns(view, rows)
     return view
 
 
@@ -239,6 +241,15 @@ def _add_columns(owner: TableMetadata | MaterializedViewMetadata, rows: Iterable
             owner.partition_key.append(column)
         elif row["kind"] == "clustering":
             owner.clustering_key.append(column)
+
+
+def _mask_columns(owner: TableMetadata | MaterializedViewMetadata, rows: RowIndex) -> None:
+    for row in rows.of_table("column_masks", owner.keyspace_name, owner.name):
+        column = owner.columns.get(row["column_name"])
+        if column is not None:
+            from .masks import mask_cql  # which most programs do without
+
+            column.mask = mask_cql(row)
 
 
 def _column_order(row: Row) -> tuple[int, int]:

@@ -27,10 +27,12 @@ class SchemaQuery:
 class ServerTraits:
     """What a server has, by its version."""
 
-    __slots__ = ("leaders", "virtual_schema")
+    __slots__ = ("leaders", "masks", "virtual_schema")
 
-    def __init__(self, virtual_schema: bool, leaders: bool = False) -> None:
+    def __init__(self, virtual_schema: bool, leaders: bool = False, masks: bool = False) -> None:
         self.virtual_schema = virtual_schema
+        # Columns may be masked.
+        self.masks = masks
         # Keyspaces may be strongly consistent.
         self.leaders = leaders
 
@@ -39,13 +41,14 @@ class ServerTraits:
         """From ``release_version`` of ``system.local``; ScyllaDB reports 3.0.8 and has no virtual schema tables."""
         version = release_version or ""
         major = version[: len(version) - len(version.lstrip("0123456789"))]
-        return cls(not is_scylla and bool(major) and int(major) >= 4, leaders)
+        number = int(major) if major and not is_scylla else 0
+        return cls(number >= 4, leaders, number >= 5)
 
 
 _TABLE_PARTS = ("tables", "columns", "indexes", "triggers", "dropped_columns")
 _KEYSPACE_PARTS = (*_TABLE_PARTS, "views", "types", "functions", "aggregates")
 _VIRTUAL_PARTS = ("keyspaces", "tables", "columns")
-_OPTIONAL_PARTS = frozenset(("triggers", "dropped_columns", "scylla_keyspaces"))
+_OPTIONAL_PARTS = frozenset(("triggers", "dropped_columns", "column_masks", "scylla_keyspaces"))
 
 
 def schema_queries(target: SchemaTarget, traits: ServerTraits) -> tuple[SchemaQuery, ...]:
@@ -53,22 +56,23 @@ def schema_queries(target: SchemaTarget, traits: ServerTraits) -> tuple[SchemaQu
     if target.dropped:
         return ()
     own = ("keyspaces", "scylla_keyspaces") if traits.leaders else ("keyspaces",)
+    masks = ("column_masks",) if traits.masks else ()
     if target.kind == EVERYTHING:
         virtual = _VIRTUAL_PARTS if traits.virtual_schema else ()
         return (
-            *(_select(part) for part in (*own, *_KEYSPACE_PARTS)),
+            *(_select(part) for part in (*own, *_KEYSPACE_PARTS, *masks)),
             *(SchemaQuery(f"virtual_{part}", f"SELECT * FROM system_virtual_schema.{part}", True) for part in virtual),
         )
     keyspace = f"keyspace_name = {protect_value(target.keyspace)}"
     if target.kind == SchemaTargetType.KEYSPACE:
         return tuple(_select(part, keyspace) for part in own)
     if target.kind == KEYSPACE_CONTENTS:
-        return tuple(_select(part, keyspace) for part in (*own, *_KEYSPACE_PARTS))
+        return tuple(_select(part, keyspace) for part in (*own, *_KEYSPACE_PARTS, *masks))
     name = protect_value(target.name)
     if target.kind == SchemaTargetType.TABLE:
         table = f"{keyspace} AND table_name = {name}"
         view = _select("views", f"{keyspace} AND view_name = {name}")
-        return (*(_select(part, table) for part in _TABLE_PARTS), view)
+        return (*(_select(part, table) for part in (*_TABLE_PARTS, *masks)), view)
     if target.kind == SchemaTargetType.TYPE:
         return (_select("types", f"{keyspace} AND type_name = {name}"),)
     types = ", ".join(protect_value(argument) for argument in target.argument_types)

@@ -27,6 +27,8 @@ class ColumnMetadata:
     is_static = False
     #: Whether rows are in descending order of it (clustering columns).
     is_reversed = False
+    #: What those see who may not see the value: a call of a function as CQL has it, such as ``system.mask_default()``.
+    mask: str | None = None
 
     def __init__(
         self,

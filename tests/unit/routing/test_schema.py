@@ -73,7 +73,9 @@ def test_everything_is_read_by_one_set_of_queries() -> None:
         *("views", "types", "functions", "aggregates"),
     ]
     more = [query.name for query in schema_queries(SchemaTarget.everything(), TRAITS)]
-    assert more == [*names, "virtual_keyspaces", "virtual_tables", "virtual_columns"]
+    assert more == [*names, "column_masks", "virtual_keyspaces", "virtual_tables", "virtual_columns"]
+    before_masks = [query.name for query in schema_queries(SchemaTarget.everything(), ServerTraits.of("4.1.10"))]
+    assert before_masks == [name for name in more if name != "column_masks"]
     assert all("WHERE" not in query.cql for query in schema_queries(SchemaTarget.everything(), TRAITS))
 
 
@@ -98,7 +100,7 @@ def test_virtual_tables_are_asked_for_where_they_are(version: str | None, scylla
             [
                 *(
                     f"{part} WHERE keyspace_name = 'ks' AND table_name = 't'"
-                    for part in ("tables", "columns", "indexes", "triggers", "dropped_columns")
+                    for part in ("tables", "columns", "indexes", "triggers", "dropped_columns", "column_masks")
                 ),
                 "views WHERE keyspace_name = 'ks' AND view_name = 't'",
             ],
@@ -153,7 +155,7 @@ def test_strongly_consistent_keyspaces() -> None:
 
 def test_a_keyspace_can_be_read_with_its_contents() -> None:
     queries = schema_queries(SchemaTarget.of_keyspace("ks", contents=True), TRAITS)
-    assert len(queries) == 10
+    assert len(queries) == 11
     assert all(query.cql.endswith(" WHERE keyspace_name = 'ks'") for query in queries)
 
 
@@ -238,6 +240,44 @@ def test_options(metadata: Metadata) -> None:
     assert table.extensions == {}
     assert table.is_cql_compatible
     assert not table.virtual
+
+
+def test_masks_of_columns(rows: Rows) -> None:
+    """Rows are as Cassandra 5.0 writes them."""
+
+    def mask(column: str, name: str, *arguments: tuple[str, str | None], keyspace: str = "system") -> dict[str, Any]:
+        types, values = [one[0] for one in arguments], [one[1] or "" for one in arguments]
+        return {
+            "keyspace_name": "rich", "table_name": "simple", "column_name": column,
+            "function_keyspace": keyspace, "function_name": name, "function_argument_types": types,
+            "function_argument_values": values, "function_argument_nulls": [one[1] is None for one in arguments],
+        }  # fmt: skip
+
+    target = SchemaTarget.of_table("rich", "simple")
+    masks = [
+        mask("id", "mask_inner", ("int", "1"), ("int", None), ("text", "it's")),
+        mask("name", "Own", keyspace="rich"),
+    ]
+    metadata = read(rows)
+    table = metadata.keyspaces["rich"].tables["simple"]
+    assert {column.mask for column in table.columns.values()} == {None} and "MASKED" not in table.as_cql_query()
+    metadata.apply_schema(target, {**answer(rows, target), "column_masks": [*masks, mask("gone", "mask_null")]})
+    assert table.as_cql_query().startswith(
+        "CREATE TABLE rich.simple (id int MASKED WITH system.mask_inner(1, null, 'it''s') PRIMARY KEY,"
+        ' name text MASKED WITH rich."Own"()) WITH '
+    )
+    for cql_type, value, literal in (
+        ("timestamp", "2024-01-01T00:00:00.000Z", "'2024-01-01T00:00:00.000Z'"),
+        ("blob", "ff00", "0xff00"),
+        ("uuid", "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000001"),
+        ("list<text>", "0000000200000001610000000162", "['a', 'b']"),
+        ("frozen<tuple<int, text>>", "000000040000000100000001" + b"x".hex(), "(1, 'x')"),
+        ("frozen<address>", "00000001", "00000001"),
+        ("bigint", "-7", "-7"),
+    ):
+        again = {**rows, "column_masks": [mask("name", "mask_replace", (cql_type, value))]}
+        metadata.apply_schema(SchemaTarget.everything(), again)
+        assert table.columns["name"].mask == f"system.mask_replace({literal})" and table.columns["id"].mask is None
 
 
 def test_special_tables(metadata: Metadata) -> None:

@@ -1,0 +1,43 @@
+"""Masks of columns, from the rows of ``system_schema.column_masks`` to CQL (L4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cassandra._base.names import protect_name, protect_value
+
+from .cqltype import parse_cql_type
+
+_QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
+
+
+def mask_cql(row: Mapping[str, Any]) -> str:
+    """The call of a function that a column is masked with, such as ``system.mask_inner(1, null)``."""
+    arguments = zip(
+        row["function_argument_types"] or (),
+        row["function_argument_values"] or (),
+        row["function_argument_nulls"] or (),
+        strict=True,
+    )
+    texts = ["null" if is_null else _literal(cql_type, value) for cql_type, value, is_null in arguments]
+    return f"{protect_name(row['function_keyspace'])}.{protect_name(row['function_name'])}({', '.join(texts)})"
+
+
+def _literal(cql_type: str, value: str) -> str:
+    """*value* is as the server prints it: what has elements as the hexadecimal digits of its bytes, which those of a
+    user type remain."""
+    parsed = parse_cql_type(cql_type)
+    if parsed.name in _QUOTED and parsed.kind == "native":
+        return protect_value(value)
+    if parsed.args and not any(part.kind == "user" for part in parsed.walk()):
+        from cassandra._routing.ring.keys import codec_of
+        from cassandra._wire.encoder import Encoder
+
+        from .keyspace import KeyspaceMetadata
+
+        codec = codec_of(cql_type, KeyspaceMetadata("", True, None, None))
+        encoder = Encoder()
+        encoder.mapping[tuple] = encoder.cql_encode_tuple
+        return str(encoder.cql_encode_all_types(codec.decode(bytes.fromhex(value), 4)))
+    return f"0x{value}" if parsed.name == "blob" else value
