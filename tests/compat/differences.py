@@ -33,3 +33,32 @@ LIVE: dict[str, str] = {
     "TableMetadata.extensions": "a plain dict: keys are text",
     "TableMetadata.triggers": "a plain dict: every dict keeps its order",
 }
+
+#: What the programs of this folder have no case for, because values, types and texts differ on purpose.
+VALUES: dict[str, str] = {
+    "bind, serialize: class of the error": "TypeError where theirs is AttributeError or struct.error by accident",
+    "bind: an int for a blob": "refused: theirs stores that many zero bytes",
+    "bind: an object for a user type that has none of its fields": "refused: theirs stores nulls",
+    "bind: a null in a key of several columns": "bound, and not routed; theirs raises TypeError",
+    "bind: too few values on protocol 3": "refused at once; the server refuses theirs",
+    "bind: mappings and short tuples for user types, whole numbers of any kind": "taken; theirs raises",
+    "deserialize: bytes that are no value": "a DriverException that is a ValueError; theirs raises struct.error",
+    "deserialize: bytes too many in a collection": "an error; theirs ignores them",
+    "deserialize: no bytes": "None, as from_binary; theirs raises",
+    "timestamp beyond datetime": "milliseconds; theirs raises OverflowError",
+    "Time(-1), Time('23:59:60'), ten digits of a second": "refused: the server refuses them, or they are another time",
+    "Duration with two signs": "refused before it is sent; the server refuses it",
+    "cql_parameterized_type": "vector<float, 3> and quoted names of user types, which are CQL; theirs is not",
+    "cass_parameterized_type of vectors, user types and composites": "complete, so that it can be parsed again",
+    "lookup_casstype of malformed text": "ValueError; theirs returns some class",
+    "subtypes, fieldnames": "tuples, of every class; theirs has lists, and nothing where there are no parameters",
+    "DateType.interpret_datestring": "an offset is subtracted: 12:00+0200 is 10:00 UTC; theirs adds it",
+    "WKT": "keywords in small letters and spaces before are taken, text behind is refused; Distance has numbers",
+    "literals of Decimal": "exact; theirs passes through float",
+    "literals of subclasses of str, and of DateRange": "in quotes",
+    "literals of dates before the year 1000": "four digits; the server refuses theirs",
+    "sortedset": "equals lists with repeated items; has discard, and symmetric_difference of lists",
+    "Date, Version": "compare with whole numbers and dates; hash",
+    "WriteTimeout without a write type": "can be made; theirs raises KeyError",
+    "repr of ResultSet": "tells the number of rows",
+}

@@ -88,8 +88,12 @@ cdef int encode_udt(const TypeNode* node, object value, ByteBuffer* out, int ver
     """A tuple or list by position, a mapping by key, any other object by attribute; what is missing becomes null. A
     tuple may be longer than the type, which another program has added fields to since."""
     cdef Codec codec = <Codec>node.codec
+    cdef tuple given
     if PyTuple_Check(value) or PyList_Check(value):
-        return encode_fields(node, tuple(value[:node.arity]), node.arity, out, version)
+        given = tuple(value)
+        if len(given) > node.arity:
+            given = given[:node.arity]
+        return encode_fields(node, given, node.arity, out, version)
     if PyDict_Check(value) or is_mapping(value):
         unknown = [key for key in value if key not in codec.field_names]
         if unknown:
