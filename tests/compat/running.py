@@ -27,7 +27,12 @@ TIME_LIMIT = 600
 
 def output(command: Sequence[str], path: Sequence[Path], contact: str = "") -> str:
     """What *command* prints; it imports from the folders in *path* and finds a server at *contact* (``host:port``)."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path)), "CASSANDRA_CONTACT": contact}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "PYTHONHASHSEED": "0",  # sets of texts are printed in one order
+        "CASSANDRA_CONTACT": contact,
+    }
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     return done.stdout

@@ -269,7 +269,7 @@ cdef object bind_error(tuple spec, value, error):
     message = (
         f"Received an argument of invalid {kind} for column \"{name}\". "
         f"Expected: <class 'cassandra.cqltypes.{class_name(codec)}'>, Got: {type(value)}; "
-        f"({keyspace}.{table}: {reason})"
+        f"({keyspace}.{table}, {codec.cql()}: {reason})"
     )
     if isinstance(error, UnicodeEncodeError):
         return UnicodeEncodeError(error.encoding, error.object, error.start, error.end, message)

@@ -124,10 +124,18 @@ EXPECTED_TEXT = "Expected: <class 'cassandra.cqltypes.UTF8Type'>"
 @pytest.mark.parametrize(
     ("values", "kind", "message"),
     [
-        (["x", "y"], TypeError, f"\"a\". {EXPECTED_INT}, Got: <class 'str'>; (ks.t: int needs an int, not str)"),
-        ([2**31, "y"], TypeError, f"\"a\". {EXPECTED_INT}, Got: <class 'int'>; (ks.t: 2147483648 is out of range for"),
-        ([1, 5], TypeError, f"\"b\". {EXPECTED_TEXT}, Got: <class 'int'>; (ks.t: text needs a str, not int)"),
-        ([1, "\ud800"], UnicodeEncodeError, f"\"b\". {EXPECTED_TEXT}, Got: <class 'str'>; (ks.t: text cannot hold a"),
+        (["x", "y"], TypeError, f"\"a\". {EXPECTED_INT}, Got: <class 'str'>; (ks.t, int: int needs an int, not str)"),
+        (
+            [2**31, "y"],
+            TypeError,
+            f"\"a\". {EXPECTED_INT}, Got: <class 'int'>; (ks.t, int: 2147483648 is out of range for",
+        ),
+        ([1, 5], TypeError, f"\"b\". {EXPECTED_TEXT}, Got: <class 'int'>; (ks.t, text: text needs a str, not int)"),
+        (
+            [1, "\ud800"],
+            UnicodeEncodeError,
+            f"\"b\". {EXPECTED_TEXT}, Got: <class 'str'>; (ks.t, text: text cannot hold a",
+        ),
         ({"b": b"x"}, TypeError, f"\"b\". {EXPECTED_TEXT}, Got: <class 'bytes'>"),
     ],
 )
@@ -158,7 +166,9 @@ def test_errors_are_of_the_classes_that_programs_catch(
 
 
 def test_a_wrong_item_names_the_parameter_too() -> None:
-    with pytest.raises(TypeError, match=r'column "a".*ListType\(Int32Type\).*\(ks.t: int needs an int, not str\)'):
+    with pytest.raises(
+        TypeError, match=r'column "a".*ListType\(Int32Type\).*\(ks.t, list<int>: int needs an int, not str\)'
+    ):
         plan(("a", list_codec(INT))).bind([[1, "x"]], 4)
 
 

@@ -266,7 +266,7 @@ def test_a_policy_of_an_application() -> None:
 def test_wrong_values() -> None:
     by = bind_plan_by(policy_of_int(), BindPlan(SPECS))
     with pytest.raises(
-        TypeError, match=r'column "c".*ks\.t: .*its values are int, encrypted: int needs an int, not str'
+        TypeError, match=r'column "c".*ks\.t, .*its values are int, encrypted: int needs an int, not str'
     ):
         by.bind((1, "text", b"d"), 4)
     with pytest.raises(DriverException, match=r"cannot be decrypted .*another key, or not at all"):
