@@ -62,3 +62,26 @@ VALUES: dict[str, str] = {
     "WriteTimeout without a write type": "can be made; theirs raises KeyError",
     "repr of ResultSet": "tells the number of rows",
 }
+
+#: What is done otherwise, by the paragraph of docs/migrating.rst that says why. The programs have no case for it.
+BEHAVIOUR: dict[str, list[str]] = {
+    "A statement is not executed twice by accident.": [
+        "policies resend what may have been executed only if it is idempotent; asked without a statement, they say so",
+    ],
+    "A page that failed stays failed until it comes.": ["one() and bool() pass over empty pages"],
+    "Large pages are decoded while they are read.": ["current_rows above 1 MiB is a lazy sequence"],
+    "A statement is executed in the keyspace it says, or refused.": ["UnsupportedOperation before protocol 5"],
+    "A table that is created again needs its statements prepared again.": ["DriverException that names the columns"],
+    "A timeout covers the whole call.": ["schema agreement, metadata and USE are part of it"],
+    "Contact points are asked in random order": ["the local datacenter is that of the first one given all the same"],
+    "Policies list each host once.": ["RackAwareRoundRobinPolicy refuses empty names"],
+    "Options are checked when they are given.": ["contact_points becomes a list"],
+    "Statements are checked when they are made.": [
+        "serial levels of batches, values that are missing on protocol 3, what is added to a batch",
+        "a list as routing key is packed at once, and its parts may be text",
+        "BoundStatement needs no partition key to be made, and its routing_key can be set",
+    ],
+    "Results can be asked more.": ["next(result), results without a future, was_applied is always a bool"],
+    "What DRIVER_CONFIG says is true of this driver.": ["32,768 requests per connection, TCP_NODELAY"],
+    "An error ends a request, not its connection.": ["wait_for_response of a Connection raises and goes on"],
+}

@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.running import ALONE, output_of_ours
+from tests.compat.differences import BEHAVIOUR
+from tests.compat.running import ALONE, ROOT, output_of_ours
 
 
 @pytest.mark.parametrize("program", ALONE, ids=lambda program: program.stem)
 def test_the_output_is_the_same(program: Path) -> None:
     assert output_of_ours(sys.executable, program).splitlines() == program.with_suffix(".txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize("paragraph", BEHAVIOUR)
+def test_what_is_done_otherwise_is_documented_with_its_reason(paragraph: str) -> None:
+    assert f"\n**{paragraph}**" in (ROOT / "docs/migrating.rst").read_text() and all(BEHAVIOUR[paragraph])
