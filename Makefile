@@ -18,7 +18,7 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
-.PHONY: build demo demo-scylla test lint test-native test-unit test-versions test-integration docs bench drill soak sanitize clean help \
+.PHONY: build demo demo-scylla test lint test-native test-unit test-versions test-integration test-ecosystem docs bench drill soak sanitize clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
@@ -53,7 +53,11 @@ test-integration: build server-tools  ## real servers
 	$(call begin,jars)
 	$(PY) -m tests.servers resolve
 	$(call begin,integration)
-	$(PY) $(call pytest,integration) -m server
+	$(PY) $(call pytest,integration) -m "server and not ecosystem"
+
+test-ecosystem: build server-tools  ## packages and programs that use a Cassandra driver, unchanged, on a real server
+	$(PY) -m tests.servers resolve
+	$(PY) $(call pytest,ecosystem) tests/ecosystem
 
 test-versions: $(addprefix unit-,$(OTHERS))  ## unit tests on the other Pythons that are here
 

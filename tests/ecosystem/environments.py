@@ -1,0 +1,122 @@
+"""One virtual environment per package below ``.venv-eco``, made once; the driver in it is always this tree's."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from tests.ecosystem.packages import Package
+
+ROOT = Path(__file__).resolve().parents[2]
+HOME = ROOT / ".venv-eco"
+PINS = Path(__file__).with_name("pins.txt")
+PROGRAMS = Path(__file__).with_name("programs")
+
+#: The driver of this tree; any other is a requirement that pip fetches.
+THIS = "fastcql"
+INSTALL_TIMEOUT = 1200
+RUN_TIMEOUT = 600
+
+
+class CommandFailed(Exception):
+    """A command ended with an error; the text is all that it wrote."""
+
+
+def wheel() -> Path:
+    """fastcql as it is in this tree now. What was compiled in place is not compiled again."""
+    folder = HOME / "wheel"
+    for old in folder.glob("*.whl"):
+        old.unlink()
+    run([sys.executable, "setup.py", "--quiet", "bdist_wheel", "--dist-dir", folder], cwd=ROOT)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def environment(package: Package, driver: Path | str) -> Path:
+    """The interpreter of *package*'s environment, where *driver* is installed: a wheel of ours, or another's name."""
+    folder = HOME / (package.name if isinstance(driver, Path) else f"{package.name}-{driver}")
+    python = folder / "bin" / "python"
+    pins = read_pins()[package.name]
+    key = hashlib.sha256("\n".join([sys.version, str(folder), *pins]).encode()).hexdigest()
+    content = contents(driver) if isinstance(driver, Path) else ""
+    ready = folder / "ready"
+    found = ready.read_text().split() if ready.exists() else []
+    if found[:1] != [key]:
+        _make(folder, driver)
+        pip(python, "install", *(["--no-deps"] if isinstance(driver, str) else []), *pins)
+    elif isinstance(driver, Path) and found[1:] != [content]:
+        pip(python, "install", "--no-deps", "--force-reinstall", str(driver))
+    else:
+        return python
+    if isinstance(driver, Path):
+        pip(python, "check")
+    ready.write_text(f"{key} {content}")
+    return python
+
+
+def contents(built: Path) -> str:
+    """What is in the wheel *built*, without the times of its files."""
+    with zipfile.ZipFile(built) as archive:
+        files = sorted((file.filename, file.CRC) for file in archive.infolist())
+    return hashlib.sha256(repr(files).encode()).hexdigest()
+
+
+def pin(package: Package, driver: Path) -> list[str]:
+    """What pip chooses for *package* today, written to ``pins.txt``."""
+    folder = HOME / package.name
+    python = _make(folder, driver)
+    pip(python, "install", *package.requires)
+    ours = {THIS, "cassandra-driver", "scylla-driver"}
+    lines = pip(python, "list", "--format=freeze", "--exclude", "pip", "--exclude", "setuptools").splitlines()
+    chosen = [line for line in lines if line.partition("==")[0].lower() not in ours]
+    pins = read_pins() | {package.name: chosen}
+    PINS.write_text(_HEAD + "".join(f"\n[{name}]\n" + "".join(f"{p}\n" for p in pins[name]) for name in sorted(pins)))
+    return chosen
+
+
+def read_pins() -> dict[str, list[str]]:
+    """Requirements by package."""
+    found: dict[str, list[str]] = {}
+    for line in PINS.read_text().splitlines():
+        if line.startswith("["):
+            current = found.setdefault(line.strip("[]"), [])
+        elif line and not line.startswith("#"):
+            current.append(line)
+    return found
+
+
+def run_program(python: Path, program: str, contact: str, folder: Path) -> str:
+    """What *program* wrote; it found a server at *contact* and ran in *folder*."""
+    return run([python, PROGRAMS / program], cwd=folder, CASSANDRA_CONTACT=contact)
+
+
+def pip(python: Path, *arguments: str) -> str:
+    return run([python, "-m", "pip", "--disable-pip-version-check", *arguments], timeout=INSTALL_TIMEOUT)
+
+
+def run(command: list[str | Path], cwd: Path = ROOT, timeout: float = RUN_TIMEOUT, **variables: str) -> str:
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | variables
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env, cwd=cwd)
+    if done.returncode:
+        words = " ".join(str(part) for part in command)
+        raise CommandFailed(f"{words} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def _make(folder: Path, driver: Path | str) -> Path:
+    """An empty environment with *driver* alone; ours with stand-ins for the other two."""
+    run([sys.executable, "-m", "venv", "--clear", folder])
+    python = folder / "bin" / "python"
+    pip(python, "install", "--quiet", str(driver))
+    if isinstance(driver, Path):
+        run([python, "-m", "cassandra.stand_in"])
+    return python
+
+
+_HEAD = """\
+# All that is installed for each package of packages.py, by `python -m tests.ecosystem pin NAME`.
+"""

@@ -1,0 +1,46 @@
+"""Each package of ``packages.py`` in its environment: its programs end well, and what they say they saw is so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ecosystem import environments
+from tests.ecosystem.packages import PACKAGES, Package
+from tests.servers import ServerCluster
+
+
+@pytest.fixture(scope="session")
+def wheel() -> Path:
+    return environments.wheel()
+
+
+def cases() -> Iterator[Any]:
+    for package in PACKAGES.values():
+        marks = [] if package.light else [pytest.mark.ecosystem]
+        for program in package.programs:
+            yield pytest.param(package, program, id=f"{package.name}-{program}", marks=marks)
+
+
+@pytest.mark.parametrize(("package", "program"), list(cases()))
+def test_it_runs_unchanged(
+    package: Package, program: str, wheel: Path, cassandra_node: ServerCluster, tmp_path: Path
+) -> None:
+    python = environments.environment(package, wheel)
+    contact = f"{cassandra_node.contact_points[0]}:{cassandra_node.port}"
+    said = environments.run_program(python, program, contact, tmp_path)
+    assert said.splitlines()[-1] == "done", said
+
+
+def test_all_versions_are_pinned() -> None:
+    pins = environments.read_pins()
+    assert set(pins) == set(PACKAGES), "run `python -m tests.ecosystem pin` for what is new"
+    for name, lines in pins.items():
+        assert all("==" in line for line in lines), name
+        named = {line.partition("==")[0].lower().replace("_", "-") for line in lines}
+        asked = {re.split(r"[\[<>=]", requirement)[0] for requirement in PACKAGES[name].requires}
+        assert asked <= named, name
