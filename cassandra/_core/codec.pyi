@@ -136,6 +136,8 @@ class RowsPage:
         DriverException naming column, row and type."""
     def made_by(self, factory: Any) -> list[Any] | None:
         """All rows by the row plan noted for *factory*; None when there is none, or more than LARGE_PAGE bytes."""
+    def detached(self) -> RowsPage:
+        """The same rows, copied: whoever keeps them for long pins no frame."""
     def batches(self, row_plan: RowPlan, size: int = 8192, nbytes: int = 1 << 18) -> RowBatches: ...
 
 class RowBatches:

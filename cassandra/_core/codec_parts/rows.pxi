@@ -198,6 +198,18 @@ cdef class RowsPage:
             return None
         return self._decode(how, 0, self._count)
 
+    def detached(self):
+        """The same rows in memory of their own: whoever keeps them for long keeps no frame of the pool."""
+        cdef RowsPage page = RowsPage.__new__(RowsPage)
+        cdef bytes data = PyBytes_FromStringAndSize(<const char*>self._rows.p, self._rows.end - self._rows.p)
+        page.plan = self.plan
+        page._count = self._count
+        page._version = self._version
+        page._owner = data
+        page._rows.p = <const unsigned char*>PyBytes_AS_STRING(data)
+        page._rows.end = page._rows.p + PyBytes_GET_SIZE(data)
+        return page
+
     cdef int _check(self, RowPlan how) except -1:
         if how.plan is not self.plan and how.plan.codecs != self.plan.codecs:
             raise ValueError("this row plan is for another result")

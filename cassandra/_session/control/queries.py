@@ -6,12 +6,13 @@ answers: never call it on the I/O thread. :func:`gather_async` does not block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import ErrorMessage, OperationTimedOut
 from cassandra._base.real import threading
+from cassandra._core.codec import RowsPage
 from cassandra._wire.messages.requests import QueryMessage
 from cassandra._wire.rows import decode_page, dict_factory
 
@@ -30,9 +31,52 @@ def query(text: str, page_size: int | None = None, paging_state: bytes | None = 
 def rows_of(message: Any) -> list[Row]:
     """The rows of a RESULT."""
     if message.page is not None:
-        return list(decode_page(message.page, dict_factory))
+        return _decoded(message.page)
     names = message.column_names or ()
     return [dict(zip(names, row, strict=True)) for row in message.parsed_rows or ()]
+
+
+def _decoded(page: RowsPage) -> list[Row]:
+    return list(decode_page(page, dict_factory))
+
+
+class Rows(Sequence[Row]):
+    """The rows of a query. They stay bytes until somebody looks at them: of the schema, most programs look at little.
+
+    Belongs to :func:`fetch` until that returns. Any thread may read it then; two that are the first decode the same.
+    Reading raises DriverException for rows that are not what their columns say.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[Row] | tuple[RowsPage | list[Row], ...] = ()
+
+    def add(self, message: Any) -> None:
+        """Further rows, of a RESULT. Keeps none of its memory."""
+        page = message.page
+        assert isinstance(self._held, tuple), "nobody has looked yet"
+        self._held = (*self._held, rows_of(message) if page is None else page.detached())
+
+    def _all(self) -> list[Row]:
+        held = self._held
+        if isinstance(held, list):
+            return held
+        rows = [row for part in held for row in (_decoded(part) if isinstance(part, RowsPage) else part)]
+        self._held = rows
+        return rows
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        return self._all()[index]
+
+    def __len__(self) -> int:
+        held = self._held
+        return len(held) if isinstance(held, list) else sum(map(len, held))
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._all())
 
 
 def outcome_of(answer: Any) -> Any:
@@ -85,12 +129,12 @@ def gather(connection: Connection, messages: Sequence[Any], timeout: float | Non
 
 def fetch(
     connection: Connection, queries: Mapping[str, str], timeout: float | None, page_size: int | None = None
-) -> dict[str, list[Row] | BaseException]:
+) -> dict[str, Rows | BaseException]:
     """Run named *queries* at once and follow their pages; each name's rows, or the exception of its query.
 
     *page_size* None asks for everything in one page. *timeout* is per page, in seconds.
     """
-    found: dict[str, list[Row] | BaseException] = {name: [] for name in queries}
+    found: dict[str, Rows | BaseException] = {name: Rows() for name in queries}
     pending = {name: query(text, page_size) for name, text in queries.items()}
     while pending:
         answers = gather(connection, list(pending.values()), timeout)
@@ -100,15 +144,15 @@ def fetch(
                 found[name] = answer
                 continue
             rows = found[name]
-            assert isinstance(rows, list)
-            rows.extend(rows_of(answer))
+            assert isinstance(rows, Rows)
+            rows.add(answer)
             if answer.paging_state:
                 following[name] = query(queries[name], page_size, answer.paging_state)
         pending = following
     return found
 
 
-def must(rows: list[Row] | BaseException) -> list[Row]:
+def must(rows: Sequence[Row] | BaseException) -> Sequence[Row]:
     """The rows, or the exception raised."""
     if isinstance(rows, BaseException):
         raise rows

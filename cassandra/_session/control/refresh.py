@@ -15,7 +15,7 @@ from cassandra._base.names import protect_value
 from cassandra._routing.schema import SchemaTarget, ServerTraits, schema_queries
 
 from .nodes import Complaints, NodeList, read_nodes
-from .queries import Row, fetch, must
+from .queries import Row, Rows, fetch, must
 
 if TYPE_CHECKING:
     from cassandra._net.client_routes import ClientRoutes
@@ -76,7 +76,7 @@ class Refresher:
         for name, answer in found.items():
             if isinstance(answer, InvalidRequest):
                 log.warning("%s has no client routes: %s", connection.endpoint, answer)
-                found[name] = []
+                found[name] = Rows()
         membership = self._cluster.membership
         for host_id in routes.take({name: must(answer) for name, answer in found.items()}):
             host = self._cluster.metadata.get_host_by_host_id(host_id)
@@ -101,7 +101,7 @@ class Refresher:
         version = host.release_version if host is not None else self._version
         return ServerTraits.of(version, features.sharding_info is not None, features.tablets_routing_v2)
 
-    def _read(self, connection: Connection, target: SchemaTarget, traits: ServerTraits) -> dict[str, list[Row]]:
+    def _read(self, connection: Connection, target: SchemaTarget, traits: ServerTraits) -> dict[str, Sequence[Row]]:
         queries = schema_queries(target, traits)
         limit = self._request_timeout(connection)
         found = fetch(
@@ -110,12 +110,12 @@ class Refresher:
             self._cluster.options.control_connection_timeout,
             self._cluster.options.schema_metadata_page_size,
         )
-        rows: dict[str, list[Row]] = {}
+        rows: dict[str, Sequence[Row]] = {}
         for query in queries:
             answer = found[query.name]
             if query.optional and isinstance(answer, (InvalidRequest, Unauthorized)):
                 log.debug("%s has no %s: %s", connection.endpoint, query.name, answer)
-                answer = []
+                answer = Rows()
             rows[query.name] = must(answer)
         return rows
 

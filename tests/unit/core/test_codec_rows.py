@@ -405,3 +405,22 @@ def test_a_page_lives_on_without_the_message_it_came_in() -> None:
     del batches
     gc.collect()
     body.append(0)
+
+
+def test_a_detached_page_has_the_same_rows_and_lets_go_of_its_frame() -> None:
+    body = bytearray(rows_body(COLUMNS, encoded(COLUMNS, VALUES)))
+    found = decode(body).page  # type: ignore[arg-type]
+    assert found is not None
+    kept = found.detached()
+    assert len(kept) == len(found) and kept.nbytes == found.nbytes and kept.plan is found.plan
+    del found
+    gc.collect()
+    body.clear()  # nobody exports it
+    plan = RowPlan(kept.plan, "tuple")
+    assert kept.decode(plan) == VALUES and kept.decode(plan, 1, 2) == VALUES[1:2] and kept.decode(plan, 2) == VALUES[2:]
+    del plan
+
+
+def test_a_detached_page_without_rows() -> None:
+    kept = page_of(COLUMNS, []).detached()
+    assert not len(kept) and kept.decode(RowPlan(kept.plan, "dict")) == []

@@ -242,3 +242,22 @@ def test_unknown_scope(cluster: Cluster, scope: Any) -> None:
     session = cluster.connect()
     with pytest.raises(ValueError, match="scope"):
         session.wait_for_schema_agreement(1, scope)
+
+
+def test_the_schema_is_decoded_when_somebody_looks(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cassandra._session.control import queries
+
+    names: list[str] = []
+    decode = queries.decode_page
+
+    def watched(page: Any, factory: Any) -> Any:
+        names.extend(page.plan.names if len(page) else ())
+        return decode(page, factory)
+
+    monkeypatch.setattr(queries, "decode_page", watched)
+    with Cluster(fake.contact_points, **OPTIONS) as cluster:
+        cluster.connect()
+        keyspace = cluster.metadata.keyspaces["ks"]
+        assert "replication" in names and "column_name" not in names and "table_name" not in names
+        assert list(keyspace.tables["t"].columns) == ["k", "v"]
+        assert "column_name" in names and "table_name" in names

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from cassandra._session.cluster.reporting import _as_json
 from cassandra.cluster import Cluster
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster
@@ -68,3 +73,34 @@ def test_no_connection_fails_for_its_report(caplog: pytest.LogCaptureFixture) ->
     _, control, _ = startups({}, max_schema_agreement_wait=float("inf"))
     assert control and not any("DRIVER_CONFIG" in startup for startup in control)
     assert "The configuration of the driver is not reported" in caplog.text
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.dictionaries(st.text(), inner, max_size=4) | st.lists(inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+@example('a "quoted" \\ name')
+@example({"é": "\ud800", "\x7f": "\n"})
+def test_what_is_written_is_what_the_library_writes(value: Any) -> None:
+    assert _as_json(value) == json.dumps(value, separators=(",", ":"))
+
+
+def test_a_usual_report_imports_no_library_for_it() -> None:
+    with FakeCluster() as fake:
+        program = f"""
+import sys
+from cassandra._session.cluster.reporting import _as_json
+from cassandra.cluster import Cluster
+with Cluster({fake.contact_points!r}) as cluster:
+    cluster.connect()
+assert "cassandra._session.cluster.reporting" in sys.modules
+assert "json" not in sys.modules
+"""
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,74 @@
+"""Rows of the driver's own queries, which stay bytes until somebody looks."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra._base.errors import DriverException
+from cassandra._session.control import queries
+from cassandra._session.control.queries import Rows
+from tests.unit.core.codec_frames import INT, TEXT, encoded, page_of, rows_body
+from tests.unit.core.codec_frames import decode as decode_result
+
+COLUMNS = [("id", INT), ("name", TEXT)]
+ONE, TWO = {"id": 1, "name": "one"}, {"id": 2, "name": "two"}
+
+
+def answer(*rows: Any) -> Any:
+    return SimpleNamespace(page=page_of(COLUMNS, rows))
+
+
+def test_pages_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[int] = []
+    decode = queries.decode_page
+    monkeypatch.setattr(queries, "decode_page", lambda page, how: decoded.append(len(page)) or decode(page, how))
+    rows = Rows()
+    assert not rows and list(rows) == [] and decoded == []
+    rows = Rows()
+    rows.add(answer((1, "one")))
+    rows.add(answer())
+    rows.add(answer((2, "two")))
+    assert len(rows) == 2 and rows
+    assert decoded == [], "nobody has looked"
+    assert list(rows) == [ONE, TWO] and rows[1] == TWO and rows[:1] == [ONE] and len(rows) == 2
+    assert decoded == [1, 0, 1], "once"
+
+
+def test_rows_without_a_page() -> None:
+    rows = Rows()
+    rows.add(SimpleNamespace(page=None, column_names=["id", "name"], parsed_rows=[(1, "one")]))
+    rows.add(SimpleNamespace(page=None, column_names=None, parsed_rows=None))
+    rows.add(answer((2, "two")))
+    assert len(rows) == 2 and list(rows) == [ONE, TWO]
+
+
+def test_rows_that_are_not_what_their_columns_say() -> None:
+    cells = encoded(COLUMNS, [(1, "one")])
+    cells[0][0] = b"\x00" * 3
+    rows = Rows()
+    rows.add(SimpleNamespace(page=decode_result(rows_body(COLUMNS, cells)).page))
+    for _ in range(2):
+        with pytest.raises(DriverException, match="id"):
+            list(rows)
+
+
+def test_several_threads_look_first() -> None:
+    for _ in range(200):
+        rows = Rows()
+        rows.add(answer((1, "one"), (2, "two")))
+        start, seen = threading.Barrier(4), []
+
+        def look(rows: Rows = rows, start: threading.Barrier = start, seen: list[Any] = seen) -> None:
+            start.wait()
+            seen.append((len(rows), list(rows), rows[0]))
+
+        threads = [threading.Thread(target=look) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == [(2, [ONE, TWO], ONE)] * 4
