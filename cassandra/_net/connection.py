@@ -244,11 +244,11 @@ class Connection:
             plan,
         )
 
-    def request_async(self, message: Any, on_done: OnDone, timeout: float) -> None:
+    def request_async(self, message: Any, on_done: OnDone, timeout: float, later: bool = False) -> None:
         """Send *message*; *on_done* gets the answer (an ErrorMessage too) or the exception, exactly once: on the I/O
-        thread, or right here when nothing could be sent."""
+        thread, or right here when nothing could be sent. *later*: more follow at once, and all can leave together."""
         try:
-            self._send(message, lambda outcome: on_done(self._answer(outcome)), timeout)
+            self._send(message, lambda outcome: on_done(self._answer(outcome)), timeout, later)
         except Exception as error:
             guarded(on_done, error)
 
@@ -273,9 +273,11 @@ class Connection:
         """``request`` under scylla-driver's name."""
         return self.request(msg, USE_TIMEOUT if timeout is None else timeout)
 
-    def _send(self, message: Any, on_outcome: Callable[[Frame | Failure], None], timeout: float) -> int:
+    def _send(
+        self, message: Any, on_outcome: Callable[[Frame | Failure], None], timeout: float, later: bool = False
+    ) -> int:
         frame = message.encode(self.protocol_version, features=self.features)
-        return self.submit(frame, Exchange(on_outcome), 0, timeout)
+        return self.submit(frame, Exchange(on_outcome), 0, timeout, later)
 
     def _answer(self, outcome: Frame | Failure) -> Any:
         if isinstance(outcome, Failure):

@@ -7,6 +7,7 @@ answers: never call it on the I/O thread. :func:`gather_async` does not block.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from cassandra._base.constants import ConsistencyLevel
@@ -107,8 +108,9 @@ def gather_async(
 
     if not messages:
         on_done(answers)
+    last = len(messages) - 1
     for position, message in enumerate(messages):
-        connection.request_async(message, lambda answer, position=position: arrived(position, answer), timeout)  # type: ignore[misc]
+        connection.request_async(message, partial(arrived, position), timeout, later=position < last)
 
 
 def gather(connection: Connection, messages: Sequence[Any], timeout: float | None) -> list[Any]:

@@ -588,7 +588,7 @@ def test_busy_and_closed_connections_are_not() -> None:
             self.asked: list[Any] = []
             self.timers: list[Any] = []
 
-        def request_async(self, message: Any, on_done: Any, timeout: float) -> None:
+        def request_async(self, message: Any, on_done: Any, timeout: float, later: bool = False) -> None:
             self.asked.append((message, timeout))
 
         def call_later(self, delay: float, callback: Any) -> Any:

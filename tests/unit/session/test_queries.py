@@ -10,7 +10,7 @@ import pytest
 
 from cassandra._base.errors import DriverException
 from cassandra._session.control import queries
-from cassandra._session.control.queries import Rows
+from cassandra._session.control.queries import Rows, gather_async
 from tests.unit.core.codec_frames import INT, TEXT, encoded, page_of, rows_body
 from tests.unit.core.codec_frames import decode as decode_result
 
@@ -72,3 +72,16 @@ def test_several_threads_look_first() -> None:
         for thread in threads:
             thread.join()
         assert seen == [(2, [ONE, TWO], ONE)] * 4
+
+
+def test_queries_at_once_leave_together() -> None:
+    sent: list[tuple[Any, bool]] = []
+
+    class Connection:
+        def request_async(self, message: Any, on_done: Any, timeout: float, later: bool = False) -> None:
+            sent.append((message, later))
+            on_done(message)
+
+    answers: list[Any] = []
+    gather_async(Connection(), ["a", "b", "c"], 1.0, answers.extend)  # type: ignore[arg-type]
+    assert sent == [("a", True), ("b", True), ("c", False)] and answers == ["a", "b", "c"]
