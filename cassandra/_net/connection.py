@@ -59,6 +59,7 @@ __all__ = ["Connection", "failure_error"]
 COMPRESSION_THRESHOLD = 512  # shorter bodies gain nothing
 USE_TIMEOUT = 10.0
 
+OnOutcome = Callable[["Frame | Failure"], None]
 OnDone = Callable[[Any], None]
 
 
@@ -273,9 +274,7 @@ class Connection:
         """``request`` under scylla-driver's name."""
         return self.request(msg, USE_TIMEOUT if timeout is None else timeout)
 
-    def _send(
-        self, message: Any, on_outcome: Callable[[Frame | Failure], None], timeout: float, later: bool = False
-    ) -> int:
+    def _send(self, message: Any, on_outcome: OnOutcome, timeout: float, later: bool = False) -> int:
         frame = message.encode(self.protocol_version, features=self.features)
         return self.submit(frame, Exchange(on_outcome), 0, timeout, later)
 

@@ -40,6 +40,7 @@ _BUFFERS = {
     "receive-buffer": (socket.SOL_SOCKET, socket.SO_RCVBUF),
     "send-buffer": (socket.SOL_SOCKET, socket.SO_SNDBUF),
 }
+_CONSTANTS = {None: "null", False: "false", True: "true"}  # of JSON
 _LINGER = (socket.SOL_SOCKET, socket.SO_LINGER)
 _RETRY = {
     policies.RetryPolicy: "standard-error-aware",
@@ -142,19 +143,20 @@ class DriverConfigReporter:
 
 
 def _as_json(value: Any) -> str:
-    """*value* as the library writes it. That is imported for what is out of the ordinary alone: it would be a third of
-    the first connect of a process."""
+    """*value* in ASCII. The library's module would be a third of the first connect of a process, and threads of the
+    driver import nothing."""
     if isinstance(value, dict):
         return f"{{{','.join(f'{_as_json(name)}:{_as_json(one)}' for name, one in value.items())}}}"
-    if type(value) is int:
-        return str(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if type(value) is str and value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
+    if value is None or isinstance(value, bool):
+        return _CONSTANTS[value]
+    if isinstance(value, (int, float)) and isfinite(value):
+        return repr(value + 0)  # of a number alone, also where a subclass shows itself otherwise
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} cannot be reported")
+    if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
         return f'"{value}"'
-    import json
-
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    units = value.encode("utf-16-be", "surrogatepass").hex()
+    return '"' + "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)) + '"'
 
 
 def _only(name: str, value: int | None) -> dict[str, int]:
