@@ -22,10 +22,12 @@ class Package:
 PACKAGES = {
     package.name: package
     for package in (
+        Package("cqlsh", ("cqlsh",), light=True),
         Package("opentelemetry", ("opentelemetry-instrumentation-cassandra", "opentelemetry-sdk"), light=True),
         Package("ddtrace", ("ddtrace<3.20",), light=True),
         Package("elastic-apm", ("elastic-apm",), light=True),
         Package("cassio", ("cassio",), light=True),
+        Package("langchain", ("langchain-community", "cassio")),
         Package("llama-index", ("llama-index-vector-stores-cassandra", "llama-index-core", "cassio")),
         Package("cassandra-medusa", ("cassandra-medusa",)),
         Package("newrelic", ("newrelic",)),
