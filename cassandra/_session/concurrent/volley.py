@@ -148,7 +148,8 @@ class Volley(Flights):
 
     def _succeeded(self, rows: Any, future: ResponseFuture, index: int) -> None:
         future.clear_callbacks()
-        self.ended.append((index, True, ResultSet(future, rows)))
+        ours = type(future) is ResponseFuture  # somebody may have wrapped it
+        self.ended.append((index, True, ResultSet._of(future, future._outcome) if ours else ResultSet(future, rows)))
         self.nudge()
 
     def _failed(self, error: BaseException, index: int) -> None:
