@@ -10,6 +10,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -97,13 +98,15 @@ def test_handlers_that_raise(session: Session, select: PreparedStatement) -> Non
         raise Alarm(raised)
 
     with handled_by(handler):
-        for number in range(1, SIGNALS + 1):
+        for number in count(1):
             with pytest.raises(Alarm) as caught:
-                signal_soon(0.002 if number % 3 else 0.0005)
+                signal_soon(0.002 if number % 3 else 0.0005 if number < SIGNALS else 0.1)  # slow machines need longer
                 while raised < number:
                     read(session, select, MOMENTS.choice(SIZES))
             assert caught.value.args == (number,)
-    assert leads(session) > before, "the main thread polls for itself"
+            if number >= SIGNALS and leads(session) > before:
+                break
+            assert number < 2 * SIGNALS, "the main thread never polls for itself"
     for size in SIZES:
         read(session, select, size)
 
