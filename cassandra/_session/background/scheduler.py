@@ -307,10 +307,11 @@ class Strand:
         done = Bell()
         future: Future[T] = Future()
         task = Task(fn, args, None, future)
-        if not self._put(task):
+        here = self._scheduler.in_worker()  # it does the work itself: the last one might wait for itself
+        if not self._put(task, here):
             task.cancel()
-        elif self._scheduler.in_worker():
-            self._drain(future)  # or the last worker might wait for itself
+        elif here:
+            self._drain(future)
         try:
             return done.result(future, timeout)
         except FutureTimeout as error:
@@ -332,12 +333,15 @@ class Strand:
         for task in dropped:
             task.cancel()
 
-    def _put(self, task: Task) -> bool:
+    def _put(self, task: Task, drained: bool = False) -> bool:
+        """*drained*: the caller drains next, so that no worker has to be called."""
         if self._scheduler.closed:
             return False
         with self._lock:
             self._queue.append(task)
             start = self._owner is None and len(self._queue) == 1
+        if drained:
+            return not self._scheduler.closed  # or its shutdown may have come between, and abandoned the strand before
         return not start or self._scheduler.spawn(self._drain)
 
     def _drain(self, until: Future[Any] | None = None) -> None:

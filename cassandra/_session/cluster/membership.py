@@ -130,7 +130,8 @@ class Membership:
 
     def keyspaces_created(self, names: Collection[str]) -> None:
         """There are keyspaces that were not there before."""
-        self.strand.post(self._on_keyspaces, names)
+        if any(session.keyspace in names for session in self._sessions()):
+            self.strand.post(self._on_keyspaces, names)
 
     # ---- evidence (strand)
 

@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError, wait
 
 import pytest
 
-from cassandra._session.background.scheduler import Scheduler
+from cassandra._session.background.scheduler import Scheduler, Strand
 from tests.patience import PATIENCE, eventually, ever_longer
 
 
@@ -194,6 +194,61 @@ def test_strand_from_many_threads(scheduler: Scheduler) -> None:
         thread.join(PATIENCE)
     strand.call(lambda: None, timeout=PATIENCE)
     assert total[0] == 1600
+
+
+def test_a_worker_runs_what_it_calls_and_no_other_is_started() -> None:
+    scheduler = Scheduler(2)
+    outer, inner = scheduler.strand(), scheduler.strand()
+    ran_by = scheduler.submit(
+        lambda: (threading.get_ident(), outer.call(lambda: inner.call(threading.get_ident)))
+    ).result(PATIENCE)
+    assert ran_by[0] == ran_by[1] and len(scheduler._threads) == 1
+    assert scheduler.shutdown(PATIENCE)
+
+
+def test_strand_of_workers_and_others(scheduler: Scheduler) -> None:
+    """Workers call, which makes them run the strand, while others post and call: each call comes once, in turn."""
+    strand = scheduler.strand()
+    inside, total = [0], [0]
+
+    def add() -> None:
+        inside[0] += 1
+        assert inside[0] == 1
+        total[0] += 1
+        inside[0] -= 1
+
+    def work(rounds: int) -> None:
+        for _ in range(rounds):
+            strand.call(add, timeout=PATIENCE)
+            strand.post(add)
+
+    for _ in range(50):
+        before = total[0]
+        workers = [scheduler.submit(work, 20) for _ in range(2)]
+        work(20)
+        for worker in workers:
+            worker.result(PATIENCE)
+        eventually(lambda before=before: total[0] == before + 120)  # type: ignore[misc]
+
+
+def test_calls_of_workers_end_when_the_scheduler_does() -> None:
+    for _ in range(300):
+        scheduler = Scheduler(2)
+        strand = scheduler.strand()
+        start = threading.Barrier(3)
+        ran: list[int] = []
+
+        def call(strand: Strand = strand, start: threading.Barrier = start, ran: list[int] = ran) -> int:
+            start.wait(PATIENCE)
+            strand.call(ran.append, 1)
+            return 1
+
+        calls = [scheduler.submit(call) for _ in range(2)]
+        start.wait(PATIENCE)
+        assert scheduler.shutdown(PATIENCE)
+        ended = [call.exception(PATIENCE) for call in calls]
+        assert all(error is None or isinstance(error, CancelledError) for error in ended)
+        assert len(ran) == ended.count(None)
 
 
 def test_workers_survive_a_task_that_exits(scheduler: Scheduler, caplog: pytest.LogCaptureFixture) -> None:
