@@ -6,8 +6,8 @@ and all that programs rarely keep (user types, functions, aggregates) are values
 again.
 
 *How.* A change is worked out on fresh objects, which nobody sees (``update.py``). Then each object that is known
-*becomes* the fresh one of its name: it is given that one's ``__dict__``, by one assignment. So a reader, which takes
-no lock, sees each attribute as it was or as it is, and each dict or list that it got stays as it is while it goes
+*becomes* the fresh one of its name: it is given a copy of that one's ``__dict__``, in one assignment. So a reader,
+which takes no lock, sees each attribute as it was or as it is, and each dict or list that it got stays as it is while it goes
 through it; who needs several attributes of one moment takes a copy (``copy.copy``), as the methods that print CQL
 do. Views become what they are to be first, then tables, then their keyspace: who finds a new table or view finds all
 that belongs to it.
@@ -52,7 +52,7 @@ def _keyspace(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> KeyspaceMetad
     with LOCK:
         if known._is_parsed and _parse(fresh):  # somebody may hold what is in it
             _carry_on_contents(known, fresh)
-        known.__dict__ = fresh.__dict__
+        _become(known, fresh)
     return known
 
 
@@ -78,5 +78,11 @@ def _relation(known: Any, fresh: TableMetadata | MaterializedViewMetadata) -> An
         return fresh
     for part in (*fresh.columns.values(), *getattr(fresh, "triggers", {}).values()):
         part.table = known
-    known.__dict__ = fresh.__dict__
+    _become(known, fresh)
     return known
+
+
+def _become(known: Any, fresh: Any) -> None:
+    """A copy, and not one ``__dict__`` for both: from Python 3.13 on the collector follows attributes from the object
+    that they were set on alone, and would take what only *known* can still reach for garbage."""
+    known.__dict__ = dict(fresh.__dict__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
 from collections.abc import Iterator
@@ -146,6 +147,20 @@ def test_everything_read_again_reaches_what_is_held(metadata: Metadata, rows: Ro
     metadata.apply_schema(EVERYTHING, without(after, "types", "address"))
     assert rich.tables["simple"] is table and "fresh" in table.columns and "address" not in rich.user_types
     assert quoted.durable_writes and quoted is metadata.keyspaces["QuotedKs"]
+
+
+def test_what_was_read_again_is_there_after_a_collection(metadata: Metadata, rows: Rows) -> None:
+    """Nobody has looked at it in between."""
+    keyspace = metadata.keyspaces["rich"]
+    for _ in range(20):
+        metadata.apply_schema(EVERYTHING, rows)
+        gc.collect()
+    table = keyspace.tables["simple"]
+    for _ in range(20):
+        metadata.apply_schema(SIMPLE, only(rows, SIMPLE))
+        gc.collect()
+        assert next(iter(table.columns.values())).table is table
+    assert keyspace.tables["simple"] is table
 
 
 def test_contents_of_one_keyspace_read_again(metadata: Metadata, rows: Rows) -> None:
