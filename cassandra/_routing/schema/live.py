@@ -6,11 +6,11 @@ and all that programs rarely keep (user types, functions, aggregates) are values
 again.
 
 *How.* A change is worked out on fresh objects, which nobody sees (``update.py``). Then each object that is known
-*becomes* the fresh one of its name: it is given a copy of that one's ``__dict__``, in one assignment. So a reader,
-which takes no lock, sees each attribute as it was or as it is, and each dict or list that it got stays as it is while it goes
-through it; who needs several attributes of one moment takes a copy (``copy.copy``), as the methods that print CQL
-do. Views become what they are to be first, then tables, then their keyspace: who finds a new table or view finds all
-that belongs to it.
+*becomes* the fresh one of its name: it is given a copy of that one's ``__dict__``, by one assignment. So a reader,
+which takes no lock, sees each attribute as it was or as it is, and each dict or list that it got stays as it is while
+it goes through it; who needs several attributes of one moment takes a copy (``copy.copy``), as the methods that print
+CQL do. Views become what they are to be first, then tables, then their keyspace: who finds a new table or view finds
+all that belongs to it.
 
 *Who.* Whoever publishes metadata, with their lock held (``metadata.py``), before the snapshot is published that was
 worked out from the same rows: a request that sees the snapshot sees no older replication. What is in a keyspace is
