@@ -113,7 +113,7 @@ class Opening:
         self._local_ports: Iterator[int] = iter(())
         self._local_port = 0
         known = None if options.begin_high else options.protocol_version
-        self._version = known or ProtocolVersion.MAX_SUPPORTED
+        self._version = ProtocolVersion.MAX_SUPPORTED if known is None else known
         self._refused = False  # the server said that it speaks no higher version than this
         self._connection: Connection | None = None  # the current try
         self._steps: Any = None

@@ -285,7 +285,7 @@ class TestKeyspaces:
         other = cluster_to(cassandra_node, protocol_version=5).connect("it_prepared_a")
         in_a = other.prepare("SELECT v FROM t WHERE k = ?")
         in_b = other.prepare("SELECT v FROM t WHERE k = ?", keyspace="it_prepared_b")
-        assert (in_a.keyspace, in_b.keyspace) == ("it_prepared_a", "it_prepared_b")
+        assert (in_a.keyspace, in_b.keyspace) == (None, "it_prepared_b")
         assert other.execute(in_a, (1,)).one() == ("a",)
         assert other.execute(in_b, (1,)).one() == ("b",)
 

@@ -350,9 +350,9 @@ class Cluster:
 
     @property
     def protocol_version(self) -> int:
-        """The version spoken: the highest this driver knows until one was given or negotiated by the first
-        connection."""
-        return self.versions.spoken or ProtocolVersion.MAX_SUPPORTED  # asked by each request of a text
+        """The version spoken; until one was given, or negotiated by the first connection, the highest there is."""
+        spoken = self.versions.spoken  # asked by each request of a text
+        return ProtocolVersion.MAX_SUPPORTED if spoken is None else spoken
 
     @protocol_version.setter
     def protocol_version(self, version: int) -> None:

@@ -369,7 +369,7 @@ def test_a_datacenter_that_is_not_there(fake: FakeCluster) -> None:
         assert set(caught.value.errors) == set(cluster.metadata.all_hosts())
 
 
-@pytest.mark.parametrize("version", [1, 2, 6, 66])
+@pytest.mark.parametrize("version", [0, 1, 2, 6, 66])
 def test_a_version_that_is_not_spoken_is_refused_by_connect(fake: FakeCluster, version: int) -> None:
     with Cluster(fake.contact_points, protocol_version=version) as cluster:
         assert cluster.protocol_version == version
