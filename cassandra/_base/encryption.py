@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
+from cassandra._base.process import in_child, renew
 from cassandra._base.public import public
 from cassandra._base.real import threading
 
@@ -82,6 +83,7 @@ class Watcher(Protocol):
 
 _lock = threading.RLock()  # a __del__ that garbage collection runs may add a column anywhere
 _watchers: WeakSet[Any] = WeakSet()
+in_child(lambda: renew(_lock))
 
 
 def watch(watcher: Watcher) -> None:

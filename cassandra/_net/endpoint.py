@@ -269,10 +269,13 @@ class SniEndPointFactory(EndPointFactory):
         return SniEndPoint(self._proxy_address, sni, self._port)
 
 
+UNSPECIFIED = ("0.0.0.0", "::")  # all addresses of a node, as a row has them
+
+
 def rpc_address(row: Mapping[str, Any]) -> str | None:
     """The address that clients shall use; a node bound to all addresses is reached at the one its peers use."""
     address = row.get("native_address") or row.get("rpc_address")
-    if address is not None and any(_packed(str(address)) or b"\1"):
+    if address is not None and str(address) not in UNSPECIFIED:
         return str(address)
     other = row.get("peer") or row.get("broadcast_address") or row.get("listen_address")
     return str(other) if other is not None else None

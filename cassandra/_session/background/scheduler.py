@@ -335,14 +335,12 @@ class Strand:
 
     def _put(self, task: Task, drained: bool = False) -> bool:
         """*drained*: the caller drains next, so that no worker has to be called."""
-        if self._scheduler.closed:
-            return False
         with self._lock:
+            if self._scheduler.closed:  # looked at with the lock, which abandon() takes later: it finds what was queued
+                return False
             self._queue.append(task)
             start = self._owner is None and len(self._queue) == 1
-        if drained:
-            return not self._scheduler.closed  # or its shutdown may have come between, and abandoned the strand before
-        return not start or self._scheduler.spawn(self._drain)
+        return drained or not start or self._scheduler.spawn(self._drain)
 
     def _drain(self, until: Future[Any] | None = None) -> None:
         """Run the queue unless another thread does, at most until *until* is done; the rest goes to a worker."""

@@ -251,6 +251,31 @@ def test_calls_of_workers_end_when_the_scheduler_does() -> None:
         assert len(ran) == ended.count(None)
 
 
+def test_calls_of_others_end_when_the_scheduler_does() -> None:
+    """Also one that is queued behind another one, while both are refused or abandoned."""
+    for _ in range(300):
+        scheduler = Scheduler(1)
+        strand = scheduler.strand()
+        start = threading.Barrier(5)
+        ended: list[object] = []
+
+        def call(strand: Strand = strand, start: threading.Barrier = start, ended: list[object] = ended) -> None:
+            start.wait(PATIENCE)
+            try:
+                ended.append(strand.call(int))
+            except CancelledError as error:
+                ended.append(error)
+
+        threads = [threading.Thread(target=call) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        start.wait(PATIENCE)
+        assert scheduler.shutdown(PATIENCE)
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert len(ended) == 4
+
+
 def test_workers_survive_a_task_that_exits(scheduler: Scheduler, caplog: pytest.LogCaptureFixture) -> None:
     strand = scheduler.strand()
     strand.post(sys.exit, 1)
