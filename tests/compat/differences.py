@@ -61,6 +61,7 @@ VALUES: dict[str, str] = {
     "Date, Version": "compare with whole numbers and dates; hash",
     "WriteTimeout without a write type": "can be made; theirs raises KeyError",
     "repr of ResultSet": "tells the number of rows",
+    "make_query_plan: working_keyspace": "the statement's keyspace, where it has one; theirs is the session's",
 }
 
 #: What is done otherwise, by the paragraph of docs/migrating.rst that says why. The programs have no case for it.

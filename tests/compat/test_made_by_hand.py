@@ -11,10 +11,17 @@ import pytest
 
 import cassandra.obj_parser
 import cassandra.protocol
-from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    NoHostAvailable,
+    ResponseFuture,
+    Session,
+)
 from cassandra.connection import Connection, DefaultEndPoint, DefaultEndPointFactory
 from cassandra.io.libevreactor import LibevConnection
-from cassandra.policies import AddressTranslator, IdentityTranslator, SimpleConvictionPolicy
+from cassandra.policies import AddressTranslator, IdentityTranslator, RoundRobinPolicy, SimpleConvictionPolicy
 from cassandra.pool import Host
 from cassandra.protocol import ExecuteMessage, QueryMessage, _MessageType
 from cassandra.query import SimpleStatement, tuple_factory
@@ -234,7 +241,72 @@ def test_a_translator_that_fails_for_the_node_that_is_asked(
         assert {host.address for host in cluster.metadata.all_hosts()} == set(simulated.contact_points)
 
 
-# ---- classes that are not used
+# ---- policies
+
+
+class Naming(RoundRobinPolicy):
+    """Notes what it is asked, and names hosts before it was told of any."""
+
+    def __init__(self, *endpoints: DefaultEndPoint) -> None:
+        super().__init__()
+        self.named = [Host(endpoint, SimpleConvictionPolicy, host_id=UUID(int=1)) for endpoint in endpoints]
+        self.asked: list[Any] = []
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
+        self.asked.append((working_keyspace, query))
+        known = list(super().make_query_plan(working_keyspace, query))
+        return iter(known or self.named)
+
+
+class Raising(Naming):
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
+        plan = list(super().make_query_plan(working_keyspace, query))
+        if plan == self.named:
+            raise KeyError("it was told of no host")
+        return iter(plan)
+
+
+def with_policy(policy: Naming) -> dict[Any, ExecutionProfile]:
+    return {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
+
+
+@pytest.mark.parametrize("points", ["other", "nobody", "numbers"])
+def test_a_policy_is_asked_for_the_first_control_connection(simulated: SimulatedCluster, points: str) -> None:
+    first, second = simulated.contact_points
+    policy = Naming(DefaultEndPoint("127.255.255.1", simulated.port), DefaultEndPoint(second, simulated.port))
+    given = {"other": [first], "nobody": ["127.255.255.2"], "numbers": [first, second]}[points]
+    with Cluster(given, port=simulated.port, execution_profiles=with_policy(policy)) as cluster:
+        session = cluster.connect()
+        assert policy.asked == [(None, None)]
+        host = cluster.get_control_connection_host()
+        assert host is not None and host.address == second
+        assert [str(point) for point in cluster.endpoints_resolved] == [f"{one}:{simulated.port}" for one in given]
+        assert session.execute("SELECT key FROM system.local").one() == ("local",)
+
+
+@pytest.mark.parametrize("policy", [Naming(), Naming(DefaultEndPoint("127.255.255.1", 1)), Raising()])
+def test_a_policy_that_knows_no_host_yet(simulated: SimulatedCluster, policy: Naming) -> None:
+    points = simulated.contact_points[:1]
+    with Cluster(points, port=simulated.port, execution_profiles=with_policy(policy)) as cluster:
+        cluster.connect()
+        host = cluster.get_control_connection_host()
+        assert host is not None and host.address == points[0] and policy.asked == [(None, None)]
+    nobody = Cluster(["127.255.255.2"], port=simulated.port, execution_profiles=with_policy(Naming()))
+    with nobody, pytest.raises(NoHostAvailable, match=r"127\.255\.255\.2"):
+        nobody.connect()
+
+
+def test_a_policy_is_asked_for_prepare_without_a_statement(simulated: SimulatedCluster) -> None:
+    policy = Naming()
+    profiles = with_policy(policy)
+    with Cluster(simulated.contact_points, port=simulated.port, execution_profiles=profiles) as cluster:
+        session = cluster.connect("system", wait_for_all_pools=True)
+        policy.asked.clear()
+        session.prepare("SELECT key FROM local")
+        assert policy.asked == [("system", None)]
+
+
+# ---- connection classes
 
 
 def test_a_connection_class_of_a_program_is_told_of() -> None:

@@ -73,12 +73,13 @@ class LoadBalancingPolicy(HostStateListener):
         raise NotImplementedError
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
-        """Called once, before anything else, with the hosts known so far."""
+        """Called once, with the hosts known so far, before anything else but a first :meth:`make_query_plan`."""
         raise NotImplementedError
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """The hosts to try for one request, best first, made while they are asked for. *query* is the statement
-        or None."""
+        """The hosts to try for one request, best first, made while they are asked for. *query* is the statement; None
+        for PREPARE and for the control connection, whose first plan is asked for before :meth:`populate`: a policy
+        that knows no host by then gives none, and the contact points are tried."""
         raise NotImplementedError
 
     def check_supported(self) -> None:

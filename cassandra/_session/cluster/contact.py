@@ -128,10 +128,10 @@ class LookUp:
         with self._changed:
             self._changed.wait_for(lambda: self.is_done or self._woken, timeout)
 
-    def wait_for_another(self, known: int) -> None:
-        """Until there are more than *known* end points, or there will be none, or :meth:`wake` was called."""
+    def wait_for_another(self, known: set[EndPoint]) -> None:
+        """Until there is an end point that is not *known*, or there will be none, or :meth:`wake` was called."""
         with self._changed:
-            self._changed.wait_for(lambda: self.is_done or self._woken or len(self.endpoints()) > known)
+            self._changed.wait_for(lambda: self.is_done or self._woken or not known.issuperset(self.endpoints()))
 
     def wake(self) -> None:
         """Nobody needs to wait any more."""

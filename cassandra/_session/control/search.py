@@ -23,6 +23,7 @@ from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._net.delays import Delays
 from cassandra._net.endpoint import EndPoint, is_numeric, needs_look_up
 from cassandra._net.exchange import run_blocking
+from cassandra._routing.policies.router import is_builtin
 
 from ..cluster import contact
 
@@ -64,7 +65,8 @@ class Search:
         return self._trying or self._retry is not None
 
     def first(self) -> None:
-        """Connect to a contact point. Blocks; NoHostAvailable with an error for each."""
+        """Connect to a host that the application's own policy names, or else to a contact point. Blocks;
+        NoHostAvailable with an error for each."""
         cluster = self._cluster
         found = self._first_look_up = cluster.contacts.look_up()
         if self._closed:
@@ -72,25 +74,31 @@ class Search:
         errors: dict[Any, Any] = {}
         self._tried = set()
         found.wait(PATIENCE_WITH_NAMES)
-        while True:
-            found.wait_for_another(len(self._tried))
+        new = self._planned_before()
+        if new and found.endpoints():
+            cluster.contacts.take(found)  # who connects to another host may be asked for them all the same
+        while not self._first_of(new, errors):
+            found.wait_for_another(self._tried)
             if self._closed:
                 raise DriverException("The cluster was shut down while it was connecting")
-            new = [endpoint for endpoint in cluster.contacts.take(found) if endpoint not in self._tried]
+            new = contact.shuffled(one for one in cluster.contacts.take(found) if one not in self._tried)
             if not new:
                 raise NoHostAvailable("Unable to connect to any servers", {**errors, **cluster.contacts.unresolved})
-            try:
-                self._connect_any(contact.shuffled(new), logging.WARNING)
-            except NoHostAvailable as error:
-                errors.update(error.errors or {})
-            else:
-                break
         if not found.is_done:
             run_blocking(found.wait, lambda result, error: self._all_looked_up(found))
 
+    def _first_of(self, endpoints: list[EndPoint], errors: dict[Any, Any]) -> bool:
+        """Whether one of them took it; if none did, *errors* has why."""
+        try:
+            self._connect_any(endpoints, logging.WARNING)
+        except NoHostAvailable as error:
+            errors.update(error.errors or {})
+            return False
+        return True
+
     def _all_looked_up(self, found: contact.LookUp) -> None:
         """After the first connect, on a thread that waited for the names that were slow."""
-        if found.is_done and not self._closed:
+        if found.is_done and found.endpoints() and not self._closed:
             self._cluster.contacts.take(found)
 
     def begin(self, why: str = "", avoided: EndPoint | None = None) -> None:
@@ -182,6 +190,18 @@ class Search:
         self._errors = {}
 
     # ---- whom to try
+
+    def _planned_before(self) -> list[EndPoint]:
+        """What the default policy plans before it was told of any host. Built-in ones know none and are not asked: one
+        that another cluster uses, too, would name hosts of that."""
+        policy = self._cluster.profile_manager.default.load_balancing_policy
+        if is_builtin(policy):
+            return []
+        try:
+            return list(dict.fromkeys(host.endpoint for host in policy.make_query_plan()))
+        except Exception:
+            log.debug("The load balancing policy has no plan before it is told of hosts", exc_info=True)
+            return []
 
     def _known(self) -> list[EndPoint]:
         """Hosts that are up in the order of the default policy, then those that are not, then where the contact points

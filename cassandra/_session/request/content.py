@@ -16,7 +16,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.real import threading
-from cassandra._wire.messages.requests import ExecuteMessage
+from cassandra._wire.messages.requests import ExecuteMessage, PrepareMessage
 
 from ..statements.prepared import BoundStatement
 from .tablet_routing import with_version_block
@@ -119,6 +119,11 @@ class Content:
     @statement.setter
     def statement(self, statement: Any) -> None:
         self._statement = statement
+
+    @property
+    def planned_by(self) -> Any:
+        """What load balancing policies are asked for a plan of: of nothing while it is only to be prepared."""
+        return None if type(self._sent[0]) is PrepareMessage else self.statement
 
     @property
     def shown(self) -> Any:

@@ -57,7 +57,8 @@ class Sending:
     def next_place(self, request: ResponseFuture) -> Place | None:
         """Where to try next."""
         session, content = request.session, self.content
-        return self.plan.next(session.cluster.metadata.state, self._keyspace(request), content.token, content.statement)
+        state, keyspace = session.cluster.metadata.state, self._keyspace(request)
+        return self.plan.next(state, keyspace, content.token, content.planned_by)
 
     def _keyspace(self, request: ResponseFuture) -> str | None:
         """What unqualified names are routed by."""
