@@ -99,7 +99,7 @@ lend_attributes(Session, "cassandra._compat.attributes", "_default_consistency_l
 lend_attributes(ResponseFuture, "cassandra._compat.attributes",
                 "_col_names _col_types _current_host _event _set_final_exception _set_final_result")
 tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.finals", "replaced")
-lend_to_instances(Session, "cassandra._compat.sessions", "make")
+lend_to_instances(Session, "cassandra._compat.sessions", "make", ours="_by_connect")
 lend_class(ResultSet, "cassandra._compat.results", Request)
 lend_defaults(Session, "cluster hosts session_id timestamp_generator")
 lend_defaults(HostConnection, "host host_distance is_shutdown")

@@ -100,14 +100,17 @@ def lend_to_subclasses(borrower: Any, defines: str, home: str, function: str) ->
     borrower.__init_subclass__ = classmethod(__init_subclass__)
 
 
-def lend_to_instances(borrower: Any, home: str, function: str) -> None:
+def lend_to_instances(borrower: Any, home: str, function: str, ours: str) -> None:
     """Objects of *borrower* that programs make are made by *function* of the module *home*, which gets the object, the
-    ``__init__`` that was there before, and its arguments."""
+    ``__init__`` that was there before, and its arguments. Those that we make have a true attribute called *ours*."""
     init = borrower.__init__
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        getattr(importlib.import_module(home), function)(self, init, *args, **kwargs)
+        if getattr(self, ours):
+            init(self, *args, **kwargs)
+        else:
+            getattr(importlib.import_module(home), function)(self, init, *args, **kwargs)
 
     borrower.__init__ = __init__
 

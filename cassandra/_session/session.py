@@ -1,8 +1,7 @@
 """Session: where applications execute statements (cassandra.cluster).
 
-L5. Shared by all threads and loops of an application. Resolves profile and statement into one message, and hands it
-to a
-ResponseFuture; pools are kept by :class:`~cassandra._session.pools.PoolSet`.
+L5. Shared by all threads and loops of an application. Resolves profile and statement into one message, and hands it to
+a ResponseFuture; pools are kept by :class:`~cassandra._session.pools.PoolSet`.
 """
 
 from __future__ import annotations
@@ -107,6 +106,7 @@ class Session:
 
     _default_protocol_handler: Any = ProtocolHandler
     _scope: object
+    _by_connect = False  # made by Cluster.connect, which opens its pools
     _draining = False  # nothing new is taken
     _version_blocks: bool  # compiled requests are for connections that send them
 

@@ -269,6 +269,27 @@ def test_methods_that_end_requests_are_replaced_in_the_class(session: Any, how: 
     assert len(heard.results) == 1 and len(heard.errors) == 1
 
 
+@pytest.mark.parametrize("made", ["connect", "connect_async", "by hand"])
+def test_a_wrapped_init_of_sessions_is_called_once(cluster: Cluster, made: str) -> None:
+    seen: list[Any] = []
+
+    def init(wrapped: Any, *args: Any, **kwargs: Any) -> None:
+        wrapped(*args, **kwargs)
+        wrapped.__self__.add_request_init_listener(seen.append)
+
+    with patch.object(Session, "__init__", Wrapper(Session.__init__, init)):
+        if made == "connect":
+            session = cluster.connect("k")
+        elif made == "connect_async":
+            session = asyncio.run(cluster.connect_async("k"))
+        else:
+            session = Session(cluster, cluster.metadata.all_hosts(), "k")
+    with session:
+        future = session.execute_async("SELECT p FROM t")
+        future.result()
+        assert seen == [future]
+
+
 async def _awaited(session: Any, prepared: Any) -> None:
     assert (await session.execute_async(prepared, (1,))).one().p == 1
     async for _, result in execute_concurrent_async(session, [(prepared, (1,))]):

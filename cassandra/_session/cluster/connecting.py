@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 
-_INIT: Any = Session.__init__  # a program's own sessions are told to open their pools: _compat/sessions.py
-
-
 def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
     """Body of :meth:`Cluster.connect`."""
     cluster.life.refuse_to_block()
@@ -84,13 +81,15 @@ async def _opened(session: Session, opening: Collection[Future[bool]], wait_for_
 
 def new_session(cluster: Cluster, keyspace: str | None) -> Session:
     """A session of a cluster that was started; it has no pools yet."""
-    session = Session.__new__(Session)
-    _INIT(session, cluster, cluster.metadata.all_hosts(), keyspace or None)
+    session: Any = Session.__new__(Session)
+    session._by_connect = True
+    session.__init__(cluster, cluster.metadata.all_hosts(), keyspace or None)  # as it is now: tracers wrap it
     cluster.sessions.add(session)
     if cluster.is_shutdown or cluster.life.is_draining:
         session.shutdown()
         raise DriverException("Cluster is already shut down")
-    return session
+    made: Session = session
+    return made
 
 
 def await_pools(session: Session, opening: Collection[Future[bool]], wait_for_all: bool, bell: Bell) -> None:
