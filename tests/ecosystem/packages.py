@@ -23,14 +23,18 @@ PACKAGES = {
     package.name: package
     for package in (
         Package("cqlsh", ("cqlsh",), light=True),
+        Package("scylla-cqlsh", ("scylla-cqlsh",), programs=("with_cqlsh.py",)),
         Package("opentelemetry", ("opentelemetry-instrumentation-cassandra", "opentelemetry-sdk"), light=True),
         Package("ddtrace", ("ddtrace<3.20",), light=True),
         Package("elastic-apm", ("elastic-apm",), light=True),
         Package("cassio", ("cassio",), light=True),
         Package("langchain", ("langchain-community", "cassio")),
         Package("llama-index", ("llama-index-vector-stores-cassandra", "llama-index-core", "cassio")),
+        Package("feast", ("feast[cassandra]",)),
         Package("cassandra-medusa", ("cassandra-medusa",)),
+        Package("airflow", ("apache-airflow-providers-apache-cassandra",)),
         Package("newrelic", ("newrelic",)),
+        Package("instana", ("instana",)),
         Package("aiocassandra", ("aiocassandra",)),
         Package("baseplate", ("baseplate[cassandra]",)),
         Package("notebooks", ("ipython", "nest-asyncio", "ipykernel")),
