@@ -106,5 +106,5 @@ lend_defaults(HostConnection, "host host_distance is_shutdown")
 lend_attributes(
     Cluster.connection_class, "cassandra._compat.connection",
     "create_timer get_request_id handle_fork initialize_reactor is_control_connection is_idle lock max_in_flight "
-    "max_request_id_for orphaned_threshold_for reset_idle send_msg wait_for_responses",
+    "max_request_id max_request_id_for orphaned_threshold_for reset_idle send_msg wait_for_responses",
 )

@@ -58,6 +58,10 @@ class Connection:
         return limit
 
     @property
+    def max_request_id(self: Any) -> int:
+        return int(self.max_in_flight) - 1
+
+    @property
     def is_control_connection(self: Any) -> bool:
         return bool(self.options.register_events)
 

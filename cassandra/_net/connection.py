@@ -128,11 +128,11 @@ class Connection:
         on_done: Callable[[Connection | BaseException], None],
         **kwargs: Any,
     ) -> Opening:
-        """Start to open a connection. *on_done* is called exactly once, on the I/O thread, with the connection or with
-        the exception that says why there is none. Keyword arguments are those of the constructor: *context*,
-        *host_id*, *on_event* (connection, EventMessage) and *on_closed* (connection, error or None), both called on the
-        I/O thread, *on_closed* once and only after *on_done* got the connection."""
-        return Opening(lambda: cls(reactor, endpoint, options, **kwargs), reactor, endpoint, options, on_done)
+        """Start to open a connection. *on_done* is called exactly once, on the I/O thread, with the connection or the
+        exception that says why there is none. Keyword arguments are the constructor's: *context*, *host_id*, *on_event*
+        and *on_closed* (connection, error or None), called there, too, *on_closed* once and after *on_done*."""
+        kind = options.connection_class or cls
+        return Opening(lambda: kind(reactor, endpoint, options, **kwargs), reactor, endpoint, options, on_done)
 
     @classmethod
     def factory(

@@ -194,7 +194,11 @@ class Opening:
         family, address = self._tried[-1]
         self._answered = False
         self._step = f"connecting to {address}"
-        connection = self._connection = self._make()
+        try:
+            connection = self._connection = self._make()
+        except Exception as error:  # of a class of the program
+            self._finish(error)
+            return
         connection.protocol_version = self._version
         connection._opening = self
         try:

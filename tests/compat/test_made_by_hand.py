@@ -1,9 +1,9 @@
-"""Sessions, messages and end points that programs make themselves, and classes that are not used."""
+"""Sessions, messages, end points, policies and connection classes that programs make themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import MagicMock
 from uuid import UUID
 
@@ -309,12 +309,70 @@ def test_a_policy_is_asked_for_prepare_without_a_statement(simulated: SimulatedC
 # ---- connection classes
 
 
-def test_a_connection_class_of_a_program_is_told_of() -> None:
-    class Mine(Connection):
-        pass
+class Registered(LibevConnection):
+    """As cqlsh has it: connections by host."""
 
-    with pytest.warns(UserWarning, match="connection_class=Mine is kept, but makes no connections") as told:
+    begun = 0
+    connections: ClassVar[dict[str, list[Any]]] = {}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.connections.setdefault(self.host, []).append(self)
+
+    @classmethod
+    def initialize_reactor(cls) -> None:
+        cls.begun += 1
+
+
+class Broken(Connection):
+    def __init__(self, host: str, port: int) -> None:
+        raise AssertionError("arguments are passed on as they come")
+
+
+def test_connections_are_made_of_the_class_that_was_given(simulated: SimulatedCluster) -> None:
+    Registered.connections.clear()
+    with Cluster(simulated.contact_points, port=simulated.port, connection_class=Registered) as cluster:
+        assert cluster.connection_class is Registered
+        session = cluster.connect(wait_for_all_pools=True)
+        cluster.connect()
+        assert set(Registered.connections) == set(simulated.contact_points) and Registered.begun == 1
+        assert all(type(one) is Registered for one in cluster.get_connection_holders()[-1].get_connections())
+        made: list[Any] = [one for of_host in Registered.connections.values() for one in of_host if not one.is_closed]
+        assert all(0 <= one.in_flight < one.max_request_id for one in made) and len(made) > 2
+        assert session.execute("SELECT key FROM system.local").one() == ("local",)
+        assert type(cluster.connection_factory(made[0].endpoint)) is Registered
+    assert all(one.is_closed for one in made)
+
+
+def test_a_connection_class_that_cannot_be_made(simulated: SimulatedCluster) -> None:
+    cluster = Cluster(simulated.contact_points, port=simulated.port, connection_class=Broken)
+    with cluster, pytest.raises(NoHostAvailable, match="TypeError"):
+        cluster.connect()
+
+
+def test_a_reactor_of_a_program_is_not_needed(simulated: SimulatedCluster) -> None:
+    class Reactor(Connection):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            raise AssertionError("it is not made")
+
+        def push(self, data: bytes) -> None: ...
+
+        def handle_fork(self) -> None: ...
+
+    with Cluster(simulated.contact_points, port=simulated.port, connection_class=Reactor) as cluster:
+        assert cluster.connect().execute("SELECT key FROM system.local").one() == ("local",)
+
+
+def test_who_overrides_what_nothing_calls_is_told_so() -> None:
+    class Counting:
+        def send_msg(self, *args: Any) -> int:
+            return 0
+
+    class Mine(Counting, Connection):
+        def handle_pushed(self, response: Any) -> None: ...
+
+    with pytest.warns(UserWarning, match="connection_class=Mine overrides send_msg, handle_pushed, which") as told:
         cluster = Cluster(connection_class=Mine)
     assert cluster.connection_class is Mine and told[0].filename == __file__
-    for ours in (LibevConnection, Connection):
-        assert Cluster(connection_class=ours).connection_class is ours
+    for kind in (LibevConnection, Connection, MagicMock()):
+        assert Cluster(connection_class=kind).connection_class is kind

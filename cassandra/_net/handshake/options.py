@@ -45,6 +45,7 @@ class ConnectionOptions:
     startup_options: Mapping[str, str] = MappingProxyType({})
     report: Callable[[dict[str, str], bool], None] | None = None  # adds options for a node, which is ScyllaDB's or not
     no_compact: bool = False
+    connection_class: type[Connection] | None = None  # of a program; what is made is of it
     max_frame: int = MAX_FRAME
     max_requests: int = MAX_REQUESTS
     local_address: tuple[str, int] | None = None

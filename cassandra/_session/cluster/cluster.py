@@ -117,7 +117,7 @@ class Cluster:
         *ssl_session_cache*, *sockopts*, *connect_timeout* (seconds for the whole opening), *cql_version*,
         *no_compact*,
         *idle_heartbeat_interval* and *idle_heartbeat_timeout* (seconds; 0 turns heartbeats off), *application_info*,
-        *shard_aware_options*. *connection_class* is accepted and not used: there is one transport.
+        *shard_aware_options*, *connection_class* (a subclass of ``Connection`` that they are objects of).
     Requests:
         *execution_profiles* (``{name: ExecutionProfile}``), or the legacy *load_balancing_policy* and
         *default_retry_policy*;

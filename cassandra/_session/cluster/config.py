@@ -9,9 +9,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import takewhile
 from numbers import Real
 from typing import Any, TypeVar
 
+from cassandra._net.connection import Connection
 from cassandra._net.endpoint import EndPoint
 
 T = TypeVar("T")
@@ -186,17 +188,42 @@ def sockopts(value: Any) -> Sequence[tuple[int, int, int | bytes]] | None:
     return options
 
 
+#: What a class of connections has that moves the bytes itself.
+_MOVES_BYTES = ("push", "handle_read", "handle_write")
+#: What requests pass through in scylla-driver's connections, and not in ours, which are native.
+_NOT_CALLED = (
+    "factory", "get_request_id", "send_msg", "wait_for_response", "wait_for_responses", "process_msg",
+    "handle_pushed", "error_all_requests",
+)  # fmt: skip
+
+
 def connection_class(given: Any) -> Any:
-    """Ours stand for the one transport. One of a program is told of: none of its methods is called."""
-    if not str(getattr(given, "__module__", "")).startswith("cassandra."):
+    """Connections are made of it. Who overrides what nothing calls is told so."""
+    missed = overrides(given, _NOT_CALLED)
+    if missed:
         warnings.warn(
-            f"connection_class={getattr(given, '__name__', given)} is kept, but makes no connections: there is one "
-            "native transport. What it overrides is not called; protocol handlers, end point factories, auth_provider, "
-            "ssl_context and sockopts are",
+            f"connection_class={given.__name__} overrides {', '.join(missed)}, which nothing calls: the transport is "
+            "native. Protocol handlers see the messages; request trackers and listeners see the requests",
             UserWarning,
             stacklevel=4,
         )
     return given
+
+
+def made_class(given: Any) -> type[Connection] | None:
+    """The class that connections are made of, None for the standard one. One that moves the bytes itself cannot: the
+    native transport does."""
+    if given is Connection or not isinstance(given, type) or not issubclass(given, Connection):
+        return None
+    return None if overrides(given, _MOVES_BYTES) else given
+
+
+def overrides(kind: Any, names: Sequence[str]) -> list[str]:
+    """Those of *names* that a program's subclass of :class:`Connection` has for itself."""
+    if not isinstance(kind, type) or not issubclass(kind, Connection):
+        return []
+    own = [vars(base) for base in takewhile(lambda base: base is not Connection, kind.__mro__)]
+    return [name for name in names if any(name in attributes for attributes in own)]
 
 
 def refuse(name: str, value: Any, reason: str) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from cassandra._net.connection import Connection
 from cassandra._net.handshake.options import MAX_REQUESTS, ConnectionOptions
 
+from .config import made_class, overrides
+
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
 
@@ -43,17 +45,20 @@ class ConnectionFactory:
             application_info=given.application_info,
             startup_options={"SESSION_ID": str(given.session_id)},
             no_compact=given.no_compact,
+            connection_class=made_class(given.connection_class),
             max_requests=given.max_requests_per_connection or MAX_REQUESTS,
         )
 
     def load(self) -> None:
-        """Import what connections need now, on the thread that connects: what another thread is importing when the
-        process is forked stays locked in the child."""
+        """Before the first connection is opened: import what connections need now, on the thread that connects. What
+        another thread is importing when the process is forked stays locked in the child."""
         options = self._cluster.options
         if options.driver_config_reporting_enabled:
             from . import reporting as reporting
         if options.ssl_context is not None or options.ssl_options is not None:
             from cassandra._net.tls import tls as tls
+        if overrides(options.connection_class, ("initialize_reactor",)):
+            options.connection_class.initialize_reactor()
 
     def asking_options(self) -> ConnectionOptions:
         """Options of a connection that finds out which protocol version its node speaks."""

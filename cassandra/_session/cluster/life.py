@@ -88,7 +88,8 @@ class Life:
     def start(self) -> Future[None]:
         """Connect the control connection, once; the future is the same for all callers. Never blocks, but that it waits
         for the first worker to start, if :meth:`prepare` and the scheduler's ``fill`` were not called before."""
-        self._cluster.connections.load()
+        if not self.is_started:
+            self._cluster.connections.load()
         with self._lock:
             self.prepare()
             if self._started is None:
