@@ -18,6 +18,7 @@ from cassandra import ConsistencyLevel, InvalidRequest, OperationTimedOut
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
 from cassandra.connection import DefaultEndPoint
+from cassandra.metadata import TokenMap
 from cassandra.policies import (
     ColDesc,
     DCAwareRoundRobinPolicy,
@@ -33,7 +34,7 @@ from cassandra.policies import (
     WhiteListRoundRobinPolicy,
 )
 from cassandra.pool import Host
-from cassandra.query import BatchStatement, PreparedStatement, dict_factory
+from cassandra.query import BatchStatement, PreparedStatement, TraceUnavailable, dict_factory
 from cassandra.testing import SimulatedCluster
 from tests.patience import PATIENCE
 
@@ -253,6 +254,32 @@ def test_other_things_of_a_configuration(copied: Copied) -> None:
     assert (policy.base_delay, policy.max_delay) == (1.0, 9.0)
     generator = copied(Cluster().timestamp_generator)
     assert generator() < generator()
+
+
+@COPIES
+def test_a_copied_token_map_knows_ring_and_replicas(session: Any, copied: Copied) -> None:
+    tokens = session.cluster.metadata.token_map
+    tokens.get_replicas("k", tokens.ring[0])
+    again = copied(tokens)
+    assert type(again) is TokenMap and again.ring == tokens.ring and again.token_class is tokens.token_class
+    assert again.token_to_host_owner == tokens.token_to_host_owner
+    for keyspace in ("k", "system", "none"):
+        assert [again.get_replicas(keyspace, token) for token in tokens.ring] == [
+            tokens.get_replicas(keyspace, token) for token in tokens.ring
+        ]
+    assert again.get_replicas("k", tokens.ring[0])
+
+
+@COPIES
+def test_a_copied_trace_has_what_was_read(session: Any, copied: Copied) -> None:
+    trace = session.execute("SELECT key FROM system.local", trace=True).get_query_trace()
+    again = copied(trace)
+    assert str(again) == str(trace) and [str(event) for event in again.events] == [str(event) for event in trace.events]
+    if copied is pickled:
+        with pytest.raises(TraceUnavailable, match="was unpickled"):
+            again.populate()
+    else:
+        again.populate()
 
 
 # ---- what cannot be

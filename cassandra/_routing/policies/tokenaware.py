@@ -51,6 +51,12 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         self._child_policy.populate(cluster, hosts)
 
     def check_supported(self) -> None:
+        """RuntimeError if the metadata say that they cannot tell tokens, which this driver's always can; then whatever
+        the child says."""
+        asked = getattr(self._cluster_metadata, "can_support_partitioner", None)
+        if asked is not None and not asked():
+            partitioner = self._cluster_metadata.partitioner
+            raise RuntimeError(f"TokenAwarePolicy needs tokens, which cannot be told for the partitioner {partitioner}")
         self._child_policy.check_supported()
 
     def distance(self, *args: Any, **kwargs: Any) -> int:

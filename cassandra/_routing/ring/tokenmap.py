@@ -86,3 +86,31 @@ class TokenMap:
     def remove_keyspace(self, keyspace: str) -> None:
         """Forget the replicas of *keyspace*."""
         self.tokens_to_hosts_by_ks.pop(keyspace, None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy knows the ring, and how keyspaces are replicated, as of now."""
+        ring = self._ring
+        owners = dict(zip(ring.values, ring.owners, strict=True))
+        known = self._metadata.keyspaces.items()
+        strategies = {name: keyspace.replication_strategy for name, keyspace in known}
+        return _copied, (type(self), ring.token_class, owners, strategies)
+
+
+class _Strategies:
+    """Of the metadata, what a copy of a token map needs."""
+
+    def __init__(self, strategies: Mapping[str, Any]) -> None:
+        self.keyspaces = {name: _Keyspace(strategy) for name, strategy in strategies.items()}
+
+
+class _Keyspace:
+    def __init__(self, strategy: Any) -> None:
+        self.replication_strategy = strategy
+
+
+def _copied(
+    kind: type[TokenMap], token_class: type[Token], owners: Mapping[Any, Host], strategies: Mapping[str, Any]
+) -> TokenMap:
+    made = kind.__new__(kind)
+    made._start(Ring(token_class, owners), _Strategies(strategies))
+    return made

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.copies import set_state, state_of
 from cassandra._base.errors import OperationTimedOut, TraceUnavailable
 from cassandra._base.public import public
 from cassandra._base.temporal import datetime_from_uuid1
@@ -45,6 +46,12 @@ class QueryTrace:
         self.trace_id = trace_id
         self._session = session
 
+    def __getstate__(self) -> dict[str, Any]:
+        return state_of(self, ("_session",))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        set_state(self, state)
+
     def populate(
         self,
         max_wait: float | None = 2.0,
@@ -53,8 +60,11 @@ class QueryTrace:
     ) -> None:
         """Read the trace, waiting up to *max_wait* seconds (None: as long as it takes) until the server has written it.
 
-        With *wait_for_complete* False whatever is there is taken. Raises :exc:`TraceUnavailable` when time is up.
+        With *wait_for_complete* False whatever is there is taken. Raises :exc:`TraceUnavailable` when time is up, and
+        if this one was unpickled: it has no session to read by.
         """
+        if self._session is None:
+            raise TraceUnavailable(f"The trace {self.trace_id} was unpickled: it has no session to be read by.")
         start = time.monotonic()
         delay = FIRST_DELAY
         while True:

@@ -601,3 +601,16 @@ for tablet, made in ((False, False), (True, False), (False, True), (True, True))
             is_routed = getattr(statement, "routing_key", None) and (statement.keyspace or keyspace)
             first = (sorted if tablet else list)(plan[:2]) if is_routed else sorted(plan)
             print("mocked", tablet, made, keyspace, first, len(plan), metadata.get_replicas.call_args_list)
+
+# ---- whether the cluster's partitioner is supported
+
+for name, wrap in (
+    ("TokenAware", TokenAwarePolicy),
+    ("Default", policies.DefaultLoadBalancingPolicy),
+    ("filter", lambda child: policies.HostFilterPolicy(child, lambda host: True)),
+):
+    for can in (True, False):
+        policy, metadata = wrap(RoundRobinPolicy()), Mock()
+        metadata.can_support_partitioner.return_value = can
+        policy.populate(SimpleNamespace(metadata=metadata), [])
+        quiet(f"{name} over metadata that support the partitioner: {can}", policy.check_supported)
