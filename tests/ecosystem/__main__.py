@@ -19,12 +19,15 @@ def main(argv: list[str]) -> int:
     parser.add_argument("names", nargs="+", metavar="NAME", choices=sorted(PACKAGES))
     parser.add_argument("--driver", default=environments.THIS, help="as pip takes it; default: the one of this tree")
     arguments = parser.parse_args(argv)
-    driver = environments.wheel() if arguments.driver == environments.THIS else arguments.driver
+    versions = {PACKAGES[name].python for name in arguments.names}
+    ours = arguments.driver == environments.THIS
+    drivers = {version: environments.wheel(version) if ours else arguments.driver for version in versions}
     if arguments.action == "pin":
         for name in arguments.names:
-            print(f"[{name}]", *environments.pin(PACKAGES[name], driver), sep="\n", flush=True)
+            print(f"[{name}]", *environments.pin(PACKAGES[name], drivers[PACKAGES[name].python]), sep="\n", flush=True)
         return 0
-    pythons = {name: environments.environment(PACKAGES[name], driver) for name in arguments.names}
+    packages = {name: PACKAGES[name] for name in arguments.names}
+    pythons = {name: environments.environment(found, drivers[found.python]) for name, found in packages.items()}
     if arguments.action == "install":
         return 0
     if contact := os.environ.get("CASSANDRA_CONTACT"):

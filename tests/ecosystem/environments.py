@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -18,6 +19,8 @@ PROGRAMS = Path(__file__).with_name("programs")
 
 #: The driver of this tree; any other is a requirement that pip fetches.
 THIS = "fastcql"
+#: What ``pyproject.toml`` says for building.
+BUILD_REQUIRES = ("setuptools>=77", "Cython>=3.1,<4")
 INSTALL_TIMEOUT = 1200
 RUN_TIMEOUT = 600
 
@@ -26,14 +29,38 @@ class CommandFailed(Exception):
     """A command ended with an error; the text is all that it wrote."""
 
 
-def wheel() -> Path:
-    """fastcql as it is in this tree now. What was compiled in place is not compiled again."""
-    folder = HOME / "wheel"
+def interpreter(version: str) -> Path:
+    """The Python of *version*, such as 3.12, found where the Makefile finds it; ours for ``""``."""
+    if not version:
+        return Path(sys.executable)
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found: list[Path | str | None] = [*pyenv.glob(f"versions/{version}.*/bin/python"), shutil.which(f"python{version}")]
+    if not found[0]:
+        raise CommandFailed(f"There is no Python {version} here, which a package needs; install it with pyenv")
+    return Path(found[0])
+
+
+def wheel(version: str = "") -> Path:
+    """fastcql as it is in this tree now, for the Python of *version*. What was compiled is not compiled again."""
+    folder = HOME / f"wheel{version and '-'}{version}"
     for old in folder.glob("*.whl"):
         old.unlink()
-    run([sys.executable, "setup.py", "--quiet", "bdist_wheel", "--dist-dir", folder], cwd=ROOT)
+    run([_builder(version), "setup.py", "--quiet", "bdist_wheel", "--dist-dir", folder], cwd=ROOT)
     (built,) = folder.glob("*.whl")
     return built
+
+
+def _builder(version: str) -> Path:
+    """A Python of *version* that has what it takes to compile the driver: ours, or one made for it."""
+    if not version:
+        return Path(sys.executable)
+    folder = HOME / f"build-{version}"
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        run([interpreter(version), "-m", "venv", "--clear", folder])
+        pip(python, "install", "--quiet", *BUILD_REQUIRES)
+        (folder / "ready").touch()
+    return python
 
 
 def environment(package: Package, driver: Path | str) -> Path:
@@ -41,12 +68,13 @@ def environment(package: Package, driver: Path | str) -> Path:
     folder = HOME / (package.name if isinstance(driver, Path) else f"{package.name}-{driver}")
     python = folder / "bin" / "python"
     pins = read_pins()[package.name]
-    key = hashlib.sha256("\n".join([sys.version, str(folder), *pins]).encode()).hexdigest()
+    base = interpreter(package.python)
+    key = hashlib.sha256("\n".join([sys.version, str(base), str(folder), *pins]).encode()).hexdigest()
     content = contents(driver) if isinstance(driver, Path) else ""
     ready = folder / "ready"
     found = ready.read_text().split() if ready.exists() else []
     if found[:1] != [key]:
-        _make(folder, driver)
+        _make(base, folder, driver)
         pip(python, "install", *(["--no-deps"] if isinstance(driver, str) else []), *pins)
     elif isinstance(driver, Path) and found[1:] != [content]:
         pip(python, "install", "--no-deps", "--force-reinstall", str(driver))
@@ -68,7 +96,7 @@ def contents(built: Path) -> str:
 def pin(package: Package, driver: Path) -> list[str]:
     """What pip chooses for *package* today, written to ``pins.txt``."""
     folder = HOME / package.name
-    python = _make(folder, driver)
+    python = _make(interpreter(package.python), folder, driver)
     pip(python, "install", *package.requires)
     ours = {THIS, "cassandra-driver", "scylla-driver"}
     lines = pip(python, "list", "--format=freeze", "--exclude", "pip", "--exclude", "setuptools").splitlines()
@@ -107,9 +135,9 @@ def run(command: list[str | Path], cwd: Path = ROOT, timeout: float = RUN_TIMEOU
     return done.stdout
 
 
-def _make(folder: Path, driver: Path | str) -> Path:
-    """An empty environment with *driver* alone; ours with stand-ins for the other two."""
-    run([sys.executable, "-m", "venv", "--clear", folder])
+def _make(base: Path, folder: Path, driver: Path | str) -> Path:
+    """An empty environment of *base* with *driver* alone; ours with stand-ins for the other two."""
+    run([base, "-m", "venv", "--clear", folder])
     python = folder / "bin" / "python"
     pip(python, "install", "--quiet", str(driver))
     if isinstance(driver, Path):

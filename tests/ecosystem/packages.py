@@ -13,6 +13,7 @@ class Package:
     requires: tuple[str, ...]
     light: bool = False  # seconds to install and to run: part of every run of CI
     programs: tuple[str, ...] = field(default=())
+    python: str = ""  # where it needs another one than ours
 
     def __post_init__(self) -> None:
         if not self.programs:
@@ -30,12 +31,15 @@ PACKAGES = {
         Package("cassio", ("cassio",), light=True),
         Package("langchain", ("langchain-community", "cassio")),
         Package("llama-index", ("llama-index-vector-stores-cassandra", "llama-index-core", "cassio")),
+        Package("langgraph-cassandra", ("langgraph-checkpoint-cassandra",), python="3.12"),
+        Package("langgraph-scylladb", ("langgraph-checkpoint-scylladb",), python="3.12"),
         Package("feast", ("feast[cassandra]",)),
         Package("cassandra-medusa", ("cassandra-medusa",)),
         Package("airflow", ("apache-airflow-providers-apache-cassandra",)),
         Package("newrelic", ("newrelic",)),
         Package("instana", ("instana",)),
         Package("aiocassandra", ("aiocassandra",)),
+        Package("async-cassandra", ("async-cassandra",), python="3.12"),
         Package("baseplate", ("baseplate[cassandra]",)),
         Package("notebooks", ("ipython", "nest-asyncio", "ipykernel")),
         Package("celery", ("celery", "gevent"), programs=("with_celery_prefork.py", "with_celery_gevent.py")),

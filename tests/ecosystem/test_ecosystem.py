@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from tests.servers import ServerCluster
 
 
 @pytest.fixture(scope="session")
-def wheel() -> Path:
-    return environments.wheel()
+def wheel() -> Callable[[str], Path]:
+    """By version of Python."""
+    return functools.cache(environments.wheel)
 
 
 def cases() -> Iterator[Any]:
@@ -28,9 +30,9 @@ def cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("package", "program"), list(cases()))
 def test_it_runs_unchanged(
-    package: Package, program: str, wheel: Path, cassandra_node: ServerCluster, tmp_path: Path
+    package: Package, program: str, wheel: Callable[[str], Path], cassandra_node: ServerCluster, tmp_path: Path
 ) -> None:
-    python = environments.environment(package, wheel)
+    python = environments.environment(package, wheel(package.python))
     contact = f"{cassandra_node.contact_points[0]}:{cassandra_node.port}"
     said = environments.run_program(python, program, contact, tmp_path)
     assert said.splitlines()[-1] == "done", said
