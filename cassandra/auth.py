@@ -2,6 +2,7 @@
 
 import logging
 
+from cassandra._base.lending import lend
 from cassandra._net.handshake.auth import (
     Authenticator,
     AuthProvider,
@@ -35,3 +36,7 @@ __all__ = [
     "TransitionalModePlainTextAuthProvider",
     "TransitionalModePlainTextAuthenticator",
 ]
+
+lend(__name__, {
+    "cassandra._compat.internals": "SASLClient _have_kerberos _have_puresasl _proxy_execute_key",
+})  # fmt: skip

@@ -12,8 +12,8 @@ from cassandra._base.errors import (
     QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable, TruncateError, UnavailableErrorMessage,
     UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist, WriteTimeoutErrorMessage,
 )
-from cassandra._base.lending import lend, lend_attributes, lend_class, lend_defaults
-from cassandra._base.lending import lend_to_instances, tell_if_replaced
+from cassandra._base.lending import lend, lend_class, lend_to_instances, tell_if_replaced
+from cassandra._base.lent import lend_to
 from cassandra._core.transport import Request
 from cassandra._net.handshake.auth import PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutesChangeType, ClientRoutesConfig, ClientRoutesEndPointFactory
@@ -27,6 +27,7 @@ from cassandra._routing.policies import DCAwareRoundRobinPolicy, DefaultLoadBala
 from cassandra._routing.policies import ExponentialReconnectionPolicy, HostDistance, IdentityTranslator
 from cassandra._routing.policies import NeverRetryPolicy, NoSpeculativeExecutionPlan, NoSpeculativeExecutionPolicy
 from cassandra._routing.policies import RetryPolicy, SimpleConvictionPolicy, TokenAwarePolicy
+from cassandra._routing.schema import ColumnMetadata, KeyspaceMetadata, TableMetadata
 from cassandra._routing.tablets.tablets import Tablet, choose_tablet_version_block, random_tablet_version_block
 from cassandra._session.control.agreement import SchemaAgreementScope
 from cassandra._session.statements.batch import BatchStatement
@@ -39,7 +40,7 @@ from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionP
 from cassandra._session.cluster.profiles import ProfileManager, default_lbp_factory
 from cassandra._session.request.result import ResultSet
 from cassandra._session.session import Session
-from cassandra._session.statements.statements import SimpleStatement
+from cassandra._session.statements.statements import SimpleStatement, Statement
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 from cassandra._session.request.trace import QueryTrace
 from cassandra._wire.rows import dict_factory, named_tuple_factory, tuple_factory
@@ -89,22 +90,18 @@ lend(__name__, {
     "cassandra.util": "Version maybe_add_timeout_to_query",
     "cassandra._net.connection": "DefaultConnection=Connection conn_class=Connection",
     "cassandra._compat.internals": """
-        _ConfigMode conn_fns excs refresh_schema_and_set_result run_in_executor
+        _ConfigMode _execution_profile_to_string _proxy_execute_key _request_timeout_key conn_fns excs
+        refresh_schema_and_set_result run_in_executor
     """,
-    "cassandra._session.statements.sentinels": "_NOT_SET=NOT_SET",
+    "cassandra._session.statements.sentinels": "FETCH_SIZE_UNSET _NOT_SET=NOT_SET",
+    "cassandra.connection": "locally_supported_compressions",
+    "cassandra._compat.addresses": "_addrinfo_or_none _resolve_contact_points_to_string_map",
 })  # fmt: skip
-lend_attributes(Cluster, "cassandra._compat.attributes", "_config_mode _prepared_statements")
-lend_attributes(ControlConnection, "cassandra._compat.attributes", "_connection")
-lend_attributes(Session, "cassandra._compat.attributes", "_default_consistency_level _load_balancer _metrics")
-lend_attributes(ResponseFuture, "cassandra._compat.attributes",
-                "_col_names _col_types _current_host _event _set_final_exception _set_final_result")
+lend_to(
+    BatchStatement, BoundStatement, Cluster, ControlConnection, HostConnection, Metadata, PreparedStatement, QueryTrace,
+    ResponseFuture, Session, Statement, Cluster.connection_class, ColumnMetadata, KeyspaceMetadata,
+    TableMetadata,
+)
 tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.finals", "replaced")
 lend_to_instances(Session, "cassandra._compat.sessions", "make", ours="_by_connect")
 lend_class(ResultSet, "cassandra._compat.results", Request)
-lend_defaults(Session, "cluster hosts session_id timestamp_generator")
-lend_defaults(HostConnection, "host host_distance is_shutdown")
-lend_attributes(
-    Cluster.connection_class, "cassandra._compat.connection",
-    "create_timer get_request_id handle_fork initialize_reactor is_control_connection is_idle lock max_in_flight "
-    "max_request_id max_request_id_for orphaned_threshold_for reset_idle send_msg wait_for_responses",
-)

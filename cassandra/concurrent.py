@@ -26,5 +26,6 @@ __all__ = [
 ]
 
 lend(__name__, {
+    "cassandra._session.cluster.profiles": "EXEC_PROFILE_DEFAULT",
     "cassandra._compat.concurrent": "ConcurrentExecutorGenResults ConcurrentExecutorListResults",
 })  # fmt: skip

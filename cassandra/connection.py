@@ -10,7 +10,8 @@ from cassandra._base.errors import (
     ProtocolVersionUnsupported,
 )
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
-from cassandra._base.lending import lend, lend_attributes
+from cassandra._base.lending import lend
+from cassandra._base.lent import lend_to
 from cassandra._net.handshake.application import ApplicationInfoBase
 from cassandra._net.client_routes import ClientRoutesEndPoint, ClientRoutesEndPointFactory
 from cassandra._net.handshake.compression import functions, lz4_compress, lz4_decompress
@@ -64,11 +65,8 @@ lend(__name__, {
         DEFAULT_LOCAL_PORT_HIGH DEFAULT_LOCAL_PORT_LOW NONBLOCKING defunct_on_error
     """,
     "cassandra._session.cluster.reporting": "DRIVER_CONFIG_OPTION DriverConfigReporter SESSION_ID_OPTION",
+    "cassandra._compat.structs": "_Frame frame_header_v3",
     "cassandra._compat.timers": "HeartbeatFuture ResponseWaiter Timer TimerManager",
     "cassandra._compat.segment": "SegmentCodec segment_codec_lz4 segment_codec_no_compression",
 })  # fmt: skip
-lend_attributes(
-    Connection, "cassandra._compat.connection",
-    "create_timer get_request_id handle_fork initialize_reactor is_control_connection is_idle lock max_in_flight "
-    "max_request_id max_request_id_for orphaned_threshold_for reset_idle send_msg wait_for_responses",
-)
+lend_to(Connection)

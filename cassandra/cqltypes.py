@@ -56,4 +56,9 @@ __all__ = [
 
 lend(__name__, {
     "cassandra._wire.types.base": "_casstypes=casstypes _cqltypes=cqltypes",
+    "cassandra._compat.structs": "point_be point_le",
+    "cassandra._compat.type_names": """
+        _little_endian_flag _name_from_hex_string _number_types _strip_frozen_from_python casstype_scanner
+        cql_type_scanner
+    """,
 })  # fmt: skip

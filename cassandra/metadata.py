@@ -7,7 +7,8 @@ import logging
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.descriptors import SignatureDescriptor
 from cassandra._base.errors import InvalidRequest, NoMurmur3, Unauthorized
-from cassandra._base.lending import lend, lend_attributes
+from cassandra._base.lending import lend
+from cassandra._base.lent import lend_to
 from cassandra._base.names import (
     cql_keywords, cql_keywords_reserved, cql_keywords_unreserved, escape_name, is_valid_name, maybe_escape_name,
     protect_name, protect_names, protect_value, trim_if_startswith,
@@ -58,11 +59,13 @@ lend(__name__, {
         valid_cql3_word_re
     """,
     "cassandra._compat.schema": """
-        SchemaParserV22 SchemaParserV3 SchemaParserV4 _RegisteredExtensionType get_schema_parser
+        SchemaParserV22 SchemaParserV3 SchemaParserV4 _RegisteredExtensionType _UnknownStrategyBuilder
+        _cql_from_cass_type _encoder _replication_strategies get_schema_parser
     """,
     "cassandra._wire.messages.requests": "QueryMessage",
     "cassandra._session.statements.statements": "bind_params",
     "cassandra._base.versions": "maybe_add_timeout_to_query",
+    "cassandra._routing.ring.replication": "_UnknownStrategy",
     "cassandra._wire.marshal": "varint_unpack",
 })  # fmt: skip
-lend_attributes(Metadata, "cassandra._compat.attributes", "_hosts")
+lend_to(ColumnMetadata, KeyspaceMetadata, Metadata, TableMetadata)

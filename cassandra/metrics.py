@@ -3,6 +3,7 @@
 
 import logging
 
+from cassandra._base.lending import lend
 from cassandra._session.cluster.metrics import (
     IntStat,
     Metrics,
@@ -30,3 +31,7 @@ __all__ = [
     "getStats",
     "init",
 ]
+
+lend(__name__, {
+    "cassandra._session.cluster.metrics": "_stats_registry=_registry",
+})  # fmt: skip

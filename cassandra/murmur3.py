@@ -1,5 +1,6 @@
 """Murmur3 as Apache Cassandra computes tokens with it."""
 
+from cassandra._base.lending import lend
 from cassandra._core.routing import murmur3_token as murmur3
 from cassandra._routing.ring.murmur3 import (
     INT64_MAX,
@@ -16,3 +17,7 @@ __all__ = [
     "INT64_MAX", "INT64_MIN", "INT64_OVF_DIV", "INT64_OVF_OFFSET",
     "body_and_tail", "fmix", "murmur3", "rotl64", "truncate_int64",
 ]  # fmt: skip
+
+lend(__name__, {
+    "cassandra._core.routing": "_murmur3=murmur3_token",
+})  # fmt: skip

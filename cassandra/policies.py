@@ -4,7 +4,8 @@ import logging
 
 from cassandra._base.constants import ConsistencyLevel, WriteType
 from cassandra._base.errors import OperationTimedOut
-from cassandra._base.lending import lend, lend_attributes
+from cassandra._base.lending import lend
+from cassandra._base.lent import lend_to
 from cassandra._routing.policies import (
     AddressTranslator,
     ColDesc,
@@ -60,7 +61,4 @@ __all__ = [
 lend(__name__, {
     "cassandra._compat.policies": "DSELoadBalancingPolicy",
 })  # fmt: skip
-lend_attributes(LoadBalancingPolicy, "cassandra._compat.attributes", "_hosts_lock")
-lend_attributes(RoundRobinPolicy, "cassandra._compat.attributes", "_live_hosts _position")
-lend_attributes(DCAwareRoundRobinPolicy, "cassandra._compat.attributes", "_dc_live_hosts _position")
-lend_attributes(RackAwareRoundRobinPolicy, "cassandra._compat.attributes", "_dc_live_hosts _live_hosts _position")
+lend_to(DCAwareRoundRobinPolicy, LoadBalancingPolicy, RackAwareRoundRobinPolicy, RoundRobinPolicy)

@@ -76,7 +76,10 @@ lend(__name__, {
         UnsupportedOperation UserAggregateDescriptor UserFunctionDescriptor WriteType
     """,
     "cassandra._compat.messages": """
-        ErrorMessageSubclass _RegisterMessageType _message_types_by_opcode get_registered_classes register_class
+        CUSTOM_TYPE ErrorMessageSubclass _NAMES_FOR_VALUES_FLAG _PAGE_SIZE_BYTES_FLAG _PAGE_SIZE_FLAG
+        _PAGING_OPTIONS_FLAG _PREPARED_WITH_KEYSPACE_FLAG _PROTOCOL_TIMESTAMP_FLAG _RegisterMessageType
+        _SKIP_METADATA_FLAG _VALUES_FLAG _WITH_KEYSPACE_FLAG _WITH_PAGING_STATE_FLAG _WITH_SERIAL_CONSISTENCY_FLAG
+        _get_params _message_types_by_opcode _metadata_id_negotiated get_registered_classes register_class
     """,
     "cassandra._compat.parsing": "LazyParser ListParser NumpyParser cython_protocol_handler",
     "cassandra.marshal": "int32_unpack int8_unpack uint16_unpack uint32_le_unpack",

@@ -2,6 +2,7 @@
 
 import logging
 
+from cassandra._base.lending import lend
 from cassandra._net.handshake.features import (
     LWT_ADD_METADATA_MARK,
     LWT_OPTIMIZATION_META_BIT_MASK,
@@ -24,3 +25,7 @@ __all__ = [
     "USE_METADATA_ID",
     "ProtocolFeatures",
 ]
+
+lend(__name__, {
+    "cassandra.lwt_info": "_LwtInfo=LwtInfo",
+})  # fmt: skip

@@ -4,7 +4,8 @@ import logging
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import OperationTimedOut, TraceUnavailable
-from cassandra._base.lending import lend, lend_defaults
+from cassandra._base.lending import lend
+from cassandra._base.lent import lend_to
 from cassandra._session.request.trace import QueryTrace, TraceEvent
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.prepared import UNSET_VALUE, BoundStatement, PreparedStatement
@@ -49,14 +50,11 @@ __all__ = [
 lend(__name__, {
     "cassandra.policies": "ColDesc",
     "cassandra._compat.internals": """
-        END_BADCHAR_REGEX NON_ALPHA_REGEX PseudoNamedTupleRow START_BADCHAR_REGEX pseudo_namedtuple_factory
+        END_BADCHAR_REGEX NON_ALPHA_REGEX PseudoNamedTupleRow START_BADCHAR_REGEX _clean_name_cache
+        _sanitize_identifiers pseudo_namedtuple_factory
     """,
     "cassandra.util": "maybe_add_timeout_to_query unix_time_from_uuid1",
     "cassandra._core.codec": "_UNSET_VALUE=UNSET",
     "cassandra._base.tuples": "_clean_column_name=clean_name",
 })  # fmt: skip
-lend_defaults(BatchStatement, "batch_type")
-lend_defaults(BoundStatement, "prepared_statement")
-lend_defaults(PreparedStatement, "protocol_version query_id query_string")
-lend_defaults(QueryTrace, "trace_id")
-lend_defaults(TraceEvent, "datetime description source source_elapsed thread_name")
+lend_to(BatchStatement, BoundStatement, PreparedStatement, QueryTrace, Statement, TraceEvent)

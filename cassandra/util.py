@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._compat.internals": "_positional_rename_invalid_identifiers _sanitize_identifiers",
+    "cassandra._compat.internals": "_HAS_GEOMET _nan _positional_rename_invalid_identifiers _sanitize_identifiers",
+    "cassandra._compat.addresses": "_addrinfo_or_none _addrinfo_to_ip_strings _resolve_contact_points_to_string_map",
+    "cassandra._compat.structs": "_LinearRing",
 })  # fmt: skip
 lend_attributes(OrderedMapSerializedKey, "cassandra._compat.attributes", "_insert _insert_unchecked")

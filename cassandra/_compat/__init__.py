@@ -4,10 +4,12 @@ Nothing of the driver uses it, and no module of it is imported before a program 
 (``_base/lending.py``). What can be used alone works, over the codec of the driver itself; what belongs to DSE can be
 named, and raises one error when it is used.
 
-* ``attributes``: what public classes are lent, with an underscore: other packages read and wrap it.
+* ``attributes``, ``attributes_of_...``: what public classes are lent, as ``_base/lent.py`` lists it: other packages
+  read and wrap it.
 * ``finals``: methods that end a request, which tracers replace; ``results``: results of futures that are not ours;
   ``sessions``: sessions that programs make.
-* ``internals``: helpers and names of scylla-driver's own modules; ``messages``: its registry of message classes.
+* ``addresses``, ``structs``, ``type_names``, ``internals``: helpers and names of scylla-driver's own modules;
+  ``messages``: its registry of message classes.
 * ``parsing``: rows from bytes by hand; ``segment``: segments of protocol 5 by hand; ``timers``: timers, loops, waiters.
 * ``connection``: what programs do with a connection that they opened by themselves.
 * ``concurrent``, ``policies``: classes that have another name now.

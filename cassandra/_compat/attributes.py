@@ -6,12 +6,14 @@ lent to it. The public classes know nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar
-from uuid import UUID
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.real import threading
+from cassandra._routing.policies import NoSpeculativeExecutionPlan
+from cassandra._session.cluster.profiles import ExecutionProfile
 from cassandra._wire.handlers import _ProtocolHandler
 
 from .finals import Final, end_with_exception, end_with_result
@@ -23,6 +25,39 @@ class Session:
     """Of ``cassandra.cluster.Session``."""
 
     _default_consistency_level = ConsistencyLevel.LOCAL_ONE
+    _default_serial_consistency_level = None
+
+    @property
+    def _default_timeout(self: Any) -> float | None:
+        timeout: float | None = self.default_timeout
+        return timeout
+
+    @property
+    def _row_factory(self: Any) -> Any:
+        return self.row_factory
+
+    @property
+    def _lock(self: Any) -> Any:
+        """One that no request of the driver takes."""
+        return self.__dict__.setdefault("_lent_lock", threading.RLock())
+
+    @property
+    def _profile_manager(self: Any) -> Any:
+        return self.cluster.profile_manager
+
+    @property
+    def _request_init_callbacks(self: Any) -> list[Any]:
+        """What was added by ``add_request_init_listener``, as it is now."""
+        return list(self._listeners)
+
+    def _maybe_get_execution_profile(self: Any, ep: Any) -> Any:
+        """The profile of a name; a profile is what it is."""
+        if isinstance(ep, ExecutionProfile):
+            return ep
+        profiles = self.cluster.profile_manager.profiles
+        if ep not in profiles:
+            raise ValueError(f"There is no execution profile {ep!r}; there are: {', '.join(map(repr, profiles))}")
+        return profiles[ep]
 
     @property
     def _load_balancer(self: Any) -> Any:
@@ -37,6 +72,28 @@ class Cluster:
     """Of ``cassandra.cluster.Cluster``."""
 
     @property
+    def _is_setup(self: Any) -> bool:
+        """Whether somebody has asked to connect."""
+        return bool(self.life.is_started)
+
+    @property
+    def _listeners(self: Any) -> set[Any]:
+        """What was registered by ``register_listener``, as it is now."""
+        return set(self.host_listeners.registered)
+
+    @property
+    def _user_types(self: Any) -> dict[str, dict[str, Any]]:
+        """The classes that were registered for user types, by keyspace and type."""
+        found: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        for keyspace, name, klass in self.user_types:
+            found[keyspace][name] = klass
+        return found
+
+    @property
+    def _default_retry_policy(self: Any) -> Any:
+        return self.default_retry_policy
+
+    @property
     def _prepared_statements(self: Any) -> Mapping[bytes, Any]:
         """Those that are in use, by id."""
         return {statement.query_id: statement for statement in self.prepared.all()}
@@ -46,97 +103,12 @@ class Cluster:
         return int(getattr(_ConfigMode, self.profile_manager.mode.name))
 
 
-class Metadata:
-    """Of ``cassandra.metadata.Metadata``."""
-
-    @property
-    def _hosts(self: Any) -> dict[UUID | None, Any]:
-        return dict(self.all_hosts_items())
-
-
 class ControlConnection:
     """Of ``cassandra.cluster.ControlConnection``."""
 
     @property
     def _connection(self: Any) -> Any:
         return self.connection
-
-
-class LoadBalancingPolicy:
-    """Of ``cassandra.policies.LoadBalancingPolicy``: a lock that nothing of the driver takes, one per policy."""
-
-    _one_at_a_time: ClassVar[Any] = threading.Lock()
-
-    @property
-    def _hosts_lock(self: Any) -> Any:
-        with LoadBalancingPolicy._one_at_a_time:
-            return self.__dict__.setdefault("_lent_hosts_lock", threading.RLock())
-
-
-class _LiveHosts:
-    """The hosts that a policy knows, as a frozenset; what is assigned takes their place."""
-
-    def __get__(self, policy: Any, owner: type | None = None) -> Any:
-        return self if policy is None else frozenset(policy._hosts)
-
-    def __set__(self, policy: Any, hosts: Iterable[Any]) -> None:
-        policy._replace(tuple(hosts))
-
-
-class _ByPlace(dict[Any, Any]):
-    """The hosts that a policy knows by where they are; what is changed here is changed there."""
-
-    def __init__(self, policy: Any, place: Callable[[Any], Any]) -> None:
-        self._policy = policy
-        for host in policy._view.hosts:
-            super().__setitem__(place(host), (*self.get(place(host), ()), host))
-
-    def __setitem__(self, place: Any, hosts: Any) -> None:
-        super().__setitem__(place, hosts)
-        self._changed()
-
-    def __delitem__(self, place: Any) -> None:
-        super().__delitem__(place)
-        self._changed()
-
-    def pop(self, *args: Any) -> Any:
-        found = super().pop(*args)
-        self._changed()
-        return found
-
-    def _changed(self) -> None:
-        self._policy._replace(tuple(host for hosts in self.values() for host in hosts))
-
-
-class RoundRobinPolicy:
-    """Of ``cassandra.policies.RoundRobinPolicy``: what subclasses use, and change."""
-
-    _live_hosts = _LiveHosts()
-
-    @property
-    def _position(self: Any) -> int:
-        return int(self._turn.value)
-
-
-class DCAwareRoundRobinPolicy:
-    """Of ``cassandra.policies.DCAwareRoundRobinPolicy``."""
-
-    _position = RoundRobinPolicy._position
-
-    @property
-    def _dc_live_hosts(self: Any) -> Any:
-        return _ByPlace(self, lambda host: host.datacenter or self.local_dc)
-
-
-class RackAwareRoundRobinPolicy:
-    """Of ``cassandra.policies.RackAwareRoundRobinPolicy``."""
-
-    _position = RoundRobinPolicy._position
-    _dc_live_hosts = DCAwareRoundRobinPolicy._dc_live_hosts
-
-    @property
-    def _live_hosts(self: Any) -> Any:
-        return _ByPlace(self, lambda host: (host.datacenter or self.local_dc, host.rack or self.local_rack))
 
 
 class OrderedMapSerializedKey:
@@ -170,6 +142,47 @@ class _Event:
 
 class ResponseFuture:
     """Of ``cassandra.cluster.ResponseFuture``."""
+
+    @property
+    def _connection(self: Any) -> Any:
+        """The connection that the last attempt was sent on; None when the request is over."""
+        attempts = list(self._attempts.values())
+        return attempts[-1].connection if attempts else None
+
+    @property
+    def _req_id(self: Any) -> int | None:
+        stream: int | None = self._last_stream
+        return stream
+
+    @property
+    def _host(self: Any) -> Any:
+        """The one that it may go to, if there is only one."""
+        return self._execution.sending.plan.only
+
+    @property
+    def _load_balancer(self: Any) -> Any:
+        return self._execution.sending.plan.router.policy
+
+    @property
+    def _spec_execution_plan(self: Any) -> Any:
+        return self._execution.sending.speculation or NoSpeculativeExecutionPlan()
+
+    @property
+    def _query_retries(self: Any) -> int:
+        return int(self._execution._retries)
+
+    @property
+    def _query_traces(self: Any) -> list[Any] | None:
+        return list(self._traces) or None
+
+    @property
+    def _protocol_handler(self: Any) -> Any:
+        return self.session.client_protocol_handler
+
+    @property
+    def _time_remaining(self: Any) -> float | None:
+        left: float | None = self._remaining()
+        return left
 
     _set_final_result = Final("_set_final_result", end_with_result)
     _set_final_exception = Final("_set_final_exception", end_with_exception)

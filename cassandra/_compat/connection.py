@@ -6,6 +6,7 @@ a number that no other request of the connection was given, and nothing else.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from itertools import count
@@ -13,6 +14,7 @@ from time import monotonic
 from typing import Any
 
 from cassandra._base.errors import ConnectionShutdown
+from cassandra._base.real import threading
 from cassandra._net.exchange import Exchange
 from cassandra._net.handshake.options import MAX_REQUESTS
 from cassandra._wire.handlers import ProtocolHandler
@@ -24,8 +26,102 @@ LONGEST_WAIT = 600.0  # seconds for an answer that nobody has set a limit for
 _timers = _Loop()  # its thread begins with the first timer
 
 
+class HostConnection:
+    """Of ``cassandra.pool.HostConnection``."""
+
+    @property
+    def _connections(self: Any) -> dict[int, Any]:
+        """Those that take requests, by shard; by 0 where there are no shards."""
+        return {connection.shard or 0: connection for connection in self.get_connections()}
+
+    @property
+    def _keyspace(self: Any) -> str | None:
+        keyspace: str | None = self.keyspace
+        return keyspace
+
+
+def _option(name: str) -> Any:
+    """What the connection was to be opened with."""
+    return property(lambda connection: getattr(connection.options, name))
+
+
 class Connection:
     """Of ``cassandra.connection.Connection``."""
+
+    CALLBACK_ERR_THREAD_THRESHOLD = 100
+    in_buffer_size = out_buffer_size = 4096  # what scylla-driver reads and writes at a time
+    is_unsupported_proto_version = False
+    supports_tls_session_resumption = True
+    total_shards = None
+
+    allow_beta_protocol_version = _option("allow_beta")
+    connect_timeout = _option("connect_timeout")
+    no_compact = _option("no_compact")
+    ssl_context = _option("ssl_context")
+
+    @property
+    def sockopts(self: Any) -> Any:
+        return list(self.options.sockopts) or None
+
+    @property
+    def ssl_options(self: Any) -> dict[str, Any]:
+        return dict(self.options.ssl_options or {})
+
+    @property
+    def authenticator(self: Any) -> Any:
+        """What was given to a connection that a program opened by itself."""
+        return getattr(self.options.auth_provider, "_authenticator", None)
+
+    @property
+    def compressor(self: Any) -> Any:
+        return self.compression and self.compression.compress
+
+    @property
+    def decompressor(self: Any) -> Any:
+        return self.compression and self.compression.decompress
+
+    @property
+    def connected_event(self: Any) -> Any:
+        """Set: nobody has a connection before it is open."""
+        opened = threading.Event()
+        opened.set()
+        return opened
+
+    @property
+    def original_endpoint(self: Any) -> Any:
+        return self.endpoint
+
+    @property
+    def request_ids(self: Any) -> deque[int]:
+        """As many as requests may be sent now."""
+        return deque(range(self.in_flight, self.max_in_flight))
+
+    @property
+    def highest_request_id(self: Any) -> int:
+        return int(self.max_in_flight) - 1
+
+    @property
+    def orphaned_request_ids(self: Any) -> set[int]:
+        """As many as requests were given up and not answered."""
+        return set(range(self.orphaned))
+
+    @property
+    def msg_received(self: Any) -> bool:
+        """Whether something was received since ``reset_idle``."""
+        return not self.is_idle
+
+    @property
+    def signaled_error(self: Any) -> bool:
+        return bool(self.is_defunct)
+
+    def handle_pushed(self: Any, response: Any) -> None:
+        """Tell the watchers of an event, as if the server had sent it."""
+        for callback in self._watchers.get(response.event_type, ()):
+            callback(response.event_args)
+
+    def error_all_requests(self: Any, exc: BaseException) -> None:
+        """Fail what is in flight with *exc*; the connection does not survive that."""
+        self.defunct(exc)
 
     @classmethod
     def initialize_reactor(cls) -> None:

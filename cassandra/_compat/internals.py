@@ -13,6 +13,7 @@ from typing import Any
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._routing.schema.extensions import RegisteredTableExtension
+from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT
 from cassandra._wire.rows import ordered_dict_factory
 
 NONBLOCKING = (errno.EAGAIN, errno.EWOULDBLOCK)
@@ -22,6 +23,12 @@ NON_ALPHA_REGEX = re.compile("[^a-zA-Z0-9]")
 START_BADCHAR_REGEX = re.compile("^[^a-zA-Z0-9]*")
 END_BADCHAR_REGEX = re.compile("[^a-zA-Z0-9_]*$")
 valid_cql3_word_re = re.compile(r"^[a-z][0-9a-z_]*$")
+
+SASLClient = None  # of a package that scylla-driver may use
+_have_kerberos = _have_puresasl = False
+_proxy_execute_key, _request_timeout_key = "ProxyExecute", "request-timeout"
+_clean_name_cache: dict[str, str] = {}
+_nan, _HAS_GEOMET = float("nan"), True
 
 #: How scylla-driver finds a reactor; there is one transport here, which is always there.
 conn_fns: tuple[Callable[[], Any], ...] = ()
@@ -112,6 +119,11 @@ def _sanitize_identifiers(field_names: Iterable[str]) -> list[str]:
             name += "_"
         seen[name] = None
     return list(seen)
+
+
+def _execution_profile_to_string(name: Any) -> str:
+    """A profile's name, for texts."""
+    return "EXEC_PROFILE_DEFAULT" if name is EXEC_PROFILE_DEFAULT else f'"{name}"'
 
 
 @public("cassandra.cluster")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cassandra._base.constants import Flag
@@ -13,6 +13,14 @@ from cassandra._base.errors_messages import ERROR_CLASSES, ErrorMessage
 from cassandra._base.public import public
 from cassandra._core.codec import Writer, encode_envelope
 from cassandra._wire.messages import auth, events, requests, results
+
+CUSTOM_TYPE = results.ResultMessage.type_codes[0]
+
+#: Bits before the values of QUERY and EXECUTE, and (the last ones) of PREPARE and of DSE's paging.
+_VALUES_FLAG, _SKIP_METADATA_FLAG, _PAGE_SIZE_FLAG, _WITH_PAGING_STATE_FLAG = 1, 2, 4, 8
+_WITH_SERIAL_CONSISTENCY_FLAG, _PROTOCOL_TIMESTAMP_FLAG, _NAMES_FOR_VALUES_FLAG, _WITH_KEYSPACE_FLAG = 16, 32, 64, 128
+_PREPARED_WITH_KEYSPACE_FLAG = 1
+_PAGE_SIZE_BYTES_FLAG, _PAGING_OPTIONS_FLAG = 1 << 30, 1 << 31
 
 _message_types_by_opcode: dict[int, Any] = {
     message.opcode: message
@@ -70,6 +78,18 @@ class ErrorMessageSubclass(_RegisterMessageType):
         code = dct.get("error_code")
         if code is not None:
             ERROR_CLASSES[code] = cls  # type: ignore[assignment]
+
+
+def _get_params(message_obj: Any) -> Iterator[tuple[str, Any]]:
+    """The public attributes of a message, with their values."""
+    for name, value in vars(message_obj).items():
+        if not name.startswith("_") and not callable(value):
+            yield name, value
+
+
+def _metadata_id_negotiated(protocol_version: int, protocol_features: Any) -> bool:
+    """Whether answers to EXECUTE say which metadata they have."""
+    return protocol_version >= 5 or bool(getattr(protocol_features, "use_metadata_id", False))
 
 
 def encode_by_body(cls: Any) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cassandra._base.public import public
+from cassandra._routing.ring.replication import ReplicationStrategyTypeType, _UnknownStrategy
 from cassandra._routing.schema.extensions import _BY_NAME
+from cassandra._wire.encoder import Encoder
+from cassandra._wire.types.collections import ReversedType
 
 from .unsupported import finder
 
@@ -22,6 +26,30 @@ class _RegisteredExtensionType(type):
         super().__init__(name, bases, dct)
         if dct.get("name") is not None:
             cls._extension_registry[dct["name"]] = cls  # type: ignore[assignment]
+
+
+_encoder = Encoder()
+
+#: Strategies by name, without their package.
+_replication_strategies = ReplicationStrategyTypeType.registry
+
+
+@public("cassandra.metadata")
+class _UnknownStrategyBuilder:
+    """Makes the strategies of a name that nobody knows."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, options_map: Mapping[str, Any]) -> _UnknownStrategy:
+        return _UnknownStrategy(self.name, options_map)
+
+
+def _cql_from_cass_type(cass_type: Any) -> str:
+    """How CQL spells a type; the order of a clustering column is no part of it."""
+    if issubclass(cass_type, ReversedType):
+        return str(cass_type.subtypes[0].cql_parameterized_type())
+    return str(cass_type.cql_parameterized_type())
 
 
 __getattr__ = finder(

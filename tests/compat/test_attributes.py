@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, create_autospec
 
@@ -13,15 +16,18 @@ import pytest
 import cassandra.cluster
 import cassandra.query
 from cassandra import ConsistencyLevel, InvalidRequest
+from cassandra._base.lent import _ATTRIBUTES as lent_to
 from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session
 from cassandra.metadata import TableMetadataV3
-from cassandra.policies import RoundRobinPolicy
+from cassandra.policies import DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy, RoundRobinPolicy
 from cassandra.pool import HostConnection
+from cassandra.protocol import EventMessage
 from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, QueryTrace, TraceEvent
 from cassandra.testing import SimulatedCluster
 from cassandra.util import OrderedMapSerializedKey
 from tests.patience import PATIENCE, eventually
 
+ROOT = Path(__file__).resolve().parents[2]
 INSERT = "INSERT INTO t (p, c) VALUES (?, ?)"
 
 
@@ -55,6 +61,69 @@ def test_what_sessions_and_clusters_lend(session: Any, lent: Any) -> None:
     assert cluster.control_connection._connection is cluster.control_connection.get_connections()[0]
     session._metrics = "own"
     assert session._metrics == "own" and cluster.metrics is not None
+
+
+def test_every_attribute_that_is_lent_can_be_read(session: Any) -> None:
+    cluster, statement = session.cluster, session.prepare(INSERT)
+    keyspace = cluster.metadata.keyspaces["k"]
+    future = session.execute_async("SELECT p FROM t")
+    future.result()
+    batch = BatchStatement()
+    objects = [cluster, cluster.control_connection, future, session, cluster.control_connection.connection]
+    objects += [*session.get_pools()[:1], cluster.metadata, keyspace, keyspace.tables["t"]]
+    objects += [keyspace.tables["t"].columns["p"], statement, batch, RoundRobinPolicy(), DCAwareRoundRobinPolicy("dc1")]
+    objects += [RackAwareRoundRobinPolicy("dc1", "rack1")]
+    for found in objects:
+        for kind in type(found).__mro__:
+            _, names = lent_to.get(kind.__name__, ("", ""))
+            missing = [name for name in names.split() if not hasattr(found, name)]
+            assert not missing, f"{kind.__name__}: {missing}"
+
+
+def test_a_connection_tells_what_tools_ask(session: Any) -> None:
+    connection: Any = session.cluster.control_connection.connection
+    assert connection.connected_event.wait(0) and connection.original_endpoint is connection.endpoint
+    assert len(connection.request_ids) == connection.max_in_flight - connection.in_flight
+    assert connection.max_request_id == connection.highest_request_id == 32767
+    assert connection.orphaned_request_ids == set() and connection.sockopts is None and connection.ssl_options == {}
+    assert connection.connect_timeout == session.cluster.connect_timeout and not connection.signaled_error
+    heard: list[Any] = []
+    connection.register_watcher("STATUS_CHANGE", heard.append)
+    connection.handle_pushed(EventMessage("STATUS_CHANGE", {"change_type": "UP"}))
+    assert heard == [{"change_type": "UP"}]
+    for pool in session.get_pools():
+        assert list(pool._connections.values()) == pool.get_connections() and pool._keyspace == "k"
+    victim: Any = session.get_pools()[0].get_connections()[0]
+    victim.error_all_requests(KeyError("over"))
+    assert victim.is_defunct and victim.signaled_error
+
+
+def test_a_future_tells_what_tracers_ask(session: Any) -> None:
+    profile = session.cluster.profile_manager.default
+    future = session.execute_async("SELECT p FROM t", trace=True)
+    future.result()
+    assert [trace.trace_id for trace in future._query_traces] == future.get_query_trace_ids()
+    assert future._load_balancer is profile.load_balancing_policy and future._query_retries == 0
+    assert future._host is None and future._protocol_handler is session.client_protocol_handler
+    assert 0 < future._time_remaining < 10 and future._spec_execution_plan.next_execution(None) == -1
+    host = session.hosts[0]
+    future = session.execute_async("SELECT p FROM t", host=host)
+    assert future._host is host and future.result().all() == []
+    assert session._maybe_get_execution_profile(cassandra.cluster.EXEC_PROFILE_DEFAULT) is profile
+    assert session._maybe_get_execution_profile(profile) is profile
+    with pytest.raises(ValueError, match="There is no execution profile 'none'; there are: <EXEC_PROFILE_DEFAULT>"):
+        session._maybe_get_execution_profile("none")
+
+
+@pytest.mark.parametrize("module", ["cluster", "metadata"])
+def test_lent_attributes_need_no_other_import(module: str) -> None:
+    program = f"""
+import cassandra.{module} as module
+assert module.Metadata()._hosts == {{}}
+made = module.Metadata.__new__(module.Metadata)
+assert made._drop_table
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 
 def test_config_mode_tells_how_a_cluster_was_configured(lent: Any) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def follow(pool: HostPool, errors: list[BaseException], on_done: Callable[[list[BaseException]], None]) -> None:
     """Make every connection use the pool's keyspace, also if there are other USEs at the same time: whoever ends
     last finds all of them in the keyspace that was wanted last."""
-    keyspace, waiting = pool.keyspace, pool._connections
+    keyspace, waiting = pool.keyspace, pool._taking
     if not waiting:
         guarded(on_done, errors)
         return
@@ -33,7 +33,7 @@ def follow(pool: HostPool, errors: list[BaseException], on_done: Callable[[list[
                 errors.append(error)
             left -= 1
             last = left == 0
-        if last and any(not one.is_closed and one.keyspace != pool.keyspace for one in pool._connections):
+        if last and any(not one.is_closed and one.keyspace != pool.keyspace for one in pool._taking):
             follow(pool, errors, on_done)
         elif last:
             guarded(on_done, errors)

@@ -6,7 +6,7 @@ class opens, picks and closes them. A host without shards (Apache Cassandra) has
 States: made, then ``open`` once, then open until ``close``; while it is open, whatever it lacks is being opened, or
 waits for the time of the next attempt. Nobody else is needed to end that, so a pool that is not closed always comes
 back. Whether its host is up is not its business: the owner of the pools closes those of hosts that went down.
-``_connections`` and ``picks`` are replaced, never changed, and may be one behind the other for a moment;
+``_taking`` and ``picks`` are replaced, never changed, and may be one behind the other for a moment;
 ``pick`` reads them without a lock. Everything else is guarded by ``_lock``; nothing foreign is called with it held.
 
 A connection that gives no sign of life is relieved by another one (``relief.py``); who finds that out, and what follows
@@ -105,7 +105,7 @@ class HostPool:
         self._on_suspect = on_suspect
         self._relief = Relief(self)
         self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
-        self._connections: tuple[Connection, ...] = ()  # that take requests
+        self._taking: tuple[Connection, ...] = ()  # that take requests
         self.picks = Picks(None, None)
         self._openings: set[Opening] = set()
         self._timers: set[Timer] = set()
@@ -212,7 +212,7 @@ class HostPool:
     def _publish(self) -> None:
         """Locked. ``pick`` sees what changed."""
         slots = self._slots
-        self._connections, self.picks = slots.taking, Picks(slots.sole, slots.picker)
+        self._taking, self.picks = slots.taking, Picks(slots.sole, slots.picker)
 
     def _watch(self, connection: Connection, retired: Iterable[Connection]) -> None:
         watch = watch_of(self.host)
@@ -255,7 +255,7 @@ class HostPool:
                 self._replace(wanted)
             if not wanted.is_full:
                 return wanted
-        connections = self._connections
+        connections = self._taking
         self._turn += 1
         at = self._turn % max(1, len(connections))
         live = [one for one in (*connections[at:], *connections[:at]) if not one.is_closed]
@@ -274,7 +274,7 @@ class HostPool:
     def wait_for_room(self) -> bool:
         """Have *on_room* called, once, when what is full now may have room. False: not all are full, ask again."""
         waits = False
-        for connection in self._connections:
+        for connection in self._taking:
             channel = connection.channel
             if channel is None or channel.closed:
                 continue
@@ -285,7 +285,7 @@ class HostPool:
 
     def end_line(self) -> None:
         """Nobody waits for room any more: from now on requests are taken as they come."""
-        for connection in self._connections:
+        for connection in self._taking:
             if connection.channel is not None:
                 connection.channel.end_line()
         if self.limit is not None and not self._shares_limit:
@@ -293,7 +293,7 @@ class HostPool:
 
     def replace_worn(self) -> None:
         """Replace connections with requests that were given up, however few: they are what a limit is full of."""
-        for connection in self._connections:
+        for connection in self._taking:
             if connection.orphaned:
                 self._replace(connection)
 
@@ -301,7 +301,7 @@ class HostPool:
         """Replace the connections that speak another protocol version than new ones shall. With *new* only that one is
         in question, and it stays if its server has just refused that version."""
         version = self._options().protocol_version
-        for connection in self._connections if new is None else (new,):
+        for connection in self._taking if new is None else (new,):
             spoken, highest = connection.protocol_version, connection.highest_version
             refused = new is not None and version is not None and highest is not None and highest < version
             if version not in (None, spoken) and not refused:
@@ -332,7 +332,7 @@ class HostPool:
         level = self._told.level(logging.INFO, error)
         log.log(level, "%s could not be connected to again (%s); next try in %.1f s", self.host, error, delay)
         with self._lock:
-            self._failing = not self._connections
+            self._failing = not self._taking
         self._report(error)
         self._changed()
 
@@ -463,7 +463,7 @@ class HostPool:
 
     def get_connections(self) -> list[Connection]:
         """The connections that take requests."""
-        return list(self._connections)
+        return list(self._taking)
 
     # ---- for programs, by names that scylla-driver has; nothing in the driver uses these
 

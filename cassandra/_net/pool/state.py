@@ -14,7 +14,7 @@ def state_of(pool: HostPool) -> dict[str, Any]:
     """What is open and in flight, for people and metrics. Lists have an entry per connection; of a host with shards
     also which shard each leads to, and how many there are. ``orphan_requests`` are sets of the right
     size, not of stream ids."""
-    connections, sharding = pool._connections, pool._slots.sharding
+    connections, sharding = pool._taking, pool._slots.sharding
     state = {
         "shutdown": pool.is_shutdown,
         "open_count": pool.open_count,
@@ -33,7 +33,7 @@ def state_of(pool: HostPool) -> dict[str, Any]:
 
 def load_of(pool: HostPool) -> str:
     """What is in flight and what the limits are, for error texts."""
-    connections = pool._connections
+    connections = pool._taking
     texts = [connection.load() for connection in connections] or ["no connection is open"]
     if len(connections) > TOLD_APART:
         allowed = sum(one.channel.max_requests for one in connections if one.channel is not None)

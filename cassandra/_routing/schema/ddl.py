@@ -187,15 +187,14 @@ def _primary_key(table: TableMetadata | MaterializedViewMetadata) -> str:
 
 def _properties(table: TableMetadata | MaterializedViewMetadata) -> list[str]:
     """What follows WITH, one property each."""
-    properties = []
-    if getattr(table, "is_compact_storage", False):
-        properties.append("COMPACT STORAGE")
-    if table.clustering_key:
-        order = ", ".join(
-            f"{protect_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}" for column in table.clustering_key
-        )
-        properties.append(f"CLUSTERING ORDER BY ({order})")
-    return properties + table._make_option_strings(table.options)
+    properties = ["COMPACT STORAGE"] if getattr(table, "is_compact_storage", False) else []
+    return properties + clustering_order(table.clustering_key) + table._make_option_strings(table.options)
+
+
+def clustering_order(columns: Iterable[ColumnMetadata]) -> list[str]:
+    """The property that says which way rows are sorted, if they are."""
+    order = ", ".join(f"{protect_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}" for column in columns)
+    return [f"CLUSTERING ORDER BY ({order})"] if order else []
 
 
 def option_strings(options: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ MAX_STATEMENTS = 0xFFFF  # the count is a [short] in BATCH, protocol section 4.1
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 #: (prepared?, query text or prepared id, bound values)
-Entry = tuple[bool, str | bytes, Bound | None]
+Entry = tuple[bool, str | bytes, Bound | tuple[()]]
 
 
 class BatchStatement(Statement):
@@ -92,7 +92,7 @@ class BatchStatement(Statement):
         (ValueError)."""
         if isinstance(statement, str):
             text = self._interpolate(statement, parameters) if parameters else statement
-            self._append(False, text, None)
+            self._append(False, text, ())
             if None not in self._wanted:
                 self._wanted[None] = text
         elif isinstance(statement, PreparedStatement):
@@ -105,7 +105,7 @@ class BatchStatement(Statement):
         elif isinstance(statement, SimpleStatement):
             self._inherit(statement)
             text = self._interpolate(statement.query_string, parameters)
-            self._append(False, text, None)
+            self._append(False, text, ())
             self._wanted.setdefault(statement.keyspace, text)
         else:
             raise TypeError(f"a batch takes CQL text or statements, not {type(statement).__name__}")
@@ -148,7 +148,7 @@ class BatchStatement(Statement):
         self._append(True, prepared.query_id, bound)
         self._prepared.setdefault(prepared.query_id, prepared)  # the first: it is outdated if any is
 
-    def _append(self, prepared: bool, query: str | bytes, values: Bound | None) -> None:
+    def _append(self, prepared: bool, query: str | bytes, values: Bound | tuple[()]) -> None:
         if len(self._statements_and_parameters) >= MAX_STATEMENTS:
             raise ValueError(f"Batch statement cannot contain more than {MAX_STATEMENTS} statements.")
         self._statements_and_parameters.append((prepared, query, values))

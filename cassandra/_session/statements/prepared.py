@@ -177,6 +177,10 @@ class PreparedStatement:
         indexes = self._bind_plan.pk_indexes
         return None if indexes is None else list(indexes)
 
+    @routing_key_indexes.setter
+    def routing_key_indexes(self, indexes: Sequence[int] | None) -> None:
+        self._bind_plan = BindPlan(self._bind_plan.specs, indexes)
+
     def is_routing_key_index(self, i: int) -> bool:
         """Whether bind position *i* is part of the partition key."""
         indexes = self._bind_plan.pk_indexes
