@@ -13,6 +13,7 @@ RESULTS := build/results
 # $(1): name of the run; the rest are pytest's arguments.
 pytest = -m pytest --junitxml=$(RESULTS)/$(1).xml
 two = -n 2 --dist loadfile
+four = -n 4 --dist loadfile  # for two cores: half of the time of a unit test is waiting
 # $(1): the part of the work that begins now; the summary says how long each took
 begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
@@ -43,7 +44,7 @@ lint: build  ## style and types
 
 test-unit: build  ## what needs no server, on the main Python
 	$(call begin,unit)
-	$(PY) $(call pytest,unit) $(two) -m "not server" --ignore=tests/native
+	$(PY) $(call pytest,unit) $(four) -m "not server" --ignore=tests/native
 
 test-native: build  ## the C++ core alone, under sanitizers
 	$(call begin,native)
@@ -64,7 +65,7 @@ test-versions: $(addprefix unit-,$(OTHERS))  ## unit tests on the other Pythons 
 $(addprefix unit-,$(OTHER_VERSIONS)): unit-%: .venv-%/ready
 	$(call begin,unit-$*)
 	.venv-$*/bin/python setup.py --quiet build_ext --inplace --parallel 2
-	.venv-$*/bin/python $(call pytest,unit-$*) $(two) -m "not server" tests/unit
+	.venv-$*/bin/python $(call pytest,unit-$*) $(four) -m "not server" tests/unit
 
 docs: build  ## HTML in docs/_build; warnings are errors
 	$(call begin,docs)

@@ -260,7 +260,7 @@ class Throttled:
 
 def test_a_long_upload_is_no_silence(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is received while a large request is on its way, and what is asked meanwhile is behind it."""
-    monkeypatch.setattr(silence, "GRACE", 1.0)  # the last bytes wait for a server that is slow itself
+    monkeypatch.setattr(silence, "GRACE", 2.5)  # the last bytes wait for a server that is slow itself
     net.options = ConnectionOptions(connect_timeout=PATIENCE, compression=False)
     pool = net.open()
     connection = pool.pick()
@@ -269,7 +269,7 @@ def test_a_long_upload_is_no_silence(net: Net, monkeypatch: pytest.MonkeyPatch) 
     served.socket = Throttled(served.socket)  # type: ignore[assignment]
     operation = Waiting()
     begin = time.monotonic()
-    frame = QueryMessage("x" * (12 << 20), 1).encode(connection.protocol_version)
+    frame = QueryMessage("x" * (8 << 20), 1).encode(connection.protocol_version)
     connection.submit(frame, operation, 0, PATIENCE)
     assert answered(operation)
     assert time.monotonic() - begin > 2 * (silence.QUIET + silence.GRACE), "it was no long upload"
