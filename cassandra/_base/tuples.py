@@ -19,18 +19,18 @@ _NAMED = 10  # columns that a warning names
 
 log = logging.getLogger("cassandra.query")
 
-_LEADING_JUNK = re.compile(r"[^a-zA-Z0-9]+")
-_JUNK = re.compile(r"[^a-zA-Z0-9]")
+_LEADING_JUNK = r"[^a-zA-Z0-9]+"  # compiled when they are used
+_JUNK = r"[^a-zA-Z0-9]"
 _KEPT_AT_THE_END = frozenset(ascii_letters + digits + "_")
 
 
 def clean_name(name: str) -> str:
     """*name* without leading and trailing characters that no identifier has, inner ones as underscores."""
-    junk = _LEADING_JUNK.match(name)
+    junk = re.match(_LEADING_JUNK, name)
     start, end = junk.end() if junk else 0, len(name)
     while end > start and name[end - 1] not in _KEPT_AT_THE_END:
         end -= 1
-    return _JUNK.sub("_", name[start:end])
+    return re.sub(_JUNK, "_", name[start:end])
 
 
 @lru_cache(maxsize=1024)

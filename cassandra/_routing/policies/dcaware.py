@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
 from cassandra._base.real import threading
@@ -25,14 +25,23 @@ log = logging.getLogger("cassandra.policies")
 NOWHERE: Mapping[str, tuple[Host, ...]] = {}
 
 
-class _View(NamedTuple):
-    """The live hosts by distance. ``near``: those of the local data centre, near to far; ``far``: those that are used
-    of each other one; ``remote``: the same as a set."""
+class _View:
+    """The live hosts by distance, never changed. ``near``: those of the local data centre, near to far; ``far``: those
+    that are used of each other one; ``remote``: the same as a set."""
 
-    hosts: tuple[Host, ...] = ()
-    near: tuple[tuple[Host, ...], ...] = ()
-    far: Mapping[str, tuple[Host, ...]] = NOWHERE
-    remote: frozenset[Host] = frozenset()
+    __slots__ = ("far", "hosts", "near", "remote")
+
+    def __init__(
+        self,
+        hosts: tuple[Host, ...] = (),
+        near: tuple[tuple[Host, ...], ...] = (),
+        far: Mapping[str, tuple[Host, ...]] = NOWHERE,
+        remote: frozenset[Host] = frozenset(),
+    ) -> None:
+        self.hosts = hosts
+        self.near = near
+        self.far = far
+        self.remote = remote
 
     @property
     def tiers(self) -> tuple[tuple[Host, ...], ...]:

@@ -7,15 +7,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_TOKEN = re.compile(
-    r"""\s*(?:
+# Compiled when it is used: few programs look at types. ``re`` remembers it.
+_TOKEN = r"""(?x)\s*(?:
         (?P<quoted>"(?:[^"]|"")*")      # a user type that needs quotes
       | '(?P<custom>(?:[^']|'')*)'      # a Java class name
       | (?P<name>[A-Za-z0-9_.]+)        # anything else, also the dimension of a vector
       | (?P<mark>[<>,])
-    )\s*""",
-    re.VERBOSE,
-)
+    )\s*"""
 
 _MAX_DEPTH = 128
 
@@ -68,9 +66,10 @@ class _Parser:
         self._depth = 0
 
     def _split(self, text: str) -> Iterator[tuple[str, str]]:
+        token = re.compile(_TOKEN)
         position = 0
         while position < len(text):
-            match = _TOKEN.match(text, position)
+            match = token.match(text, position)
             if match is None or match.lastgroup is None:
                 raise self.error()
             yield match.lastgroup, match[match.lastgroup]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .keyspace import KeyspaceMetadata
     from .table import ColumnMetadata, IndexMetadata, MaterializedViewMetadata, TableMetadata, TriggerMetadata
 
-_TYPE_MARK = re.compile(r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|.""")
+_TYPE_MARK = r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|."""  # compiled when it is used
 
 
 def create_keyspace(keyspace: KeyspaceMetadata) -> str:
@@ -245,7 +245,7 @@ def _thawed(cql_type: str) -> str:
     """The type as it is spelled, but without ``frozen``, which signatures of functions do not take."""
     thawed = ""
     is_frozen: list[bool] = []
-    for mark in _TYPE_MARK.findall(cql_type):
+    for mark in re.findall(_TYPE_MARK, cql_type):
         if mark in ("<", "frozen<"):
             is_frozen.append(mark == "frozen<")
         thaw = is_frozen.pop() if mark == ">" and is_frozen else mark == "frozen<"

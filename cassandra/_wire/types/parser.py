@@ -10,7 +10,7 @@ from cassandra._wire.types.collections import ReversedType
 from cassandra._wire.types.scalars import CounterColumnType
 
 _MAX_DEPTH = 128
-_TOKEN = re.compile(r"\s*(=>|[(),:]|[^(),:=>\s]+)")
+_TOKEN = r"\s*(=>|[(),:]|[^(),:=>\s]+)"  # compiled when it is used
 
 
 class _Parser:
@@ -18,9 +18,9 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.tokens: list[str] = []
-        at, text = 0, text.strip()
+        token, at, text = re.compile(_TOKEN), 0, text.strip()
         while at < len(text):
-            match = _TOKEN.match(text, at)
+            match = token.match(text, at)
             if match is None:
                 raise ValueError(f"unexpected {text[at]!r} at {at}")
             self.tokens.append(match.group(1))
