@@ -295,6 +295,15 @@ class Strand:
         shutdown."""
         return self._put(Task(fn, args))
 
+    def post_here(self, fn: Callable[..., object], *args: Any) -> bool:
+        """As :meth:`post`, but a worker that posts also runs it, before this returns, unless another thread runs the
+        strand: no other worker has to be started for it. For the end of what a worker does."""
+        here = self._scheduler.in_worker()
+        posted = self._put(Task(fn, args), here)
+        if here:
+            self._drain()
+        return posted
+
     def call(self, fn: Callable[..., T], *args: Any, timeout: float | None = None) -> T:
         """Run ``fn(*args)`` in its turn and return its result; at once when called from a call of this strand.
 

@@ -114,7 +114,7 @@ class Membership:
     def answers(self, host_id: Any, others_too: bool) -> None:
         """The node with *host_id* took the control connection. *others_too*: no node did for some time, so that others
         may be back as well."""
-        self.strand.post(self._on_answer, host_id, others_too)
+        self.strand.post_here(self._on_answer, host_id, others_too)
 
     def suspected(self, host: Host) -> None:
         """Connections to *host* are silent. If the control connection is one of them, it is looked after now."""

@@ -206,6 +206,32 @@ def test_a_worker_runs_what_it_calls_and_no_other_is_started() -> None:
     assert scheduler.shutdown(PATIENCE)
 
 
+def test_a_worker_runs_what_it_posts_here() -> None:
+    scheduler = Scheduler(2)
+    strand = scheduler.strand()
+    ran: list[tuple[str, int]] = []
+
+    def note(what: str) -> None:
+        ran.append((what, threading.get_ident()))
+
+    def from_within() -> None:
+        assert strand.post_here(note, "queued") and not ran, "the strand is held: it comes in its turn"
+
+    def work() -> None:
+        assert strand.post_here(note, "at once") and ran == [("at once", threading.get_ident())]
+        assert len(scheduler._threads) == 1
+        ran.clear()
+        strand.call(from_within)
+
+    scheduler.submit(work).result(PATIENCE)
+    eventually(lambda: [what for what, _ in ran] == ["queued"])
+    assert strand.post_here(note, "of another thread")
+    eventually(lambda: len(ran) == 2)
+    assert ran[1][1] in scheduler._idents, "who is no worker posts as ever"
+    assert scheduler.shutdown(PATIENCE)
+    assert not strand.post_here(note, "too late")
+
+
 def test_strand_of_workers_and_others(scheduler: Scheduler) -> None:
     """Workers call, which makes them run the strand, while others post and call: each call comes once, in turn."""
     strand = scheduler.strand()
@@ -221,6 +247,7 @@ def test_strand_of_workers_and_others(scheduler: Scheduler) -> None:
         for _ in range(rounds):
             strand.call(add, timeout=PATIENCE)
             strand.post(add)
+            strand.post_here(add)
 
     for _ in range(50):
         before = total[0]
@@ -228,7 +255,7 @@ def test_strand_of_workers_and_others(scheduler: Scheduler) -> None:
         work(20)
         for worker in workers:
             worker.result(PATIENCE)
-        eventually(lambda before=before: total[0] == before + 120)  # type: ignore[misc]
+        eventually(lambda before=before: total[0] == before + 180)  # type: ignore[misc]
 
 
 def test_calls_of_workers_end_when_the_scheduler_does() -> None:
