@@ -220,12 +220,24 @@ class ResultDecoder:
     def decode(self, frame: Any, plan: ResultPlan | None = None) -> Any:
         """The instance of *cls* for a Frame; None when it is no RESULT, or compressed. Raises as decode_result()."""
 
+    def unread(self, frame: Any) -> UnreadRows | None:
+        """The rows of a frame as they came; None for one that is something else, compressed, or has warnings, a trace
+        id or a payload beside its rows: decode() tells all. Raises ProtocolError when it ends before its rows."""
+
     def plain(
         self, frame: Any, header: int, plan: ResultPlan | None, factory: Any
     ) -> tuple[list[Any] | None, bytes | None] | None:
         """``(rows, paging state)`` of a frame with rows of *plan*, made by *factory*, and nothing beside; rows are None
         for a RESULT without any. None for every other frame, a large page, and the first of a row plan: decode() tells
         all. *header* is the frame's version, flags and opcode, a byte each, so that no attributes are looked up."""
+
+class UnreadRows:
+    """A RESULT with rows, none of it decoded, not even what its columns are: most programs never look at some of them,
+    like those that tell of the schema. Owns a copy of the frame's body; any thread may use it."""
+
+    paging_state: Final[bytes | None]
+    def page(self) -> RowsPage:
+        """Decode what its columns are. Raises ProtocolError for a body that is malformed."""
 
 def is_plain_rows(message: object) -> bool:
     """Whether *message* is a Result with rows as they came, and nothing beside them: kind ROWS, its ``page`` there, no

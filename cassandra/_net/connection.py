@@ -52,10 +52,9 @@ from cassandra._wire.messages.reading import uses_metadata_ids
 from cassandra._wire.messages.requests import RegisterMessage
 from cassandra._wire.messages.results import ResultMessage
 
-log = logging.getLogger("cassandra.connection")
-
 __all__ = ["Connection", "failure_error"]
 
+log = logging.getLogger("cassandra.connection")
 COMPRESSION_THRESHOLD = 512  # shorter bodies gain nothing
 USE_TIMEOUT = 10.0
 
@@ -208,12 +207,12 @@ class Connection:
         """Give a request up: its stream stays taken until its answer came. False if it was answered already."""
         return self.channel is not None and self.channel.orphan(stream, operation, attempt)
 
-    def decode(self, frame: Frame, plan: ResultPlan | None = None) -> Any:
+    def decode(self, frame: Frame, plan: ResultPlan | None = None, unread: bool = False) -> Any:
         """The message of a frame; an ERROR is returned, not raised. A malformed one closes the connection and raises
-        ProtocolError. Call it in the thread that wants the message."""
+        ProtocolError. Call it in the thread that wants the message. *unread*: rows as UnreadRows, where that can be."""
         try:
-            message = self.results.decode(frame, plan)  # nearly all: without detours
-            if message is not None:
+            message = self.results.unread(frame) if unread else self.results.decode(frame, plan)
+            if message is not None:  # nearly all: without detours
                 return message
         except ProtocolError:
             pass  # the same again, to be reported below
@@ -245,11 +244,13 @@ class Connection:
             plan,
         )
 
-    def request_async(self, message: Any, on_done: OnDone, timeout: float, later: bool = False) -> None:
-        """Send *message*; *on_done* gets the answer (an ErrorMessage too) or the exception, exactly once: on the I/O
-        thread, or right here when nothing could be sent. *later*: more follow at once, and all can leave together."""
+    def request_async(
+        self, message: Any, on_done: OnDone, timeout: float, later: bool = False, unread: bool = False
+    ) -> None:
+        """Send *message*; *on_done* gets what ``decode`` returns, or the exception, exactly once: on the I/O thread, or
+        right here when nothing could be sent. *later*: more follow at once, and all can leave together."""
         try:
-            self._send(message, lambda outcome: on_done(self._answer(outcome)), timeout, later)
+            self._send(message, lambda outcome: on_done(self._answer(outcome, unread)), timeout, later)
         except Exception as error:
             guarded(on_done, error)
 
@@ -278,11 +279,11 @@ class Connection:
         frame = message.encode(self.protocol_version, features=self.features)
         return self.submit(frame, Exchange(on_outcome), 0, timeout, later)
 
-    def _answer(self, outcome: Frame | Failure) -> Any:
+    def _answer(self, outcome: Frame | Failure, unread: bool = False) -> Any:
         if isinstance(outcome, Failure):
             return failure_error(outcome, self.endpoint)
         try:
-            return self.decode(outcome)
+            return self.decode(outcome, None, unread)
         except Exception as error:
             return error
 
@@ -432,8 +433,7 @@ class Connection:
         self.channel = channel
         if isinstance(error, CrcException):
             error = CrcMismatchException(str(error), self.endpoint)
-        if self.last_error is None:
-            self.last_error = error
+        self.last_error = self.last_error or error
         if self._opening is not None:
             self._opening.on_closed(self, error)
         elif self._closed_callback is not None:

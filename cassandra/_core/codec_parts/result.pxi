@@ -302,6 +302,20 @@ cdef class ResultDecoder:
         )
         return result
 
+    def unread(self, frame):
+        """The UnreadRows of a frame with rows and nothing beside them; None for every other frame."""
+        cdef int opcode = frame.opcode, flags = frame.flags
+        cdef Cursor c
+        cdef bytes body
+        if opcode != OPCODE_RESULT or flags & (FLAG_COMPRESSED | FLAG_TRACING | FLAG_PAYLOAD | FLAG_WARNING):
+            return None
+        body = bytes(frame)
+        c.p = <const uint8_t*>PyBytes_AS_STRING(body)
+        c.end = c.p + PyBytes_GET_SIZE(body)
+        if take_int(&c) != RESULT_ROWS:
+            return None
+        return new_unread(&c, body, frame.version, self._context)
+
     def plain(self, frame, int header, ResultPlan plan, factory):
         """``(rows, paging state)`` of a frame with rows of *plan*, made by *factory*, and nothing beside; rows are None
         for a RESULT without any. None for every other frame, and for the first of a row plan: decode() tells all."""
@@ -349,6 +363,36 @@ cdef class ResultDecoder:
 
 
 cdef tuple _nothing = (None, None)
+
+
+@cython.final
+cdef class UnreadRows:
+    """A RESULT with rows, none of it decoded, not even what its columns are; in memory of its own."""
+
+    cdef readonly object paging_state
+    cdef bytes _body
+    cdef TypeContext _context
+    cdef int _version
+
+    def __init__(self):
+        raise TypeError("they come from ResultDecoder.unread()")
+
+    def page(self):
+        """Its rows."""
+        cdef Result result = Result.__new__(Result)
+        fill_result(result, self._body, 0, self._version, self._context, None, 0, False)
+        return result.page
+
+
+cdef UnreadRows new_unread(Cursor* c, bytes body, int version, TypeContext context):
+    cdef UnreadRows unread = UnreadRows.__new__(UnreadRows)
+    cdef int flags = take_int(c)
+    take_int(c)  # how many columns
+    unread.paging_state = take_bytes(c) if flags & HAS_MORE_PAGES else None
+    unread._body = body
+    unread._context = context
+    unread._version = version
+    return unread
 
 
 def is_plain_rows(message):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import ErrorMessage, OperationTimedOut
 from cassandra._base.real import threading
-from cassandra._core.codec import RowsPage
+from cassandra._core.codec import RowsPage, UnreadRows
 from cassandra._wire.messages.requests import QueryMessage
 from cassandra._wire.rows import decode_page, dict_factory
 
@@ -37,8 +37,8 @@ def rows_of(message: Any) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in message.parsed_rows or ()]
 
 
-def _decoded(page: RowsPage) -> list[Row]:
-    return list(decode_page(page, dict_factory))
+def _decoded(page: RowsPage | UnreadRows) -> list[Row]:
+    return list(decode_page(page.page() if isinstance(page, UnreadRows) else page, dict_factory))
 
 
 class Rows(Sequence[Row]):
@@ -49,19 +49,21 @@ class Rows(Sequence[Row]):
     """
 
     def __init__(self) -> None:
-        self._held: list[Row] | tuple[RowsPage | list[Row], ...] = ()
+        self._held: list[Row] | tuple[UnreadRows | RowsPage | list[Row], ...] = ()
 
     def add(self, message: Any) -> None:
-        """Further rows, of a RESULT. Keeps none of its memory."""
-        page = message.page
+        """Further rows, of a RESULT. Keeps no memory of the pool."""
         assert isinstance(self._held, tuple), "nobody has looked yet"
-        self._held = (*self._held, rows_of(message) if page is None else page.detached())
+        if isinstance(message, UnreadRows):
+            self._held = (*self._held, message)
+        else:
+            self._held = (*self._held, rows_of(message) if message.page is None else message.page.detached())
 
     def _all(self) -> list[Row]:
         held = self._held
         if isinstance(held, list):
             return held
-        rows = [row for part in held for row in (_decoded(part) if isinstance(part, RowsPage) else part)]
+        rows = [row for part in held for row in (part if isinstance(part, list) else _decoded(part))]
         self._held = rows
         return rows
 
@@ -73,8 +75,7 @@ class Rows(Sequence[Row]):
         return self._all()[index]
 
     def __len__(self) -> int:
-        held = self._held
-        return len(held) if isinstance(held, list) else sum(map(len, held))
+        return len(self._all())
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self._all())
@@ -90,9 +91,10 @@ def gather_async(
     messages: Sequence[Any],
     timeout: float,
     on_done: Callable[[list[Any]], None],
+    unread: bool = False,
 ) -> None:
     """Send all *messages*; ``on_done(answers)`` once all are there, each a message or an exception. *on_done* runs
-    on the I/O thread, or here when nothing could be sent."""
+    on the I/O thread, or here when nothing could be sent. *unread*: rows come as UnreadRows."""
     answers: list[Any] = [None] * len(messages)
     waiting = len(messages)
     lock = threading.Lock()
@@ -110,11 +112,11 @@ def gather_async(
         on_done(answers)
     last = len(messages) - 1
     for position, message in enumerate(messages):
-        connection.request_async(message, partial(arrived, position), timeout, later=position < last)
+        connection.request_async(message, partial(arrived, position), timeout, position < last, unread)
 
 
-def gather(connection: Connection, messages: Sequence[Any], timeout: float | None) -> list[Any]:
-    """Send all *messages* and wait for all answers, each a message or an exception."""
+def gather(connection: Connection, messages: Sequence[Any], timeout: float | None, unread: bool = False) -> list[Any]:
+    """Send all *messages* and wait for all answers, each a message or an exception; as :func:`gather_async`."""
     limit = UNBOUNDED if timeout is None else timeout
     done = threading.Event()
     collected: list[Any] = []
@@ -123,7 +125,7 @@ def gather(connection: Connection, messages: Sequence[Any], timeout: float | Non
         collected.extend(answers)
         done.set()
 
-    gather_async(connection, messages, limit, finish)
+    gather_async(connection, messages, limit, finish, unread)
     if not done.wait(limit + 5.0):  # request_async keeps its own time; this is the belt to its braces
         raise OperationTimedOut({str(connection.endpoint): f"No answer within {limit} s"}, connection.endpoint)
     return collected
@@ -139,7 +141,7 @@ def fetch(
     found: dict[str, Rows | BaseException] = {name: Rows() for name in queries}
     pending = {name: query(text, page_size) for name, text in queries.items()}
     while pending:
-        answers = gather(connection, list(pending.values()), timeout)
+        answers = gather(connection, list(pending.values()), timeout, unread=True)
         following: dict[str, QueryMessage] = {}
         for name, answer in zip(pending, answers, strict=True):
             if isinstance(answer, BaseException):

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from cassandra._base.errors import DriverException
+from cassandra._base.errors import DriverException, ProtocolError
+from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._session.control import queries
 from cassandra._session.control.queries import Rows, gather_async
+from cassandra._wire.messages.results import ResultMessage
 from tests.unit.core.codec_frames import INT, TEXT, encoded, page_of, rows_body
 from tests.unit.core.codec_frames import decode as decode_result
+from tests.unit.core.test_codec_result import frame
 
 COLUMNS = [("id", INT), ("name", TEXT)]
 ONE, TWO = {"id": 1, "name": "one"}, {"id": 2, "name": "two"}
@@ -20,6 +23,10 @@ ONE, TWO = {"id": 1, "name": "one"}, {"id": 2, "name": "two"}
 
 def answer(*rows: Any) -> Any:
     return SimpleNamespace(page=page_of(COLUMNS, rows))
+
+
+def unread(body: bytes) -> Any:
+    return ResultDecoder(ResultMessage, TypeContext()).unread(frame(body))
 
 
 def test_pages_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,10 +39,24 @@ def test_pages_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     rows.add(answer((1, "one")))
     rows.add(answer())
     rows.add(answer((2, "two")))
-    assert len(rows) == 2 and rows
     assert decoded == [], "nobody has looked"
-    assert list(rows) == [ONE, TWO] and rows[1] == TWO and rows[:1] == [ONE] and len(rows) == 2
+    assert (
+        len(rows) == 2 and rows and list(rows) == [ONE, TWO] and rows[1] == TWO and rows[:1] == [ONE] and len(rows) == 2
+    )
     assert decoded == [1, 0, 1], "once"
+
+
+def test_pages_of_which_nothing_was_decoded() -> None:
+    rows = Rows()
+    for values in [(1, "one")], [], [(2, "two")]:
+        rows.add(unread(rows_body(COLUMNS, encoded(COLUMNS, values))))
+    rows.add(answer((3, "three")))
+    assert len(rows) == 3 and list(rows) == [ONE, TWO, {"id": 3, "name": "three"}]
+    rows = Rows()
+    rows.add(unread(rows_body(COLUMNS, encoded(COLUMNS, [(1, "one")]))[:-20]))
+    for _ in range(2):
+        with pytest.raises(ProtocolError):
+            list(rows)
 
 
 def test_rows_without_a_page() -> None:
@@ -78,7 +99,8 @@ def test_queries_at_once_leave_together() -> None:
     sent: list[tuple[Any, bool]] = []
 
     class Connection:
-        def request_async(self, message: Any, on_done: Any, timeout: float, later: bool = False) -> None:
+        def request_async(self, message: Any, on_done: Any, timeout: float, later: bool, unread: bool) -> None:
+            assert not unread
             sent.append((message, later))
             on_done(message)
 
