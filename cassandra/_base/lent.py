@@ -17,13 +17,14 @@ _ATTRIBUTES = {
     "Cluster": (_SESSIONS, "_config_mode _default_retry_policy _is_setup _listeners _prepared_statements _user_types"),
     "ControlConnection": (_SESSIONS, "_connection"),
     "ResponseFuture": (_SESSIONS, """
-        _col_names _col_types _connection _current_host _event _host _load_balancer _protocol_handler _query_retries
-        _query_traces _req_id _set_final_exception _set_final_result _spec_execution_plan
-        _time_remaining
+        _col_names _col_types _connection _continuous_paging_session _current_host _event _host _load_balancer
+        _protocol_handler _query_retries _query_traces _req_id _set_final_exception _set_final_result
+        _spec_execution_plan _time_remaining
     """),
     "Session": (_SESSIONS, """
         _default_consistency_level _default_serial_consistency_level _default_timeout _load_balancer _lock _metrics
         _maybe_get_execution_profile _profile_manager _request_init_callbacks _row_factory
+        execute_concurrent execute_concurrent_async execute_concurrent_with_args
     """),
     "Connection": (_CONNECTIONS, """
         CALLBACK_ERR_THREAD_THRESHOLD allow_beta_protocol_version authenticator compressor connect_timeout

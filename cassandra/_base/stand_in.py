@@ -22,7 +22,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 OURS = "fastcql"
-VERSIONS = {"scylla-driver": "3.29.12", "cassandra-driver": "3.29.3"}
+VERSIONS = {"scylla-driver": "3.29.12", "cassandra-driver": "3.30.1"}
 MADE_BY = f"Generator: {OURS} stand-in"
 EXTRAS = {"cle": "encryption", "compress-lz4": "lz4", "compress-snappy": "snappy"}  # theirs: ours
 NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:==([0-9][0-9A-Za-z.+!]*))?")

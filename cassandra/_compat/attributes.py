@@ -7,13 +7,14 @@ lent to it. The public classes know nothing of it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.real import threading
+from cassandra._base.real import Future, threading
 from cassandra._routing.policies import NoSpeculativeExecutionPlan
-from cassandra._session.cluster.profiles import ExecutionProfile
+from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra._session.concurrent.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra._wire.handlers import _ProtocolHandler
 
 from .finals import Final, end_with_exception, end_with_result
@@ -66,6 +67,51 @@ class Session:
     @property
     def _metrics(self: Any) -> Any:
         return self.cluster.metrics
+
+    # cassandra-driver 3.30 has the functions of cassandra.concurrent here, too.
+
+    def execute_concurrent(
+        self: Any,
+        statements_and_parameters: Iterable[Any],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        results_generator: bool = False,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+    ) -> Any:
+        """As :func:`cassandra.concurrent.execute_concurrent`."""
+        return execute_concurrent(
+            self, statements_and_parameters, concurrency, raise_on_first_error, results_generator, execution_profile
+        )
+
+    def execute_concurrent_with_args(
+        self: Any, statement: Any, parameters: Iterable[Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """As :func:`cassandra.concurrent.execute_concurrent_with_args`."""
+        return execute_concurrent_with_args(self, statement, parameters, *args, **kwargs)
+
+    def execute_concurrent_async(
+        self: Any,
+        statements_and_parameters: Iterable[Any],
+        concurrency: int = 100,
+        raise_on_first_error: bool = False,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+    ) -> Future[Any]:
+        """:meth:`execute_concurrent` in a thread of its own; the list of outcomes is the future's result."""
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+
+        def run() -> None:
+            try:
+                outcomes = execute_concurrent(
+                    self, statements_and_parameters, concurrency, raise_on_first_error, False, execution_profile
+                )
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(outcomes)
+
+        threading.Thread(target=run, name="execute_concurrent_async", daemon=True).start()
+        return future
 
 
 class Cluster:
@@ -142,6 +188,8 @@ class _Event:
 
 class ResponseFuture:
     """Of ``cassandra.cluster.ResponseFuture``."""
+
+    _continuous_paging_session = None  # that is of DSE
 
     @property
     def _connection(self: Any) -> Any:

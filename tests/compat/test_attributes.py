@@ -126,6 +126,23 @@ assert made._drop_table
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 
+def test_sessions_lend_what_executes_many_at_a_time(session: Any) -> None:
+    insert = session.prepare(INSERT)
+    assert all(
+        done for done, _ in session.execute_concurrent_with_args(insert, [(n, "x") for n in range(9)], concurrency=3)
+    )
+    select = session.prepare("SELECT p FROM t WHERE p = ?")
+    outcomes = session.execute_concurrent([(select, (n,)) for n in range(9)], results_generator=True)
+    assert [result.one().p for _, result in outcomes] == list(range(9))
+    with pytest.raises(InvalidRequest):
+        session.execute_concurrent([("SELECT nothing FROM t", None)])
+    later = session.execute_concurrent_async([(select, (5,)), ("SELECT nothing FROM t", None)])
+    (_, found), (ok, error) = later.result(PATIENCE)
+    assert found.one().p == 5 and not ok and isinstance(error, InvalidRequest)
+    with pytest.raises(InvalidRequest):
+        session.execute_concurrent_async([("SELECT nothing FROM t", None)], raise_on_first_error=True).result(PATIENCE)
+
+
 def test_config_mode_tells_how_a_cluster_was_configured(lent: Any) -> None:
     assert Cluster(load_balancing_policy=RoundRobinPolicy())._config_mode == lent._ConfigMode.LEGACY  # type: ignore[attr-defined]
     profiles = {cassandra.cluster.EXEC_PROFILE_DEFAULT: cassandra.cluster.ExecutionProfile()}
@@ -136,6 +153,7 @@ def test_what_futures_lend(session: Any) -> None:
     future = session.execute_async("SELECT p, c FROM t")
     assert future._event.wait(PATIENCE) and future._event.is_set()
     assert future._current_host is future.coordinator_host and future._col_names == ["p", "c"]
+    assert future._continuous_paging_session is None
     assert [kind.typename for kind in future._col_types] == ["int", "varchar"]
 
 

@@ -71,7 +71,7 @@ def environment(tmp_path: Path) -> Environment:
     return Environment(tmp_path / "env").with_fastcql()
 
 
-BOTH = ["cassandra_driver-3.29.3.dist-info", "scylla_driver-3.29.12.dist-info"]
+BOTH = ["cassandra_driver-3.30.1.dist-info", "scylla_driver-3.29.12.dist-info"]
 
 
 def a_wheel(folder: Path, metadata: str) -> Path:
@@ -119,9 +119,9 @@ def test_the_record_is_right(environment: Environment) -> None:
 
 
 def test_one_of_another_version(environment: Environment) -> None:
-    environment.stand_in("--as", "Cassandra_Driver==3.30.1")
-    assert environment.stand_ins() == ["cassandra_driver-3.30.1.dist-info"]
-    assert "is there already" in environment.stand_in("--as", "cassandra-driver==3.30.1")
+    environment.stand_in("--as", "Cassandra_Driver==3.28.0")
+    assert environment.stand_ins() == ["cassandra_driver-3.28.0.dist-info"]
+    assert "is there already" in environment.stand_in("--as", "cassandra-driver==3.28.0")
     environment.stand_in("--as", "cassandra-driver")
     assert environment.stand_ins() == BOTH[:1]
     assert "neither of" in environment.stand_in("--as", "requests", fails=True)
@@ -149,7 +149,7 @@ def test_wheels_for_lock_files(environment: Environment, tmp_path: Path) -> None
         assert environment.stand_in("--wheel", str(folder)).count("is written") == 2
     wheels = sorted(one.iterdir())
     names = [path.name for path in wheels]
-    assert names == ["cassandra_driver-3.29.3-py3-none-any.whl", "scylla_driver-3.29.12-py3-none-any.whl"]
+    assert names == ["cassandra_driver-3.30.1-py3-none-any.whl", "scylla_driver-3.29.12-py3-none-any.whl"]
     assert [path.read_bytes() for path in wheels] == [(two / name).read_bytes() for name in names]
     environment.pip("install", *map(str, wheels))
     assert environment.stand_ins() == BOTH
