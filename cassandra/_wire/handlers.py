@@ -94,12 +94,12 @@ class _ProtocolHandler:
     ) -> Any:
         """The message of a response body. *user_type_map* is the cluster's ``TypeContext``, or a mapping of keyspace
         and type name to class; *result_metadata* is how to decode rows that come without metadata."""
+        if flags & Flag.COMPRESSED and protocol_version < 5 and decompressor is not None:
+            body, flags = decompressor(body), flags & ~Flag.COMPRESSED  # it may be a program's, and takes bytes
         policy = cls.column_encryption_policy
         own: Any = cls.message_types_by_opcode.get(opcode)
         standard = _RESPONSES.get(opcode)
         if own is not None and own is not standard and not _inherits_reading(own, standard):
-            if flags & Flag.COMPRESSED and protocol_version < 5 and decompressor is not None:
-                body = decompressor(body)
             reader = Reader(body)
             prefix = read_prefix(reader, flags)
             message = own.recv_body(
@@ -131,7 +131,6 @@ class _ProtocolHandler:
         return decode_response(
             Frame(protocol_version, flags, stream_id, opcode, body),
             context,
-            decompress=decompressor,
             plan=plan,
             metadata_ids=metadata_ids,
             lwt_mask=lwt_mask,

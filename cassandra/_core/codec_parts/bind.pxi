@@ -30,6 +30,12 @@ cdef class Bound:
     def __len__(self):
         return self.count
 
+    def __iter__(self):
+        return iter(self.values)
+
+    def __getitem__(self, index):
+        return self.values[index]
+
     @property
     def token(self):
         return self._token if self._has_token else None

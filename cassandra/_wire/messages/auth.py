@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cassandra._base.constants import Opcode
+from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.public import public
 from cassandra._core.codec import Reader, Writer
 from cassandra._wire.messages.base import ReadableFile, RequestMessage, ResponseMessage, as_reader
@@ -28,7 +29,7 @@ class AuthenticateMessage(ResponseMessage):
 
 @public("cassandra.protocol")
 class CredentialsMessage(RequestMessage):
-    """Log-in of protocol 1. Kept as a name; no version of the protocol that is spoken here has it."""
+    """Log-in of protocol 1. It can be made, not sent: no version of the protocol that is spoken here has it."""
 
     opcode = 0x04
     name = "CREDENTIALS"
@@ -37,9 +38,7 @@ class CredentialsMessage(RequestMessage):
         self.creds = creds
 
     def _body(self, version: int) -> bytes:
-        writer = Writer()
-        writer.string_map(self.creds)
-        return writer.getvalue()
+        raise UnsupportedOperation(f"CREDENTIALS is of protocol 1, and this is {version}: there it is AUTH_RESPONSE")
 
     def __repr__(self) -> str:
         return "<CredentialsMessage(...)>"

@@ -53,7 +53,7 @@ def _read_failures(reader: Reader, version: int, info: dict[str, Any]) -> None:
         info["failures"] = len(reasons)
         info["error_code_map"] = reasons
     else:
-        info["failures"] = count
+        info["failures"], info["error_code_map"] = count, None
 
 
 def _write_type(reader: Reader) -> int | str:

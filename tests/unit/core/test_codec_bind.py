@@ -40,6 +40,7 @@ def test_positions() -> None:
     bound = AB.bind([1, "x"], 4)
     assert bound.data == short(2) + bytes_(b"\0\0\0\1") + bytes_(b"x")
     assert (bound.count, len(bound), bound.values) == (2, 2, [b"\0\0\0\1", b"x"])
+    assert list(bound) == bound.values and (bound[0], bound[-1]) == (b"\0\0\0\1", b"x")
     assert bound.token is None and bound.routing_key is None
     assert repr(bound) == "<Bound 2 values, 15 bytes>"
 
