@@ -105,7 +105,9 @@ class Encoder:
         """With all digits; NaN and infinities as CQL spells them."""
         if math.isinf(val):
             return "Infinity" if val > 0 else "-Infinity"
-        return "NaN" if math.isnan(val) else float.__repr__(val)
+        if math.isnan(val):
+            return "NaN"
+        return float.__repr__(val) if isinstance(val, float) else str(val)
 
     def cql_encode_decimal(self, val: Decimal) -> str:
         return Decimal.__str__(val)  # never what a subclass prints
