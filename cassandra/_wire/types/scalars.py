@@ -41,6 +41,16 @@ class _ScalarType(_CassandraType):
             codec.py_type = scalar_classes[cls.type_id]
         return codec
 
+    @classmethod
+    def _apply_empty(cls) -> None:
+        """Results are read by the codec of the type, whether or not anybody has asked this class for it; a subclass
+        of a program has no say in that."""
+        if scalar_classes.get(cls.type_id) is not cls:
+            return
+        if cls.support_empty_values and "_native_codec" not in cls.__dict__:
+            cls._native()
+        super()._apply_empty()
+
 
 class AsciiType(_ScalarType):
     typename = "ascii"

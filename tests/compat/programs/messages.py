@@ -401,3 +401,24 @@ for cls in (
     SyntaxException,
 ):
     show(f"{cls.__name__} by hand", lambda: (str(cls(1, "text", None)), cls.error_code, cls.summary))
+
+# ---- values of no bytes
+
+
+def of_one_column(kind, value):
+    column = number(2) + number(1) + number(1) + string("ks") + string("t") + string("a") + kind
+    return [tuple(row) for row in decode(8, column + number(1) + value).parsed_rows]
+
+
+LIST = b"\0\x20\0\x09"
+for supports in (False, True, False):
+    cqltypes.Int32Type.support_empty_values = supports
+    show(f"no bytes for an int, supported: {supports}", of_one_column, b"\0\x09", number(0))
+    show(f"no bytes in a list, supported: {supports}", of_one_column, LIST, cell(number(1) + number(0)))
+    show(f"no bytes for a bigint, supported: {supports}", of_one_column, b"\0\x02", number(0))
+cqltypes.CassandraType.support_empty_values = True
+for code in range(1, 22):
+    show(f"no bytes for type {code}, supported", of_one_column, bytes((0, code)), number(0))
+cqltypes.CassandraType.support_empty_values = False
+for code in range(1, 22):
+    show(f"no bytes for type {code}", of_one_column, bytes((0, code)), number(0))
