@@ -21,7 +21,10 @@ class ResultSet(result.ResultSet):
         self.response_future = response_future
         self._given_names = getattr(response_future, "_col_names", None)
         self._given_types = getattr(response_future, "_col_types", None)
-        self._set_current_rows(initial_response)
+        self._turn_to_rows(initial_response)
+
+    def _set_current_rows(self, result: Any) -> None:
+        self._turn_to_rows(result)
 
     @property
     def column_types(self) -> Any:
@@ -47,7 +50,7 @@ class ResultSet(result.ResultSet):
         future: Any = self.response_future
         future.start_fetching_next_page()
         page = future.result()
-        self._set_current_rows(page._current_rows if isinstance(page, result.ResultSet) else page)
+        self._turn_to_rows(page._current_rows if isinstance(page, result.ResultSet) else page)
 
     async def fetch_next_page_async(self) -> None:
         import asyncio

@@ -237,6 +237,33 @@ def test_each_page_comes_to_what_was_assigned(session: Any) -> None:
     assert heard == [2, 2, 1]
 
 
+def test_a_result_that_pages_its_own_way(session: Any) -> None:
+    class Own(cassandra.cluster.ResultSet):
+        """Pages come to a callback, and are set."""
+
+        def turn(self) -> None:
+            before = len(pages)
+            self.response_future.start_fetching_next_page()
+            eventually(lambda: len(pages) > before)
+            self._set_current_rows(pages[-1])
+
+    for p in range(5):
+        session.execute("INSERT INTO t (p) VALUES (%s)", (p,))
+    session.default_fetch_size = 2
+    pages: list[Any] = []
+    future = session.execute_async("SELECT p FROM t")
+    future.add_callback(pages.append)
+    eventually(lambda: bool(pages))
+    result = Own(future, pages[0])
+    seen = [row.p for row in result.current_rows]
+    positions = set()
+    while result.has_more_pages:
+        positions.add(result.paging_state)
+        result.turn()
+        seen += [row.p for row in result.current_rows]
+    assert sorted(seen) == list(range(5)) and len(positions) == 2 and result.column_names == ["p"]
+
+
 def test_a_future_is_ended_by_hand(session: Any) -> None:
     future: Any = ResponseFuture(session, *_text(session, "SELECT p FROM t"))
     future._set_final_result([1])

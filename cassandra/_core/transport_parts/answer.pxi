@@ -43,5 +43,5 @@ cdef object answer_of(kind, future, tuple outcome):
     elif rows is None:
         made._current_rows = []
     else:
-        made._set_current_rows(rows)
+        made._turn_to_rows(rows)
     return made

@@ -60,8 +60,6 @@ class ResultSet(Answer):
 
     def __init__(self, response_future: ResponseFuture, initial_response: Any) -> None:
         self.response_future = response_future
-        outcome = response_future._outcome
-        self._came_with(NOTHING if outcome is None else outcome[2])
         self._set_current_rows(initial_response)
 
     def _future_of(self, flight: Flight) -> ResponseFuture:
@@ -78,6 +76,12 @@ class ResultSet(Answer):
         self._plan, self._paging_state, self._beside = came
 
     def _set_current_rows(self, result: Any) -> None:
+        """To the page that the future has now: for subclasses that page their own way."""
+        outcome = self.response_future._outcome
+        self._came_with(NOTHING if outcome is None else outcome[2])
+        self._turn_to_rows(result)
+
+    def _turn_to_rows(self, result: Any) -> None:
         if isinstance(result, list):
             self._current_rows: Any = result
         elif isinstance(result, Mapping):
@@ -183,7 +187,7 @@ class ResultSet(Answer):
     def _turn_to(self, outcome: Outcome) -> None:
         self._fetching = None
         self._came_with(outcome[2])
-        self._set_current_rows(outcome[0])
+        self._turn_to_rows(outcome[0])
         if self._page_iter is not None:
             self._page_iter = iter(self._current_rows or ())
 
