@@ -404,14 +404,14 @@ class Connection:
         if self.channel is not None:
             self.channel.leave_to_parent()
 
-    def defunct(self, error: BaseException) -> None:
-        """Close because of *error*, which becomes ``last_error`` and the cause of every failure in flight."""
+    def defunct(self, exc: BaseException) -> None:
+        """Close because of *exc*, which becomes ``last_error`` and the cause of every failure in flight."""
         if self.channel is None or self.channel.closed:
             return
         if self.last_error is None:
-            self.last_error = error
-        log.debug("Closing %r: %s", self, error)
-        self.channel.close(error)
+            self.last_error = exc
+        log.debug("Closing %r: %s", self, exc)
+        self.channel.close(exc)
 
     # ---- called by the channel, on the I/O thread
 

@@ -205,13 +205,8 @@ class EndPointFactory:
 
     @property
     def makes_local(self) -> bool:
-        """Whether the node that was asked gets an endpoint from here, too. Otherwise it keeps the one that worked. A
-        class of a program does, and one of ours whose translator is a program's."""
-        return type(self).__module__ != EndPointFactory.__module__ or self._translates
-
-    @property
-    def _translates(self) -> bool:
-        return False
+        """Whether the node that was asked gets an endpoint from here, too. Otherwise it keeps the one that worked."""
+        return True
 
     def configure(self, cluster: Any) -> EndPointFactory:
         """Called once, before the first ``create``."""
@@ -234,9 +229,12 @@ class DefaultEndPointFactory(EndPointFactory):
         self.port = port
 
     @property
-    def _translates(self) -> bool:
+    def makes_local(self) -> bool:
+        """If a subclass makes others, or the translator is a program's: else it would make what worked anyway."""
+        if type(self).create is not DefaultEndPointFactory.create:
+            return True
         translator = getattr(self.cluster, "address_translator", None)
-        return translator is not None and not translator._is_identity
+        return translator is not None and not getattr(translator, "_is_identity", False)
 
     def create(self, row: Mapping[str, Any]) -> DefaultEndPoint:
         address = rpc_address(row)
@@ -257,6 +255,11 @@ class SniEndPointFactory(EndPointFactory):
         self._proxy_address = proxy_address
         self._port = port
         self._node_domain = node_domain
+
+    @property
+    def makes_local(self) -> bool:
+        """If a subclass makes others: else it would make what worked anyway."""
+        return type(self).create is not SniEndPointFactory.create
 
     def create(self, row: Mapping[str, Any]) -> SniEndPoint:
         host_id = row.get("host_id")

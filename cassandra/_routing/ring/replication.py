@@ -79,7 +79,7 @@ class _ReplicationStrategy(metaclass=ReplicationStrategyTypeType):
     name: str
     options_map: Mapping[str, Any] | None = None
 
-    def __init__(self, options_map: Mapping[str, Any]) -> None:
+    def __init__(self, options_map: Mapping[str, Any] | None = None) -> None:
         self.options_map = options_map
 
     @classmethod

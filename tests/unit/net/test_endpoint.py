@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import socket
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from cassandra._net.endpoint import (
     needs_look_up,
     socket_addresses,
 )
+from cassandra._routing.policies import IdentityTranslator
 
 
 def test_values() -> None:
@@ -173,3 +175,47 @@ def test_unknown_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.socket, "getaddrinfo", entries())
     with pytest.raises(UnresolvableContactPoints, match="no addresses"):
         socket_addresses(DefaultEndPoint("db.example"))
+
+
+class Placed(DefaultEndPointFactory):
+    """Says where the cluster is, and makes what ours makes."""
+
+    def configure(self, cluster: Any) -> Any:
+        return super().configure(cluster)
+
+
+class Other(DefaultEndPointFactory):
+    def create(self, row: Any) -> DefaultEndPoint:
+        return DefaultEndPoint("127.0.0.1", 1)
+
+
+class OtherNames(SniEndPointFactory):
+    def create(self, row: Any) -> SniEndPoint:
+        return self.create_from_sni("other")
+
+
+class Own(EndPointFactory):
+    pass
+
+
+class Translating:
+    def translate(self, address: str) -> str:
+        return address
+
+
+@pytest.mark.parametrize(
+    ("factory", "translator", "expected"),
+    [
+        (DefaultEndPointFactory(), None, False),
+        (DefaultEndPointFactory(), IdentityTranslator(), False),
+        (DefaultEndPointFactory(), Translating(), True),
+        (Placed(), IdentityTranslator(), False),
+        (Other(), IdentityTranslator(), True),
+        (SniEndPointFactory("proxy", 1), Translating(), False),
+        (OtherNames("proxy", 1), None, True),
+        (Own(), None, True),
+    ],
+)
+def test_who_makes_the_end_point_of_the_node_that_was_asked(factory: Any, translator: Any, expected: bool) -> None:
+    factory.configure(SimpleNamespace(address_translator=translator))
+    assert factory.makes_local is expected
