@@ -22,8 +22,8 @@ _ATTRIBUTES = {
         _spec_execution_plan _time_remaining
     """),
     "Session": (_SESSIONS, """
-        _default_consistency_level _default_serial_consistency_level _default_timeout _load_balancer _lock _metrics
-        _maybe_get_execution_profile _profile_manager _request_init_callbacks _row_factory
+        _create_response_future _default_consistency_level _default_serial_consistency_level _default_timeout
+        _load_balancer _lock _maybe_get_execution_profile _metrics _profile_manager _request_init_callbacks _row_factory
         execute_concurrent execute_concurrent_async execute_concurrent_with_args
     """),
     "Connection": (_CONNECTIONS, """

@@ -51,6 +51,22 @@ class Session:
         """What was added by ``add_request_init_listener``, as it is now."""
         return list(self._listeners)
 
+    def _create_response_future(
+        self: Any,
+        query: Any,
+        parameters: Any,
+        trace: bool,
+        custom_payload: Any,
+        timeout: Any,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Any = None,
+    ) -> Any:
+        """As ``execute_async``, but that the future is not sent: that is its ``send_request()``."""
+        return self._builder.build(
+            query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host
+        )
+
     def _maybe_get_execution_profile(self: Any, ep: Any) -> Any:
         """The profile of a name; a profile is what it is."""
         if isinstance(ep, ExecutionProfile):

@@ -115,6 +115,16 @@ def test_a_future_tells_what_tracers_ask(session: Any) -> None:
         session._maybe_get_execution_profile("none")
 
 
+def test_futures_that_are_not_sent_yet(session: Any) -> None:
+    statement = session.prepare(INSERT)
+    for query, parameters in ((statement, (1, "one")), ("SELECT c FROM t WHERE p = %s", (1,))):
+        future = session._create_response_future(query, parameters, False, None, timeout=PATIENCE)
+        assert not future._event.is_set() and future._current_host is None
+        future.send_request()
+        rows = future.result().all()
+    assert rows == [("one",)]
+
+
 @pytest.mark.parametrize("module", ["cluster", "metadata"])
 def test_lent_attributes_need_no_other_import(module: str) -> None:
     program = f"""
