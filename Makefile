@@ -12,8 +12,8 @@ PY := .venv/bin/python
 RESULTS := build/results
 # $(1): name of the run; the rest are pytest's arguments.
 pytest = -m pytest --junitxml=$(RESULTS)/$(1).xml
-two = -n 2 --dist loadfile
-four = -n 4 --dist loadfile  # for two cores: half of the time of a unit test is waiting
+# $(1): how many at a time; for two cores four, as half of the time of a unit test is waiting
+spread = -n $(1) --dist loadfile
 # $(1): the part of the work that begins now; the summary says how long each took
 begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
@@ -44,7 +44,7 @@ lint: build  ## style and types
 
 test-unit: build  ## what needs no server, on the main Python
 	$(call begin,unit)
-	$(PY) $(call pytest,unit) $(four) -m "not server" --ignore=tests/native
+	$(PY) $(call pytest,unit) $(call spread,4) -m "not server" --ignore=tests/native
 
 test-native: build  ## the C++ core alone, under sanitizers
 	$(call begin,native)
@@ -65,7 +65,7 @@ test-versions: $(addprefix unit-,$(OTHERS))  ## unit tests on the other Pythons 
 $(addprefix unit-,$(OTHER_VERSIONS)): unit-%: .venv-%/ready
 	$(call begin,unit-$*)
 	.venv-$*/bin/python setup.py --quiet build_ext --inplace --parallel 2
-	.venv-$*/bin/python $(call pytest,unit-$*) $(four) -m "not server" tests/unit
+	.venv-$*/bin/python $(call pytest,unit-$*) $(call spread,4) -m "not server" tests/unit
 
 docs: build  ## HTML in docs/_build; warnings are errors
 	$(call begin,docs)
@@ -73,7 +73,7 @@ docs: build  ## HTML in docs/_build; warnings are errors
 
 sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBSan
 	$(call begin,sanitize)
-	PY=$(PY) tests/native/sanitize.sh --junitxml=$(RESULTS)/sanitize.xml $(two) tests/unit tests/property
+	PY=$(PY) tests/native/sanitize.sh --junitxml=$(RESULTS)/sanitize.xml $(call spread,3) tests/unit tests/property
 
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks
