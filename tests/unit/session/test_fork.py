@@ -119,22 +119,28 @@ USES = {
 }
 
 
-@pytest.mark.parametrize("use", USES)
-def test_first_uses(fake: FakeCluster, use: str) -> None:
-    """Whatever the child does first, also with a keyspace, and in one that came from a thread."""
-    script = textwrap.indent(textwrap.dedent(USES[use]).strip(), " " * 4)
-    code = f"""
-cluster, session = connected(keyspace="app")
-def work():
-{script}
+def each_use(do: str) -> str:
+    """A script that makes a child for each of the uses, and has it *do* that: a call of ``work``."""
+    script = 'cluster, session = connected(keyspace="app")\n'
+    for name, use in USES.items():
+        script += (
+            f"def work():\n{textwrap.indent(textwrap.dedent(use).strip(), '    ')}\nprint('{name}', flush=True)\n{do}\n"
+        )
+    return script + 'session.execute("SELECT parent")\ncluster.shutdown()\n'
+
+
+def test_first_uses(fake: FakeCluster) -> None:
+    """Whatever a child does first, also with a keyspace, and in one that came from a thread."""
+    out = run(
+        fake,
+        each_use("""
 in_child(work)
 thread = threading.Thread(target=lambda: in_child(work))
 thread.start()
 thread.join()
-session.execute("SELECT parent")
-cluster.shutdown()
-"""
-    assert run(fake, code) == ""
+"""),
+    )
+    assert out.split() == list(USES)
     assert sum(node.asked("SELECT parent") for node in fake.nodes) == 1
 
 

@@ -5,14 +5,13 @@ What a child does then is that of test_fork.py. Real servers that fork are in te
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 import pytest
 
 from tests.fakes.nodes import FakeCluster
 from tests.unit.session.forking import PREAMBLE, Held, finish, start
-from tests.unit.session.test_fork import USES
+from tests.unit.session.test_fork import USES, each_use
 
 #: The interpreter gets over the fork, and the driver is not told. A true fork of the C library is for quiet processes
 #: only: the lock of the interpreter is unusable in the child where a thread of the parent just waited for it.
@@ -82,18 +81,8 @@ def test_child_and_parent_both_go_on(fake: FakeCluster) -> None:
     assert len([text for node in fake.nodes for text in node.prepared]) == 2  # by the parent, on both nodes
 
 
-@pytest.mark.parametrize("use", USES)
-def test_first_uses(fake: FakeCluster, use: str) -> None:
-    script = textwrap.indent(textwrap.dedent(USES[use]).strip(), " " * 4)
-    code = f"""
-cluster, session = connected(keyspace="app")
-def work():
-{script}
-in_child(work)
-session.execute("SELECT parent")
-cluster.shutdown()
-"""
-    assert run(fake, code) == ""
+def test_first_uses(fake: FakeCluster) -> None:
+    assert run(fake, each_use("in_child(work)")).split() == list(USES)
     assert sum(node.asked("SELECT parent") for node in fake.nodes) == 1
 
 
@@ -194,19 +183,20 @@ def test_forks_of_both_kinds(fake: FakeCluster) -> None:
     )
 
 
-@pytest.mark.parametrize("end", ["pass", "del session", "session.shutdown()", "cluster.shutdown()"])
-def test_a_child_that_uses_nothing_ends(fake: FakeCluster, end: str) -> None:
+def test_a_child_that_uses_nothing_ends(fake: FakeCluster) -> None:
     """Also by the way of an ordinary exit."""
+    ends = ["pass", "del session", "session.shutdown()", "cluster.shutdown()"]
     run(
         fake,
         f"""
         cluster, session = connected()
-        pid = os.fork()
-        if pid == 0:
-            {end}
-            sys.exit(0)
-        ended(pid)
-        session.execute("SELECT 1")
+        for end in {ends}:
+            pid = os.fork()
+            if pid == 0:
+                exec(end)
+                sys.exit(0)
+            ended(pid)
+            session.execute("SELECT 1")
         cluster.shutdown()
         """,
     )
