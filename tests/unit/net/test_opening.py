@@ -1,12 +1,10 @@
-"""Opening connections to a scripted server: versions, addresses, authentication, TLS, and every way to fail in time."""
+"""Opening connections to a scripted server: versions, addresses, and servers that misbehave."""
 
 from __future__ import annotations
 
 import socket
-import ssl
 import struct
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,18 +16,15 @@ from cassandra._base import errors
 from cassandra._core.transport import Reactor
 from cassandra._net import endpoint as endpoint_module
 from cassandra._net.connection import Connection
-from cassandra._net.endpoint import DefaultEndPoint, EndPoint, UnixSocketEndPoint
-from cassandra._net.handshake.auth import Authenticator, AuthProvider, PlainTextAuthProvider
-from cassandra._net.handshake.options import UNBOUNDED_CONNECT_TIMEOUT, ConnectionOptions
-from cassandra._net.opening import Awaited, Opening
+from cassandra._net.endpoint import DefaultEndPoint, UnixSocketEndPoint
+from cassandra._net.handshake.options import ConnectionOptions
+from cassandra._net.opening import Opening
 from cassandra._net.pool.sharding import Aim, ShardAwarePortGenerator
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
 from tests.fakes.scripted import SUPPORTED, ScriptedConnection, ScriptedServer
-from tests.patience import PATIENCE, eventually, ever_longer
-from tests.servers.certificates import Certificates
-
-PASSWORD = b"\0me\0pw"
+from tests.patience import PATIENCE
+from tests.unit.net.openings import connect, endpoint_of, fails, fails_saying
 
 
 @pytest.fixture
@@ -40,32 +35,6 @@ def reactor(request: pytest.FixtureRequest, no_leaks: None) -> Iterator[Reactor]
     assert reactor.stop(PATIENCE)
     request.node.funcargs.pop("reactor")
     del reactor
-
-
-def endpoint_of(server: ScriptedServer) -> DefaultEndPoint:
-    return DefaultEndPoint(server.host, server.port)
-
-
-def connect(reactor: Reactor, target: ScriptedServer | EndPoint, **options: Any) -> Connection:
-    endpoint = target if isinstance(target, EndPoint) else endpoint_of(target)
-    given = ConnectionOptions(**{"connect_timeout": PATIENCE, **options})
-    return Connection.factory(endpoint, PATIENCE, reactor=reactor, options=given)
-
-
-def fails(reactor: Reactor, target: ScriptedServer | EndPoint, **options: Any) -> BaseException:
-    with pytest.raises(Exception) as caught:
-        connect(reactor, target, **options)
-    return caught.value
-
-
-def fails_saying(text: str, reactor: Reactor, target: ScriptedServer | EndPoint, **options: Any) -> BaseException:
-    """The error of a time limit that is reached when *text* is the case, which it may not be yet where threads wait
-    for their turn."""
-    for seconds in ever_longer(0.2):
-        error = fails(reactor, target, connect_timeout=seconds, **options)
-        if text in str(error):
-            return error
-    raise AssertionError(f"{text!r} is not in {error!r}")
 
 
 @pytest.fixture
@@ -384,280 +353,6 @@ def test_an_unknown_keyspace(reactor: Reactor) -> None:
     with ScriptedServer(script) as server:
         error = fails(reactor, server, keyspace="x")
         assert type(error) is errors.InvalidRequest
-
-
-# ---- authentication
-
-
-@pytest.mark.parametrize("version", [4, 5])
-def test_password(reactor: Reactor, version: int) -> None:
-    with ScriptedServer(password=PASSWORD) as server:
-        provider = PlainTextAuthProvider("me", "pw")
-        assert connect(reactor, server, auth_provider=provider, protocol_version=version).request(
-            QueryMessage("q", 1), PATIENCE
-        )
-        for wrong in (PlainTextAuthProvider("me", "no"), None):
-            error = fails(reactor, server, auth_provider=wrong, protocol_version=version)
-            assert isinstance(error, errors.AuthenticationFailed)
-            assert str(endpoint_of(server)) in str(error)
-
-
-def test_authenticators_may_block(reactor: Reactor) -> None:
-    """A user's authenticator runs off the I/O thread, which meanwhile serves others."""
-    entered, release = threading.Event(), threading.Event()
-    threads: list[str] = []
-
-    class Slow(AuthProvider, Authenticator):
-        def new_authenticator(self, host: str) -> Authenticator:
-            return self
-
-        def initial_response(self) -> bytes:
-            threads.append(threading.current_thread().name)
-            entered.set()
-            assert release.wait(PATIENCE)
-            return PASSWORD
-
-    with ScriptedServer(password=PASSWORD) as server:
-        outcome: list[Any] = []
-        done = threading.Event()
-
-        def on_done(result: Any) -> None:
-            outcome.append(result)
-            done.set()
-
-        options = ConnectionOptions(auth_provider=Slow(), connect_timeout=PATIENCE)
-        Connection.open(reactor, endpoint_of(server), options, on_done)
-        assert entered.wait(PATIENCE)
-        with ScriptedServer() as other:
-            assert connect(reactor, other).protocol_version == 5
-        release.set()
-        assert done.wait(PATIENCE)
-        assert isinstance(outcome[0], Connection)
-        assert threads == ["fastcql-blocking"]
-
-
-def test_authenticators_that_hang(reactor: Reactor) -> None:
-    release = threading.Event()
-
-    class Stuck(AuthProvider):
-        def new_authenticator(self, host: str) -> Authenticator:
-            release.wait(PATIENCE)
-            raise RuntimeError("late")
-
-    with ScriptedServer(password=PASSWORD) as server:
-        error = fails_saying("while authenticating", reactor, server, auth_provider=Stuck())
-        release.set()
-        assert isinstance(error, errors.OperationTimedOut)
-
-
-# ---- TLS
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates.generate(tmp_path_factory.mktemp("tls"), ["127.0.0.1"])
-
-
-def server_context(certificates: Certificates) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(str(certificates.server))
-    return context
-
-
-@pytest.mark.parametrize("compression", [False, "lz4"])
-@pytest.mark.parametrize("version", [4, 5])
-def test_tls(reactor: Reactor, certificates: Certificates, version: int, compression: bool | str) -> None:
-    with ScriptedServer(tls=server_context(certificates)) as server:
-        connection = connect(
-            reactor, server, ssl_context=certificates.context(), protocol_version=version, compression=compression
-        )
-        assert connection.request(QueryMessage("SELECT " + "x" * 300_000, 1), PATIENCE).kind == 1
-        options = {"ca_certs": str(certificates.ca), "check_hostname": True}
-        assert connect(reactor, server, ssl_options=options).protocol_version == 5
-
-
-def test_tls_that_does_not_match(reactor: Reactor, certificates: Certificates) -> None:
-    with ScriptedServer(tls=server_context(certificates)) as server:
-        error = fails(reactor, server, ssl_options={})
-        assert isinstance(error, errors.ConnectionException)
-        assert "its certificate was refused" in str(error)
-        context = certificates.context()
-        error = fails(reactor, server, ssl_context=context, ssl_options={"server_hostname": "other.example"})
-        assert "Hostname mismatch" in str(error)
-        error = fails(reactor, server, connect_timeout=1)
-        assert isinstance(error, errors.ProtocolError | errors.ConnectionException | errors.OperationTimedOut | OSError)
-    with ScriptedServer() as server:
-        error = fails(reactor, server, ssl_context=context, connect_timeout=1)
-        assert isinstance(error, errors.ConnectionException | errors.OperationTimedOut | OSError)
-
-
-def test_wrong_tls_options_are_the_answer(reactor: Reactor) -> None:
-    with ScriptedServer() as server:
-        error = fails(reactor, server, ssl_options={"nonsense": 1})
-        assert isinstance(error, ValueError)
-
-
-# ---- exactly once
-
-
-def test_cancel(reactor: Reactor) -> None:
-    outcome: list[Any] = []
-    with ScriptedServer(lambda connection, request: True) as server:
-        options = ConnectionOptions(connect_timeout=PATIENCE)
-        opening = Connection.open(reactor, endpoint_of(server), options, outcome.append)
-        assert not opening.is_done
-        opening.cancel()
-        opening.cancel()
-        eventually(lambda: opening.is_done and outcome)
-        time.sleep(0.05)
-        assert len(outcome) == 1 and isinstance(outcome[0], errors.ConnectionShutdown)
-        assert "cancelled" in str(outcome[0])
-
-
-def test_a_stopped_reactor() -> None:
-    reactor = Reactor()
-    reactor.stop(PATIENCE)
-    outcome: list[Any] = []
-    opening = Connection.open(reactor, DefaultEndPoint("127.0.0.1"), ConnectionOptions(), outcome.append)
-    assert opening.is_done
-    assert len(outcome) == 1 and isinstance(outcome[0], errors.ConnectionShutdown)
-    opening.cancel()
-
-
-def test_a_callback_that_fails_does_no_harm(reactor: Reactor, caplog: pytest.LogCaptureFixture) -> None:
-    called = threading.Event()
-
-    def on_done(result: Any) -> None:
-        called.set()
-        raise RuntimeError("mine")
-
-    with ScriptedServer() as server:
-        Connection.open(reactor, endpoint_of(server), ConnectionOptions(), on_done)
-        assert called.wait(PATIENCE)
-        assert connect(reactor, server).protocol_version == 5
-    assert "A callback failed" in caplog.text
-
-
-def test_not_from_the_io_thread(reactor: Reactor) -> None:
-    outcome: list[Any] = []
-    done = threading.Event()
-
-    def run() -> None:
-        try:
-            connect(reactor, DefaultEndPoint("127.0.0.1"))
-        except Exception as error:
-            outcome.append(error)
-        done.set()
-
-    reactor.call_soon(run)
-    assert done.wait(PATIENCE)
-    assert isinstance(outcome[0], errors.ConnectionException)
-    assert "I/O thread" in str(outcome[0])
-
-
-def test_timeouts_are_finite() -> None:
-    assert ConnectionOptions(connect_timeout=None).open_timeout == UNBOUNDED_CONNECT_TIMEOUT
-    assert ConnectionOptions(connect_timeout=3).open_timeout == 3
-
-
-# ---- the reactor stops
-
-
-class Slow(EndPoint):
-    """Its look-up takes until the test says so."""
-
-    def __init__(self) -> None:
-        self.started, self.go = threading.Event(), threading.Event()
-
-    address, port = "slow.example", 9042  # type: ignore[assignment]
-
-    def resolve(self) -> tuple[str, int | None]:
-        self.started.set()
-        assert self.go.wait(30)
-        return "127.0.0.1", 1
-
-    def __str__(self) -> str:
-        return "slow"
-
-
-@pytest.mark.parametrize("cancelled", [False, True])
-def test_the_reactor_stops_during_a_look_up(no_leaks: None, cancelled: bool) -> None:
-    """Whoever waits is told, once."""
-    reactor = Reactor()
-    endpoint = Slow()
-    outcome: list[Any] = []
-    done = threading.Event()
-
-    def on_done(result: Any) -> None:
-        outcome.append(result)
-        done.set()
-
-    opening = Connection.open(reactor, endpoint, ConnectionOptions(), on_done)
-    assert endpoint.started.wait(30)
-    assert reactor.stop(30)
-    if cancelled:
-        opening.cancel()
-    endpoint.go.set()
-    assert done.wait(30)
-    opening.cancel()
-    assert len(outcome) == 1 and isinstance(outcome[0], errors.ConnectionShutdown)
-    assert "shut down" in str(outcome[0])
-    outcome.clear()
-
-
-class Late:
-    """An opening that ends when it is cancelled, or when the test says so."""
-
-    _endpoint = "late"
-
-    def __init__(self, awaited: Awaited, result: Any = None) -> None:
-        self.awaited, self.result = awaited, result
-        self.cancelled = 0
-
-    def cancel(self) -> None:
-        self.cancelled += 1
-        if self.result is not None:
-            self.awaited(self.result)
-            self.result = None
-
-
-class Closable:
-    closed = False
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def test_nobody_waits_any_more_for_a_connection() -> None:
-    """One that comes late is closed."""
-    awaited, connection = Awaited(), Closable()
-    assert awaited._outcome.cancel()
-    awaited(connection)  # type: ignore[arg-type]
-    assert connection.closed
-
-
-def test_a_connection_at_the_last_moment() -> None:
-    awaited, connection = Awaited(), Closable()
-    opening = Late(awaited, connection)
-    assert awaited.wait(opening, 0.001) is connection  # type: ignore[arg-type, comparison-overlap]
-    assert opening.cancelled == 1 and not connection.closed
-
-
-def test_a_wait_that_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while the connection comes: nobody has it."""
-    awaited, connection = Awaited(), Closable()
-    opening = Late(awaited, connection)
-    real = awaited._outcome.result
-
-    def interrupted(timeout: float | None = None) -> Any:
-        if timeout is not None:
-            raise KeyboardInterrupt
-        return real()
-
-    monkeypatch.setattr(awaited._outcome, "result", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        awaited.wait(opening, 30)  # type: ignore[arg-type]
-    assert opening.cancelled == 1 and connection.closed
 
 
 # ---- shards

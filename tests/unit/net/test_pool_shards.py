@@ -3,96 +3,25 @@
 from __future__ import annotations
 
 import random
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from cassandra._base import errors
-from cassandra._core.routing import ShardingInfo
-from cassandra._core.transport import ORDINARY, Reactor
-from cassandra._net.client_routes import ClientRoutesEndPoint
+from cassandra._core.transport import ORDINARY
 from cassandra._net.connection import Connection
-from cassandra._net.endpoint import DefaultEndPoint, UnixSocketEndPoint
 from cassandra._net.exchange import Exchange
-from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.pool import filling, sharding
+from cassandra._net.pool import filling
 from cassandra._net.pool.pool import HostPool
 from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection
-from tests.fakes.sharded import ShardedServer
 from tests.patience import PATIENCE, eventually
-
-QUERY = QueryMessage("q", 1)
-NEVER = 3600.0
-Held = list[tuple[ScriptedConnection, wire.Envelope]]
-
-
-class Net:
-    """A reactor, a server with shards, and pools on it."""
-
-    def __init__(self, shards: int) -> None:
-        self.reactor = Reactor()
-        self.server = ShardedServer(shards)
-        self.host: Any = SimpleNamespace(
-            endpoint=DefaultEndPoint("127.0.0.1", self.server.plain.port), host_id="h-1", sharding_info=None
-        )
-        self.options = ConnectionOptions(connect_timeout=PATIENCE, protocol_version=5)
-        self.delays: Iterable[float] = (0.01,)
-        self.lost: list[BaseException] = []
-        self.told = 0
-        self.pools: list[HostPool] = []
-
-    def make(self, **kwargs: Any) -> HostPool:
-        def on_room(host: Any) -> None:
-            self.told += 1
-
-        pool = HostPool(
-            self.host,
-            0,
-            reactor=self.reactor,
-            options=lambda: self.options,
-            delays=lambda: self.delays,
-            on_defunct=lambda host, error: self.lost.append(error),
-            on_room=on_room,
-            **kwargs,
-        )
-        self.pools.append(pool)
-        return pool
-
-    def open(self, **kwargs: Any) -> HostPool:
-        pool = self.make(**kwargs)
-        done = threading.Event()
-        outcome: list[BaseException | None] = []
-
-        def on_done(error: BaseException | None) -> None:
-            outcome.append(error)
-            done.set()
-
-        pool.open(on_done)
-        assert done.wait(PATIENCE)
-        assert outcome == [None]
-        return pool
-
-    def open_all(self, **kwargs: Any) -> HostPool:
-        pool = self.open(**kwargs)
-        eventually(lambda: covered(pool, self.server.shards))
-        return pool
-
-    def close(self) -> None:
-        for pool in self.pools:
-            pool.close()
-        self.server.close()
-        assert self.reactor.stop(PATIENCE)
-        self.pools.clear()
-        self.lost.clear()  # tracebacks hold on to what they went through
-        del self.reactor
+from tests.unit.net.sharded_pools import NEVER, QUERY, Held, Net, covered, lose, open_sockets, shards, silent, token_of
 
 
 @pytest.fixture
@@ -105,40 +34,6 @@ def net(no_leaks: None) -> Iterator[Net]:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filling, "SPREAD", 0.0)
-
-
-def shards(pool: HostPool) -> list[int | None]:
-    return [connection.shard for connection in pool.get_connections()]
-
-
-def covered(pool: HostPool, count: int) -> bool:
-    """Whether there is a connection to each shard, and nothing else is open or under way."""
-    idle = not pool._openings and not pool._slots.excess and not pool._slots.retired
-    return idle and shards(pool) == list(range(count))
-
-
-def lose(pool: HostPool, shard: int) -> None:
-    """Lose its connection; the pool knows of it."""
-    connection = pool.pick(None, shard)
-    assert connection.shard == shard
-    connection.close()
-    eventually(lambda: connection not in pool.get_connections())
-
-
-def token_of(shard: int, sharding: ShardingInfo) -> int:
-    """One that this shard owns."""
-    chance = random.Random(shard)
-    return next(t for t in iter(lambda: chance.getrandbits(63), None) if sharding.shard_id_from_token(t) == shard)
-
-
-def silent(connection: ScriptedConnection, request: wire.Envelope) -> bool:
-    return request.opcode == wire.QUERY
-
-
-def open_sockets(net: Net) -> int:
-    return sum(
-        one.socket.fileno() >= 0 for server in (net.server.plain, net.server.aware) for one in server.connections
-    )
 
 
 # ---- covering
@@ -229,182 +124,6 @@ def test_one_connection(net: Net, options: str) -> None:
     assert not pool._filling._opening and not pool._timers
     assert (net.server.came, pool.shard, "shards" in pool.state()) == ([0], 0, False)
     assert net.host.sharding_info is None
-
-
-# ---- the shard-aware port
-
-
-def ports(monkeypatch: pytest.MonkeyPatch, taken: Iterable[int], free: bool = True) -> None:
-    """Have these local ports tried first."""
-    generate = sharding.ShardAwarePortGenerator.generate
-
-    def first_taken(self: Any, shard_id: int, total_shards: int) -> Iterator[int]:
-        yield from taken
-        if free:
-            yield from generate(self, shard_id, total_shards)
-
-    monkeypatch.setattr(sharding.ShardAwarePortGenerator, "generate", first_taken)
-
-
-def test_a_local_port_that_is_taken(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("0.0.0.0", 0)) as listener:
-        ports(monkeypatch, [listener.getsockname()[1]] * 3)
-        pool = net.open_all()
-    assert len(net.server.plain.connections) == 1 and len(net.server.came) == 4
-    assert pool.advanced_shardaware_block_until == 0.0 and net.lost == []
-
-
-def test_a_local_port_that_was_connected_from(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It could be bound, but there cannot be two connections from it to the same address."""
-    with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(("0.0.0.0", 0))
-        other.connect(net.server.aware.address)
-        ports(monkeypatch, [other.getsockname()[1]])
-        pool = net.open_all()
-    assert len(net.server.plain.connections) == 1
-    assert pool.advanced_shardaware_block_until == 0.0
-
-
-def test_no_local_port_is_free(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server chooses the shards then."""
-    with socket.create_server(("0.0.0.0", 0)) as listener:
-        ports(monkeypatch, [listener.getsockname()[1]] * 3, free=False)
-        pool = net.open_all()
-    assert not net.server.aware.connections
-    assert pool.advanced_shardaware_block_until > time.time()
-    assert net.lost == []
-
-
-@pytest.mark.parametrize("how", ["not announced", "refused", "not wanted", "another kind of end point"])
-def test_without_the_port(net: Net, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """Connections are opened until all shards have one, and those that were not needed close."""
-    turn = iter([0, 0, 1, 0, 1, 2, 2, 3])
-    last = 3
-    net.server.choose = lambda: next(turn, last)
-    chosen = None
-    if how == "not announced":
-        net.server.announces_port = False
-    elif how == "refused":
-        net.server.aware._listener.shutdown(socket.SHUT_RDWR)
-        net.server.aware._accepting.join(PATIENCE)
-        net.server.aware._listener.close()
-    elif how == "not wanted":
-        chosen = SimpleNamespace(disable=None, disable_shardaware_port=True)
-    else:
-        monkeypatch.setattr(filling, "OWN_PORTS", (UnixSocketEndPoint,))
-    monkeypatch.setattr(filling, "LANES", 1)
-    pool = net.open_all(shards=chosen)
-    assert net.server.came == [0, 0, 1, 0, 1, 2, 2, 3]
-    eventually(lambda: open_sockets(net) == 4)
-    blocked = pool.advanced_shardaware_block_until
-    assert blocked == 0.0 if how != "refused" else 0 < blocked - time.time() <= filling.BLOCKED
-    assert net.lost == [] and pool.state()["last_error"] is None
-
-
-def test_the_port_at_the_end_of_a_client_route(net: Net) -> None:
-    """Asked for with ``advanced_shard_awareness`` only: the way there has to keep ports."""
-    routes: Any = SimpleNamespace(of=lambda host_id: ("127.0.0.1", net.server.plain.port))
-    net.host.endpoint = ClientRoutesEndPoint(UUID(int=1), routes, "10.0.0.1", 1)
-    net.open_all()
-    assert (len(net.server.plain.connections), len(net.server.aware.connections)) == (1, 3)
-
-
-def test_a_translated_port_is_noticed(net: Net, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever came to another shard than it was to is used there."""
-    net.server.port_shift = 1
-    net.server.choose = iter([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]).__next__
-    pool = net.open_all()
-    assert "an address translation seems to change" in caplog.text
-    assert pool.advanced_shardaware_block_until > time.time()
-    assert 1 <= len(net.server.aware.connections) <= 3, "those that were under way"
-    for shard in range(4):
-        assert pool.pick(None, shard).shard == shard
-
-
-def test_the_port_is_tried_again(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After its time, or when the plain port fails as well: then it was not the port."""
-    pool = net.open_all()
-    pool.disable_advanced_shard_aware(1000)
-    before = pool.advanced_shardaware_block_until
-    pool.disable_advanced_shard_aware(10)
-    assert pool.advanced_shardaware_block_until == before > time.time() + 900, "the longer one"
-    gate = threading.Event()
-    net.server.refuses = lambda shard: not gate.is_set()
-    lose(pool, 2)
-    eventually(lambda: pool.advanced_shardaware_block_until == 0.0)
-    gate.set()
-    eventually(lambda: covered(pool, 4))
-
-
-def test_a_block_ends(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = net.open_all()
-    came = len(net.server.aware.connections)
-    now, on_the_wall = time.monotonic(), time.time()
-    pool.disable_advanced_shard_aware(100)
-    monkeypatch.setattr(filling, "monotonic", lambda: now + 101)
-    monkeypatch.setattr(filling, "time", lambda: on_the_wall - 3600)  # somebody has set it back
-    lose(pool, 2)
-    eventually(lambda: covered(pool, 4))
-    assert len(net.server.aware.connections) == came + 1
-
-
-# ---- shards that cannot be reached
-
-
-def test_a_shard_that_is_never_given_to_us(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some are opened in vain and closed again; it is tried later. The pool works meanwhile."""
-    net.delays = (NEVER,)
-    net.server.announces_port = False
-    net.server.choose = iter([0, 1, 2] * 100).__next__
-    monkeypatch.setattr(filling, "LANES", 1)
-    pool = net.make()
-    pool.max_excess_connections_per_shard_multiplier = 2
-    opened = threading.Event()
-    pool.open(lambda error: opened.set())
-    assert opened.wait(PATIENCE)
-    eventually(lambda: pool._filling._put_off == {3})
-    eventually(lambda: open_sockets(net) == 3)
-    assert len(net.server.came) == 3 + 2 * 4 + 1
-    assert shards(pool) == [0, 1, 2] and pool._slots.missing() == [3]
-    assert pool.pick(None, 3).shard in (0, 1, 2)
-    assert pool.max_excess_connections_per_shard_multiplier == 2 and net.lost == []
-
-
-def test_a_shard_that_fails_does_not_hold_up_the_others(net: Net) -> None:
-    net.delays = (NEVER,)
-    net.server.refuses = lambda shard: shard == 2
-    pool = net.open()
-    eventually(lambda: pool._filling._put_off == {2} and not pool._openings)
-    assert shards(pool) == [0, 1, 3]
-    assert len({pool.pick(None, 2) for _ in range(12)}) == 3, "the others do its work, in turn"
-    assert len(net.lost) == 1, "the host hears of it"
-    assert not pool.is_opening
-    pool.close()
-    assert not pool._timers
-
-
-def test_a_shard_has_a_schedule_of_its_own(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    later = HostPool._later
-
-    def noted(self: HostPool, delay: float, action: Callable[[], None]) -> None:
-        if delay:
-            waits.append(delay)
-        later(self, 0.0, action)
-
-    net.delays = (100.0, 200.0, 400.0)
-    net.server.refuses = lambda shard: shard == 2 and len(waits) < 4
-    monkeypatch.setattr(HostPool, "_later", noted)
-    pool = net.open_all()
-    assert len(waits) == 4
-    expected = [100.0, 200.0, 400.0, 400.0]
-    assert all(0.5 * wait <= actual <= 1.5 * wait for wait, actual in zip(expected, waits, strict=True)), waits
-    assert waits != expected, "clients do not come at the same time"
-    net.server.refuses = lambda shard: shard == 2 and len(waits) < 5
-    lose(pool, 2)
-    eventually(lambda: len(waits) == 5 and covered(pool, 4))
-    assert waits[4] <= 150.0, "from the beginning"
 
 
 # ---- losing

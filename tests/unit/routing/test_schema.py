@@ -1,31 +1,23 @@
-"""The schema: which queries read it, what real servers' rows mean, how changes are applied, and how it prints."""
+"""The schema: which queries read it, and what real servers' rows mean."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-import cassandra.metadata
-from cassandra import UnsupportedOperation, UserAggregateDescriptor, UserFunctionDescriptor
+from cassandra import UserAggregateDescriptor, UserFunctionDescriptor
 from cassandra._routing.schema import SchemaTarget, ServerTraits, schema_queries
 from cassandra.metadata import (
-    KeyspaceMetadata,
     LocalStrategy,
     Metadata,
     NetworkTopologyStrategy,
-    RegisteredTableExtension,
     SimpleStrategy,
-    TableMetadata,
     TableMetadataV3,
     TriggerMetadata,
 )
 from tests.fakes.schema import recorded
-
-Rows = dict[str, list[dict[str, Any]]]
-TRAITS = ServerTraits.of("5.0.6")
+from tests.unit.routing.schemas import TRAITS, Rows, answer, read, scylla_rows
 
 
 @pytest.fixture(params=["5_0", "4_1"])
@@ -37,30 +29,6 @@ def rows(request: pytest.FixtureRequest) -> Rows:
 @pytest.fixture
 def metadata(rows: Rows) -> Metadata:
     return read(rows)
-
-
-def read(rows: Mapping[str, Any]) -> Metadata:
-    metadata = Metadata()
-    metadata.apply_schema(SchemaTarget.everything(), rows)
-    return metadata
-
-
-def answer(rows: Rows, target: SchemaTarget) -> Rows:
-    """The rows that a server would give for *target*: its queries run on *rows*."""
-    found = {}
-    for query in schema_queries(target, TRAITS):
-        where = query.cql.partition(" WHERE ")[2]
-        conditions = [condition.split(" = ", 1) for condition in where.split(" AND ")] if where else []
-        found[query.name] = [
-            row
-            for row in rows.get(query.name, [])
-            if all(literal(row[column]) == value for column, value in conditions)
-        ]
-    return found
-
-
-def literal(value: Any) -> str:
-    return "[" + ", ".join(literal(item) for item in value) + "]" if isinstance(value, list) else f"'{value}'"
 
 
 # --------------------------------------------------------------------------------------------- queries
@@ -370,48 +338,6 @@ def test_virtual_keyspaces(metadata: Metadata) -> None:
     assert metadata.get_replicas("system_virtual_schema", b"x") == []
 
 
-SCYLLA_TABLE = {
-    "keyspace_name": "ks",
-    "table_name": "t",
-    "bloom_filter_fp_chance": 0.01,
-    "caching": {"keys": "ALL", "rows_per_partition": "ALL"},
-    "comment": "",
-    "compaction": {"class": "IncrementalCompactionStrategy"},
-    "compression": {"sstable_compression": "org.apache.cassandra.io.compress.LZ4Compressor"},
-    "crc_check_chance": 1.0,
-    "dclocal_read_repair_chance": 0.0,
-    "default_time_to_live": 0,
-    "extensions": {"cdc": b"\x01", "scylla_encryption_options": b"\x02"},
-    "flags": ["compound"],
-    "gc_grace_seconds": 864000,
-    "id": None,
-    "max_index_interval": 2048,
-    "memtable_flush_period_in_ms": 0,
-    "min_index_interval": 128,
-    "read_repair_chance": 0.0,
-    "speculative_retry": "99.0PERCENTILE",
-    "something_new": object(),
-}
-
-
-def scylla_rows() -> Rows:
-    column = {"keyspace_name": "ks", "table_name": "t", "clustering_order": "none", "column_name_bytes": b""}
-    return {
-        "keyspaces": [
-            {
-                "keyspace_name": "ks",
-                "durable_writes": True,
-                "replication": {"class": "org.apache.cassandra.locator.EverywhereStrategy"},
-            }
-        ],
-        "tables": [SCYLLA_TABLE],
-        "columns": [
-            {**column, "column_name": "pk", "kind": "partition_key", "position": 0, "type": "int", "mask": None},
-            {**column, "column_name": "v", "kind": "regular", "position": -1, "type": "frozen<map<int, int>>"},
-        ],
-    }
-
-
 def test_scylla() -> None:
     table = read(scylla_rows()).keyspaces["ks"].tables["t"]
     assert table.extensions == {"cdc": b"\x01", "scylla_encryption_options": b"\x02"}
@@ -432,268 +358,3 @@ def test_triggers() -> None:
     assert (trigger.table, trigger.name, trigger.options) == (table, "Tr", {"class": "org.example.It's"})
     assert trigger.export_as_string() == """CREATE TRIGGER "Tr" ON ks.t USING 'org.example.It''s';"""
     assert trigger.as_cql_query() in table.export_as_string()
-
-
-# --------------------------------------------------------------------------------------------- changes
-
-
-def replaced(rows: Rows, part: str, name: str, change: dict[str, Any] | None) -> Rows:
-    """*rows* with the row called *name* of *part* changed, or without it."""
-    key = {"columns": "column_name", "keyspaces": "keyspace_name", "indexes": "table_name"}.get(part)
-    key = key or f"{part[:-1]}_name"
-    changed = [row if row[key] != name else {**row, **(change or {})} for row in rows[part]]
-    return {**rows, part: [row for row in changed if change is not None or row[key] != name]}
-
-
-def assert_same(left: Metadata, right: Metadata) -> None:
-    assert left.keyspaces.keys() == right.keyspaces.keys()
-    for name, keyspace in left.keyspaces.items():
-        other = right.keyspaces[name]
-        assert keyspace.export_as_string() == other.export_as_string()
-        assert sorted(keyspace.indexes) == sorted(other.indexes)
-        assert sorted(keyspace.views) == sorted(other.views)
-        for table in keyspace.tables.values():
-            assert all(column.table is table for column in table.columns.values())
-            assert all(column is table.columns[column.name] for column in table.primary_key)
-            assert all(keyspace.views[view] is found for view, found in table.views.items())
-            assert all(keyspace.indexes[index] is found for index, found in table.indexes.items())
-
-
-@pytest.mark.parametrize(
-    ("part", "name", "change", "target"),
-    [
-        ("tables", "simple", {"comment": "new"}, SchemaTarget.of_table("rich", "simple")),
-        ("tables", "simple", None, SchemaTarget.of_table("rich", "simple")),
-        ("tables", "keys_only", None, SchemaTarget.of_table("rich", "keys_only")),
-        ("columns", "v_ascii", {"type": "text"}, SchemaTarget.of_table("rich", "everything")),
-        ("columns", "v_ascii", None, SchemaTarget.of_table("rich", "everything")),
-        ("indexes", "everything", None, SchemaTarget.of_table("rich", "everything")),
-        ("views", "by_value", {"comment": "new"}, SchemaTarget.of_table("rich", "by_value")),
-        ("views", "by_value", None, SchemaTarget.of_table("rich", "by_value")),
-        ("types", "street", {"field_names": ["title", "numbers"]}, SchemaTarget.of_type("rich", "street")),
-        ("types", "address", None, SchemaTarget.of_type("rich", "address")),
-        ("functions", "add_up", {"body": "return 1;"}, SchemaTarget("FUNCTION", "rich", "add_up", ("int", "int"))),
-        ("functions", "add_up", None, SchemaTarget("FUNCTION", "rich", "add_up", ("int", "int"))),
-        ("aggregates", "total", {"initcond": "11"}, SchemaTarget("AGGREGATE", "rich", "total", ("int",))),
-        ("aggregates", "total", None, SchemaTarget("AGGREGATE", "rich", "total", ("int",))),
-        ("keyspaces", "QuotedKs", {"durable_writes": True}, SchemaTarget.of_keyspace("QuotedKs")),
-        ("keyspaces", "QuotedKs", None, SchemaTarget.of_keyspace("QuotedKs")),
-    ],
-)
-def test_a_change_read_alone_is_the_same_as_everything_read_again(
-    rows: Rows, part: str, name: str, change: dict[str, Any] | None, target: SchemaTarget
-) -> None:
-    after = replaced(rows, part, name, change)
-    if part == "tables" and change is None:  # what belongs to the table goes with it
-        for other in ("columns", "indexes", "views", "dropped_columns"):
-            after[other] = [
-                row for row in after[other] if name not in (row.get("table_name"), row.get("base_table_name"))
-            ]
-    metadata = read(rows)
-    before = {ks: keyspace.export_as_string() for ks, keyspace in metadata.keyspaces.items()}
-    held = dict(metadata.keyspaces)
-    if part == "tables" and name == "simple" and change is None:  # the server drops its view first
-        metadata.apply_schema(SchemaTarget("TABLE", "rich", "SomeColumns", dropped=True), {})
-    metadata.apply_schema(target, answer(after, target))
-    assert_same(metadata, read(after))
-    assert {ks: keyspace.export_as_string() for ks, keyspace in metadata.keyspaces.items()} != before
-    assert all(held[name] is keyspace for name, keyspace in metadata.keyspaces.items())
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        SchemaTarget("TABLE", "rich", "keys_only"),
-        SchemaTarget("TABLE", "rich", "by_value"),
-        SchemaTarget("TYPE", "rich", "address"),
-        SchemaTarget("FUNCTION", "rich", "Half", ("int",)),
-        SchemaTarget("AGGREGATE", "rich", "total", ("int",)),
-        SchemaTarget("KEYSPACE", "QuotedKs"),
-        SchemaTarget("KEYSPACE", "missed"),
-        SchemaTarget("TABLE", "missed", "t"),
-        SchemaTarget("TYPE", "missed", "t"),
-    ],
-)
-def test_a_drop_needs_no_rows(rows: Rows, target: SchemaTarget) -> None:
-    dropped, read_again = read(rows), read(rows)
-    dropped.apply_schema(target._replace(dropped=True), {})
-    read_again.apply_schema(target, {query.name: [] for query in schema_queries(target, TRAITS)})
-    assert_same(dropped, read_again)
-    assert "Half(double)" in dropped.keyspaces["rich"].functions
-
-
-def test_a_new_table_view_and_keyspace(rows: Rows) -> None:
-    without = {
-        part: [row for row in found if row.get("table_name") != "keys_only" and row.get("view_name") != "by_value"]
-        for part, found in rows.items()
-    }
-    metadata = read(without)
-    assert metadata.keyspaces["rich"].tables["Select"].views == {}
-    for name in ("keys_only", "by_value"):
-        target = SchemaTarget.of_table("rich", name)
-        metadata.apply_schema(target, answer(rows, target))
-    keyspace = metadata.keyspaces["rich"]
-    assert "keys_only" in keyspace.tables
-    assert list(keyspace.tables["Select"].views) == ["by_value"]
-    metadata = read({**rows, "keyspaces": [row for row in rows["keyspaces"] if row["keyspace_name"] != "rich"]})
-    assert "rich" not in metadata.keyspaces
-    target = SchemaTarget.of_keyspace("rich", contents=True)
-    metadata.apply_schema(target, answer(rows, target))
-    assert metadata.keyspaces["rich"].export_as_string() == keyspace.export_as_string()
-    target = SchemaTarget.of_keyspace("fresh")
-    metadata.apply_schema(target, {"keyspaces": [{**rows["keyspaces"][0], "keyspace_name": "fresh"}]})
-    assert metadata.keyspaces["fresh"].tables == {}
-
-
-def test_untouched_tables_are_shared(metadata: Metadata, rows: Rows) -> None:
-    keyspace = metadata.keyspaces["rich"]
-    before = {name: table.columns for name, table in keyspace.tables.items()}
-    target = SchemaTarget.of_table("rich", "simple")
-    metadata.apply_schema(target, answer(rows, target))
-    assert metadata.keyspaces["rich"] is keyspace
-    assert keyspace.tables["simple"].columns is not before["simple"]
-    assert all(keyspace.tables[name].columns is columns for name, columns in before.items() if name != "simple")
-    assert metadata.keyspaces["QuotedKs"].tables is metadata.keyspaces["QuotedKs"].tables
-
-
-def test_replication_changes_reach_routing(rows: Rows) -> None:
-    metadata = read(rows)
-    target = SchemaTarget.of_keyspace("rich")
-    row = {
-        "keyspace_name": "rich",
-        "durable_writes": True,
-        "replication": {"class": "SimpleStrategy", "replication_factor": "3"},
-    }
-    metadata.apply_schema(target, {"keyspaces": [row]})
-    assert metadata.keyspaces["rich"].replication_strategy == SimpleStrategy({"replication_factor": 3})
-    assert "everything" in metadata.keyspaces["rich"].tables
-
-
-# --------------------------------------------------------------------------------------------- printing
-
-
-def test_tables_print_themselves(metadata: Metadata) -> None:
-    tables = metadata.keyspaces["rich"].tables
-    one_line = tables["counters"].as_cql_query()
-    assert one_line.startswith(
-        'CREATE TABLE rich.counters (id uuid PRIMARY KEY, "Misses" counter, hits counter)'
-        " WITH additional_write_policy = '99p' AND bloom_filter_fp_chance = 0.01 AND caching = {'keys': 'ALL',"
-    )
-    assert "\n" not in one_line
-    formatted = tables["everything"].as_cql_query(formatted=True)
-    assert formatted.startswith("CREATE TABLE rich.everything (\n    p1 int,\n    p2 text,\n    c1 timeuuid,\n")
-    assert (
-        '    PRIMARY KEY ((p1, p2), c1, c2, "C3")\n) WITH CLUSTERING ORDER BY (c1 DESC, c2 ASC, "C3" DESC)\n    AND '
-        in formatted
-    )
-    assert "comment = 'it''s everything'" in formatted
-    assert "\n    s1 text static,\n" in formatted
-    assert (
-        tables["compact_static"]
-        .as_cql_query()
-        .startswith(
-            "CREATE TABLE rich.compact_static (id int PRIMARY KEY, a text, b int) WITH COMPACT STORAGE AND additional"
-        )
-    )
-    exported = tables["everything"].export_as_string()
-    assert exported.count("CREATE INDEX") >= 3
-    assert 'CREATE INDEX "ByKeys" ON rich.everything (keys(v_map));' in exported
-
-
-def test_other_things_print_themselves(metadata: Metadata) -> None:
-    keyspace = metadata.keyspaces["rich"]
-    assert metadata.keyspaces["QuotedKs"].as_cql_query() == (
-        "CREATE KEYSPACE \"QuotedKs\" WITH replication = {'class': 'SimpleStrategy', 'replication_factor': '2'}"
-        "  AND durable_writes = false"
-    )
-    assert keyspace.user_types["Quoted Type"].as_cql_query() == (
-        'CREATE TYPE rich."Quoted Type" ("First" int, home frozen<street>)'
-    )
-    assert keyspace.functions["Half(int)"].as_cql_query() == (
-        'CREATE FUNCTION rich."Half"(val int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE java'
-        " AS $$return val / 2;$$"
-    )
-    assert keyspace.aggregates["Half Total(int)"].export_as_string() == (
-        'CREATE AGGREGATE rich."Half Total"(int)\n    SFUNC add_up\n    STYPE int\n    FINALFUNC "Half";'
-    )
-    view = keyspace.views["SomeColumns"]
-    assert view.as_cql_query().startswith(
-        'CREATE MATERIALIZED VIEW rich."SomeColumns" AS SELECT id, name FROM rich.simple'
-        " WHERE name IS NOT NULL AND id > 3 PRIMARY KEY (id, name) WITH CLUSTERING ORDER BY (name ASC) AND "
-    )
-
-
-def test_types_are_exported_after_those_they_use(metadata: Metadata) -> None:
-    strings = metadata.keyspaces["rich"].user_type_strings()
-    assert [string.split()[2] for string in strings] == ["rich.street", 'rich."Quoted', "rich.address"]
-
-
-def test_virtual_things_are_exported_as_comments(metadata: Metadata) -> None:
-    for text in (
-        metadata.keyspaces["system_virtual_schema"].export_as_string(),
-        metadata.keyspaces["system_virtual_schema"].tables["columns"].export_as_string(),
-    ):
-        assert text.startswith("/*\nWarning: ")
-        assert text.rstrip().endswith("*/")
-        statements = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-        assert re.sub("//.*", "", statements).strip() == ""
-        assert 'VIRTUAL TABLE system_virtual_schema."columns" (' in text
-
-
-def test_the_whole_schema_is_exported(metadata: Metadata) -> None:
-    text = metadata.export_schema_as_string()
-    assert all(keyspace.export_as_string() in text for keyspace in metadata.keyspaces.values())
-
-
-def test_functions_of_other_servers() -> None:
-    keyspace = KeyspaceMetadata("ks", True, "SimpleStrategy", {"replication_factor": "1"})
-    rows = {
-        "functions": [
-            {
-                "keyspace_name": "ks",
-                "function_name": "f",
-                "argument_types": ['frozen<list<frozen<"T">>>', "int"],
-                "argument_names": ["a", "b"],
-                "body": "return '$$';",
-                "called_on_null_input": False,
-                "language": "lua",
-                "return_type": "frozen<map<int, frozen<'x.Y'>>>",
-                "deterministic": True,
-                "monotonic": True,
-                "monotonic_on": ["a"],
-            }
-        ]
-    }
-    metadata = Metadata()
-    metadata._publish(keyspaces={"ks": keyspace})
-    signature = 'f(frozen<list<frozen<"T">>>,int)'
-    metadata.apply_schema(SchemaTarget("FUNCTION", "ks", "f", ('frozen<list<frozen<"T">>>', "int")), rows)
-    assert metadata.keyspaces["ks"].functions[signature].as_cql_query() == (
-        "CREATE FUNCTION ks.f(a list<\"T\">, b int) RETURNS NULL ON NULL INPUT RETURNS map<int, 'x.Y'>"
-        " DETERMINISTIC MONOTONIC LANGUAGE lua AS 'return ''$$'';'"
-    )
-
-
-def test_extensions_print_what_they_add() -> None:
-    class Cdc(RegisteredTableExtension):
-        name = "cdc"
-
-        @classmethod
-        def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str:
-            return f"-- {table_meta.name} {ext_key} {ext_blob.hex()}"
-
-    assert read(scylla_rows()).keyspaces["ks"].tables["t"].export_as_string().endswith(";\n\n-- t cdc 01")
-
-
-def test_tables_can_be_made_by_hand() -> None:
-    table = TableMetadata("ks", "t")
-    assert (table.partition_key, table.clustering_key, table.columns, table.options) == ([], [], {}, {})
-    assert (table.indexes, table.triggers, table.views, table.virtual) == ({}, {}, {}, False)
-    assert table.is_cql_compatible
-    assert table.comparator is None
-
-
-def test_dse_names_say_that_they_are_not_included() -> None:
-    for name in ("EdgeMetadata", "VertexMetadata", "TableMetadataDSE68"):
-        with pytest.raises(UnsupportedOperation, match=f"{name} is for metadata of DSE"):
-            getattr(cassandra.metadata, name)()
