@@ -74,8 +74,8 @@ def environment(package: Package, driver: Path | str) -> Path:
     ready = folder / "ready"
     found = ready.read_text().split() if ready.exists() else []
     if found[:1] != [key]:
-        _make(base, folder, driver)
-        pip(python, "install", *(["--no-deps"] if isinstance(driver, str) else []), *pins)
+        _make(base, folder, driver, package.stand_ins)
+        _install(python, package, *(["--no-deps"] if isinstance(driver, str) else []), *pins)
     elif isinstance(driver, Path) and found[1:] != [content]:
         pip(python, "install", "--no-deps", "--force-reinstall", str(driver))
     else:
@@ -96,8 +96,8 @@ def contents(built: Path) -> str:
 def pin(package: Package, driver: Path) -> list[str]:
     """What pip chooses for *package* today, written to ``pins.txt``."""
     folder = HOME / package.name
-    python = _make(interpreter(package.python), folder, driver)
-    pip(python, "install", *package.requires)
+    python = _make(interpreter(package.python), folder, driver, package.stand_ins)
+    _install(python, package, *package.requires)
     ours = {THIS, "cassandra-driver", "scylla-driver"}
     lines = pip(python, "list", "--format=freeze", "--exclude", "pip", "--exclude", "setuptools").splitlines()
     chosen = [line for line in lines if line.partition("==")[0].lower() not in ours]
@@ -122,8 +122,8 @@ def run_program(python: Path, program: str, contact: str, folder: Path) -> str:
     return run([python, PROGRAMS / program], cwd=folder, CASSANDRA_CONTACT=contact)
 
 
-def pip(python: Path, *arguments: str) -> str:
-    return run([python, "-m", "pip", "--disable-pip-version-check", *arguments], timeout=INSTALL_TIMEOUT)
+def pip(python: Path, *arguments: str, **variables: str) -> str:
+    return run([python, "-m", "pip", "--disable-pip-version-check", *arguments], timeout=INSTALL_TIMEOUT, **variables)
 
 
 def run(command: list[str | Path], cwd: Path = ROOT, timeout: float = RUN_TIMEOUT, **variables: str) -> str:
@@ -135,13 +135,21 @@ def run(command: list[str | Path], cwd: Path = ROOT, timeout: float = RUN_TIMEOU
     return done.stdout
 
 
-def _make(base: Path, folder: Path, driver: Path | str) -> Path:
+def _install(python: Path, package: Package, *arguments: str) -> None:
+    constraints = python.parent.parent / "constraints.txt"
+    constraints.write_text("\n".join(package.constraints))
+    pip(python, "install", *arguments, PIP_CONSTRAINT=str(constraints))
+
+
+def _make(base: Path, folder: Path, driver: Path | str, stand_ins: tuple[str, ...]) -> Path:
     """An empty environment of *base* with *driver* alone; ours with stand-ins for the other two."""
     run([base, "-m", "venv", "--clear", folder])
     python = folder / "bin" / "python"
     pip(python, "install", "--quiet", str(driver))
     if isinstance(driver, Path):
         run([python, "-m", "cassandra.stand_in"])
+        for other in stand_ins:
+            run([python, "-m", "cassandra.stand_in", "--as", other])
     return python
 
 

@@ -14,6 +14,8 @@ class Package:
     light: bool = False  # seconds to install and to run: part of every run of CI
     programs: tuple[str, ...] = field(default=())
     python: str = ""  # where it needs another one than ours
+    stand_ins: tuple[str, ...] = ()  # other versions of the drivers than the latest
+    constraints: tuple[str, ...] = ()  # on what its requirements are built with
 
     def __post_init__(self) -> None:
         if not self.programs:
@@ -31,14 +33,30 @@ PACKAGES = {
         Package("cassio", ("cassio",), light=True),
         Package("langchain", ("langchain-community", "cassio")),
         Package("llama-index", ("llama-index-vector-stores-cassandra", "llama-index-core", "cassio")),
+        Package("langchain-cassandra", ("langchain-cassandra", "numpy")),
+        Package("mem0", ("mem0ai", "numpy")),
         Package("langgraph-cassandra", ("langgraph-checkpoint-cassandra",), python="3.12"),
         Package("langgraph-scylladb", ("langgraph-checkpoint-scylladb",), python="3.12"),
         Package("feast", ("feast[cassandra]",)),
         Package("cassandra-medusa", ("cassandra-medusa",)),
         Package("airflow", ("apache-airflow-providers-apache-cassandra",)),
+        Package("cql-track", ("cql-track",)),
+        Package("cassachange", ("cassachange",)),
+        Package("cstar-migrate", ("cstar-migrate",), programs=("with_cassandra_migrate.py",)),
+        Package(
+            "cassandra-migrate",
+            ("cassandra-migrate",),
+            stand_ins=("cassandra-driver==3.24.0",),
+            constraints=("Cython<3", "setuptools<70"),  # its PyYAML is one that others do not build
+        ),
+        Package("coodie", ("coodie[scylla]",)),
+        Package("harlequin", ("harlequin-cassandra",)),
+        Package("keyspaces-mcp", ("awslabs-amazon-keyspaces-mcp-server",)),
+        Package("cassandra-sigv4", ("cassandra-sigv4",)),
         Package("newrelic", ("newrelic",)),
         Package("instana", ("instana",)),
         Package("aiocassandra", ("aiocassandra",)),
+        Package("cassandra-asyncio", ("cassandra-asyncio-driver",)),
         Package("async-cassandra", ("async-cassandra",), python="3.12"),
         Package("baseplate", ("baseplate[cassandra]",)),
         Package("notebooks", ("ipython", "nest-asyncio", "ipykernel")),

@@ -43,6 +43,6 @@ def test_all_versions_are_pinned() -> None:
     assert set(pins) == set(PACKAGES), "run `python -m tests.ecosystem pin` for what is new"
     for name, lines in pins.items():
         assert all("==" in line for line in lines), name
-        named = {line.partition("==")[0].lower().replace("_", "-") for line in lines}
+        named = {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines}
         asked = {re.split(r"[\[<>=]", requirement)[0] for requirement in PACKAGES[name].requires}
         assert asked <= named, name
