@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 GRAPH = "DSE graph is not included: the name imports and says so when it is used"
-NO_REACTORS = "there is one native transport; the name is accepted as connection_class and makes no connections itself"
+NO_REACTORS = "there is one native transport, whatever class its connections are of"
 
 
 DIFFERENCES: dict[str, str] = {
