@@ -68,6 +68,7 @@ VALUES: dict[str, str] = {
     "order of end points behind a proxy": "by their names, too",
     "ProtocolFeatures of servers that tell half of their sharding": "no sharding; theirs raises, or guesses",
     "a Timer whose callback raises": "is over; theirs is called for ever",
+    "fmix, rotl64": "numbers of 64 bits; those of theirs grow",
     "WriteTimeout without a write type": "can be made; theirs raises KeyError",
     "repr of ResultSet": "tells the number of rows",
     "make_query_plan: working_keyspace": "the statement's keyspace, where it has one; theirs is the session's",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from cassandra._base.errors import DependencyException
 from cassandra._base.public import public
 
 
@@ -201,7 +200,7 @@ def _require_sasl() -> Any:
         from puresasl.client import SASLClient  # type: ignore[import-not-found]
     except ImportError:
         text = "SASL authentication needs the package pure-sasl (pip install pure-sasl)"
-        raise DependencyException(text) from None
+        raise ImportError(text, name="puresasl") from None
     return SASLClient
 
 
