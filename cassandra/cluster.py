@@ -12,7 +12,7 @@ from cassandra._base.errors import (
     QueryExhausted, ReadTimeoutErrorMessage, ServerError, TraceUnavailable, TruncateError, UnavailableErrorMessage,
     UnresolvableContactPoints, UnsupportedOperation, UserTypeDoesNotExist, WriteTimeoutErrorMessage,
 )
-from cassandra._base.lending import lend, lend_class, lend_to_instances, tell_if_replaced
+from cassandra._base.lending import lend, lend_class, lend_to_instances, tell_if_patched, tell_if_replaced
 from cassandra._base.lent import lend_to
 from cassandra._core.transport import Request
 from cassandra._net.handshake.auth import PlainTextAuthProvider
@@ -93,6 +93,7 @@ lend(__name__, {
         _ConfigMode _execution_profile_to_string _proxy_execute_key _request_timeout_key conn_fns excs
         refresh_schema_and_set_result run_in_executor
     """,
+    "cassandra._compat.scheduling": "_Scheduler",
     "cassandra._session.statements.sentinels": "FETCH_SIZE_UNSET _NOT_SET=NOT_SET",
     "cassandra.connection": "locally_supported_compressions",
     "cassandra._compat.addresses": "_addrinfo_or_none _resolve_contact_points_to_string_map",
@@ -105,3 +106,4 @@ lend_to(
 tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.finals", "replaced")
 lend_to_instances(Session, "cassandra._compat.sessions", "make", ours="_by_connect")
 lend_class(ResultSet, "cassandra._compat.results", Request)
+tell_if_patched(__name__, "log", "cassandra._compat.patches", "replaced")

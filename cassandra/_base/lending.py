@@ -7,6 +7,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
 
 
@@ -48,7 +49,7 @@ def _looking_up(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
         home, there = homes[name]
         value = getattr(importlib.import_module(home), there)
-        setattr(module, name, value)
+        module.__dict__[name] = value
         return value
 
     return find
@@ -140,6 +141,31 @@ def tell_if_replaced(borrower: Borrower, names: str, home: str, function: str) -
         getattr(importlib.import_module(home), function)(are)
 
     borrower._replaceable = (tuple(names.split()), tell)
+
+
+class _Patchable(ModuleType):
+    """A module that says when a test puts something else in the place of a name."""
+
+    _patchable: tuple[tuple[str, ...], Callable[..., None]]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        names, tell = self.__dict__["_patchable"]
+        before = self.__dict__.get(name)
+        super().__setattr__(name, value)
+        if name in names and value is not before:
+            tell(self, name, before, value)
+
+
+def tell_if_patched(facade: str, names: str, home: str, function: str) -> None:
+    """Whenever somebody sets one of *names* in the module *facade*: call *function* of the module *home* with that
+    module, the name, what it was before and what it is now."""
+
+    def tell(*replaced: Any) -> None:
+        getattr(importlib.import_module(home), function)(*replaced)
+
+    module: Any = sys.modules[facade]
+    module.__dict__["_patchable"] = (tuple(names.split()), tell)
+    module.__class__ = _Patchable
 
 
 class _LentAttribute:

@@ -359,7 +359,7 @@ def test_the_plan_of_a_request_may_be_set() -> None:
 @pytest.mark.parametrize(
     ("module", "names"),
     [
-        ("cassandra.cluster", "_ConfigMode _NOT_SET"),
+        ("cassandra.cluster", "_ConfigMode _NOT_SET _Scheduler"),
         ("cassandra.cqltypes", "_CassandraType _casstypes _cqltypes"),
         ("cassandra.metadata", "_ConsistencyMode _RegisteredExtensionType"),
         ("cassandra.protocol", "_ProtocolHandler _UNSET_VALUE _message_types_by_opcode"),

@@ -26,7 +26,7 @@ PLACES = {
     "cassandra.cython_deps": "HAVE_CYTHON HAVE_NUMPY",
     "cassandra.numpy_parser": "NumpyParser",
     "cassandra.obj_parser": "LazyParser ListParser",
-    "cassandra.util": "DATETIME_EPOC HIGHEST_TIME_UUID LOWEST_TIME_UUID UTC_DATETIME_EPOC",
+    "cassandra.util": "DATETIME_EPOC HIGHEST_TIME_UUID LOWEST_TIME_UUID OrderedDict UTC_DATETIME_EPOC",
 }
 
 

@@ -173,6 +173,7 @@ class ProfileManager:
         self.pools_allowed = pools_allowed
         self.remote_allowed = True
         self.mode = ConfigMode.UNCOMMITTED
+        self.contact_points: Sequence[Any] | None = None  # that the program named
 
     @property
     def default(self) -> ExecutionProfile:
@@ -215,22 +216,19 @@ class ProfileManager:
             manager.mode = ConfigMode.LEGACY
             warnings.warn(LEGACY, DeprecationWarning, stacklevel=3)
         if options.are_contact_points_given:
-            manager.warn_of_guesses(options.contact_points, load_balancing_policy, profiles or {})
+            manager.contact_points = options.contact_points
+            unsaid = [str(name) for name, each in (profiles or {}).items() if not each._load_balancing_policy_explicit]
+            if unsaid:
+                manager.warn_of_guess(f"Cluster() without a policy in the profiles {', '.join(unsaid)}")
+            elif not profiles and load_balancing_policy is None:
+                manager.warn_of_guess("Cluster() without a policy")
         return manager
 
-    @staticmethod
-    def warn_of_guesses(
-        points: Sequence[Any], policy: LoadBalancingPolicy | None, profiles: Mapping[Any, ExecutionProfile]
-    ) -> None:
+    def warn_of_guess(self, what: str) -> None:
         """Contact points are given, and no policy says which of their datacenters is the local one."""
-        unsaid = [str(name) for name, profile in profiles.items() if not profile._load_balancing_policy_explicit]
-        if (profiles and not unsaid) or policy is not None:
-            return
         log.warning(
-            "Cluster() was called with contact_points %s and no load_balancing_policy%s: the datacenter of the first "
-            "one becomes the local one. Better say which one it is, by a policy with local_dc",
-            list(points),
-            f" in the profiles {', '.join(unsaid)}" if unsaid else "",
+            f"{what}: the datacenter of the first contact point becomes the local one; please specify a load-balancing "
+            f"policy with local_dc. (contact_points = {list(self.contact_points or ())})"
         )
 
     def commit_legacy(self, what: str) -> None:
@@ -277,6 +275,8 @@ class ProfileManager:
             raise ValueError(f"Profile {name!r} already exists")
         if self.mode is ConfigMode.LEGACY:
             raise ValueError("Cannot add execution profiles when legacy parameters are set explicitly.")
+        if self.contact_points is not None and not profile._load_balancing_policy_explicit:
+            self.warn_of_guess(f"A program is trying to add the execution profile {name!r} without a policy")
 
     def add(self, name: ProfileKey, profile: ExecutionProfile, cluster: Any, hosts: list[Host]) -> None:
         """Add *profile*, whose policy gets to know *cluster* and *hosts*. On the membership's strand, so that no change

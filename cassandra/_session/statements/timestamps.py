@@ -36,7 +36,7 @@ class MonotonicTimestampGenerator:
         self.warn_on_drift = warn_on_drift
         self.warning_threshold = warning_threshold
         self.warning_interval = warning_interval
-        self._last_warning: float | None = None
+        self._last_warn: float | None = None
         self._is_plain = type(self)._next_timestamp is MonotonicTimestampGenerator._next_timestamp
 
     def __getstate__(self) -> dict[str, Any]:
@@ -84,13 +84,11 @@ class MonotonicTimestampGenerator:
         ahead = last - now
         if not self.warn_on_drift or ahead < self.warning_threshold * 1_000_000:
             return
-        if self._last_warning is not None and now - self._last_warning < self.warning_interval * 1_000_000:
+        if self._last_warn is not None and now - self._last_warn < self.warning_interval * 1_000_000:
             return
-        self._last_warning = now
+        self._last_warn = now
         log.warning(
-            "Timestamp generator is %.6f seconds ahead of the clock: the last timestamp was %d, the clock says %d. "
-            "The clock may have been set back, or more than a million timestamps per second are asked for.",
-            ahead / 1_000_000,
-            last,
-            now,
+            f"Clock skew detected: the clock says {now}, {ahead} microseconds before the last timestamp, {last}. "
+            "New ones count on from there, ahead of the clock. It may have been set back, or more than a "
+            "million timestamps per second are asked for."
         )

@@ -178,14 +178,14 @@ def test_legacy_parameters_are_deprecated(options: dict[str, Any]) -> None:
     assert caught[0].filename == __file__
 
 
-GUESSED = "contact_points ['10.0.0.1'] and no load_balancing_policy"
+GUESSED = "please specify a load-balancing policy with local_dc. (contact_points = ['10.0.0.1'])"
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({}, [GUESSED + ":"]),
-        ({"execution_profiles": {"a": ExecutionProfile()}}, [GUESSED + " in the profiles a:"]),
+        ({}, ["Cluster() without a policy:"]),
+        ({"execution_profiles": {"a": ExecutionProfile()}}, ["Cluster() without a policy in the profiles a:"]),
         ({"execution_profiles": {"a": ExecutionProfile(RoundRobinPolicy())}}, []),
         ({"load_balancing_policy": RoundRobinPolicy()}, []),
     ],
@@ -197,6 +197,22 @@ def test_a_datacenter_that_has_to_be_guessed_is_logged(
     Cluster(["10.0.0.1"], **options)
     assert len(caplog.messages) == len(told)
     assert all(text in message for text, message in zip(told, caplog.messages, strict=True))
+    assert all(GUESSED in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize(("points", "told"), [(["10.0.0.1"], 1), (None, 0)])
+def test_an_added_profile_without_a_policy_is_logged(
+    caplog: pytest.LogCaptureFixture, points: list[str] | None, told: int
+) -> None:
+    arguments = {} if points is None else {"contact_points": points}
+    cluster = Cluster(execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(RoundRobinPolicy())}, **arguments)
+    cluster.add_execution_profile("with", ExecutionProfile(RoundRobinPolicy()))
+    assert not caplog.messages
+    cluster.add_execution_profile("without", ExecutionProfile())
+    assert [message for message in caplog.messages if GUESSED in message] == caplog.messages
+    assert len(caplog.messages) == told and all(
+        "trying to add" in text and "'without'" in text for text in caplog.messages
+    )
 
 
 def test_without_contact_points_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:

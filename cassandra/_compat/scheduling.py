@@ -1,0 +1,92 @@
+"""scylla-driver's thread for delayed calls, as programs make one of their own (L6). Clusters have another scheduler.
+
+``_tasks`` and ``_unique`` are guarded by ``_wake``; what is due is handed to the executor without it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cassandra._base.public import public
+from cassandra._base.real import threading
+
+log = logging.getLogger("cassandra.cluster")
+
+Call = tuple[Callable[..., object], tuple[Any, ...], tuple[tuple[str, Any], ...]]
+
+
+@public("cassandra.cluster")
+class _Scheduler(threading.Thread):
+    """Gives calls to *executor* when their time has come. It runs from the beginning, until :meth:`shutdown`."""
+
+    def __init__(self, executor: Any) -> None:
+        super().__init__(name="Task Scheduler", daemon=True)
+        self._executor = executor
+        self._wake = threading.Condition()
+        self._tasks: list[tuple[float, int, Call]] = []
+        self._unique: set[Call] = set()
+        self._order = itertools.count()
+        self.is_shutdown = False
+        self.start()
+
+    def schedule(self, delay: float, fn: Callable[..., object], *args: Any, **kwargs: Any) -> bool:
+        """Call ``fn(*args, **kwargs)`` after *delay* seconds. Whether it will be: not after a shutdown."""
+        return self._add(delay, (fn, args, tuple(kwargs.items())))
+
+    def schedule_unique(self, delay: float, fn: Callable[..., object], *args: Any, **kwargs: Any) -> None:
+        """The same, unless this call waits already."""
+        call = (fn, args, tuple(kwargs.items()))
+        with self._wake:
+            if call not in self._unique:
+                self._add(delay, call)
+
+    def _add(self, delay: float, call: Call) -> bool:
+        with self._wake:
+            if self.is_shutdown:
+                return False
+            self._unique.add(call)
+            heapq.heappush(self._tasks, (time.monotonic() + delay, next(self._order), call))
+            self._wake.notify()
+            return True
+
+    def shutdown(self) -> None:
+        """Nothing is called any more."""
+        with self._wake:
+            self.is_shutdown = True
+            self._tasks.clear()
+            self._wake.notify()
+        if self.is_alive() and self is not threading.current_thread():
+            self.join()
+
+    def run(self) -> None:
+        while True:
+            with self._wake:
+                call = self._next()
+            if call is None:
+                return
+            fn, args, kwargs = call
+            try:
+                self._executor.submit(fn, *args, **dict(kwargs)).add_done_callback(self._log_if_failed)
+            except RuntimeError as error:
+                log.warning("A delayed call of %r is not made: %s", fn, error)
+
+    def _next(self) -> Call | None:
+        """What is due, when it is; None after a shutdown."""
+        while not self.is_shutdown:
+            left = self._tasks[0][0] - time.monotonic() if self._tasks else None
+            if left is not None and left <= 0:
+                call = heapq.heappop(self._tasks)[2]
+                self._unique.discard(call)
+                return call
+            self._wake.wait(left)
+        return None
+
+    def _log_if_failed(self, future: Any) -> None:
+        error = future.exception()
+        if error is not None:
+            log.warning("A delayed call failed", exc_info=error)
