@@ -69,7 +69,6 @@ __all__ = [
 
 lend(__name__, {
     "cassandra._net.handshake.application": "ApplicationInfoBase",
-    "cassandra._net.heartbeat": "ConnectionHeartbeat=Heartbeat",
     "cassandra._compat.dse": """
         ContinuousPagingOptions EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT EXEC_PROFILE_GRAPH_DEFAULT
         EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT GraphAnalyticsExecutionProfile GraphExecutionProfile GraphOptions
@@ -95,7 +94,7 @@ lend(__name__, {
     """,
     "cassandra._compat.scheduling": "_Scheduler",
     "cassandra._session.statements.sentinels": "FETCH_SIZE_UNSET _NOT_SET=NOT_SET",
-    "cassandra.connection": "locally_supported_compressions",
+    "cassandra.connection": "ConnectionHeartbeat locally_supported_compressions",
     "cassandra._compat.addresses": "_addrinfo_or_none _resolve_contact_points_to_string_map",
 })  # fmt: skip
 lend_to(

@@ -22,7 +22,6 @@ from cassandra._net.endpoint import (
 )
 from cassandra._net.handshake.features import ProtocolFeatures
 from cassandra._net.handshake.handshake import DRIVER_NAME, DRIVER_VERSION, VersionRefused
-from cassandra._net.heartbeat import Heartbeat as ConnectionHeartbeat
 from cassandra._net.handshake.options import DEFAULT_CQL_VERSION
 from cassandra._net.pool.sharding import DefaultShardAwarePortGenerator, ShardAwarePortGenerator, ShardingInfo
 from cassandra._wire.handlers import ProtocolHandler
@@ -48,7 +47,7 @@ __all__ = [
     "DEFAULT_CQL_VERSION", "DRIVER_NAME", "DRIVER_VERSION", "HEADER_DIRECTION_FROM_CLIENT", "HEADER_DIRECTION_MASK",
     "HEADER_DIRECTION_TO_CLIENT", "PROTOCOL_VERSION_MASK", "ApplicationInfoBase", "AuthChallengeMessage",
     "AuthResponseMessage", "AuthSuccessMessage", "AuthenticateMessage", "AuthenticationFailed", "ClientRoutesEndPoint",
-    "ClientRoutesEndPointFactory", "Connection", "ConnectionBusy", "ConnectionException", "ConnectionHeartbeat",
+    "ClientRoutesEndPointFactory", "Connection", "ConnectionBusy", "ConnectionException",
     "ConnectionShutdown", "ConsistencyLevel", "CrcException", "CrcMismatchException", "CredentialsMessage",
     "DefaultEndPoint", "DefaultEndPointFactory", "DefaultShardAwarePortGenerator", "EndPoint", "EndPointFactory",
     "ErrorMessage", "InvalidRequestException", "OperationTimedOut", "OptionsMessage", "ProtocolError",
@@ -66,7 +65,8 @@ lend(__name__, {
     """,
     "cassandra._session.cluster.reporting": "DRIVER_CONFIG_OPTION DriverConfigReporter SESSION_ID_OPTION",
     "cassandra._compat.structs": "_Frame frame_header_v3",
-    "cassandra._compat.timers": "HeartbeatFuture ResponseWaiter Timer TimerManager",
+    "cassandra._compat.heartbeats": "ConnectionHeartbeat HeartbeatFuture",
+    "cassandra._compat.timers": "ResponseWaiter Timer TimerManager",
     "cassandra._compat.segment": "SegmentCodec segment_codec_lz4 segment_codec_no_compression",
 })  # fmt: skip
 lend_to(Connection)

@@ -13,6 +13,7 @@ named, and raises one error when it is used.
 * ``parsing``: rows from bytes by hand; ``segment``: segments of protocol 5 by hand; ``timers``: timers, loops, waiters.
 * ``connection``: what programs do with a connection that they opened by themselves.
 * ``scheduling``: the thread for delayed calls that a program may make; ``patches``: what tests replace in a facade.
+* ``heartbeats``: heartbeats over connections of a program.
 * ``concurrent``, ``policies``: classes that have another name now.
 * ``dse``, ``schema``: what is not included, by ``unsupported``.
 """

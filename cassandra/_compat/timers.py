@@ -226,32 +226,3 @@ class ResponseWaiter:
         if not self.event.is_set():
             raise OperationTimedOut()
         return self.responses
-
-
-@public("cassandra.connection")
-class HeartbeatFuture:
-    """One OPTIONS request on an idle connection."""
-
-    def __init__(self, connection: Any, owner: Any) -> None:
-        from cassandra._wire.messages.requests import OptionsMessage
-
-        self.connection = connection
-        self.owner = owner
-        self._exception: BaseException | None = None
-        self._event = threading.Event()
-        self.connection.send_msg(OptionsMessage(), connection.get_request_id(), self._options_callback)
-
-    def wait(self, timeout: float, original_timeout: float | None = None) -> None:
-        """Until it was answered."""
-        self._event.wait(timeout)
-        if not self._event.is_set():
-            seconds = original_timeout or timeout
-            peer = self.connection.endpoint
-            raise OperationTimedOut({peer: f"Connection heartbeat timeout after {seconds} seconds"}, peer)
-        if self._exception is not None:
-            raise self._exception
-
-    def _options_callback(self, response: Any) -> None:
-        if isinstance(response, BaseException):
-            self._exception = response
-        self._event.set()

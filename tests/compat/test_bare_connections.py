@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import cassandra.connection
 from cassandra import ConsistencyLevel, OperationTimedOut
 from cassandra._core.transport import debug_counters
 from cassandra.cluster import Cluster
@@ -20,6 +22,7 @@ from tests.fakes.scripted import ScriptedConnection
 from tests.fakes.wire import Envelope
 from tests.patience import PATIENCE, eventually
 
+lent_heartbeat: Any = cassandra.connection.ConnectionHeartbeat  # type: ignore[attr-defined]
 GOOD = QueryMessage("SELECT * FROM system.local", ConsistencyLevel.ONE)
 BAD = QueryMessage("SELEC", ConsistencyLevel.ONE)
 
@@ -135,3 +138,17 @@ def test_by_way_of_a_cluster(endpoint: DefaultEndPoint) -> None:
         for connection in (before, during):
             assert [len(answer.parsed_rows) for answer in connection.wait_for_responses(GOOD)] == [1]
             connection.close()
+
+
+def test_heartbeats_by_hand(connection: Any, endpoint: DefaultEndPoint) -> None:
+    """Over connections that a program has opened by itself, which are then closed when they do not answer."""
+    returned: list[Any] = []
+    holder: Any = SimpleNamespace(get_connections=lambda: [connection], return_connection=returned.append)
+    connection.reset_idle()
+    beat = lent_heartbeat(0.05, lambda: [holder], PATIENCE)
+    eventually(lambda: not connection.is_idle)  # it was asked, and has answered
+    assert connection.wait_for_response(GOOD).parsed_rows and not returned
+    connection.close()
+    eventually(lambda: returned)
+    beat.stop()
+    assert not beat.is_alive() and set(map(id, returned)) == {id(connection)}
