@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 from unittest.mock import MagicMock
@@ -265,6 +266,12 @@ class Raising(Naming):
         return iter(plan)
 
 
+class Endless(Naming):
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
+        plan = list(super().make_query_plan(working_keyspace, query))
+        return itertools.cycle(plan)
+
+
 def with_policy(policy: Naming) -> dict[Any, ExecutionProfile]:
     return {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
 
@@ -293,6 +300,18 @@ def test_a_policy_that_knows_no_host_yet(simulated: SimulatedCluster, policy: Na
     nobody = Cluster(["127.255.255.2"], port=simulated.port, execution_profiles=with_policy(Naming()))
     with nobody, pytest.raises(NoHostAvailable, match=r"127\.255\.255\.2"):
         nobody.connect()
+
+
+def test_a_plan_that_never_ends(simulated: SimulatedCluster) -> None:
+    point = DefaultEndPoint(simulated.contact_points[1], simulated.port)
+    profiles = with_policy(Endless(point))
+    with Cluster(simulated.contact_points, port=simulated.port, execution_profiles=profiles) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        host = cluster.get_control_connection_host()
+        assert host is not None and host.endpoint == point
+        cluster.control_connection.get_connections()[0].close()
+        eventually(lambda: cluster.control_connection.get_connections())
+        assert session.execute("SELECT key FROM system.local").one() == ("local",)
 
 
 def test_a_policy_is_asked_for_prepare_without_a_statement(simulated: SimulatedCluster) -> None:

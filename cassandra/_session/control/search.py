@@ -35,6 +35,7 @@ log = logging.getLogger("cassandra.cluster")
 
 SAY_AGAIN = 60.0  # seconds between lines about one outage
 SHOWN = 3  # errors in one line
+LONGEST_PLAN = 10_000  # hosts: a plan of a program may never end
 PATIENCE_WITH_NAMES = 1.0  # seconds that the first connect waits for names while it knows addresses
 
 
@@ -198,7 +199,7 @@ class Search:
         if is_builtin(policy):
             return []
         try:
-            return list(dict.fromkeys(host.endpoint for host in policy.make_query_plan()))
+            return list(dict.fromkeys(host.endpoint for host in islice(policy.make_query_plan(), LONGEST_PLAN)))
         except Exception:
             log.debug("The load balancing policy has no plan before it is told of hosts", exc_info=True)
             return []
@@ -208,7 +209,8 @@ class Search:
         have led. Among equals those that are known by address come first."""
         cluster = self._cluster
         try:
-            planned = list(cluster.profile_manager.default.load_balancing_policy.make_query_plan())
+            policy = cluster.profile_manager.default.load_balancing_policy
+            planned = list(islice(policy.make_query_plan(), LONGEST_PLAN))
         except Exception:
             log.exception("The load balancing policy failed to make a plan for the control connection")
             planned = []

@@ -61,7 +61,7 @@ class Holder:
 
 
 def until(condition):
-    for _ in range(500):
+    for _ in range(3000):
         if condition():
             return True
         time.sleep(0.01)
