@@ -1,13 +1,19 @@
-"""scylla-driver's readers of the schema (L6): they can be named; the schema is read by the control connection."""
+"""scylla-driver's readers of the schema, and helpers of theirs (L6). That of a cluster is read by its control
+connection."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.public import public
+from cassandra._base.versions import Version, maybe_add_timeout_to_query
+from cassandra._routing.metadata import Metadata
 from cassandra._routing.ring.replication import ReplicationStrategyTypeType, _UnknownStrategy
+from cassandra._routing.schema import KeyspaceMetadata, SchemaTarget, ServerTraits
 from cassandra._routing.schema.extensions import _BY_NAME
+from cassandra._session.control.refresh import schema_rows
 from cassandra._wire.encoder import Encoder
 from cassandra._wire.types.collections import ReversedType
 
@@ -52,6 +58,90 @@ def _cql_from_cass_type(cass_type: Any) -> str:
     return str(cass_type.cql_parameterized_type())
 
 
-__getattr__ = finder(
-    "cassandra.metadata", {READERS: "SchemaParserV22 SchemaParserV3 SchemaParserV4"}, {READERS: "get_schema_parser"}
-)
+@public("cassandra.metadata")
+class SchemaParserV3:
+    """Reads the schema over a connection, for who does not follow it; each call asks the server. Keyspaces that are
+    handed in are not looked at."""
+
+    _version = "3"
+
+    def __init__(
+        self, connection: Any, timeout: float | None, fetch_size: int | None, metadata_request_timeout: Any
+    ) -> None:
+        self.connection = connection
+        self.timeout = timeout
+        self.fetch_size = fetch_size
+        self.metadata_request_timeout = metadata_request_timeout
+
+    def _read(self, target: SchemaTarget) -> Mapping[str, KeyspaceMetadata]:
+        features = self.connection.features
+        is_scylla = features.sharding_info is not None
+        traits = ServerTraits.of(self._version, is_scylla, features.tablets_routing_v2)
+        limit = maybe_add_timeout_to_query("", self.metadata_request_timeout) if is_scylla else ""
+        made = Metadata()
+        made.apply_schema(target, schema_rows(self.connection, target, traits, self.timeout, self.fetch_size, limit))
+        return made.keyspaces
+
+    def _keyspace(self, name: str) -> KeyspaceMetadata | None:
+        return self._read(SchemaTarget.of_keyspace(name, contents=True)).get(name)
+
+    def _part(self, keyspace: str, part: str, name: str) -> Any:
+        found = self._keyspace(keyspace)
+        return None if found is None else getattr(found, part).get(name)
+
+    def get_all_keyspaces(self) -> Iterator[KeyspaceMetadata]:
+        """Each keyspace, with what is in it."""
+        yield from self._read(SchemaTarget.everything()).values()
+
+    def get_keyspace(self, keyspaces: Any, keyspace: str) -> KeyspaceMetadata | None:
+        """One keyspace, empty; None if there is none of the name."""
+        return self._read(SchemaTarget.of_keyspace(keyspace)).get(keyspace)
+
+    def get_table(self, keyspaces: Any, keyspace: str, table: str) -> Any:
+        """A table or a view; None if there is none."""
+        found = self._keyspace(keyspace)
+        return None if found is None else found.tables.get(table) or found.views.get(table)
+
+    def get_type(self, keyspaces: Any, keyspace: str, type: str) -> Any:
+        """A user type; None if there is none."""
+        return self._part(keyspace, "user_types", type)
+
+    def get_types_map(self, keyspaces: Any, keyspace: str) -> Mapping[str, Any]:
+        """User types by name."""
+        found = self._keyspace(keyspace)
+        return {} if found is None else found.user_types
+
+    def get_function(self, keyspaces: Any, keyspace: str, function: Any) -> Any:
+        """The function of a descriptor; None if there is none."""
+        return self._part(keyspace, "functions", function.signature)
+
+    def get_aggregate(self, keyspaces: Any, keyspace: str, aggregate: Any) -> Any:
+        """The aggregate of a descriptor; None if there is none."""
+        return self._part(keyspace, "aggregates", aggregate.signature)
+
+
+@public("cassandra.metadata")
+class SchemaParserV4(SchemaParserV3):
+    """The same, of servers that have virtual keyspaces."""
+
+    _version = "4"
+
+
+@public("cassandra.metadata")
+def get_schema_parser(
+    connection: Any,
+    server_version: str,
+    dse_version: Any,
+    timeout: float | None,
+    metadata_request_timeout: Any = None,
+    fetch_size: int | None = None,
+) -> SchemaParserV3:
+    """What reads the schema of a server of that version. UnsupportedOperation below Cassandra 3, and for DSE."""
+    version = Version(server_version)
+    if dse_version or version < Version("3.0.0"):
+        raise UnsupportedOperation(f"The schema of version {dse_version or server_version} is not read by this driver")
+    kind = SchemaParserV4 if version >= Version("4.0-a") else SchemaParserV3
+    return kind(connection, timeout, fetch_size, metadata_request_timeout)
+
+
+__getattr__ = finder("cassandra.metadata", {READERS: "SchemaParserV22"}, {})

@@ -102,22 +102,10 @@ class Refresher:
         return ServerTraits.of(version, features.sharding_info is not None, features.tablets_routing_v2)
 
     def _read(self, connection: Connection, target: SchemaTarget, traits: ServerTraits) -> dict[str, Sequence[Row]]:
-        queries = schema_queries(target, traits)
+        options = self._cluster.options
         limit = self._request_timeout(connection)
-        found = fetch(
-            connection,
-            {query.name: query.cql + limit for query in queries},
-            self._cluster.options.control_connection_timeout,
-            self._cluster.options.schema_metadata_page_size,
-        )
-        rows: dict[str, Sequence[Row]] = {}
-        for query in queries:
-            answer = found[query.name]
-            if query.optional and isinstance(answer, (InvalidRequest, Unauthorized)):
-                log.debug("%s has no %s: %s", connection.endpoint, query.name, answer)
-                answer = Rows()
-            rows[query.name] = must(answer)
-        return rows
+        timeout, page_size = options.control_connection_timeout, options.schema_metadata_page_size
+        return schema_rows(connection, target, traits, timeout, page_size, limit)
 
     def _request_timeout(self, connection: Connection) -> str:
         """ScyllaDB takes a timeout of its own per statement."""
@@ -125,3 +113,25 @@ class Refresher:
         if not timeout or connection.features.sharding_info is None:
             return ""
         return f" USING TIMEOUT {int(timeout * 1000)}ms"
+
+
+def schema_rows(
+    connection: Connection,
+    target: SchemaTarget,
+    traits: ServerTraits,
+    timeout: float | None,
+    page_size: int | None,
+    limit: str = "",
+) -> dict[str, Sequence[Row]]:
+    """The rows that say what *target* is, by the names of their queries. *limit* is put behind each query. Blocks;
+    raises what went wrong."""
+    queries = schema_queries(target, traits)
+    found = fetch(connection, {query.name: query.cql + limit for query in queries}, timeout, page_size)
+    rows: dict[str, Sequence[Row]] = {}
+    for query in queries:
+        answer = found[query.name]
+        if query.optional and isinstance(answer, (InvalidRequest, Unauthorized)):
+            log.debug("%s has no %s: %s", connection.endpoint, query.name, answer)
+            answer = Rows()
+        rows[query.name] = must(answer)
+    return rows
