@@ -71,9 +71,12 @@ lend(__name__, {
     "cassandra._net.handshake.application": "ApplicationInfoBase",
     "cassandra._compat.dse": """
         ContinuousPagingOptions EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT EXEC_PROFILE_GRAPH_DEFAULT
-        EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT GraphAnalyticsExecutionProfile GraphExecutionProfile GraphOptions
-        GraphProtocol GraphSON1Serializer GraphSON2Serializer GraphSON3Serializer GraphStatement SimpleGraphStatement
-        graph_graphson2_row_factory graph_graphson3_row_factory graph_object_row_factory
+        EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT GraphSON1Serializer GraphSON2Serializer GraphSON3Serializer
+        graph_graphson2_row_factory graph_graphson3_row_factory
+    """,
+    "cassandra._compat.graph": """
+        GraphAnalyticsExecutionProfile GraphExecutionProfile GraphOptions GraphProtocol GraphStatement
+        SimpleGraphStatement graph_object_row_factory
     """,
     "cassandra._session.cluster.reporting": "DriverConfigReporter",
     "cassandra.protocol": """

@@ -51,9 +51,8 @@ __all__ = [
 ]
 
 lend(__name__, {
-    "cassandra._compat.dse": """
-        EdgeMetadata SchemaParserDSE60 SchemaParserDSE67 SchemaParserDSE68 TableMetadataDSE68 VertexMetadata
-    """,
+    "cassandra._compat.dse": "SchemaParserDSE60 SchemaParserDSE67 SchemaParserDSE68",
+    "cassandra._compat.graph_schema": "EdgeMetadata TableMetadataDSE68 VertexMetadata",
     "cassandra._compat.internals": """
         RLACTableExtension _ConsistencyMode _consistency_mode_from_string get_column_from_system_local
         valid_cql3_word_re

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-GRAPH = "DSE graph is not included: the name imports and says so when it is used"
 NO_REACTORS = "there is one native transport, whatever class its connections are of"
 
 
 DIFFERENCES: dict[str, str] = {
-    "cassandra.cluster.GraphAnalyticsExecutionProfile": GRAPH,
-    "cassandra.cluster.GraphExecutionProfile": GRAPH,
     "cassandra.cqltypes.*.serialize": "the parameter has one name in all classes (theirs: var, byts, truth, ...)",
     "cassandra.cqltypes.MapType.serialize_safe": "the parameter has one name in all classes",
     "cassandra.io.asyncioreactor.AsyncioConnection": NO_REACTORS,
     "cassandra.io.asyncorereactor.AsyncoreConnection": NO_REACTORS,
     "cassandra.io.libevreactor.LibevConnection": NO_REACTORS,
-    "cassandra.metadata.EdgeMetadata": GRAPH,
-    "cassandra.metadata.TableMetadataDSE68": GRAPH,
-    "cassandra.metadata.VertexMetadata": GRAPH,
 }
 
 #: Attributes of live objects whose values are of another type.

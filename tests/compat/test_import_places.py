@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from unittest.mock import Mock
 
 import pytest
 
 import cassandra.cluster
 from cassandra import UnsupportedOperation
+from cassandra.cluster import Session
 
 PLACES = {
     "cassandra.cluster": """
@@ -45,16 +47,28 @@ def test_everything_is_exported_once() -> None:
 @pytest.mark.parametrize("place", ["cassandra.graph", "cassandra.datastax.graph", "cassandra.cluster"])
 def test_what_is_not_included_says_so_when_it_is_used(place: str) -> None:
     module = importlib.import_module(place)
-    with pytest.raises(UnsupportedOperation, match="GraphOptions is for DSE graph, which fastcql does not support"):
-        module.GraphOptions(graph_name="g")
-    with pytest.raises(UnsupportedOperation, match="graph_object_row_factory is for DSE graph"):
-        module.graph_object_row_factory([], [])
-    with pytest.raises(AttributeError, match=r"GraphProtocol.GRAPHSON_1_0: GraphProtocol is for DSE graph"):
-        module.GraphProtocol.GRAPHSON_1_0  # noqa: B018
+    with pytest.raises(
+        UnsupportedOperation, match="GraphSON1Serializer is for DSE graph, which fastcql does not support"
+    ):
+        module.GraphSON1Serializer()
+    with pytest.raises(UnsupportedOperation, match="graph_graphson2_row_factory is for DSE graph"):
+        module.graph_graphson2_row_factory([], [])
+    with pytest.raises(AttributeError, match=r"GraphSON2Serializer.serialize: GraphSON2Serializer is for DSE graph"):
+        module.GraphSON2Serializer.serialize  # noqa: B018
 
-    class Own(module.GraphStatement):  # type: ignore[misc, name-defined]
+    class Own(module.GraphSON3Serializer):  # type: ignore[misc, name-defined]
         """Programs may define such classes, and ask for them, where they use none."""
 
     assert not isinstance("SELECT", Own) and not hasattr(Own, "no_such_name")
     with pytest.raises(UnsupportedOperation, match="Own is for DSE graph"):
         Own()
+
+
+@pytest.mark.parametrize("package", ["cassandra.graph", "cassandra.datastax.graph"])
+def test_modules_of_graphs(package: str) -> None:
+    graph = importlib.import_module(package)
+    query, types, graphson = (importlib.import_module(f"{package}.{name}") for name in ("query", "types", "graphson"))
+    assert query.GraphOptions is graph.GraphOptions and types.Vertex is query.Vertex is graph.Vertex
+    assert graphson.GraphSON3Reader is query.GraphSON3Reader is graph.GraphSON3Reader and graphson.T is types.T
+    with pytest.raises(UnsupportedOperation, match="Graph queries need a DSE server"):
+        Session.execute_graph(Mock(spec=Session), graph.SimpleGraphStatement("g.V()"))

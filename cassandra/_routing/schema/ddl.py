@@ -31,7 +31,10 @@ def create_keyspace(keyspace: KeyspaceMetadata) -> str:
     strategy = keyspace.replication_strategy
     replication = strategy.export_for_schema() if strategy is not None else "{}"
     durable = str(bool(keyspace.durable_writes)).lower()
-    return f"CREATE KEYSPACE {name} WITH replication = {replication}  AND durable_writes = {durable}"
+    text = f"CREATE KEYSPACE {name} WITH replication = {replication}  AND durable_writes = {durable}"
+    return (
+        text if keyspace.graph_engine is None else f"{text} AND graph_engine = {protect_value(keyspace.graph_engine)}"
+    )
 
 
 def export_keyspace(keyspace: KeyspaceMetadata) -> str:

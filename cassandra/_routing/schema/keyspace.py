@@ -62,7 +62,7 @@ class KeyspaceMetadata:
     views: dict[str, MaterializedViewMetadata] = _part()
     #: Whether the keyspace is virtual: provided by the node, not stored.
     virtual = False
-    #: Always None: DSE is not supported.
+    #: None but in one that a program makes: DSE is not supported.
     graph_engine: str | None = None
     #: Whether it is strongly consistent: the first replica of a tablet leads the others, and requests go to it.
     _has_leaders = False
@@ -84,8 +84,8 @@ class KeyspaceMetadata:
 
     @property
     def is_graph_enabled(self) -> bool:
-        """Whether it is a DSE graph: never."""
-        return False
+        """Whether it is a DSE graph."""
+        return self.graph_engine is not None
 
     def as_cql_query(self) -> str:
         """The statement that creates the keyspace, without its contents."""

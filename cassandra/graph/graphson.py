@@ -1,0 +1,13 @@
+"""GraphSON, the format of DSE graph: the names import, and raise one error when they are used."""
+
+from cassandra._base.lending import lend
+from cassandra._compat.dse import GRAPHSON_NAMES
+
+__all__: list[str] = []
+
+lend(__name__, {
+    "cassandra._compat.dse": GRAPHSON_NAMES,
+    "cassandra._compat.graph_values": "Edge Path T Vertex VertexProperty",
+    "cassandra.util": "Duration LineString OrderedDict Point Polygon",
+    "cassandra.cqltypes": "UserType",
+})  # fmt: skip

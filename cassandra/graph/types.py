@@ -1,0 +1,8 @@
+"""Values of DSE graph."""
+
+from cassandra._base.lending import lend
+from cassandra._compat.dse import VALUE_NAMES
+
+__all__: list[str] = []
+
+lend(__name__, {"cassandra._compat.graph_values": VALUE_NAMES})
