@@ -48,6 +48,7 @@ class PoolSet:
         self._delays: dict[Host, Delays] = {}
         self._told: dict[Host, Repeated] = {}  # the I/O thread's
         self._closed = False
+        self.reopens = reopening
         self._waiting: list[Callable[[], None]] | None = [] if reopening else None
         self.line = Line(session)
         self.pools: Mapping[Host, HostPool] = {}

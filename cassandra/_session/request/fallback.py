@@ -44,18 +44,24 @@ def sent_elsewhere(request: ResponseFuture, page: int) -> bool:
 
 
 def _sent_when_open(request: ResponseFuture, page: int) -> bool:
-    """In a forked child: have the request wait while the pools are opened again; then it is sent, or fails."""
+    """In a forked child: have the request wait while the pools are opened again; then it is sent, or fails. One that
+    looked for pools just before they were open is sent now."""
+    pool_set, sending = request.session._pool_set, request._execution.sending
 
     def send() -> None:
         if not request._is_over(page):
             try:
-                sending = request._execution.sending
                 sending.restart(request)
                 sending.send(request, page)
             except Exception as error:  # a policy of the user: nobody else would hear of it
                 request._fail(page, error)
 
-    return request.session._pool_set.when_open(send)
+    if pool_set.when_open(send):
+        return True
+    missed = pool_set.reopens and any(host in pool_set.pools for host in sending.without_pool())
+    if missed:
+        send()
+    return missed
 
 
 def send_by_control(request: ResponseFuture, page: int) -> bool:

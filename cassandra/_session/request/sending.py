@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .tracking import TrackedAttempt
 
 CLOSED = "The session is shut down; open a new one with Cluster.connect()."
+NO_POOL = "Host has been marked down or removed"
 
 
 class Sending:
@@ -88,7 +89,7 @@ class Sending:
         host = place.host
         pool = request.session._pools.get(host)
         if pool is None:
-            self.errors[host] = ConnectionException("Host has been marked down or removed", host.endpoint)
+            self.errors[host] = ConnectionException(NO_POOL, host.endpoint)
             return False
         try:
             connection = pool.pick(self.content.token, place.shard)
@@ -140,6 +141,10 @@ class Sending:
                 if numbers is None:
                     numbers = self._numbers = itertools.count(len(request.attempted_hosts))
         return next(numbers)
+
+    def without_pool(self) -> list[Host]:
+        """The hosts that had no pool when it was their turn."""
+        return [host for host, error in self.errors.items() if error.args[:1] == (NO_POOL,)]
 
     def restart(self, request: ResponseFuture) -> None:
         """Nothing was tried yet."""

@@ -73,6 +73,30 @@ def test_child_and_parent_both_go_on(fake: FakeCluster) -> None:
     assert prepared.count("SELECT prepared") == 2  # by the parent, on both nodes
 
 
+def test_pools_that_are_open_just_after_they_were_looked_for(fake: FakeCluster) -> None:
+    run(
+        fake,
+        """
+        from cassandra._session.pools import PoolSet
+        cluster, session = connected()
+        when_open = PoolSet.when_open
+
+        def late(pools, action):
+            cluster.life.awaken()
+            eventually(lambda: pools.pools and pools._waiting is None)
+            return when_open(pools, action)
+
+        def work():
+            PoolSet.when_open = late
+            session.execute("SELECT 1")
+            cluster.shutdown()
+
+        in_child(work)
+        cluster.shutdown()
+        """,
+    )
+
+
 USES = {
     "execute": "session.execute('SELECT 1')",
     "callback": """

@@ -309,9 +309,11 @@ def test_many_forks_while_answers_come(nodes: Nodes) -> None:
 
         threads = [threading.Thread(target=ask), threading.Thread(target=ask_on_a_loop)]
         for thread in threads: thread.start()
-        for _ in range(6):
-            in_child(works)
-        stop.set()
+        try:
+            for _ in range(6):
+                in_child(works)
+        finally:
+            stop.set()
         for thread in threads: thread.join()
         cluster.shutdown()
         """
