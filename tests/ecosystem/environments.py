@@ -57,7 +57,7 @@ def _builder(version: str) -> Path:
     folder = HOME / f"build-{version}"
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
-        run([interpreter(version), "-m", "venv", "--clear", folder])
+        run([interpreter(version), "-m", "venv", "--clear", "--without-pip", folder])
         pip(python, "install", "--quiet", *BUILD_REQUIRES)
         (folder / "ready").touch()
     return python
@@ -77,7 +77,7 @@ def environment(package: Package, driver: Path | str) -> Path:
         _make(base, folder, driver, package.stand_ins)
         _install(python, package, *(["--no-deps"] if isinstance(driver, str) else []), *pins)
     elif isinstance(driver, Path) and found[1:] != [content]:
-        pip(python, "install", "--no-deps", "--force-reinstall", str(driver))
+        pip(python, "install", "--no-compile", "--no-deps", "--force-reinstall", str(driver))
     else:
         return python
     if isinstance(driver, Path):
@@ -123,7 +123,9 @@ def run_program(python: Path, program: str, contact: str, folder: Path) -> str:
 
 
 def pip(python: Path, *arguments: str, **variables: str) -> str:
-    return run([python, "-m", "pip", "--disable-pip-version-check", *arguments], timeout=INSTALL_TIMEOUT, **variables)
+    """Ours, for the environment of *python*: one of its own would take longer to install than most packages."""
+    command: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
+    return run([*command, *arguments], timeout=INSTALL_TIMEOUT, **variables)
 
 
 def run(command: list[str | Path], cwd: Path = ROOT, timeout: float = RUN_TIMEOUT, **variables: str) -> str:
@@ -138,14 +140,14 @@ def run(command: list[str | Path], cwd: Path = ROOT, timeout: float = RUN_TIMEOU
 def _install(python: Path, package: Package, *arguments: str) -> None:
     constraints = python.parent.parent / "constraints.txt"
     constraints.write_text("\n".join(package.constraints))
-    pip(python, "install", *arguments, PIP_CONSTRAINT=str(constraints))
+    pip(python, "install", "--no-compile", *arguments, PIP_CONSTRAINT=str(constraints))
 
 
 def _make(base: Path, folder: Path, driver: Path | str, stand_ins: tuple[str, ...]) -> Path:
     """An empty environment of *base* with *driver* alone; ours with stand-ins for the other two."""
-    run([base, "-m", "venv", "--clear", folder])
+    run([base, "-m", "venv", "--clear", "--without-pip", folder])
     python = folder / "bin" / "python"
-    pip(python, "install", "--quiet", str(driver))
+    pip(python, "install", "--quiet", "--no-compile", str(driver))
     if isinstance(driver, Path):
         run([python, "-m", "cassandra.stand_in"])
         for other in stand_ins:
