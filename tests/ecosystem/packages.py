@@ -49,6 +49,12 @@ PACKAGES = {
             stand_ins=("cassandra-driver==3.24.0",),
             constraints=("Cython<3", "setuptools<70"),  # its PyYAML is one that others do not build
         ),
+        Package(
+            "cassarrow",
+            ("cassarrow", "pyarrow<10", "numpy<2"),
+            python="3.10",
+            constraints=("pyarrow<10", "numpy<2", "setuptools<70"),  # what it was written for
+        ),
         Package("coodie", ("coodie[scylla]",)),
         Package("harlequin", ("harlequin-cassandra",)),
         Package("keyspaces-mcp", ("awslabs-amazon-keyspaces-mcp-server",)),

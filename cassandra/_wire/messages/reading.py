@@ -67,6 +67,7 @@ class ReadsResults(_MessageType):
     _METADATA_ID_FLAG: Final = 0x0008
 
     _has_own_steps: ClassVar[bool] = False
+    _takes_policy: ClassVar[bool] = True
 
     kind: Any
     parsed_rows: Any
@@ -87,6 +88,9 @@ class ReadsResults(_MessageType):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        own = cls.__dict__.get("recv_results_rows")
+        if own is not None:  # those written before there was column encryption do not take its policy
+            cls._takes_policy = getattr(getattr(own, "__code__", None), "co_argcount", 0) != 5
         cls._has_own_steps = any(defined(cls, step) is not defined(ReadsResults, step) for step in STEPS)
 
     def recv(
@@ -101,7 +105,8 @@ class ReadsResults(_MessageType):
         """Read what follows the kind."""
         kind = self.kind
         if kind == ResultKind.ROWS:
-            self.recv_results_rows(f, protocol_version, user_type_map, result_metadata, column_encryption_policy)
+            policy = (column_encryption_policy,) if self._takes_policy else ()
+            self.recv_results_rows(f, protocol_version, user_type_map, result_metadata, *policy)
         elif kind == ResultKind.SET_KEYSPACE:
             self.new_keyspace = read_string(f)
         elif kind == ResultKind.PREPARED:

@@ -75,6 +75,25 @@ def test_the_arguments_of_reading_rows() -> None:
     assert decode(Mine, BODY).column_metadata == columns and seen[1][0][3] is None
 
 
+def test_reading_rows_without_a_word_of_encryption() -> None:
+    """As cassarrow does, which was written before."""
+
+    class Old(ResultMessage):
+        def recv_results_rows(  # type: ignore[override]
+            self, f: Any, protocol_version: int, user_type_map: Any, result_metadata: Any
+        ) -> None:
+            self.recv_results_metadata(f, user_type_map)
+            self.column_names = [column[2] for column in self.column_metadata]
+            self.parsed_rows = f.read()
+
+    class Older(Old):
+        pass
+
+    for kind in (Old, Older):
+        message = decode(kind, BODY)
+        assert message.column_names == ["id", "name"] and message.parsed_rows.startswith(wire.int32(len(VALUES)))
+
+
 def test_rows_read_as_an_application_does() -> None:
     """Values of one type shown in another way, the example that is passed around."""
 
