@@ -108,4 +108,5 @@ lend_to(
 tell_if_replaced(ResponseFuture, "_set_final_exception _set_final_result", "cassandra._compat.finals", "replaced")
 lend_to_instances(Session, "cassandra._compat.sessions", "make", ours="_by_connect")
 lend_class(ResultSet, "cassandra._compat.results", Request)
+lend_class(ResponseFuture, "cassandra._compat.futures", Session)
 tell_if_patched(__name__, "log", "cassandra._compat.patches", "replaced")

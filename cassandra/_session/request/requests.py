@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from ..session import Session
 
+#: As it is before a facade looks at what a program makes a future of.
+_begin = ResponseFuture.__init__
+
 
 class RequestBuilder:
     """Builds the requests of one session."""
@@ -67,7 +70,9 @@ class RequestBuilder:
             message.update_custom_payload(statement.custom_payload)
         if custom_payload:
             message.update_custom_payload(custom_payload)
-        return ResponseFuture(
+        future = ResponseFuture.__new__(ResponseFuture)
+        _begin(
+            future,
             session,
             message,
             statement,
@@ -82,6 +87,7 @@ class RequestBuilder:
             bound_result_metadata=plan,
             routing_token=_token(statement),
         )
+        return future
 
     def _statement(
         self, query: str | Statement | PreparedStatement, parameters: Sequence[Any] | Mapping[str, Any] | None
