@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from time import time
+from time import monotonic
 from typing import Any
 
 from cassandra._base.constants import ResultKind
@@ -113,7 +113,7 @@ class ResponseFuture(future.ResponseFuture):
         self._load_balancer = load_balancer or session.cluster._default_load_balancing_policy
         self._spec_execution_plan = speculative_execution_plan or NoSpeculativeExecutionPlan()
         self._host = host
-        self._start_time = time() if start_time is None else start_time
+        self._start_time = monotonic() if start_time is None else start_time
         self._errors = {}
         self._guard = threading.Lock()
         self._event = threading.Event()
