@@ -3,6 +3,7 @@
 Each package is installed as its users install it, into an environment of its own below ``.venv-eco``: fastcql from this
 tree as a wheel, ``python -m cassandra.stand_in`` for the driver that the package requires, then the package and all it
 needs in the versions of ``pins.txt``. A program beside that uses it and asserts what its users would see.
+A package that needs another Python gets it: the driver is compiled for that, too. Without that Python its test fails.
 
 ``packages``      what is run, and which of it is light enough for every run of CI
 ``pins.txt``      the versions
