@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from cassandra._base.errors import CrcException
+from cassandra._base.errors import CrcException, DriverException
 from cassandra._base.public import public
 
 CRC24_INIT, CRC24_POLY, CRC24_LENGTH = 0x875060, 0x1974F0B, 3
@@ -124,7 +124,12 @@ class SegmentCodec:
     def encode_header(
         self, buffer: Any, payload_length: int, uncompressed_length: int, is_self_contained: bool
     ) -> None:
-        """Write a header; *uncompressed_length* counts with compression only."""
+        """Write a header; *uncompressed_length* counts with compression only. DriverException for a payload that is too
+        long for a segment."""
+        if payload_length > Segment.MAX_PAYLOAD_LENGTH:
+            raise DriverException(
+                f"A payload of {payload_length} bytes is too long: a segment has {Segment.MAX_PAYLOAD_LENGTH} at most"
+            )
         value, flag = payload_length, self.FLAG_OFFSET
         if self.compression:
             value |= uncompressed_length << flag

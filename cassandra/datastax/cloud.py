@@ -1,6 +1,7 @@
 """Secure connect bundles of Astra: what ``Cluster(cloud=...)`` reads, for programs that read one themselves."""
 
 from cassandra._base.errors import DriverException
+from cassandra._base.lending import tell_if_patched
 from cassandra._net.cloud import (
     DATASTAX_CLOUD_PRODUCT_TYPE,
     CloudConfig,
@@ -16,3 +17,5 @@ __all__ = [
     "CloudConfig", "DATASTAX_CLOUD_PRODUCT_TYPE", "DriverException", "get_cloud_config", "log", "parse_cloud_config",
     "parse_metadata_info", "read_cloud_config_from_zip", "read_metadata_info",
 ]  # fmt: skip
+
+tell_if_patched(__name__, "read_metadata_info", "cassandra._compat.patches", "replaced")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -240,3 +241,10 @@ def test_metadata_by_hand() -> None:
 def test_options(options: dict[str, Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         Cluster(**options)
+
+
+def test_a_program_that_reads_the_metadata_itself(cloud: SniCloud) -> None:
+    with patch("cassandra.datastax.cloud.read_metadata_info", side_effect=lambda config, given: config) as read:
+        config = get_cloud_config({"secure_connect_bundle": cloud.bundle()})
+    assert read.call_args.args[0] is config and config.sni_host is None
+    assert get_cloud_config({"secure_connect_bundle": cloud.bundle()}).sni_host is not None

@@ -155,11 +155,14 @@ cdef list decode_vector(const TypeNode* node, const uint8_t* p, Py_ssize_t n, in
             used = read_unsigned_vint(p, end, &length)
             p += used
             if used == 0 or length > <uint64_t>(end - p):
-                raise ValueError(f"vector element {i} goes past the end of the value")
+                raise ValueError(
+                    f"Error reading additional data during vector deserialization after successfully adding {i} elements"
+                )
             n = <Py_ssize_t>length
         else:
             n = size
         SET_LIST(<PyObject*>items, i, decode_value(child, p, n, version))
         p += n
-    check_end(node, p, end)
+    if p != end:
+        raise ValueError(f"Additional bytes remaining after vector deserialization completed: {end - p}")
     return items

@@ -40,9 +40,9 @@ class ReplicationFactor:
     @staticmethod
     def create(rf: int | str) -> ReplicationFactor:
         """From ``3``, ``"3"`` or, with transient replicas, ``"3/1"``. Raises ValueError for anything else."""
-        everything, _, transient = str(rf).partition("/")
+        everything, slash, transient = str(rf).partition("/")
         try:
-            return ReplicationFactor(int(everything), int(transient) if transient else None)
+            return ReplicationFactor(int(everything), int(transient) if slash else None)
         except ValueError:
             raise ValueError(f"Unable to determine replication factor from: {rf}") from None
 
@@ -134,9 +134,9 @@ def finder_for(strategy: _ReplicationStrategy, ring: Ring) -> Finder | None:
 class _UnknownStrategy(_ReplicationStrategy):
     """A strategy the driver does not know: kept for printing; token-aware routing falls back to the child policy."""
 
-    def __init__(self, name: str, options_map: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, options_map: Mapping[str, Any] | None) -> None:
         self.name = name
-        self.options_map = dict(options_map)
+        self.options_map = dict(options_map or {})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _UnknownStrategy) and self.name == other.name and self.options_map == other.options_map

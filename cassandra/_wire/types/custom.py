@@ -168,8 +168,30 @@ class DateRangeType(_PythonType):
             return DateRange(OPEN_BOUND, bounds[0].round_up())
         return DateRange(bounds[0], bounds[1].round_up())
 
+    @staticmethod
+    def _decode_precision(precision: int) -> str:
+        """The name of a precision, from its byte. ValueError if it is none."""
+        if not 0 <= precision < len(DateRangePrecision.PRECISIONS):
+            raise ValueError(f"{precision!r} is no precision of a date range: they are 0 to 6")
+        return DateRangePrecision.PRECISIONS[precision]
+
+    @staticmethod
+    def _encode_precision(precision: str) -> int:
+        """The byte of a precision, from its name. ValueError if it is none."""
+        if precision.upper() not in DateRangePrecision.PRECISIONS:
+            known = ", ".join(DateRangePrecision.PRECISIONS)
+            raise ValueError(f"{precision!r} is no precision of a date range: they are {known}")
+        return DateRangePrecision.PRECISIONS.index(precision.upper())
+
     @classmethod
     def _pack(cls, val: DateRange, protocol_version: int) -> bytes:
+        try:
+            return cls._pack_bounds(val)
+        except AttributeError as error:
+            raise ValueError(f"A daterange is a DateRange, not {val!r}: {error}") from error
+
+    @staticmethod
+    def _pack_bounds(val: DateRange) -> bytes:
         if val.value is not None:
             single = val.value != OPEN_BOUND
             kind = BoundKind.SINGLE_DATE if single else BoundKind.SINGLE_DATE_OPEN

@@ -110,10 +110,10 @@ def test_an_empty_value_of_a_collection_is_none() -> None:
             "00",
             "type text and dimension 2 to have a serialized size of 2 or more; observed serialized size of 1",
         ),
-        (vector_codec(TEXT, 2), "0161 0261", "vector element 1 goes past the end"),
-        (vector_codec(TEXT, 2), "0161 ff", "vector element 1 goes past the end"),
-        (vector_codec(TEXT, 1), "ffffffffffffffffff", "vector element 0 goes past the end"),
-        (vector_codec(TEXT, 1), "0161 00", "vector has 1 bytes too many"),
+        (vector_codec(TEXT, 2), "0161 0261", "after successfully adding 1 elements"),
+        (vector_codec(TEXT, 2), "0161 ff", "after successfully adding 1 elements"),
+        (vector_codec(TEXT, 1), "ffffffffffffffffff", "after successfully adding 0 elements"),
+        (vector_codec(TEXT, 1), "0161 00", "Additional bytes remaining after vector deserialization completed: 1"),
     ],
 )
 def test_malformed(codec: Codec, data: str, message: str) -> None:
