@@ -10,8 +10,9 @@ from cassandra._base.errors import (
     ProtocolVersionUnsupported,
 )
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
-from cassandra._base.lending import lend
+from cassandra._base.lending import lend, lend_class
 from cassandra._base.lent import lend_to
+from cassandra._core.transport import Reactor
 from cassandra._net.handshake.application import ApplicationInfoBase
 from cassandra._net.client_routes import ClientRoutesEndPoint, ClientRoutesEndPointFactory
 from cassandra._net.handshake.compression import functions, lz4_compress, lz4_decompress
@@ -70,3 +71,4 @@ lend(__name__, {
     "cassandra._compat.segment": "SegmentCodec segment_codec_lz4 segment_codec_no_compression",
 })  # fmt: skip
 lend_to(Connection)
+lend_class(Connection, "cassandra._compat.unopened", Reactor)

@@ -59,6 +59,7 @@ _ATTRIBUTES = {
 _DEFAULTS = {
     "BatchStatement": "batch_type",
     "BoundStatement": "prepared_statement",
+    "Connection": "endpoint",
     "HostConnection": "host host_distance is_shutdown",
     "PreparedStatement": "protocol_version query_id query_string",
     "QueryTrace": "trace_id",

@@ -12,6 +12,8 @@ named, and raises one error when it is used.
   ``messages``: its registry of message classes.
 * ``parsing``: rows from bytes by hand; ``segment``: segments of protocol 5 by hand; ``timers``: timers, loops, waiters.
 * ``connection``: what programs do with a connection that they opened by themselves.
+* ``futures``, ``unopened``: requests and connections that tests make by hand, of a mock or without a transport.
+* ``graph``, ``graph_...``: values, statements and tables of DSE graph, as far as they need no server.
 * ``scheduling``: the thread for delayed calls that a program may make; ``patches``: what tests replace in a facade.
 * ``heartbeats``: heartbeats over connections of a program.
 * ``concurrent``, ``policies``: classes that have another name now.
