@@ -12,6 +12,7 @@ import pytest
 
 from cassandra import DriverException
 from cassandra._session.cluster.cluster import Cluster
+from cassandra.connection import ConnectionException
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
 from tests.patience import PATIENCE
@@ -164,7 +165,7 @@ def test_trouble_ends(seed: int) -> None:
                 try:
                     session.execute("SELECT 1")
                     cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
-                except DriverException:
+                except (DriverException, ConnectionException):
                     return False
                 return rests() and not any(host.is_currently_reconnecting() for host in cluster.metadata.all_hosts())
 

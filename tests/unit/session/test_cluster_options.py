@@ -205,10 +205,11 @@ def test_an_added_profile_without_a_policy_is_logged(
     caplog: pytest.LogCaptureFixture, points: list[str] | None, told: int
 ) -> None:
     arguments = {} if points is None else {"contact_points": points}
-    cluster = Cluster(execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(RoundRobinPolicy())}, **arguments)
-    cluster.add_execution_profile("with", ExecutionProfile(RoundRobinPolicy()))
-    assert not caplog.messages
-    cluster.add_execution_profile("without", ExecutionProfile())
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(RoundRobinPolicy())}
+    with Cluster(execution_profiles=profiles, **arguments) as cluster:
+        cluster.add_execution_profile("with", ExecutionProfile(RoundRobinPolicy()))
+        assert not caplog.messages
+        cluster.add_execution_profile("without", ExecutionProfile())
     assert [message for message in caplog.messages if GUESSED in message] == caplog.messages
     assert len(caplog.messages) == told and all(
         "trying to add" in text and "'without'" in text for text in caplog.messages

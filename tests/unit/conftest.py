@@ -1,0 +1,24 @@
+"""What holds for every file of unit tests."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tests.patience import eventually
+
+
+def _threads_of_the_driver() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("fastcql")]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_threads_are_left() -> Iterator[None]:
+    """A file ends the clusters that it makes: those of one would be taken for another's."""
+    yield
+    if _threads_of_the_driver():
+        gc.collect()
+        eventually(lambda: not _threads_of_the_driver())
