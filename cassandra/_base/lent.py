@@ -34,6 +34,7 @@ _ATTRIBUTES = {
         orphaned_request_ids orphaned_threshold_for out_buffer_size request_ids reset_idle send_msg signaled_error
         sockopts ssl_context ssl_options supports_tls_session_resumption total_shards wait_for_responses
     """),
+    "AsyncoreConnection": (_CONNECTIONS, "add_channel"),
     "HostConnection": (_CONNECTIONS, "_connections _keyspace"),
     "LoadBalancingPolicy": (_POLICIES, "_hosts_lock"),
     "RoundRobinPolicy": (_POLICIES, "_live_hosts _position"),

@@ -209,6 +209,13 @@ class Connection:
         return waiter.deliver(LONGEST_WAIT if timeout is None else timeout) if msgs else []
 
 
+class AsyncoreConnection:
+    """Of ``cassandra.io.asyncorereactor.AsyncoreConnection``."""
+
+    def add_channel(self: Any, map: Any = None) -> None:
+        """asyncore has nothing to watch: that is the native transport's."""
+
+
 def _decoded(connection: Any, decoder: Any, outcome: Any) -> Any:
     """As ``Connection._answer``, by *decoder*: a handler's ``decode_message``, or one of the driver's own."""
     handler = getattr(decoder, "__self__", None)

@@ -120,6 +120,12 @@ class _Loop:
             self._thread.join(timeout=10.0)
 
 
+def _cleanup(loop: Any) -> None:
+    """Stop *loop*, if there is one."""
+    if loop:
+        loop._cleanup()
+
+
 @public("cassandra.io.asyncorereactor")
 class AsyncoreLoop(_Loop):
     """A loop for timers alone."""

@@ -3,6 +3,7 @@
 import logging
 
 from cassandra._base.lending import lend
+from cassandra._base.lent import lend_to
 from cassandra._net.reactors import AsyncoreConnection
 
 log = logging.getLogger("cassandra.io.asyncorereactor")
@@ -10,7 +11,9 @@ log = logging.getLogger("cassandra.io.asyncorereactor")
 __all__ = ["log", "AsyncoreConnection"]
 
 lend(__name__, {
-    "cassandra._compat.timers": "AsyncoreLoop Timer TimerManager WaitableTimer",
+    "cassandra._compat.connection": "_global_loop=_timers",
+    "cassandra._compat.timers": "_cleanup AsyncoreLoop Timer TimerManager WaitableTimer",
     "cassandra.connection": "Connection ConnectionShutdown NONBLOCKING",
     "cassandra": "DependencyException",
 })  # fmt: skip
+lend_to(AsyncoreConnection)

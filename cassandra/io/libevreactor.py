@@ -10,7 +10,8 @@ log = logging.getLogger("cassandra.io.libevreactor")
 __all__ = ["log", "LibevConnection"]
 
 lend(__name__, {
-    "cassandra._compat.timers": "LibevLoop Timer TimerManager",
+    "cassandra._compat.connection": "_global_loop=_timers",
+    "cassandra._compat.timers": "_cleanup LibevLoop Timer TimerManager",
     "cassandra.connection": "Connection ConnectionShutdown NONBLOCKING",
     "cassandra": "DependencyException",
 })  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import re
 import struct
+import threading
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -22,7 +23,7 @@ from cassandra.connection import (
 from cassandra.io.libevreactor import LibevConnection
 from cassandra.protocol import OptionsMessage, ProtocolHandler, QueryMessage, ReadyMessage, SupportedMessage
 from cassandra.testing import SimulatedCluster
-from tests.patience import eventually
+from tests.patience import PATIENCE, eventually
 
 made_by: Any = Connection  # type checkers know what the driver's own are made of
 frame: Any = importlib.import_module("cassandra.connection")._Frame
@@ -187,3 +188,25 @@ def test_those_of_the_driver_are_what_they_were() -> None:
     assert isinstance(connection, LibevConnection) and type(connection).__name__ == "LibevConnection"
     connection.close()
     assert connection.is_closed
+
+
+@pytest.mark.parametrize("place", ["cassandra.io.asyncorereactor", "cassandra.io.libevreactor"])
+def test_timers_and_their_loop(place: str) -> None:
+    reactor = importlib.import_module(place)
+    connection = reactor.__dict__[reactor.__all__[1]]("10.0.0.1", connect_timeout=5)
+    called, cancelled = threading.Event(), threading.Event()
+    connection.create_timer(0.01, cancelled.set).cancel()
+    connection.create_timer(0.02, called.set)
+    assert called.wait(PATIENCE) and not cancelled.is_set()
+    eventually(lambda: not reactor._global_loop._timers._queue and not reactor._global_loop._timers._new_timers)
+    loop = Mock()
+    reactor._cleanup(loop)
+    reactor._cleanup(None)
+    loop._cleanup.assert_called_once_with()
+
+
+def test_asyncore_has_nothing_to_watch() -> None:
+    reactor = importlib.import_module("cassandra.io.asyncorereactor")
+    with patch("cassandra.io.asyncorereactor.AsyncoreConnection.add_channel") as add:
+        reactor.AsyncoreConnection("10.0.0.1")
+    assert not add.called and reactor.AsyncoreConnection.add_channel(None) is None
