@@ -86,5 +86,7 @@ lend(__name__, {
     "cassandra._core.codec": "_UNSET_VALUE=UNSET",
 })  # fmt: skip
 lend_to_subclasses(_MessageType, "send_body", "cassandra._compat.messages", "encode_by_body")
+lend_attributes(QueryMessage, "cassandra._compat.messages", "send_body")
+lend_attributes(PrepareMessage, "cassandra._compat.messages", "send_body")
 lend_attributes(ProtocolHandler, "cassandra._compat.attributes", "col_parser my_opcodes")
 lend_attributes(LazyProtocolHandler, "cassandra._compat.attributes", "col_parser my_opcodes")

@@ -8,11 +8,12 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cassandra._base.constants import Flag
+from cassandra._base.constants import Flag, ProtocolVersion
 from cassandra._base.errors_messages import ERROR_CLASSES, ErrorMessage
 from cassandra._base.public import public
 from cassandra._core.codec import Writer, encode_envelope
 from cassandra._wire.messages import auth, events, requests, results
+from cassandra._wire.messages.base import RequestMessage
 
 CUSTOM_TYPE = results.ResultMessage.type_codes[0]
 
@@ -129,3 +130,39 @@ def _encode(
 
 def _encode_with_features(self: Any, version: int, *, features: Any = None, **kwargs: Any) -> bytes:
     return _encode(self, version, beside=(features,), **kwargs)
+
+
+def _write_fields(message: Any, file: Any, version: int, features: Any, sizes: list[int]) -> None:
+    """The body of *message*: fields of these *sizes*, each by a call of its own, and what is left by another."""
+    body = io.BytesIO()
+    RequestMessage.send_body(message, body, version, features)
+    body.seek(0)
+    for size in sizes:
+        file.write(body.read(size))
+    rest = body.read()
+    if rest:
+        file.write(rest)
+
+
+class QueryMessage:
+    """Of ``cassandra.protocol.QueryMessage``."""
+
+    def send_body(self: Any, f: Any, protocol_version: int, protocol_features: Any = None) -> None:
+        """Write the body to *f*, field by field: tests look at the calls."""
+        flags = 4 if ProtocolVersion.uses_int_query_flags(protocol_version) else 1
+        sizes = [4, len(self.query.encode()), 2, flags]
+        before = self.query_params, self.fetch_size, self.paging_state, self.serial_consistency_level, self.timestamp
+        if self.keyspace and not any(value is not None for value in before):
+            sizes += [2]
+        _write_fields(self, f, protocol_version, protocol_features, sizes)
+
+
+class PrepareMessage:
+    """Of ``cassandra.protocol.PrepareMessage``."""
+
+    def send_body(self: Any, f: Any, protocol_version: int, protocol_features: Any = None) -> None:
+        """Write the body to *f*, field by field: tests look at the calls."""
+        sizes = [4, len(self.query.encode())]
+        if ProtocolVersion.uses_prepare_flags(protocol_version):
+            sizes += [4] + [2] * bool(self.keyspace)
+        _write_fields(self, f, protocol_version, protocol_features, sizes)

@@ -422,3 +422,35 @@ for code in range(1, 22):
 cqltypes.CassandraType.support_empty_values = False
 for code in range(1, 22):
     show(f"no bytes for type {code}", of_one_column, bytes((0, code)), number(0))
+
+# ---- what is written at a time
+
+
+class Calls(list):
+    def write(self, data):
+        self.append(bytes(data))
+
+
+def calls(message, version):
+    found = Calls()
+    message.send_body(found, version)
+    return list(found)
+
+
+for version in (3, 4, 5):
+    show(f"calls {version}", calls, QueryMessage("SELECT ä", CL.TWO), version)
+    show(f"calls {version}", calls, PrepareMessage("SELECT ä"), version)
+    show(f"keyspace {version}", calls, QueryMessage("a", CL.ONE, keyspace="keyspace"), version)
+    show(f"keyspace {version}", calls, PrepareMessage("a", keyspace="ks"), version)
+    everything = QueryMessage("a", CL.ONE, CL.SERIAL, 100, b"state", 5, query_params=[b"1", None])
+    show(f"joined {version}", lambda: b"".join(calls(everything, version)))
+
+
+@case("a subclass that writes more")
+def _():
+    class Longer(PrepareMessage):
+        def send_body(self, f, protocol_version, *args):
+            super().send_body(f, protocol_version, *args)
+            f.write(b"more")
+
+    return calls(Longer("a"), 4)
