@@ -90,9 +90,12 @@ cdef int encode_duration(const TypeNode* node, object value, ByteBuffer* out) ex
         parts = value.months, value.days, value.nanoseconds
     except AttributeError:
         raise wrong_type(node, value, "a cassandra.util.Duration") from None
-    months = as_integer(node, parts[0], INT32_MIN, INT32_MAX)
-    days = as_integer(node, parts[1], INT32_MIN, INT32_MAX)
-    nanoseconds = as_integer(node, parts[2], INT64_MIN, INT64_MAX)
+    try:
+        months = as_integer(node, parts[0], INT32_MIN, INT32_MAX)
+        days = as_integer(node, parts[1], INT32_MIN, INT32_MAX)
+        nanoseconds = as_integer(node, parts[2], INT64_MIN, INT64_MAX)
+    except OverflowError as error:
+        raise ValueError(str(error)) from None
     if min(months, days, nanoseconds) < 0 < max(months, days, nanoseconds):
         raise ValueError(f"{value!r}: months, days and nanoseconds of a duration have one sign")
     put_unsigned_vint(out[0], zigzag_encode(months))

@@ -9,7 +9,7 @@ from cases import case, each, show
 from cassandra.cqltypes import DateRangeType, lookup_casstype
 from cassandra.metadata import ReplicationFactor, ReplicationStrategy, _UnknownStrategy
 from cassandra.segment import Segment, SegmentCodec
-from cassandra.util import DateRange, DateRangeBound, OrderedDict
+from cassandra.util import DateRange, DateRangeBound, Duration, OrderedDict
 
 print(OrderedDict([("b", 1), ("a", 2)]) == {"b": 1, "a": 2}, list(OrderedDict([("b", 1), ("a", 2)])))
 
@@ -48,6 +48,10 @@ each("precision", DateRangeType._encode_precision, ["YEAR", "SECOND", "MILLISECO
 each("no date range", lambda value: DateRangeType.serialize(value, 5), [5, "text", b"bytes", (1, 2)])
 show("no upper bound", DateRangeType.serialize, Bounds, 5)
 show("date range", lambda: DateRangeType.serialize(DateRange(value=DateRangeBound(1485963732404, "HOUR")), 5))
+
+
+for parts in ((0, 0, 2**63), (0, 0, -(2**63) - 1), (0, 2**64, 0), (2**64, 0, 0)):
+    show(f"duration {parts}", lambda: lookup_casstype("DurationType").serialize(Duration(*parts), 4))
 
 
 @case("vectors that are too short or too long", caught=ValueError)

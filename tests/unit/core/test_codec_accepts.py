@@ -335,7 +335,7 @@ REFUSED: list[tuple[Codec, Any, type[Exception], str]] = [
     (TIME, "25:00:00", ValueError, "25:00:00"),
     (TIME, 1.5, TypeError, "time needs a time"),
     (DURATION, 5, TypeError, "duration needs a cassandra.util.Duration"),
-    (DURATION, Duration(2**31, 0, 0), OverflowError, "out of range"),
+    (DURATION, Duration(2**31, 0, 0), ValueError, "out of range"),
     (DURATION, Duration(1, -1, 0), ValueError, "one sign"),
     (DECIMAL, "abc", TypeError, "no decimal number"),
     (DECIMAL, Decimal("NaN"), ValueError, "cannot hold NaN"),
