@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import UnresolvableContactPoints
+from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
 from cassandra._base.process import Bell
 from cassandra._base.real import socket, threading
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric
@@ -73,7 +73,8 @@ class ContactPoints:
         return LookUp(self._options.contact_points, self._options.port, self._told)
 
     def take(self, found: LookUp) -> list[EndPoint]:
-        """Use what was looked up so far, in the order given; UnresolvableContactPoints if that is nothing."""
+        """Use what was looked up so far, in the order given; UnresolvableContactPoints if that is nothing,
+        NoHostAvailable if nothing was given."""
         endpoints, self.unresolved = found.endpoints(), found.unresolved()
         if not endpoints:
             raise found.nothing()
@@ -163,10 +164,12 @@ class LookUp:
                     failed[name] = no_answer
         return failed
 
-    def nothing(self) -> UnresolvableContactPoints:
+    def nothing(self) -> UnresolvableContactPoints | NoHostAvailable:
         """The error when there is no end point."""
+        if not self._points:
+            return NoHostAvailable("Unable to connect to any servers: there is no contact point", {})
         reasons = "; ".join(str(error) for error in self.unresolved().values())
-        return UnresolvableContactPoints(f"No contact point could be resolved: {reasons or 'there is none'}")
+        return UnresolvableContactPoints(f"No contact point could be resolved: {reasons}")
 
 
 def _addresses(name: str, port: int) -> list[EndPoint]:

@@ -36,3 +36,15 @@ for what, contacts in (
     show(f"{what} shutdown", cluster.shutdown)
     show(f"{what} is_shutdown after", lambda: cluster.is_shutdown)
     show(f"{what} hosts after", lambda: sorted(metadata.all_hosts()))
+
+
+def error_of(cluster):
+    try:
+        cluster.connect()
+    except Exception as error:
+        return type(error).__name__, error.errors
+
+
+nobody = Cluster([])
+show("no contact points", lambda: nobody.contact_points)
+show("connect to nobody", error_of, nobody)

@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from cassandra import ConsistencyLevel, DriverException
+from cassandra._base.errors import NoHostAvailable
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.cluster.config import ConfigMode, ControlConnectionQueryFallback, ShardAwareOptions
 from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
@@ -242,6 +243,12 @@ def test_contact_points_of_all_kinds() -> None:
         DefaultEndPoint("::1", 9050),
     ]
     assert cluster.endpoints_resolved == cluster.contacts.resolve()
+
+
+def test_no_contact_points() -> None:
+    with pytest.raises(NoHostAvailable, match="there is no contact point") as caught:
+        Cluster([]).connect()
+    assert caught.value.errors == {}
 
 
 def test_a_name_with_several_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
