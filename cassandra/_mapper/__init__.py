@@ -1,0 +1,20 @@
+"""L6: the object mapper. Models, query sets and schema over sessions; users import it from ``cassandra.cqlengine``.
+
+In here, too, imports point down only (a test reads the order from this list, lowest first):
+
+* ``errors``: every exception of the mapper, and ``UnicodeMixin``
+* ``operators``: what may stand between a column and a value
+* ``functions``: values that a server computes: ``token()``, ``MinTimeUUID()``
+* ``clauses``: one condition or assignment as text with placeholders, and what the placeholders stand for
+* ``statements``: SELECT, INSERT, UPDATE, DELETE, of clauses. They know no session and no model
+* ``columns``: what a column takes, checks and converts; what of a container changed
+* ``usertypes``: user types as classes
+* ``connections``: sessions by name
+* ``instances``: what an instance is: a row as it came, and what a program set
+* ``shapes``: statements by what decides their text, prepared once per session
+* ``execution``: the one place that runs a statement
+* ``query``: filters, query sets, batches, lightweight transactions
+* ``models``: models, and what their class attributes lead to
+* ``named``: tables without a model
+* ``schema``: keyspaces, tables and types made from models
+"""

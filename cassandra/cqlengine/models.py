@@ -1,0 +1,24 @@
+"""Models: tables as classes."""
+
+import logging
+
+from cassandra._mapper.errors import (
+    CQLEngineException,
+    ModelDefinitionException,
+    ModelException,
+    PolymorphicModelException,
+    UndefinedKeyspaceWarning,
+    ValidationError,
+)
+
+log = logging.getLogger("cassandra.cqlengine.models")
+
+__all__ = [
+    "CQLEngineException",
+    "ModelDefinitionException",
+    "ModelException",
+    "PolymorphicModelException",
+    "UndefinedKeyspaceWarning",
+    "ValidationError",
+    "log",
+]
