@@ -3,6 +3,7 @@
 In here, too, imports point down only (a test reads the order from this list, lowest first):
 
 * ``errors``: every exception of the mapper, and ``UnicodeMixin``
+* ``defaults``: settings that hold for all models
 * ``operators``: what may stand between a column and a value
 * ``functions``: values that a server computes: ``token()``, ``MinTimeUUID()``
 * ``clauses``: one condition or assignment as text with placeholders, and what the placeholders stand for

@@ -1,9 +1,54 @@
 """Which session models use: connections by name, and the default one."""
 
-import logging
-
+from cassandra._base.lending import lend, share
+from cassandra._mapper.connections import (
+    DEFAULT_CONNECTION,
+    Connection,
+    cluster,
+    default,
+    format_log_context,
+    get_cluster,
+    get_connection,
+    get_session,
+    log,
+    register_connection,
+    register_udt,
+    session,
+    set_default_connection,
+    set_session,
+    setup,
+    udt_by_keyspace,
+    unregister_connection,
+)
 from cassandra._mapper.errors import CQLEngineException, UndefinedKeyspaceException
 
-log = logging.getLogger("cassandra.cqlengine.connection")
+__all__ = [
+    "DEFAULT_CONNECTION",
+    "CQLEngineException",
+    "Connection",
+    "UndefinedKeyspaceException",
+    "cluster",
+    "default",
+    "format_log_context",
+    "get_cluster",
+    "get_connection",
+    "get_session",
+    "log",
+    "register_connection",
+    "register_udt",
+    "session",
+    "set_default_connection",
+    "set_session",
+    "setup",
+    "udt_by_keyspace",
+    "unregister_connection",
+]
 
-__all__ = ["CQLEngineException", "UndefinedKeyspaceException", "log"]
+lend(
+    __name__,
+    {
+        "cassandra.cluster": "Cluster NoHostAvailable UserTypeDoesNotExist _ConfigMode _NOT_SET",
+        "cassandra.query": "SimpleStatement dict_factory",
+    },
+)
+share(__name__, {"cassandra._mapper.connections": "_connections _register_known_types cluster session"})

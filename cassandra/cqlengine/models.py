@@ -2,6 +2,7 @@
 
 import logging
 
+from cassandra._base.lending import share
 from cassandra._mapper.errors import (
     CQLEngineException,
     ModelDefinitionException,
@@ -22,3 +23,5 @@ __all__ = [
     "ValidationError",
     "log",
 ]
+
+share(__name__, {"cassandra._mapper.defaults": "DEFAULT_KEYSPACE"})
