@@ -21,6 +21,7 @@ PACKAGE = ROOT / "cassandra"
 LAYERS = {"_base": 0, "_core": 1, "_wire": 2, "_net": 3, "_routing": 4, "_session": 5, "_mapper": 6, "_compat": 6}
 BUILT_ON_TOP = {"scan", "arrow", "testing"}  # layer 8
 FACADE = 7
+PACKAGES = {"cassandra", "cassandra._mapper"}  # what is imported from them are modules
 
 PYTHON_LINES, NATIVE_LINES, FACADE_LINES = 500, 600, 60  # of a facade without its lists of names
 NATIVE = {".pyx", ".pxi", ".pxd", ".h", ".cpp"}
@@ -65,7 +66,7 @@ def _python_imports(path: Path, text: str) -> Iterator[tuple[int, str]]:
             base = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join([*base, *([node.module] if node.module else [])])
             yield node.lineno, module
-            yield from ((node.lineno, f"{module}.{a.name}") for a in node.names if module == "cassandra")
+            yield from ((node.lineno, f"{module}.{a.name}") for a in node.names if module in PACKAGES)
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             if called in {"import_module", "__import__"} and isinstance(node.args[0].value, str):
@@ -131,6 +132,7 @@ WALL_CLOCK = {
     "cassandra/_session/statements/timestamps.py": "timestamps of requests",
     "cassandra/_net/pool/filling.py": "until when the shard-aware port is left alone, for users to read",
     "cassandra/_compat/timers.py": "ends of timers that programs make alone, which they compare with it",
+    "cassandra/_mapper/statements.py": "timestamps of writes that count from now",
     "cassandra/testing/_engine.py": "timestamps of writes",
 }
 READS_WALL_CLOCK = re.compile(

@@ -28,6 +28,10 @@ class ValidationError(CQLEngineException):
     """A value is none that its column takes."""
 
 
+class InvalidType(ValidationError, TypeError):
+    """A value is of a class that its column does not take, where old programs expect a ``TypeError``."""
+
+
 @public("cassandra.cqlengine.connection")
 class UndefinedKeyspaceException(CQLEngineException):
     """Neither a model nor its connection says in which keyspace its table is."""
