@@ -70,11 +70,11 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         return list(operation(self)) if self.value else []
 
     def __unicode__(self) -> str:
-        field, number, texts = quoted(self.field), self.context_id, []
+        field, number, texts = quoted(self.field), 0, []
         for text, values in self._parts:
-            names = [placeholder(number if i == 0 else number + i) for i in range(len(values))]
-            texts.append(text.format(*names, field=field))
-            number = number + len(values) if number is not None else None
+            ids = (self.context_id + i if i else self.context_id for i in range(number, number + len(values)))
+            texts.append(text.format(*map(placeholder, ids), field=field))
+            number += len(values)
         return ", ".join(texts)
 
     def get_context_size(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cassandra._base.public import public
 from cassandra._mapper.columns.base import Column
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     class Fields(Protocol):
         """As much of a class of ``cassandra.cqlengine.usertype`` as a column asks for."""
 
-        _fields: Any
+        _fields: ClassVar[Any]
 
         @classmethod
         def type_name(cls) -> str: ...
