@@ -6,7 +6,6 @@ import re
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from copy import deepcopy
-from inspect import getattr_static
 from typing import Any, ClassVar
 
 from cassandra._base.public import public
@@ -43,9 +42,6 @@ class _Field:
 
     def __delete__(self, instance: Any) -> None:
         instance._values[self.column.column_name].delval()
-
-
-_FREE = _Field(Column())  # of names that nobody has yet
 
 
 @public(HOME)
@@ -169,6 +165,11 @@ def _copy_of(manager: BaseValueManager, instance: BaseUserType, memo: dict[int, 
     return copied
 
 
+def _declared(cls: type, attribute: str) -> Any:
+    """What *cls* or one of its bases has there, not what it gives to whoever asks."""
+    return next((vars(base)[attribute] for base in cls.__mro__ if attribute in vars(base)), None)
+
+
 @public(HOME)
 class UserTypeMetaClass(type):
     """Collects the columns of a class as its fields."""
@@ -179,7 +180,7 @@ class UserTypeMetaClass(type):
             key=lambda field: field[1],
         )
         for attribute, column in fields:
-            if any(not isinstance(getattr_static(base, attribute, _FREE), _Field) for base in bases):
+            if any(not isinstance(_declared(base, attribute), _Field) for base in bases if hasattr(base, attribute)):
                 raise UserTypeDefinitionException(f"field {attribute!r} conflicts with built-in attribute/method")
             column.set_column_name(attribute)
             column.belongs_to(name)
