@@ -1,0 +1,147 @@
+"""A statement to be run, and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra._base.errors import InvalidRequest
+from cassandra._base.errors_messages import SyntaxException
+from cassandra._mapper.connections import get_connection_async, get_session
+from cassandra._mapper.shapes import Shape, prepared_of, shape_and_values
+from cassandra._mapper.statements import BaseCQLStatement
+from cassandra._session.session import Session
+from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, NOT_SET
+from cassandra._wire.rows import dict_factory, tuple_factory
+
+from .applied import check_applied
+from .text import by_text, by_text_async, can_prepare, simple
+
+REFUSED = (InvalidRequest, SyntaxException)
+
+
+class Request:
+    """A statement to be run, and how.
+
+    *statement* may be what makes it, where *shape* and *values* are given: it is written when it is needed. *rows*: its
+    rows become instances, and are wanted as tuples. *conditional*: LWTException if it was not applied.
+    """
+
+    __slots__ = (
+        "conditional",
+        "connection",
+        "consistency",
+        "fetch_size",
+        "model",
+        "rows",
+        "shape",
+        "statement",
+        "timeout",
+        "values",
+    )
+
+    def __init__(
+        self,
+        model: Any,
+        statement: Any,
+        consistency: int | None = None,
+        timeout: Any = NOT_SET,
+        connection: Any = None,
+        *,
+        shape: Shape | None = None,
+        values: Any = None,
+        rows: bool = False,
+        conditional: bool = False,
+    ) -> None:
+        self.model = model
+        self.statement = statement
+        self.consistency = consistency
+        self.timeout = timeout
+        self.connection = connection
+        self.shape = shape
+        self.values = values
+        self.rows = rows
+        self.conditional = conditional
+        self.fetch_size: Any = FETCH_SIZE_UNSET
+
+    def written(self) -> BaseCQLStatement:
+        """The statement itself."""
+        if not isinstance(self.statement, BaseCQLStatement):
+            self.statement = self.statement()
+        return self.statement  # type: ignore[no-any-return]
+
+    def shaped(self) -> tuple[Shape, Any]:
+        """Its shape, and what is bound."""
+        if self.shape is None:
+            statement = self.written()
+            self.fetch_size = statement.fetch_size
+            self.shape, self.values = shape_and_values(statement)
+        return self.shape, self.values
+
+    def execute(self) -> Any:
+        """Its result."""
+        session = get_session(self.connection)
+        future = None
+        refused = False
+        if can_prepare(session):
+            shape, values = self.shaped()
+            known = prepared_of(session)
+            prepared = known.find(shape, self.consistency, self.fetch_size)
+            if prepared is None and known.takes(shape):
+                try:
+                    made = session.prepare(shape.cql)
+                except REFUSED:
+                    refused = True
+                else:
+                    prepared = known.add(shape, self.consistency, self.fetch_size, made)
+            future = None if prepared is None else self._sent(session, prepared, values)
+        if future is not None:
+            return self._applied(future.result())
+        statement = self.written()
+        query = simple(self.model, statement, self.consistency, session)
+        result = by_text(query, statement.get_context(), self.consistency, self.timeout, self.connection)
+        if refused:
+            known.refuse(shape)
+        return self._applied(result)
+
+    async def execute_async(self) -> Any:
+        """As :meth:`execute`, without blocking the running loop."""
+        session: Any = (await get_connection_async(self.connection)).session
+        future = None
+        refused = False
+        if can_prepare(session):
+            shape, values = self.shaped()
+            known = prepared_of(session)
+            prepared = known.find(shape, self.consistency, self.fetch_size)
+            if prepared is None and known.takes(shape):
+                try:
+                    made = await session.prepare_async(shape.cql)
+                except REFUSED:
+                    refused = True
+                else:
+                    prepared = known.add(shape, self.consistency, self.fetch_size, made)
+            future = None if prepared is None else self._sent(session, prepared, values)
+        if future is not None:
+            return self._applied(await future)
+        statement = self.written()
+        query = simple(self.model, statement, self.consistency, session)
+        result = await by_text_async(session, query, statement.get_context(), self.consistency, self.timeout)
+        if refused:
+            known.refuse(shape)
+        return self._applied(result)
+
+    def _sent(self, session: Session, prepared: Any, values: Any) -> Any:
+        """The future of the request that was sent; None if its values cannot be bound."""
+        try:
+            if self.timeout is NOT_SET:
+                future = session.execute_async(prepared, values)
+            else:
+                future = session.execute_async(prepared, values, timeout=self.timeout)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        future.row_factory = tuple_factory if self.rows else dict_factory
+        return future
+
+    def _applied(self, result: Any) -> Any:
+        if self.conditional:
+            check_applied(result)
+        return result

@@ -1,0 +1,121 @@
+"""Instances from rows. Rows are tuples and become instances natively, unless a model makes its own of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from cassandra._core.codec import InstanceLayout, load_instances, new_loaded
+from cassandra._mapper.instances import is_left_out
+
+#: Layouts per model; programs that select many sets of columns fill no memory.
+KEPT = 256
+NATIVE = "native"
+
+
+def is_native(model: Any) -> bool:
+    """Whether nobody sees how instances of *model* are made."""
+    found = model._shapes.get(NATIVE)
+    if found is None:
+        methods = (model.__init__, model._construct_instance, model._set_persisted)
+        found = all(map(is_left_out, methods)) and model.__new__ is object.__new__ or _plain_new(model)
+        found = found and all(map(is_left_out, methods))
+        model._shapes[NATIVE] = found
+    return bool(found)
+
+
+def _plain_new(model: Any) -> bool:
+    return not any("__new__" in kind.__dict__ for kind in model.__mro__[:-2])
+
+
+def layout_of(model: Any, names: tuple[str, ...], shared: tuple[str, ...]) -> InstanceLayout:
+    key = (names, shared)
+    layout: InstanceLayout | None = model._shapes.get(key)
+    if layout is None:
+        layout = model._blueprint.layout_of(names, shared)
+        if len(model._shapes) > KEPT:
+            model._shapes.clear()
+        model._shapes[key] = layout
+    return layout
+
+
+def from_tuples(
+    model: Any, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], deferred: Mapping[str, Any]
+) -> list[Any]:
+    """Instances of rows with these columns; *deferred* are values of further columns, the same for all, by the names
+    that they have in the table."""
+    if model._is_polymorphic:
+        return _of_several(model, names, rows, deferred)
+    if not is_native(model):
+        return [from_dict(model, dict(zip(names, row, strict=True)), deferred) for row in rows]
+    shared, values = _shared(model, deferred)
+    return load_instances(model, layout_of(model, names, shared), rows, values)
+
+
+def _shared(model: Any, deferred: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    if not deferred:
+        return (), ()
+    columns = [model._get_column_by_db_name(name) for name in deferred]
+    values = [column.to_python(value) for column, value in zip(columns, deferred.values(), strict=True)]
+    return tuple([column.column_name for column in columns]), tuple(values)
+
+
+def _of_several(
+    model: Any, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], deferred: Mapping[str, Any]
+) -> list[Any]:
+    """Of models that share a table: which one a row is of its discriminator says."""
+    discriminator = model._discriminator_column.db_field_name
+    place = names.index(discriminator) if discriminator in names else None
+    common = deferred.get(discriminator)
+    made = []
+    for row in rows:
+        kind = model._class_of(row[place] if place is not None and common is None else common)
+        if is_native(kind):
+            shared, values = _shared(kind, deferred)
+            made.append(new_loaded(kind, layout_of(kind, names, shared), row, values))
+        else:
+            made.append(from_dict(model, dict(zip(names, row, strict=True)), deferred))
+    return made
+
+
+def from_dict(model: Any, row: Mapping[str, Any], deferred: Mapping[str, Any]) -> Any:
+    """The instance that the model itself makes of a row."""
+    return model._construct_instance({**row, **deferred} if deferred else row)
+
+
+Make = Callable[[tuple[str, ...], Any], list[Any]]
+
+
+class Pages:
+    """Rows of a result as what they are to be, page after page. Of the thread or the task that reads them."""
+
+    __slots__ = ("_make", "_result", "_started")
+
+    def __init__(self, result: Any, make: Make) -> None:
+        self._result = result
+        self._make = make
+        self._started = False
+
+    def next(self) -> list[Any] | None:
+        """The next page; None if there is none."""
+        if self._started:
+            if not self._has_more():
+                return None
+            self._result.fetch_next_page()
+        return self._made()
+
+    async def anext(self) -> list[Any] | None:
+        """As :meth:`next`, without blocking the running loop."""
+        if self._started:
+            if not self._has_more():
+                return None
+            await self._result.fetch_next_page_async()
+        return self._made()
+
+    def _has_more(self) -> bool:
+        return bool(getattr(self._result, "has_more_pages", False))
+
+    def _made(self) -> list[Any]:
+        self._started = True
+        rows = getattr(self._result, "current_rows", self._result)
+        return self._make(tuple(getattr(self._result, "column_names", None) or ()), rows)
