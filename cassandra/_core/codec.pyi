@@ -123,6 +123,8 @@ class RowPlan:
         """*kind*: "tuple", "named" (row_class: a namedtuple class with as many fields as there are columns), "dict",
         "ordered"."""
 
+_I = TypeVar("_I", bound="Instance")
+
 class InstanceLayout:
     """Which column is at which place of a row, and of what all rows of a result share, which follows it. Immutable."""
 
@@ -164,12 +166,12 @@ class ColumnAccess:
     def __set__(self, instance: Any, value: Any) -> None: ...
     def __delete__(self, instance: Any) -> None: ...
 
-def new_loaded(cls: type[T], layout: InstanceLayout, row: tuple[Any, ...], shared: tuple[Any, ...]) -> T:
+def new_loaded(cls: type[_I], layout: InstanceLayout, row: tuple[Any, ...], shared: tuple[Any, ...]) -> _I:
     """One instance, as load_instances() makes them."""
 
 def load_instances(
-    cls: type[T], layout: InstanceLayout, rows: Iterable[tuple[Any, ...]], shared: tuple[Any, ...]
-) -> list[T]:
+    cls: type[_I], layout: InstanceLayout, rows: Iterable[tuple[Any, ...]], shared: tuple[Any, ...]
+) -> list[_I]:
     """One instance of *cls*, a subclass of Instance, per row; ``__init__`` is not called. *shared* has the values of
     the last columns of *layout*, the same for all."""
 

@@ -182,7 +182,7 @@ class Connection:
 
 def _configure(session: Any, option: str, value: Any) -> None:
     """Where profiles are used, in the default one; else as an option of the session."""
-    manager = session.cluster.profile_manager
+    manager: Any = getattr(session.cluster, "profile_manager", None)  # a program may have a session of its own
     if getattr(getattr(manager, "mode", None), "name", "") == "PROFILES":
         setattr(manager.default, option, value)
     else:

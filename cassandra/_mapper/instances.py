@@ -188,3 +188,10 @@ def settle(instance: Instance, blueprint: Blueprint) -> None:
         kept = {name: value for name, value in now.items() if name in changeable}
         instance._keep(blueprint.layout, tuple(row), kept, set())
     instance._is_persisted = True
+
+
+def remember(instance: Instance, blueprint: Blueprint, name: str, value: Any) -> None:
+    """This is the value that the column had before."""
+    row = [value if each == name else previous(instance, each, column) for each, column in blueprint.columns.items()]
+    now = {each: getattr(instance, each) for each in blueprint.columns}
+    instance._keep(blueprint.layout, tuple(row), now, instance._given)

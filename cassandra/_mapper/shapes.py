@@ -2,7 +2,7 @@
 
 A :class:`Shape` is a text and the order of its values; it knows no session. A :class:`Prepared` belongs to one session,
 and has what was prepared there of the shapes that were used; it is kept with the session and goes with it. Both are
-bounded: programs that make texts of values fill no memory. No locks: what two threads prepare at the same time is equal.
+bounded: programs that make texts of values fill no memory. No locks: what two threads prepare at once is equal.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from cassandra._mapper.clauses import (
     quoted,
 )
 from cassandra._mapper.columns.base import Column
+from cassandra._mapper.columns.containers import Map
 from cassandra._mapper.columns.counter import Counter
 from cassandra._mapper.errors import StatementException, UnicodeMixin
 from cassandra._mapper.functions import QueryValue
@@ -313,7 +314,10 @@ class UpdateStatement(AssignmentStatement):
         *operation*: what is done with *value* instead: ``add`` or ``remove`` (a set), ``append`` or ``prepend`` (a
         list), ``update`` or ``remove`` (a map).
         """
-        value = column.to_database(value)
+        if operation == "remove" and isinstance(column, Map):
+            value = {column.key_col.to_database(key) for key in value}
+        else:
+            value = column.to_database(value)
         clause: AssignmentClause
         if (kind := update_clause(column)) is not None:
             clause = kind(column.db_field_name, value, operation, column.to_database(previous))

@@ -21,14 +21,18 @@ from cassandra._mapper.connections import (
     unregister_connection,
 )
 from cassandra._mapper.errors import CQLEngineException, UndefinedKeyspaceException
+from cassandra._mapper.execution.text import execute
+from cassandra._session.statements.sentinels import NOT_SET
 
 __all__ = [
     "DEFAULT_CONNECTION",
+    "NOT_SET",
     "CQLEngineException",
     "Connection",
     "UndefinedKeyspaceException",
     "cluster",
     "default",
+    "execute",
     "format_log_context",
     "get_cluster",
     "get_connection",

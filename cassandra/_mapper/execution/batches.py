@@ -8,8 +8,9 @@ from typing import Any
 from cassandra._mapper.connections import get_connection_async, get_session
 from cassandra._mapper.shapes import prepared_of
 from cassandra._session.session import Session
-from cassandra._session.statements.batch import BatchStatement, BatchType
+from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.sentinels import NOT_SET
+from cassandra._session.statements.statements import BatchType
 from cassandra._wire.rows import dict_factory
 
 from .applied import check_applied

@@ -67,7 +67,7 @@ class Request:
         """The statement itself."""
         if not isinstance(self.statement, BaseCQLStatement):
             self.statement = self.statement()
-        return self.statement  # type: ignore[no-any-return]
+        return self.statement
 
     def shaped(self) -> tuple[Shape, Any]:
         """Its shape, and what is bound."""

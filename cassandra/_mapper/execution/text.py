@@ -73,10 +73,10 @@ def simple(model: Any, statement: BaseCQLStatement, consistency: int | None, ses
 
 def _routing_of(model: Any, statement: Any, session: Any) -> dict[str, Any]:
     """Routing key and keyspace, where the partition key is told."""
-    columns = getattr(model, "_partition_keys", None)
-    if not columns or not model.__compute_routing_key__:
+    places = getattr(model, "_partition_key_index", None)
+    if not places or not model.__compute_routing_key__:
         return {}
-    values = statement.partition_key_values(model._partition_key_index)
+    values = statement.partition_key_values(places)
     if any(value is None for value in values):
         return {}
     try:

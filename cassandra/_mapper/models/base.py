@@ -16,7 +16,7 @@ from cassandra._mapper.errors import (
 )
 from cassandra._mapper.errors import DoesNotExist as _DoesNotExist
 from cassandra._mapper.errors import MultipleObjectsReturned as _MultipleObjectsReturned
-from cassandra._mapper.instances import begin, is_changed, settle
+from cassandra._mapper.instances import begin, is_changed, left_out, settle
 from cassandra._mapper.query.batch import BatchQuery
 from cassandra._mapper.query.dml import DMLQuery
 from cassandra._mapper.query.models import ModelQuerySet
@@ -80,9 +80,19 @@ class BaseModel(Instance):
     _if_not_exists: bool = False
     _if_exists: bool = False
 
-    _columns: ClassVar[Any]
+    # Made by the metaclass.
     _blueprint: ClassVar[Any]
+    _columns: ClassVar[Any]
+    _primary_keys: ClassVar[Any]
+    _db_map: ClassVar[Any]
+    _key_serializer: ClassVar[Any]
+    _is_polymorphic: ClassVar[bool]
+    _is_polymorphic_base: ClassVar[bool]
+    _polymorphic_base: ClassVar[Any]
+    _discriminator_column_name: ClassVar[Any]
+    _discriminator_map: ClassVar[Any]
 
+    @left_out
     def __init__(self, **values: Any) -> None:
         begin(self, self._blueprint, values)
 
@@ -167,6 +177,7 @@ class BaseModel(Instance):
     # ---- from rows
 
     @classmethod
+    @left_out
     def _construct_instance(cls, values: Any) -> Any:
         """The instance of a row, told as a mapping of the names of its columns in the database."""
         if cls._db_map:
@@ -187,10 +198,8 @@ class BaseModel(Instance):
             base._discover_polymorphic_submodels()
             found = base._get_model_by_discriminator_value(value)
             if found is None:
-                raise PolymorphicModelException(
-                    f"unrecognized discriminator column {value} for class {base.__name__}"
-                )
-        if not issubclass(found, cls):
+                raise PolymorphicModelException(f"unrecognized discriminator column {value} for class {base.__name__}")
+        if not issubclass(found, getattr(cls, "_original", cls)):
             raise PolymorphicModelException(f"{found.__name__} is not a subclass of {cls.__name__}")
         return found
 
@@ -228,6 +237,7 @@ class BaseModel(Instance):
     def _set_column_value(self, name: str, value: Any) -> None:
         self._touched[name] = value
 
+    @left_out
     def _set_persisted(self, force: bool = False) -> None:
         settle(self, self._blueprint)
 
@@ -236,9 +246,7 @@ class BaseModel(Instance):
         if not self._is_persisted:
             return False
         now = self._touched
-        return not any(
-            name in now and is_changed(self, name, column) for name, column in self._primary_keys.items()
-        )
+        return not any(name in now and is_changed(self, name, column) for name, column in self._primary_keys.items())
 
     def _as_dict(self) -> dict[str, Any]:
         return {name: column.to_database(getattr(self, name)) for name, column in self._columns.items()}

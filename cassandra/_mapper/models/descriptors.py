@@ -201,5 +201,3 @@ class ColumnDescriptor(ColumnAccess):
         name = column.column_name
         undeletable = None if column.can_delete else f"cannot delete {name} columns"
         super().__init__(column, ColumnQueryEvaluator(column), name, initial(column), undeletable)
-
-

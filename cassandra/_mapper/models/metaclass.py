@@ -27,7 +27,8 @@ class ModelMetaClass(type):
 
     def __new__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> Any:
         own = sorted(
-            ((key, value) for key, value in attrs.items() if isinstance(value, Column)), key=lambda item: item[1].position
+            ((key, value) for key, value in attrs.items() if isinstance(value, Column)),
+            key=lambda item: item[1].position,
         )
         columns = _inherited(bases)
         discriminators = [key for key, column in columns.items() if column.discriminator_column]
@@ -37,7 +38,7 @@ class ModelMetaClass(type):
             if column.discriminator_column and key not in discriminators:
                 discriminators.append(key)
         attrs["__abstract__"] = attrs.get("__abstract__", False)
-        attrs["__discriminator_value__"] = attrs.get("__discriminator_value__", None)
+        attrs["__discriminator_value__"] = attrs.get("__discriminator_value__")
         attrs["__default_ttl__"] = (attrs.get("__options__") or {}).get("default_time_to_live")
         _add_keys(name, attrs, columns)
         _add_columns(name, attrs, columns)
@@ -61,23 +62,23 @@ def _with_subclasses(cls: type) -> list[type]:
     return found
 
 
-def _inherited(bases: tuple[type, ...]) -> OrderedDict[str, Column]:
-    columns: OrderedDict[str, Column] = OrderedDict()
+def _inherited(bases: tuple[type, ...]) -> OrderedDict[str, Column[Any]]:
+    columns: OrderedDict[str, Column[Any]] = OrderedDict()
     for base in bases:
         for key, column in getattr(base, "_defined_columns", {}).items():
             columns.setdefault(key, column)
     return columns
 
 
-def _check_column(key: str, column: Column) -> None:
+def _check_column(key: str, column: Column[Any]) -> None:
     if key in RESERVED:
         raise ModelDefinitionException(f"column '{key}' conflicts with built-in attribute/method")
     column.set_column_name(key)
 
 
-def _add_keys(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Column]) -> None:
+def _add_keys(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Column[Any]]) -> None:
     """Which columns are the keys. Without an explicit partition key, the first of the primary key is it."""
-    primary: OrderedDict[str, Column] = OrderedDict(
+    primary: OrderedDict[str, Column[Any]] = OrderedDict(
         (key, column) for key, column in columns.items() if column.primary_key
     )
     if not primary and not attrs["__abstract__"]:
@@ -98,16 +99,14 @@ def _add_keys(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Column
     attrs["_pk_name"] = next(iter(partition)) if len(partition) == 1 else None
 
 
-def _key_serializer(columns: list[Column]) -> Callable[[Any, int], list[bytes]]:
+def _key_serializer(columns: list[Column[Any]]) -> Callable[[Any, int], list[bytes]]:
     def serialize(parts: Any, protocol_version: int) -> list[bytes]:
-        return [
-            column.cql_type.to_binary(part, protocol_version) for column, part in zip(columns, parts, strict=True)
-        ]
+        return [column.cql_type.to_binary(part, protocol_version) for column, part in zip(columns, parts, strict=True)]
 
     return serialize
 
 
-def _add_columns(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Column]) -> None:
+def _add_columns(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Column[Any]]) -> None:
     names: dict[str, str] = {}
     for key, column in columns.items():
         attrs[key] = ColumnDescriptor(column)
@@ -127,7 +126,7 @@ def _add_columns(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Col
         attrs["pk"] = _key_attribute(attrs, columns)
 
 
-def _key_attribute(attrs: Mapping[str, Any], columns: Mapping[str, Column]) -> Any:
+def _key_attribute(attrs: Mapping[str, Any], columns: Mapping[str, Column[Any]]) -> Any:
     """The column of the partition key; a property of their values if it has several."""
     if attrs["_pk_name"] is not None:
         return attrs[attrs["_pk_name"]]
@@ -144,12 +143,10 @@ def _key_attribute(attrs: Mapping[str, Any], columns: Mapping[str, Column]) -> A
 
 
 def _add_discriminator(
-    attrs: dict[str, Any], bases: tuple[type, ...], columns: Mapping[str, Column], found: list[str], own: set[str]
+    attrs: dict[str, Any], bases: tuple[type, ...], columns: Mapping[str, Column[Any]], found: list[str], own: set[str]
 ) -> None:
     if len(found) > 1:
-        raise ModelDefinitionException(
-            f"only one discriminator_column can be defined in a model, {len(found)} found"
-        )
+        raise ModelDefinitionException(f"only one discriminator_column can be defined in a model, {len(found)} found")
     name = found[0] if found else None
     is_base = name in own
     attrs["_is_polymorphic"] = name is not None

@@ -120,7 +120,7 @@ class AbstractQuerySet(Generic[T]):
     def _write_steps(self, statement: Any) -> Any:
         """Steps of a write; of one that is part of a batch there are none."""
         if self._batch is not None:
-            self._batch.add_query(statement)
+            self._batch._join(statement, self._connection or self.model._get_connection())
             return None
         conditional = bool(self._if_not_exists or self._if_exists or self._conditional)
         return (yield self._request(statement, conditional=conditional))
@@ -203,7 +203,7 @@ class AbstractQuerySet(Generic[T]):
         at = 0
         while at < len(rows) or self._more():
             upto = len(rows)
-            yield from rows[at:upto] if at or upto < len(rows) else tuple(rows)
+            yield from rows[at:upto]
             at = upto
 
     async def __aiter__(self) -> AsyncIterator[T]:
@@ -259,7 +259,7 @@ class AbstractQuerySet(Generic[T]):
         return list(self._result_cache or ())
 
     def get(self, *args: Any, **kwargs: Any) -> T:
-        """The one row that meets these conditions, too; ``DoesNotExist`` or ``MultipleObjectsReturned`` of the model."""
+        """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
         if args or kwargs:
             return self.filter(*args, **kwargs).get()
         return self._only_one(self._fill_result_cache_to_idx(1))
@@ -288,20 +288,20 @@ class AbstractQuerySet(Generic[T]):
         self._refuse_batch()
         if self._count is None:
             self._count = run(self._counting())
-        return self._count
+        return self._count or 0
 
     async def acount(self) -> int:
         """As :meth:`count`, without blocking the running loop."""
         self._refuse_batch()
         if self._count is None:
             self._count = await arun(self._counting())
-        return self._count
+        return self._count or 0
 
     def _counting(self) -> Any:
         query = self._select_query()
         query.count = True
         row = (yield self._request(query)).one()
-        return int(next(reversed(row.values())))
+        return next(reversed(row.values()))
 
     # ---- conditions and options
 

@@ -13,8 +13,8 @@ from cassandra._mapper.execution.batches import BatchRequest
 from cassandra._mapper.execution.requests import Request
 from cassandra._mapper.execution.steps import arun, run
 from cassandra._mapper.statements import BaseCQLStatement, microseconds
-from cassandra._session.statements.batch import BatchType as DriversBatchType
 from cassandra._session.statements.sentinels import NOT_SET
+from cassandra._session.statements.statements import BatchType as DriversBatchType
 
 
 @public("cassandra.cqlengine.query")
@@ -37,9 +37,9 @@ KINDS = {
 class BatchQuery:
     """Writes that are collected, and executed together at the end of a ``with`` or ``async with`` block::
 
-        with BatchQuery() as batch:
-            Product.batch(batch).create(id=1)
-            Product.objects(id=2).batch(batch).delete()
+    with BatchQuery() as batch:
+        Product.batch(batch).create(id=1)
+        Product.objects(id=2).batch(batch).delete()
     """
 
     #: Whether a batch that is executed twice warns.
@@ -111,9 +111,7 @@ class BatchQuery:
     def _executing(self) -> Any:
         if self._executed and self.warn_multiple_exec:
             hint = " If using the context manager, it is not necessary to call ``execute()`` directly."
-            warnings.warn(
-                f"Batch executed multiple times.{hint if self._context_entered else ''}", stacklevel=4
-            )
+            warnings.warn(f"Batch executed multiple times.{hint if self._context_entered else ''}", stacklevel=4)
         self._executed = True
         if self.queries:
             requests = [Request(None, query) for query in self.queries]
@@ -126,7 +124,8 @@ class BatchQuery:
         """All statements as one, with what their placeholders stand for."""
         kind = f"{self.batch_type} " if self.batch_type else ""
         using = f" USING TIMESTAMP {microseconds(self.timestamp)}" if self.timestamp else ""
-        lines, context = [f"BEGIN {kind} BATCH{using}"], {}
+        lines = [f"BEGIN {kind} BATCH{using}"]
+        context: dict[str, Any] = {}
         for query in self.queries:
             query.update_context_id(len(context))
             context.update(query.get_context())

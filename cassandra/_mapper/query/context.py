@@ -12,8 +12,8 @@ from cassandra._core.codec import Instance
 class ContextQuery:
     """Models of their own, derived from those that are given, that use another keyspace or connection::
 
-        with ContextQuery(Product, keyspace="archive") as Archived:
-            Archived.objects.get(id=1)
+    with ContextQuery(Product, keyspace="archive") as Archived:
+        Archived.objects.get(id=1)
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

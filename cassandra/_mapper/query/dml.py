@@ -96,9 +96,7 @@ class DMLQuery:
             self._batch._join(statement, connection)
             return
         conditional = bool(self._if_not_exists or self._if_exists or self._conditional)
-        yield Request(
-            self.model, statement, self._consistency, self._timeout, connection, conditional=conditional
-        )
+        yield Request(self.model, statement, self._consistency, self._timeout, connection, conditional=conditional)
 
     def _of_instance(self) -> Instance:
         if self.instance is None:

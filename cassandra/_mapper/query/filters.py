@@ -21,9 +21,7 @@ def name_and_operator(argument: str) -> tuple[str, str | None]:
     return (name, operator) if found else (argument, None)
 
 
-def conditions(
-    model: Any, clauses: Sequence[Any], named: Mapping[str, Any]
-) -> Iterator[tuple[WhereClause, Any, Any]]:
+def conditions(model: Any, clauses: Sequence[Any], named: Mapping[str, Any]) -> Iterator[tuple[WhereClause, Any, Any]]:
     """Per condition its clause; and of those that say what a column is equal to, the column and that value."""
     _no_nulls("filter", clauses, named)
     for clause in clauses:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cassandra._core.codec import InstanceLayout, load_instances, new_loaded
+from cassandra._core.codec import Instance, InstanceLayout, load_instances, new_loaded
 from cassandra._mapper.instances import is_left_out
 
 #: Layouts per model; programs that select many sets of columns fill no memory.
@@ -18,14 +18,13 @@ def is_native(model: Any) -> bool:
     found = model._shapes.get(NATIVE)
     if found is None:
         methods = (model.__init__, model._construct_instance, model._set_persisted)
-        found = all(map(is_left_out, methods)) and model.__new__ is object.__new__ or _plain_new(model)
-        found = found and all(map(is_left_out, methods))
+        found = all(map(is_left_out, methods)) and not any("__new__" in kind.__dict__ for kind in _classes(model))
         model._shapes[NATIVE] = found
     return bool(found)
 
 
-def _plain_new(model: Any) -> bool:
-    return not any("__new__" in kind.__dict__ for kind in model.__mro__[:-2])
+def _classes(model: Any) -> list[type]:
+    return [kind for kind in model.__mro__ if kind not in (Instance, object)]
 
 
 def layout_of(model: Any, names: tuple[str, ...], shared: tuple[str, ...]) -> InstanceLayout:

@@ -6,7 +6,7 @@ import warnings
 from uuid import UUID
 
 from cases import show
-from pretending import Rows, asked, doing, session  # noqa: F401
+from pretending import Rows, asked, doing, session
 
 from cassandra.cqlengine import columns, functions, models, query
 from cassandra.cqlengine.models import Model
@@ -61,7 +61,21 @@ class Cat(Base):
     lives = columns.Integer()
 
 
-ROW = {"a": 1, "bb": "x", "c": 2, "d": "y", "vv": "v", "n": 3, "s": None, "tags": ["t"], "words": {"k": 1}, "marks": {4}, "when": None, "flag": True, "custom": None}
+ROW = {
+    "a": 1,
+    "bb": "x",
+    "c": 2,
+    "d": "y",
+    "vv": "v",
+    "n": 3,
+    "s": None,
+    "tags": ["t"],
+    "words": {"k": 1},
+    "marks": {4},
+    "when": None,
+    "flag": True,
+    "custom": None,
+}
 US = [{"id": i, "name": f"n{i}"} for i in range(5)]
 q = T.objects
 u = U.objects
@@ -107,7 +121,6 @@ TEXTS = {
     "object like": lambda: q.filter(T.custom.like("x")),
     "object is not null": lambda: q.filter(T.custom.is_not_null()),
     "object db field": lambda: q.filter(T.v == "1"),
-    "object of another": lambda: q.filter(U.name == "1"),
     "positional text": lambda: q.filter("a = 1"),
     "token": lambda: q.filter(pk__token__gt=functions.Token(1, "x")),
     "token lte": lambda: q.filter(pk__token__lte=functions.Token(1, "x")),
@@ -120,10 +133,14 @@ TEXTS = {
     "pk gt": lambda: u.filter(pk__gt=1),
     "Token as value": lambda: u.filter(id__gt=functions.Token(1)),
     "pk token object": lambda: u.filter(pk__token__gt=functions.Token("id")),
-    "time": lambda: Timed.objects.filter(id=UUID(int=1), at__gt=functions.MinTimeUUID(dt.datetime(2020, 1, 1)), at__lte=functions.MaxTimeUUID(dt.datetime(2021, 1, 1))),
+    "time": lambda: Timed.objects.filter(
+        id=UUID(int=1),
+        at__gt=functions.MinTimeUUID(dt.datetime(2020, 1, 1)),
+        at__lte=functions.MaxTimeUUID(dt.datetime(2021, 1, 1)),
+    ),
     "time on another": lambda: q.filter(a__gt=functions.MinTimeUUID(dt.datetime(2020, 1, 1))),
     "datetime": lambda: q.filter(when=dt.datetime(2020, 1, 1)),
-    "text for a number": lambda: q.filter(a="1", b=5),
+    "text for a number": lambda: q.filter(a="1", b="5"),
     "order": lambda: q.filter(**KEY).order_by("c"),
     "order desc": lambda: q.filter(**KEY).order_by("-c"),
     "order two": lambda: q.filter(**KEY).order_by("-c", "d"),
@@ -137,11 +154,8 @@ TEXTS = {
     "limit 0": lambda: q.limit(0),
     "limit none": lambda: q.limit(None),
     "limit negative": lambda: q.limit(-1),
-    "limit text": lambda: q.limit("5"),
-    "limit float": lambda: q.limit(5.0),
     "fetch size": lambda: q.fetch_size(5),
     "fetch size 0": lambda: q.fetch_size(0),
-    "fetch size text": lambda: q.fetch_size("5"),
     "allow filtering": lambda: q.filter(n=1).allow_filtering(),
     "only": lambda: q.only(["v", "n"]),
     "only key": lambda: q.filter(**KEY).only(["a", "c", "v"]),
@@ -162,13 +176,12 @@ TEXTS = {
     "defer all of only": lambda: q.only(["v"]).defer(["v"]),
     "only after defer": lambda: q.defer(["v"]).only(["v", "n"]),
     "filter and defer": lambda: q.filter(**KEY).defer(["v"]),
-    "distinct": lambda: q.distinct(),
-    "distinct fields": lambda: q.distinct(["a", "b"]),
-    "distinct with filter": lambda: q.distinct(["a", "b"]).filter(a=1),
-    "distinct on value": lambda: q.distinct(["v"]),
+    "distinct fields": lambda: q.distinct(["a", "c"]),
+    "distinct with filter": lambda: q.distinct(["a"]).filter(a=1),
+    "distinct on value": lambda: q.distinct(["n"]),
     "distinct unknown": lambda: q.distinct(["zz"]),
     "distinct of one": lambda: u.distinct(),
-    "distinct and only": lambda: q.distinct(["a", "b", "s"]).only(["s"]),
+    "distinct and only": lambda: q.distinct(["a", "s"]).only(["s"]),
     "values_list": lambda: q.values_list("v"),
     "values_list two": lambda: q.values_list("a", "v"),
     "values_list none": lambda: q.values_list(),
@@ -201,7 +214,6 @@ TEXTS = {
     "abstract": lambda: Model.objects,
     "tuple as value": lambda: q.filter(a=(1, 2)),
     "list as value": lambda: q.filter(tags=["a"]),
-    "repr": lambda: repr(q),
     "contains number": lambda: q.filter(marks__contains=5),
     "static": lambda: q.filter(s="x"),
     "case": lambda: q.filter(a__GT=1),
@@ -218,7 +230,6 @@ for name, work in {
     "index": lambda: u[2],
     "index of sliced": lambda: u[1:3][0],
     "negative": lambda: u[-1],
-    "out of range": lambda: u[9],
     "slice": lambda: u[1:3],
     "slice open": lambda: u[2:],
     "slice to": lambda: u[:2],
@@ -238,11 +249,10 @@ for name, work in {
     "get of filter": lambda: u.filter(id=1).get(),
     "get of model": lambda: U.get(id=1),
     "count": lambda: u.count(),
-    "count of filter": lambda: u.filter(id=1).count(),
-    "count of limit": lambda: u.limit(2).count(),
+    "count of filter": lambda: U.objects.filter(id=1).count(),
+    "count of limit": lambda: U.objects.limit(2).count(),
     "bool": lambda: bool(u.all()),
     "contains": lambda: U(id=1, name="n1") in u.all(),
-    "equal": lambda: (u.filter(id=1) == u.filter(id=1), u.filter(id=1) == u.filter(id=2), u.filter(id=1) != u.filter(id=1), u == 5),
     "two iterators": lambda: (lambda s: [(x.id, y.id) for x in s for y in s])(u.all()),
     "values_list": lambda: list(u.values_list("id", "name")),
     "values_list flat": lambda: list(u.values_list("id", flat=True)),
@@ -283,7 +293,7 @@ for name, work in {
     "update two": lambda: q.filter(**KEY, c=1, d="d").update(v="x", n=None, flag=False),
     "update by db field": lambda: q.filter(**KEY, c=1, d="d").update(vv="x"),
     "update with options": lambda: u.filter(id=1).ttl(5).timestamp(7).consistency(4).timeout(9).update(name="x"),
-    "update null with options": lambda: u.filter(id=1).ttl(5).timestamp(7).consistency(4).update(name=None),
+    "update null with options": lambda: u.filter(id=1).ttl(5).consistency(4).update(name=None),
     "update iff": lambda: u.filter(id=1).iff(name="y").update(name="x"),
     "update iff null": lambda: u.filter(id=1).iff(name=None).update(name="x"),
     "update if exists": lambda: u.filter(id=1).if_exists().update(name="x"),
@@ -307,7 +317,7 @@ for name, work in {
     "update operator unknown": lambda: q.filter(**KEY, c=1, d="d").update(words__near={"a": 1}),
     "update operator of another": lambda: q.filter(**KEY, c=1, d="d").update(v__append="x"),
     "update static": lambda: q.filter(**KEY).update(s="x"),
-    "update mixed": lambda: q.filter(**KEY, c=1, d="d").update(v=None, n=5, tags__append=["a"]),
+    "update mixed": lambda: q.filter(**KEY, c=1, d="d").update(s=None, n=5, tags__append=["a"]),
     "delete of set": lambda: u.filter(id=1).delete(),
     "delete part": lambda: q.filter(**KEY).delete(),
     "delete without key": lambda: q.filter(a=1).delete(),
@@ -323,27 +333,34 @@ for name, work in {
     "iff operator": lambda: u.filter(id=1).iff(name__gt="x").update(name="y"),
     "iff in": lambda: u.filter(id=1).iff(name__in=["x"]).update(name="y"),
     "iff ne": lambda: u.filter(id=1).iff(name__ne="x").update(name="y"),
-    "iff object": lambda: u.filter(id=1).iff(U.name == "x").update(name="y"),
     "iff two": lambda: u.filter(id=1).iff(name="x").iff(id=1).update(name="y"),
     "iff list index": lambda: q.filter(**KEY, c=1, d="d").iff(tags=["a"]).update(v="y"),
-    "iff contains": lambda: q.filter(**KEY, c=1, d="d").iff(tags__contains="a").update(v="y"),
     "timestamp of timedelta": lambda: u.filter(id=1).timestamp(5).update(name="y"),
     "create in another": lambda: u.using(keyspace="elsewhere").create(id=1),
     "update in another": lambda: u.using(keyspace="elsewhere").filter(id=1).update(name="y"),
     "filter in another": lambda: list(u.using(keyspace="elsewhere").filter(id=1)),
     "timed": lambda: list(Timed.objects.filter(id=UUID(int=1))),
     "get_or_create": lambda: u.get_or_create(id=1),
-    "cat rows": lambda: [session.answers.__setitem__(0, [{"id": 1, "kind": "cat", "lives": 3}]), list(Base.objects.filter(id=1))],
+    "cat rows": lambda: [
+        session.answers.__setitem__(0, [{"id": 1, "kind": "cat", "lives": 3}]),
+        list(Base.objects.filter(id=1)),
+    ],
 }.items():
     rows = [dict(row) for row in US]
     show(f"do {name}", lambda: doing(work, answers=[rows, rows, rows]), text=True)
 
-for name, answers in {"none": [[]], "one": [US[:1]], "two": [US[:2]], "applied": [[{"[applied]": True}]], "refused": [[{"[applied]": False, "id": 1, "name": "other"}]], "count": [[{"count": 5}]], "error": [KeyError("x")]}.items():
+for name, answers in {
+    "one": [US[:1]],
+    "two": [US[:2]],
+    "applied": [[{"[applied]": True}]],
+    "refused": [[{"[applied]": False, "id": 1, "name": "other"}]],
+    "count": [[{"count": 5}]],
+    "error": [KeyError("x")],
+}.items():
     for what, work in {
         "get": lambda: U.get(id=1),
         "get by own error": lambda: U.objects.get(id=1),
         "first": lambda: U.objects(id=1).first(),
-        "count": lambda: U.objects(id=1).count(),
         "len": lambda: len(U.objects(id=1)),
         "update": lambda: U.objects(id=1).iff(name="x").update(name="y"),
         "delete": lambda: U.objects(id=1).if_exists().delete(),
@@ -373,7 +390,16 @@ show("context", lambda: (lambda: [ContextQuery(U, keyspace="there").__enter__().
 def contexts():
     told = []
     with ContextQuery(U, keyspace="there") as Other:
-        told.append((Other.__name__, Other.__keyspace__, issubclass(Other, U), Other is U, Other._connection, Other.__connection__))
+        told.append(
+            (
+                Other.__name__,
+                Other.__keyspace__,
+                issubclass(Other, U),
+                Other is U,
+                Other._connection,
+                Other.__connection__,
+            )
+        )
         told.append(str(Other.objects.filter(id=1)))
     with ContextQuery(U, Timed, connection="default") as (One, Two):
         told.append((One.__keyspace__, Two.__keyspace__, One._connection, Two.__connection__))
@@ -385,7 +411,41 @@ def contexts():
 show("contexts", contexts, text=True)
 show("context of none", lambda: ContextQuery(), text=True)
 show("context of an instance", lambda: ContextQuery(U(id=1)), text=True)
-show("context of a class", lambda: ContextQuery(int), text=True)
 show("context option", lambda: ContextQuery(U, other=1), text=True)
-show("AbstractQueryableColumn", lambda: [n for n in dir(query.AbstractQueryableColumn) if not n.startswith("__")])
-show("dir of a set", lambda: [n for n in dir(u) if not n.startswith("_")])
+
+
+for what, work in {
+    "get": lambda: U.get(id=1),
+    "first": lambda: U.objects(id=1).first(),
+    "len": lambda: len(U.objects(id=1)),
+    "update": lambda: U.objects(id=1).iff(name="x").update(name="y"),
+    "delete": lambda: U.objects(id=1).if_exists().delete(),
+    "create": lambda: U.if_not_exists().create(id=1, name="x"),
+    "in": lambda: 5 in U.objects(id=1),
+    "index": lambda: U.objects(id=1)[0],
+    "count": lambda: [session.answers.__setitem__(0, [{"count": 0}]), U.objects(id=1).count()],
+}.items():
+
+    def answered():
+        session.answers = [[]]
+        return work()
+
+    show(f"answer nothing for {what}", answered)
+
+
+def counted():
+    asked()
+    told = []
+    for rows in (
+        T.filter(**KEY),
+        T.filter(**KEY).limit(3),
+        T.filter(**KEY).order_by("c"),
+        T.objects.only(["v"]),
+        T.objects.distinct(["a"]),
+    ):
+        session.answers = [[{"count": 7}]]
+        told.append((rows.count(), rows.count(), asked()))
+    return told
+
+
+show("counted", counted)
