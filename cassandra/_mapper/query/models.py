@@ -98,21 +98,22 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if not rows:
             return []
         if type(rows[0]) is not tuple:  # by text, whose rows are dictionaries
-            if self._values_list:
-                return self._listed([{**row, **self._deferred_values} for row in rows])
-            return [from_dict(self.model, row, self._deferred_values) for row in rows]
+            if not self._values_list:
+                return [from_dict(self.model, row, self._deferred_values) for row in rows]
+            names = tuple(rows[0])
+            rows = [tuple(row.values()) for row in rows]
         if self._values_list:
-            return self._listed([{**dict(zip(names, row, strict=True)), **self._deferred_values} for row in rows])
+            return self._listed(names, rows)
         return from_tuples(self.model, names, rows, self._deferred_values)
 
-    def _listed(self, rows: list[dict[str, Any]]) -> list[Any]:
-        """Values of the columns that were asked for."""
-        columns = [(name, self.model._get_column_by_db_name(name)) for name in (self._only_fields or list(rows[0]))]
-        made = [
-            [row.get(name) if column is None else column.to_python(row.get(name)) for name, column in columns]
-            for row in rows
-        ]
-        return [row[0] for row in made] if self._flat_values_list else made
+    def _listed(self, names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[Any]:
+        """Values of the columns that were asked for, as the driver has them."""
+        wanted = tuple(self._only_fields)
+        if wanted and wanted != names:
+            known = self._deferred_values
+            places = [(known.get(name), names.index(name) if name in names else None) for name in wanted]
+            rows = [tuple([value if at is None else row[at] for value, at in places]) for row in rows]
+        return [row[0] for row in rows] if self._flat_values_list else [list(row) for row in rows]
 
     def values_list(self: S, *fields: str, **kwargs: Any) -> S:
         """Lists of values of these columns instead of instances; with ``flat=True`` the values of one column."""
