@@ -51,8 +51,8 @@ def reading(column: Column[Any]) -> Callable[[Any], Any] | None:
         return count_of
     to_python = column.to_python
     if column.changes_in_place:
-        if column.sub_types and not any(part.changes_in_place for part in column.sub_types):
-            return to_python
+        if is_container(column) and not any(part.changes_in_place for part in column.sub_types):
+            return to_python  # which makes a new one
         return lambda value: deepcopy(to_python(value))
     if type(column).to_python is Column.to_python or column.unconverted("to_python") is not None:
         return None

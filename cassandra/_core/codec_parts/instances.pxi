@@ -2,6 +2,8 @@
 #
 # An instance is its program's own, as any Python object is; rows and layouts never change once they are shared.
 
+from copy import deepcopy
+
 
 @cython.final
 cdef class InstanceLayout:
@@ -98,16 +100,23 @@ cdef class Instance:
         return self.came(name, missing)
 
     def __reduce__(self):
+        """Of what was loaded, as it is read, and which of it was made: converters are of the program that reads."""
         layout = self._layout
-        loaded = None if layout is None else (layout.names, layout.converters, self._row, self._shared)
-        state = (loaded, self._now, self._explicit, self._is_persisted, getattr(self, "__dict__", None))
+        loaded = None
+        if layout is not None:
+            made = tuple([convert is not None for convert in layout.converters])
+            loaded = (layout.names, made, tuple([self.came(name, None) for name in layout.names]))
+        now = None if self._now is None else dict(self._now)
+        explicit = None if self._explicit is None else set(self._explicit)
+        state = (loaded, now, explicit, self._is_persisted, getattr(self, "__dict__", None))
         return _instance_of, (type(self),), state
 
     def __setstate__(self, state):
         loaded, self._now, self._explicit, self._is_persisted, attributes = state
         if loaded is not None:
-            names, converters, self._row, self._shared = loaded
-            self._layout = InstanceLayout(names, converters)
+            names, made, self._row = loaded
+            self._shared = ()
+            self._layout = InstanceLayout(names, [deepcopy if each else None for each in made])
         if attributes:
             self.__dict__.update(attributes)
 

@@ -264,6 +264,7 @@ class Vector(BaseCollectionColumn[list[T]]):
     """
 
     cql_name = "vector"
+    changes_in_place = True
     _python_type_hashable = False
 
     def __init__(self, value_type: Inner[T], dimensions: int, **kwargs: Any) -> None:

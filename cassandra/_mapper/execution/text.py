@@ -14,6 +14,7 @@ import os
 import sys
 from typing import Any
 
+from cassandra._base.constants import ProtocolVersion
 from cassandra._base.public import public
 from cassandra._mapper import connections
 from cassandra._mapper.errors import CQLEngineException
@@ -83,7 +84,10 @@ def _routing_of(model: Any, statement: Any, session: Any) -> dict[str, Any]:
         parts = model._routing_key_from_values(values, session.cluster.protocol_version)
     except Exception:  # values that are none of their types: the server says so
         return {}
-    return {"routing_key": parts, "keyspace": model._get_keyspace()}
+    keyspace, version = model._get_keyspace(), session.cluster.protocol_version
+    if keyspace != getattr(session, "keyspace", None) and not ProtocolVersion.uses_keyspace_flag(version):
+        return {"routing_key": parts}  # a keyspace cannot be sent, and so none is said; it is in the text
+    return {"routing_key": parts, "keyspace": keyspace}
 
 
 @public("cassandra.cqlengine.connection")

@@ -186,7 +186,7 @@ class DMLQuery:
                 continue
             if is_deleted(instance, name, column):
                 statement.add_field(column.db_field_name)
-            elif isinstance(column, Map):
+            elif isinstance(column, Map) and not column.frozen:  # of a frozen one no key can be deleted
                 before = previous(instance, name, column)
                 clause = MapDeleteClause(column.db_field_name, getattr(instance, name), before)
                 if not clause.get_context_size():
