@@ -345,11 +345,13 @@ def default() -> None:
 
 @public("cassandra.cqlengine.connection")
 def set_session(s: Any) -> None:
-    """Use the session *s*; its rows become dictionaries."""
+    """Use the session *s*; its rows become dictionaries, and its keyspace, if it has one, that of models without."""
     if DEFAULT_CONNECTION in _connections:
         log.warning("configuring new default session for cqlengine when one was already set")
     _connections["default"] = Connection.from_session("default", session=s)
     set_default_connection("default")
+    if s.keyspace:
+        defaults.DEFAULT_KEYSPACE = s.keyspace
     log.debug("cqlengine default connection initialized with %s", s)
 
 

@@ -90,9 +90,11 @@ class TestDefault:
             connection.set_session(session)
             assert session.row_factory is dict_factory
             assert rows() == [{"id": 1}]
-            other = cluster.connect()
+            assert models.DEFAULT_KEYSPACE is None
+            other = cluster.connect("app")
             connection.set_session(other)
             assert connection.get_session() is other
+            assert models.DEFAULT_KEYSPACE == "app"
 
     @pytest.mark.parametrize("factory", [dict_factory, tuple_factory])
     def test_a_session_with_profiles(self, server: SimulatedCluster, factory: Any) -> None:

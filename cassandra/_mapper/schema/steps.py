@@ -1,0 +1,66 @@
+"""Statements that depend on one another: a generator gives them, and is run in a thread or awaited.
+
+Between two statements the generator looks at the metadata of the cluster, which the driver has read again by the time
+that a change of the schema returns. It opens nothing and waits for nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from itertools import product
+from typing import Any, Protocol
+
+from cassandra._base.errors import AlreadyExists
+from cassandra._mapper import execution
+from cassandra._mapper.connections import get_connection_async
+
+#: CQL statements; that another program has made the same meanwhile is told to the generator.
+Steps = Generator[str, None, None]
+
+
+class Planned(Protocol):
+    """Steps for one connection and, of tables, for one keyspace."""
+
+    def __call__(self, connection: Any) -> Steps: ...
+
+
+def run(planned: Planned, connection: Any) -> None:
+    """Execute what *planned* gives, one after the other."""
+    steps = planned(connection)
+    step = next(steps, None)
+    while step is not None:
+        try:
+            execution.execute(step, connection=connection)
+        except AlreadyExists as error:
+            step = _told(steps, error)
+        else:
+            step = next(steps, None)
+
+
+async def run_async(planned: Planned, connection: Any) -> None:
+    """As :func:`run`, without blocking the running loop."""
+    await get_connection_async(connection)  # metadata is looked at before anything is executed
+    steps = planned(connection)
+    step = next(steps, None)
+    while step is not None:
+        try:
+            await execution.execute_async(step, connection=connection)
+        except AlreadyExists as error:
+            step = _told(steps, error)
+        else:
+            step = next(steps, None)
+
+
+def _told(steps: Steps, error: Exception) -> str | None:
+    try:
+        return steps.throw(error)
+    except StopIteration:
+        return None
+
+
+def each(*lists: tuple[str, Any]) -> Iterable[tuple[Any, ...]]:
+    """All combinations of what was given by name, None for what was not; ValueError where it is no list or tuple."""
+    for name, given in lists:
+        if given and not isinstance(given, list | tuple):
+            raise ValueError(f"{name} must be a list or a tuple.")
+    return product(*(given or (None,) for _, given in lists))
