@@ -15,10 +15,11 @@ import re
 import sys
 import warnings
 
-os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
-
 from cases import connect, show
+
 from cassandra.cqlengine import connection
+
+os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
 
 
 @contextlib.contextmanager
@@ -53,7 +54,6 @@ def told(query, parameters, kwargs):
 
 
 def shown(parameters):
-    """Parameters with timestamps of batches left out of it: they have none; keys as they are."""
     if isinstance(parameters, dict):
         return "{" + ", ".join(f"{key}: {value!r}" for key, value in parameters.items()) + "}"
     return repr(parameters)
@@ -66,7 +66,7 @@ def sent(name, function, *args, session=None, what=None, text=False, **kwargs):
     with watched(session, seen, what):
         show(name, function, *args, text=text, **kwargs)
     for statement in seen:
-        print(f"    {statement}", flush=True)
+        print(re.sub(" at 0x[0-9a-f]+", " at 0x", f"    {statement}"), flush=True)
 
 
 @contextlib.contextmanager

@@ -133,10 +133,18 @@ MAPS = {
     "del": ({"a": 1}, lambda row: delattr(row, "pairs")),
 }
 OTHERS = {
-    "times append": ("times", [datetime.datetime(2024, 1, 1)], lambda row: row.times.append(datetime.datetime(2024, 1, 2))),
+    "times append": (
+        "times",
+        [datetime.datetime(2024, 1, 1)],
+        lambda row: row.times.append(datetime.datetime(2024, 1, 2)),
+    ),
     "times unchanged": ("times", [datetime.datetime(2024, 1, 1)], lambda row: row.times),
     "uuids": ("uuids", {UUIDS[0]}, lambda row: row.uuids.add(UUIDS[1])),
-    "by_uuid": ("by_uuid", {UUIDS[0]: datetime.datetime(2024, 1, 1)}, lambda row: row.by_uuid.__setitem__(UUIDS[1], datetime.datetime(2024, 1, 2))),
+    "by_uuid": (
+        "by_uuid",
+        {UUIDS[0]: datetime.datetime(2024, 1, 1)},
+        lambda row: row.by_uuid.__setitem__(UUIDS[1], datetime.datetime(2024, 1, 2)),
+    ),
     "nested new": ("nested", {"a": [1]}, lambda row: row.nested.__setitem__("b", [2])),
     "nested deep": ("nested", {"a": [1]}, lambda row: row.nested["a"].append(2)),
     "lists": ("lists", [{1}], lambda row: row.lists.append({2})),
@@ -199,7 +207,12 @@ with mapped() as session:
         sent(f"tuple key {value!r}", lambda: items(Fixed.create(id=value)))
         show(f"tuple key {value!r} read", lambda: items(Fixed.get(id=value)))
     show("defaults are each one's own", lambda: (Fixed().numbers is Fixed().numbers, Fixed().words is Fixed().words))
-    sent("create with all", lambda: items(Boxes.create(id=9, numbers=[1], words={"a"}, pairs={"a": 1}, both=(1, "x"), nested={"a": [1]}, lists=[{1}])))
+    sent(
+        "create with all",
+        lambda: items(
+            Boxes.create(id=9, numbers=[1], words={"a"}, pairs={"a": 1}, both=(1, "x"), nested={"a": [1]}, lists=[{1}])
+        ),
+    )
     sent("contains", lambda: [row.id for row in Boxes.objects.filter(words__contains="a").allow_filtering()])
     sent("contains of a list", lambda: [row.id for row in Boxes.objects.filter(numbers__contains=1).allow_filtering()])
     sent("contains of a map", lambda: [row.id for row in Boxes.objects.filter(pairs__contains=1).allow_filtering()])
