@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from cassandra._mapper.columns.tracking import BaseValueManager
 from cassandra._mapper.instances import previous, remember
+from cassandra._mapper.named import NamedTable
 
 
 class Values(MutableMapping[str, Any]):
@@ -100,3 +101,16 @@ class BaseModel:
     """Of ``cassandra.cqlengine.models.BaseModel``."""
 
     _values = _ValuesOf()
+
+
+class Field(NamedTuple):
+    """A column of a table, as the schema tables had it."""
+
+    name: str
+    type: str
+
+
+Field.__module__ = "cassandra.cqlengine.management"
+
+#: The schema table of servers before 3.0.
+schema_columnfamilies = NamedTable("system", "schema_columnfamilies")

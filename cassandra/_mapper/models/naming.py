@@ -30,10 +30,13 @@ def table_of(model: Any) -> str:
             warnings.warn(
                 "Model __table_name__ will be case sensitive by default in 4.0. You should fix the __table_name__ value"
                 f" of the '{model.__name__}' model.",
-                PendingDeprecationWarning,
                 stacklevel=4,
             )
             return str(name.lower())
+        if model.__table_name_case_sensitive__:
+            warnings.warn(
+                "Model __table_name_case_sensitive__ will be removed in 4.0.", PendingDeprecationWarning, stacklevel=4
+            )
         return str(name)
     if model._is_polymorphic and not model._is_polymorphic_base:
         return table_of(model._polymorphic_base)

@@ -11,8 +11,9 @@ from itertools import product
 from typing import Any, Protocol
 
 from cassandra._base.errors import AlreadyExists
-from cassandra._mapper import execution
 from cassandra._mapper.connections import get_connection_async
+from cassandra._mapper.execution.text import by_text, by_text_async
+from cassandra._session.statements.sentinels import NOT_SET
 
 #: CQL statements; that another program has made the same meanwhile is told to the generator.
 Steps = Generator[str, None, None]
@@ -30,7 +31,7 @@ def run(planned: Planned, connection: Any) -> None:
     step = next(steps, None)
     while step is not None:
         try:
-            execution.execute(step, connection=connection)
+            by_text(step, None, None, NOT_SET, connection)
         except AlreadyExists as error:
             step = _told(steps, error)
         else:
@@ -39,12 +40,12 @@ def run(planned: Planned, connection: Any) -> None:
 
 async def run_async(planned: Planned, connection: Any) -> None:
     """As :func:`run`, without blocking the running loop."""
-    await get_connection_async(connection)  # metadata is looked at before anything is executed
+    session = (await get_connection_async(connection)).session
     steps = planned(connection)
     step = next(steps, None)
     while step is not None:
         try:
-            await execution.execute_async(step, connection=connection)
+            await by_text_async(session, step, None, None, NOT_SET)
         except AlreadyExists as error:
             step = _told(steps, error)
         else:

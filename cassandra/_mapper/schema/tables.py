@@ -11,10 +11,10 @@ from typing import Any
 from cassandra._base.errors import AlreadyExists
 from cassandra._base.names import escape_name, protect_name
 from cassandra._base.public import public
-from cassandra._mapper.columns import resolve_udts
+from cassandra._mapper.columns.udt import resolve_udts
 from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
-from cassandra._mapper.models import Model
+from cassandra._mapper.models.model import Model
 from cassandra._routing.schema.table import TableMetadata, TableMetadataV3
 
 from .allowed import _allow_schema_modification, warn
@@ -80,12 +80,8 @@ class _Table:
 
     def __init__(self, model: type[Any], keyspace: str | None = None) -> None:
         self.model = model
-        self.keyspace = keyspace or model._get_keyspace()
-
-    @property
-    def name(self) -> str:
-        name: str = self.model._raw_column_family_name()
-        return name
+        self.keyspace: Any = keyspace or model._get_keyspace()
+        self.name: str = model._raw_column_family_name()
 
     @property
     def full_name(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from cassandra._base.errors import AlreadyExists
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
-from cassandra._mapper.columns import resolve_udts
+from cassandra._mapper.columns.udt import resolve_udts
 from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.usertypes import UserType

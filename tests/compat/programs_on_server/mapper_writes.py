@@ -206,7 +206,7 @@ with mapped() as session:
         "timeout set": lambda: list(Item.objects(part=1).timeout(33)),
         "timeout update": lambda: Item.objects(part=1, id=1).timeout(33).update(text="x"),
         "timeout create": lambda: Item.objects.timeout(33).create(part=1, id=1) and None,
-        "timeout instance": lambda: (lambda row: (setattr(row, "text", "v"), row.timeout(34).save()) and None)(item()),
+        "timeout instance": lambda: (lambda row: (setattr(row, "text", "v"), row.timeout(34).save(), None)[-1])(item()),
         "timeout None": lambda: list(Item.objects(part=1).timeout(None)),
         "timeout get": lambda: Item.objects(part=1).timeout(35).first() and None,
         "timeout count": lambda: Item.objects(part=1).timeout(36).count(),
