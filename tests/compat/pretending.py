@@ -11,6 +11,8 @@ import os
 
 os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
 
+from cases import text_of
+
 from cassandra.cqlengine import connection, statements
 from cassandra.encoder import Encoder
 from cassandra.query import dict_factory
@@ -117,6 +119,6 @@ def doing(function, *args, answers=(), **kwargs):
         if isinstance(result, Rows):
             result = list(result)
     except Exception as error:
-        result = f"{type(error).__name__}: {error}"
+        result = f"{type(error).__name__}: {text_of(error)}"
     session.answers = []
     return result, asked()

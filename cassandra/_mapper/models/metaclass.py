@@ -33,7 +33,7 @@ class ModelMetaClass(type):
         columns = _inherited(bases)
         discriminators = [key for key, column in columns.items() if column.discriminator_column]
         for key, column in own:
-            _check_column(key, column)
+            _check_column(name, key, column)
             columns[key] = column
             if column.discriminator_column and key not in discriminators:
                 discriminators.append(key)
@@ -70,10 +70,11 @@ def _inherited(bases: tuple[type, ...]) -> OrderedDict[str, Column[Any]]:
     return columns
 
 
-def _check_column(key: str, column: Column[Any]) -> None:
+def _check_column(model: str, key: str, column: Column[Any]) -> None:
     if key in RESERVED:
         raise ModelDefinitionException(f"column '{key}' conflicts with built-in attribute/method")
     column.set_column_name(key)
+    column.belongs_to(model)
 
 
 def _add_keys(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Column[Any]]) -> None:

@@ -356,9 +356,9 @@ with connect() as session:
         "every": lambda: Every.create(id=1, **FULL),
         "every read": lambda: [(n, type(v).__name__, v) for n, v in Every.get(id=1).items()],
         "every null": lambda: [Every.create(id=2), Every.get(id=2)][1],
-        "every unchanged": lambda: (
-            lambda e: (e.get_changed_columns(), [v for v in e.values()] and e.get_changed_columns())
-        )(Every.get(id=1)),
+        "every unchanged": lambda: (lambda e: (e.get_changed_columns(), list(e.values()) and e.get_changed_columns()))(
+            Every.get(id=1)
+        ),
         "every by values_list": lambda: [
             list(r) for r in Every.objects(id=1).values_list("d", "t", "ts", "sets", "nested", "tup")
         ],

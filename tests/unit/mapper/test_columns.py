@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 from cassandra.cqlengine import ValidationError, columns
+from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.usertype import UserType, UserTypeDefinitionException
 
 
@@ -294,3 +295,14 @@ def test_unknown_fields() -> None:
         Address()["town"]
     with pytest.raises(TypeError, match="fields of Address have names, not 0"):
         Address()[0]  # type: ignore[index]
+
+
+def test_a_model_is_named_in_errors() -> None:
+    class Product(Model):
+        id = columns.Integer(primary_key=True)
+        tags = columns.List(columns.Text(max_length=3))
+
+    with pytest.raises(ValidationError, match=r"id x can't be converted to integral value \(Product\.id = 'x'\)"):
+        Product(id="x")
+    with pytest.raises(ValidationError, match=r"tags is longer than 3 characters \(Product\.tags = 'long'\)"):
+        Product(id=1, tags=["long"]).validate()
