@@ -61,19 +61,6 @@ VALUES: dict[str, str] = {
     "Date, Version": "compare with whole numbers and dates; hash",
     "WriteTimeout without a write type": "can be made; theirs raises KeyError",
     "repr of ResultSet": "tells the number of rows",
-    "mapper: values that a column cannot convert": "ValidationError; theirs TypeError or OverflowError",
-    "mapper: ValidationError of a model or user type": "begins the same, names class and value, and elements",
-    "mapper: moments before 1970": "rounded down to milliseconds; theirs rounds up",
-    "mapper: timestamps with a zone": "are in that zone; theirs takes them for local ones",
-    "mapper: operations of containers with nothing": "nothing; theirs has the placeholder of the next clause",
-    "mapper: clauses that change nothing": "left out of a statement; theirs leaves a comma, or deletes the row",
-    "mapper: updates of frozen containers": "assign them whole; the server refuses theirs",
-    "mapper: updates of subclasses of containers and counters": "change in place; theirs assigns, also counters",
-    "mapper: quotes in names": "doubled",
-    "mapper: Blob().to_database(None)": "None; theirs raises",
-    "mapper: tuples with too many values": "ValidationError; theirs TypeError",
-    "mapper: user types that change in place": "have changed; theirs does not see it in a column",
-    "mapper: names of user types": "of each class its own; theirs gives a name that was asked for to subclasses",
 }
 
 #: What is done otherwise, by the paragraph of docs/migrating.rst that says why. The programs have no case for it.
@@ -97,4 +84,21 @@ BEHAVIOUR: dict[str, list[str]] = {
     "Results can be asked more.": ["next(result), results without a future, was_applied is always a bool"],
     "What DRIVER_CONFIG says is true of this driver.": ["32,768 requests per connection, TCP_NODELAY"],
     "An error ends a request, not its connection.": ["wait_for_response of a Connection raises and goes on"],
+    "The object mapper says what it refuses.": [
+        "values that a column cannot convert: ValidationError; theirs TypeError or OverflowError",
+        "ValidationError of a model or user type: begins the same, names class and value, and elements",
+        "Blob().to_database(None): None; theirs raises",
+        "tuples with too many values: ValidationError; theirs TypeError",
+    ],
+    "The object mapper writes what was changed, and that alone.": [
+        "moments before 1970: rounded down to milliseconds; theirs rounds up",
+        "timestamps with a zone: are in that zone; theirs takes them for local ones",
+        "operations of containers with nothing: nothing; theirs has the placeholder of the next clause",
+        "clauses that change nothing: left out of a statement; theirs leaves a comma, or deletes the row",
+        "updates of frozen containers: assign them whole; the server refuses theirs",
+        "updates of subclasses of containers and counters: change in place; theirs assigns, also counters",
+        "quotes in names: doubled",
+        "user types that change in place: have changed; theirs does not see it in a column",
+        "names of user types: of each class its own; theirs gives a name that was asked for to subclasses",
+    ],
 }
