@@ -12,12 +12,11 @@ thread at that moment is one that is not connected yet.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cassandra._base.errors import UserTypeDoesNotExist
 from cassandra._base.process import in_child, renew
@@ -29,6 +28,9 @@ from cassandra._wire.rows import dict_factory
 
 from . import defaults
 from .errors import CQLEngineException
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -172,6 +174,8 @@ class Connection:
 
     async def handle_lazy_connect_async(self) -> None:
         """As :meth:`handle_lazy_connect`, without blocking the running loop. Of several tasks one does it."""
+        import asyncio  # who runs this has it, others need not
+
         while self.lazy_connect:
             task = self._connecting
             if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
