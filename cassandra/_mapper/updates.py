@@ -158,7 +158,7 @@ class MapUpdateClause(ContainerUpdateClause):
 
     def _difference(self) -> Iterator[Part]:
         previous = self.previous or {}
-        changed = [key for key, value in self.value.items() if key not in previous or previous[key] != value]
+        changed = [key for key, value in self.value.items() if previous.get(key) != value]
         if not changed and self.previous is None:
             yield ASSIGN, ({},)
         for key in sorted_keys(changed):

@@ -322,6 +322,8 @@ for value, previous in LISTS:
         )
 MAPS = [(None, None), ({}, None), ({"a": 1}, None), ({"a": 1}, {"a": 1}), ({"a": 2}, {"a": 1}), ({"a": 1, "b": 2}, {"a": 1}),
         ({"b": 2, "a": 1}, {}), ({}, {"a": 1}), (None, {"a": 1}), ({"b": 2}, {"a": 1}), ({"a": None}, {"a": 1}),
+    ({"a": None}, {}),
+    ({"a": None, "b": 1}, {"b": 2}),
         ({"c": 3, "a": 9, "b": 2}, {"a": 1, "d": 4}), ({1: 1, 2: 2}, {1: 1}), (None, {}), ({}, {})]  # fmt: skip
 for value, previous in MAPS:
     if value is None:

@@ -79,12 +79,6 @@ def test_keys_are_removed_whatever_holds_them() -> None:
     assert (str(clause), context) == ('"m" = "m" - %(0)s', {"0": {"a", "b"}})
 
 
-def test_a_key_that_becomes_null_is_written() -> None:
-    clause = MapUpdateClause("m", {"a": None}, previous={})
-    clause.set_context_id(0)
-    assert str(clause) == '"m"[%(0)s] = %(1)s'
-
-
 def test_what_changes_nothing_is_left_out() -> None:
     unchanged = SetUpdateClause("s", {1}, previous={1})
     statement = UpdateStatement("t", assignments=[unchanged, AssignmentClause("x", 1), unchanged], where=[WHERE])
