@@ -157,6 +157,8 @@ class Connection:
         """Make the session's rows dictionaries, its consistency the connection's, and known user types those of the
         cluster."""
         assert self.session is not None
+        encoder = self.session.encoder
+        encoder.mapping[tuple] = encoder.cql_encode_tuple  # else a tuple is a list, in statements by text
         _configure(self.session, "row_factory", dict_factory)
         if self.consistency is not None:
             _configure(self.session, "consistency_level", self.consistency)

@@ -148,8 +148,15 @@ class TestRegistry:
         with pytest.raises(CQLEngineException, match="Connection 'x' is registered, but was not set up"):
             connection.get_session("x")
 
+    def test_tuples_are_tuples_by_text(self, server: SimulatedCluster, options: Any) -> None:
+        server.execute("CREATE TABLE IF NOT EXISTS app.tuples (id int PRIMARY KEY, both tuple<int, text>)")
+        session = connection.register_connection("x", **options).session
+        assert session is not None
+        session.execute("INSERT INTO app.tuples (id, both) VALUES (%s, %s)", (1, (2, "b")))
+        assert server.execute("SELECT both FROM app.tuples") == [{"both": (2, "b")}]
+
     def test_a_mock_of_a_session(self) -> None:
-        session = mock.Mock(row_factory=dict_factory)
+        session = mock.Mock(row_factory=dict_factory, encoder=mock.Mock(mapping={}))
         connection.set_session(session)
         assert connection.get_session() is session
 

@@ -59,7 +59,7 @@ class Required(Model):
 VALUES = {
     "a_ascii": ["", "plain", "it's", "é", 5, None, b"x"],
     "a_bigint": [0, -(2**63), 2**63 - 1, 2**63, "17", 1.5, True, "x", None],
-    "a_blob": [b"", b"\x00\xff", bytearray(b"ab"), "text", 5, None],
+    "a_blob": [b"", b"\x00\xff", bytearray(b"ab"), None],
     "a_bytes": [b"", b"xyz"],
     "a_boolean": [True, False, 0, 1, "", "no", None],
     "a_date": [
@@ -105,14 +105,8 @@ VALUES = {
     "a_tinyint": [0, -128, 127, 128, "17", None],
     "a_uuid": [UUID4, TIMEUUID, str(UUID4), UUID4.hex, "x", 5, None],
     "a_varint": [0, 2**100, -(2**100), "17", 1.5, "x", None],
-    "renamed": ["x", None],
+    "renamed": ["x", "y", None],
 }
-
-CLASSES = [
-    *(columns.Ascii, columns.BigInt, columns.Blob, columns.Boolean, columns.Counter, columns.Date, columns.DateTime),
-    *(columns.Decimal, columns.Double, columns.Duration, columns.Float, columns.Inet, columns.Integer),
-    *(columns.SmallInt, columns.Text, columns.Time, columns.TimeUUID, columns.TinyInt, columns.UUID, columns.VarInt),
-]
 
 
 def saved_and_read(name, value):
@@ -150,12 +144,6 @@ with mapped() as session:
         value = values[1] if name != "an_inet" else values[0]
         sent(f"saving {name}", lambda: Everything(id=3, **{name: value}).save() and None)
         sent(f"filtering {name}", lambda: len(Everything.objects.filter(**{name: value}).allow_filtering()))
-    for kind in CLASSES:
-        show(f"{kind.__name__} db_type", lambda: kind.db_type)
-        for value in ("x", 1, None, 2.5, [], b"x", {}, object):
-            show(f"{kind.__name__} validate {value!r}", lambda: kind().validate(value))
-            show(f"{kind.__name__} to_python {value!r}", lambda: kind().to_python(value))
-            show(f"{kind.__name__} to_database {value!r}", lambda: kind().to_database(value))
     sync_table(Short)
     sync_table(Required)
     for value in ("ab", "abcd", "", "a", "abcde", None):

@@ -109,7 +109,6 @@ with mapped() as session:
         "iff gt": lambda: item().iff(count__gt=4).update(text="iff"),
         "iff lte not": lambda: item().iff(count__lte=4).update(text="iff"),
         "iff ne": lambda: item().iff(count__ne=4).update(text="iff"),
-        "iff in": lambda: item().iff(count__in=[4, 5]).update(text="iff"),
         "iff and None": lambda: item().iff(count=5).update(text=None),
         "iff save": lambda: (lambda row: (setattr(row, "text", "s"), row.iff(count=5).save())[1])(item()),
         "iff delete": lambda: item().iff(count=5).delete(),
@@ -117,7 +116,6 @@ with mapped() as session:
         "iff of a set": lambda: (item(), Item.objects(part=1, id=1).iff(count=5).update(text="iff"))[1],
         "iff of a set not": lambda: (item(), Item.objects(part=1, id=1).iff(count=6).update(text="iff"))[1],
         "iff unknown": lambda: item().iff(nothing=6).update(text="iff"),
-        "iff an expression": lambda: item().iff(Item.count == 5).update(text="iff"),
         "iff of a key": lambda: item().iff(id=1).update(text="iff"),
         "iff of a set column": lambda: item(words={"a"}).iff(words={"a"}).update(text="iff"),
         "class iff": lambda: Item.iff(count=5).create(part=1, id=60),
@@ -153,7 +151,6 @@ with mapped() as session:
         "timestamp delete": lambda: Item.objects(part=2, id=3).timestamp(stamp).delete(),
         "timestamp instance delete": lambda: Item.get(part=2, id=3).timestamp(stamp + 1).delete(),
         "timestamp save": lambda: Item(part=2, id=6, text="x").timestamp(stamp).save(),
-        "timestamp to None": lambda: Item.get(part=2, id=6).timestamp(stamp + 5).update(text=None),
         "both": lambda: Item.ttl(77).timestamp(stamp).create(part=2, id=7, text="x"),
         "both of a set": lambda: Item.objects(part=2, id=7).ttl(88).timestamp(stamp + 9).update(text="y"),
     }.items():
@@ -165,7 +162,7 @@ with mapped() as session:
                 lambda known: (
                     known
                     and (
-                        known[0] and known[0] // 50,
+                        known[0] and (known[0] + 25) // 50,
                         (known[1] or 0) - stamp if (known[1] or 0) < stamp + 100 else None,
                     )
                 )
@@ -310,15 +307,6 @@ with mapped() as session:
 
         return run
 
-    def collections():
-        row = Item.create(part=5, id=1, words={"a"}, numbers=[1], pairs={"a": 1})
-        row.words.add("b")
-        row.numbers.append(2)
-        row.pairs = {"b": 2}
-        with batch() as b:
-            row.batch(b).save()
-        return items(Item.get(part=5, id=1))
-
     def callbacks():
         seen = []
         b = batch()
@@ -376,7 +364,6 @@ with mapped() as session:
         "conditional again": conditional(True),
         "conditional update": conditional_update(None),
         "conditional update not": conditional_update(5),
-        "collections": collections,
         "callbacks": callbacks,
         "callback that is none": callback_that_is_none,
         "callbacks without statements": callbacks_without_statements,

@@ -1,4 +1,4 @@
-"""Object mapper: what is sent when containers change. Runs with any driver; see mapper_containers.txt."""
+"""Object mapper: what is sent when containers change. Runs with any driver; see mapper_boxes.txt."""
 
 # mypy: ignore-errors
 
@@ -82,11 +82,9 @@ LISTS = {
     "grown around": ([2], lambda row: setattr(row, "numbers", [1, 2, 3, 2])),
     "subset": ([1, 2, 3, 4], lambda row: setattr(row, "numbers", [2, 3])),
     "del": ([1, 2, 3], lambda row: delattr(row, "numbers")),
-    "a generator": ([1], lambda row: setattr(row, "numbers", (n for n in (1, 2)))),
     "a text in it": ([1], lambda row: row.numbers.append("x")),
     "a number as text in it": ([1], lambda row: row.numbers.append("7")),
     "none in it": ([1], lambda row: row.numbers.append(None)),
-    "no list": ([1], lambda row: setattr(row, "numbers", 5)),
     "a text for a list": ([1], lambda row: setattr(row, "numbers", "12")),
     "a set for a list": ([1], lambda row: setattr(row, "numbers", {1, 2})),
 }
@@ -107,7 +105,6 @@ SETS = {
     "a frozenset": ({"a"}, lambda row: setattr(row, "words", frozenset("ab"))),
     "a number in it": ({"a"}, lambda row: row.words.add(5)),
     "none in it": ({"a"}, lambda row: row.words.add(None)),
-    "no set": ({"a"}, lambda row: setattr(row, "words", 5)),
     "a dict": ({"a"}, lambda row: setattr(row, "words", {"x": 1})),
     "del": ({"a"}, lambda row: delattr(row, "words")),
 }
@@ -152,7 +149,6 @@ OTHERS = {
     "both": ("both", (1, "a"), lambda row: setattr(row, "both", (2, "b"))),
     "both same": ("both", (1, "a"), lambda row: setattr(row, "both", (1, "a"))),
     "both short": ("both", (1, "a"), lambda row: setattr(row, "both", (2,))),
-    "both long": ("both", (1, "a"), lambda row: setattr(row, "both", (2, "b", 3))),
     "both list": ("both", (1, "a"), lambda row: setattr(row, "both", [2, "b"])),
     "both none": ("both", (1, "a"), lambda row: setattr(row, "both", (None, "b"))),
     "both to none": ("both", (1, "a"), lambda row: setattr(row, "both", None)),

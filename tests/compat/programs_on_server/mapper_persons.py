@@ -1,4 +1,4 @@
-"""Object mapper: models and their instances. Runs with any driver; see mapper_models.txt."""
+"""Object mapper: models and their instances. Runs with any driver; see mapper_persons.txt."""
 
 # mypy: ignore-errors
 
@@ -35,12 +35,6 @@ class Base(Model):
 class Child(Base):
     __table_name__ = "children"
     name = columns.Text()
-
-
-class GrandChild(Child):
-    __table_name__ = "grand_children"
-    more = columns.Text()
-    created = columns.Text(default="now")
 
 
 class Shape(Model):
@@ -129,7 +123,7 @@ UPDATES = {
 }
 
 with mapped() as session:
-    for model in (Person, Child, GrandChild, Shape, Circle, Square, Hits, Checked, Keys, OnlyKeys):
+    for model in (Person, Child, Shape, Circle, Square, Hits, Checked, Keys, OnlyKeys):
         sync_table(model)
 
     # creating
@@ -199,7 +193,7 @@ with mapped() as session:
         "item": lambda: (row["age"], row["name"]),
         "no item": lambda: row["nothing"],
         "item that is no column": lambda: row["save"],
-        "pk": lambda: Person.pk if not hasattr(Person.pk, "token") else "has a token",
+        "pk": lambda: hasattr(Person.pk, "token"),
         "pk of an instance": lambda: row.pk,
         "str": lambda: str(row),
         "is persisted": lambda: (row._is_persisted, Person()._is_persisted, Person.get(id=KEY)._is_persisted),
@@ -217,13 +211,11 @@ with mapped() as session:
         show(name, ask)
 
     # inheritance
-    show("inherited columns", lambda: (list(Child._columns), list(GrandChild._columns)))
+    show("inherited columns", lambda: list(Child._columns))
     sent("inherited create", lambda: items(Child.create(id=1, name="c")))
-    sent("inherited override", lambda: items(GrandChild.create(id=1, name="c", more="m")))
-    show("inherited read", lambda: (Child.get(id=1).shout(), GrandChild.get(id=1).shout()))
+    show("inherited read", lambda: Child.get(id=1).shout())
     show("abstract create", lambda: Base.create(id=1))
     show("abstract query", lambda: list(Base.objects.all()))
-    show("inheritance of models with tables", lambda: GrandChild.column_family_name(include_keyspace=False))
 
     # by discriminator
     sent("circle", lambda: items(Circle.create(id=1, name="c", radius=5)))
@@ -236,7 +228,7 @@ with mapped() as session:
     sent("read what is unknown", lambda: items(Shape.get(id=3)))
     sent("filter of a subclass", lambda: many(Circle.objects.filter(name="c").allow_filtering()))
     sent("saved", lambda: (lambda row: (setattr(row, "radius", 9), items(row.save())))(Shape.get(id=1))[1])
-    sent("only", lambda: [type(row).__name__ for row in Shape.objects(id=1).only(["name"])])
+    show("only", lambda: [type(row).__name__ for row in Shape.objects(id=1).only(["name"])])
     sent("values", lambda: list(Shape.objects(id=1).values_list("name", "kind")))
     show("discriminator", lambda: (Circle.__discriminator_value__, Shape._is_polymorphic_base, Circle._is_polymorphic))
 
@@ -303,7 +295,6 @@ with mapped() as session:
                 "b": columns.Text(),
             },
             "static without clustering": {"id": columns.Integer(primary_key=True), "s": columns.Text(static=True)},
-            "clustering order of a partition": {"id": columns.Integer(primary_key=True, clustering_order="desc")},
             "a column named pk": {"pk": columns.Integer(primary_key=True)},
             "a column named table": {"id": columns.Integer(primary_key=True), "table": columns.Text()},
         }
