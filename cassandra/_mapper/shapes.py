@@ -17,6 +17,7 @@ from cassandra._session.statements.sentinels import Sentinel
 from .clauses import InQuoter
 
 if TYPE_CHECKING:
+    from cassandra._session.cluster.cluster import Cluster
     from cassandra._session.session import Session
     from cassandra._session.statements.prepared import PreparedStatement
 
@@ -124,6 +125,12 @@ class Prepared:
             _forget_oldest(self._statements)
         self._statements[shape, consistency, fetch_size] = statement
         return statement
+
+
+def forget_prepared(cluster: Cluster) -> None:
+    """A type was altered: what was prepared before would leave out what is new in its values."""
+    for session in list(cluster.sessions):
+        session.__dict__.pop("_shapes", None)
 
 
 def prepared_of(session: Session) -> Prepared:

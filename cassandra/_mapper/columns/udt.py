@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._mapper.columns.base import Column
 from cassandra._mapper.columns.containers import BaseContainerColumn
@@ -37,7 +38,7 @@ class UserDefinedType(Column[U]):
     def __init__(self, user_type: type[U], **kwargs: Any) -> None:
         """*user_type*: the class of its values."""
         self.user_type = user_type
-        self.db_type = f"frozen<{user_type.type_name()}>"
+        self.db_type = f"frozen<{protect_name(user_type.type_name())}>"
         super().__init__(**kwargs)
 
     @property

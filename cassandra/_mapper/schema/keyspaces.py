@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cassandra._base.errors import AlreadyExists
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._routing.schema.keyspace import KeyspaceMetadata
 
 from .allowed import _allow_schema_modification
-from .steps import Planned, Steps, each, run, run_async
+from .steps import Planned, Steps, each, run, run_async, unless_there
 
 log = logging.getLogger("cassandra.cqlengine.management")
 
@@ -98,10 +97,9 @@ def _creating(name: str, replicas: Mapping[str, Any], durable_writes: bool, conn
         return
     told(f"Creating keyspace {name}")
     options = {place: str(number) for place, number in replicas.items()}
-    try:
-        yield KeyspaceMetadata(name, durable_writes, "NetworkTopologyStrategy", options).as_cql_query()
-    except AlreadyExists:
-        told(f"Another program has created keyspace {name} meanwhile")
+    statement = KeyspaceMetadata(name, durable_writes, "NetworkTopologyStrategy", options).as_cql_query()
+    meanwhile = f"Another program has created keyspace {name} meanwhile"
+    yield from unless_there(statement, format_log_context(meanwhile, connection=connection))
 
 
 def _dropping(name: str, connection: Any) -> Steps:

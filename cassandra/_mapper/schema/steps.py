@@ -6,17 +6,23 @@ that a change of the schema returns. It opens nothing and waits for nothing itse
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Iterable
 from itertools import product
 from typing import Any, Protocol
 
-from cassandra._base.errors import AlreadyExists
+from cassandra._base.errors import AlreadyExists, InvalidRequest
 from cassandra._mapper.connections import get_connection_async
 from cassandra._mapper.execution.text import by_text, by_text_async
 from cassandra._session.statements.sentinels import NOT_SET
 
-#: CQL statements; that another program has made the same meanwhile is told to the generator.
+log = logging.getLogger("cassandra.cqlengine.management")
+
+#: CQL statements; that one is refused is told to the generator.
 Steps = Generator[str, None, None]
+
+#: How servers say of a statement that what it is to make is there.
+_IS_THERE = ("already exist", "of that name exists", "conflicts with an existing", "duplicate of existing", "duplicates existing")
 
 
 class Planned(Protocol):
@@ -32,7 +38,7 @@ def run(planned: Planned, connection: Any) -> None:
     while step is not None:
         try:
             by_text(step, None, None, NOT_SET, connection)
-        except AlreadyExists as error:
+        except (AlreadyExists, InvalidRequest) as error:
             step = _told(steps, error)
         else:
             step = next(steps, None)
@@ -46,7 +52,7 @@ async def run_async(planned: Planned, connection: Any) -> None:
     while step is not None:
         try:
             await by_text_async(session, step, None, None, NOT_SET)
-        except AlreadyExists as error:
+        except (AlreadyExists, InvalidRequest) as error:
             step = _told(steps, error)
         else:
             step = next(steps, None)
@@ -57,6 +63,18 @@ def _told(steps: Steps, error: Exception) -> str | None:
         return steps.throw(error)
     except StopIteration:
         return None
+
+
+def unless_there(statement: str, what: str) -> Generator[str, None, bool]:
+    """*statement*; False if another program was faster, which is logged as *what*."""
+    try:
+        yield statement
+    except (AlreadyExists, InvalidRequest) as error:
+        if not isinstance(error, AlreadyExists) and not any(words in str(error) for words in _IS_THERE):
+            raise
+        log.info(what)
+        return False
+    return True
 
 
 def each(*lists: tuple[str, Any]) -> Iterable[tuple[Any, ...]]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from cassandra._base.errors import AlreadyExists
 from cassandra._base.names import escape_name, protect_name
 from cassandra._base.public import public
 from cassandra._mapper.columns.udt import resolve_udts
@@ -20,7 +19,7 @@ from cassandra._routing.schema.table import TableMetadata, TableMetadataV3
 from .allowed import _allow_schema_modification, warn
 from .cqltypes import same_type
 from .options import changed_options
-from .steps import Planned, Steps, each, run, run_async
+from .steps import Planned, Steps, each, run, run_async, unless_there
 from .types import type_steps
 
 log = logging.getLogger("cassandra.cqlengine.management")
@@ -97,6 +96,9 @@ class _Table:
 
 
 def _syncing(table: _Table, connection: Any) -> Steps:
+    def told(what: str) -> str:
+        return format_log_context(what, connection=connection, keyspace=table.keyspace)
+
     model = table.model
     if model.__abstract__:
         raise CQLEngineException("cannot create table from abstract model")
@@ -114,16 +116,8 @@ def _syncing(table: _Table, connection: Any) -> Steps:
     yield from type_steps(table.keyspace, types, connection)
     existing = table.metadata(connection)
     if existing is None:
-        try:
-            yield _create(table)
-        except AlreadyExists:
-            log.info(
-                format_log_context(
-                    f"Another program has created table {table.full_name} meanwhile",
-                    connection=connection,
-                    keyspace=table.keyspace,
-                )
-            )
+        meanwhile = f"Another program has created table {table.full_name} meanwhile"
+        if not (yield from unless_there(_create(table), told(meanwhile))):
             return  # and it creates the indexes
     else:
         _validate_pk(model, existing)
@@ -182,7 +176,9 @@ def _adding_columns(table: _Table, existing: TableMetadata, connection: Any) -> 
     for column in table.model._columns.values():
         name = column.db_field_name
         if name not in known:
-            yield f"ALTER TABLE {table.full_name} add {column.get_column_def()}"
+            statement = f"ALTER TABLE {table.full_name} add {column.get_column_def()}"
+            meanwhile = f"Another program has added column {name} to table {table.full_name} meanwhile"
+            yield from unless_there(statement, told(meanwhile))
         elif not same_type(known[name], column.db_type):
             warn(
                 told(
@@ -209,7 +205,9 @@ def _adding_indexes(table: _Table, connection: Any) -> Steps:
             continue
         existing = table.metadata(connection)
         if existing is None or _get_index_name_by_column(existing, column.db_field_name) is None:
-            yield f"CREATE INDEX ON {table.full_name} ({escape_name(column.db_field_name)})"
+            statement = f"CREATE INDEX ON {table.full_name} ({escape_name(column.db_field_name)})"
+            meanwhile = f"Another program has created an index on {table.full_name} meanwhile"
+            yield from unless_there(statement, format_log_context(meanwhile, connection=connection))
 
 
 def _get_index_name_by_column(table: TableMetadata, column_name: str) -> str | None:

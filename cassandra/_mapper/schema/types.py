@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from cassandra._base.errors import AlreadyExists
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._mapper.columns.udt import resolve_udts
 from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
+from cassandra._mapper.shapes import forget_prepared
 from cassandra._mapper.usertypes import UserType
 from cassandra._routing.schema.functions import UserType as TypeMetadata
 
 from .allowed import _allow_schema_modification, warn
 from .cqltypes import same_type
-from .steps import Planned, Steps, run, run_async
+from .steps import Planned, Steps, run, run_async, unless_there
 
 log = logging.getLogger("cassandra.cqlengine.management")
 
@@ -74,17 +74,18 @@ def _one(keyspace: str, type_model: type[Any], connection: Any) -> Steps:
     name = type_model.type_name()
     existing = get_cluster(connection).metadata.keyspaces[keyspace].user_types.get(name)
     if existing is None:
-        try:
-            yield get_create_type(type_model, keyspace)
-        except AlreadyExists:
-            log.info(told(f"Another program has created type {keyspace}.{name} meanwhile"))
+        meanwhile = f"Another program has created type {keyspace}.{name} meanwhile"
+        yield from unless_there(get_create_type(type_model, keyspace), told(meanwhile))
         return
     known = dict(zip(existing.field_names, existing.field_types, strict=True))
     added = 0
     for field in type_model._fields.values():
         field_name = field.db_field_name
         if field_name not in known:
-            yield f"ALTER TYPE {protect_name(keyspace)}.{protect_name(name)} ADD {field.get_column_def()}"
+            statement = f"ALTER TYPE {protect_name(keyspace)}.{protect_name(name)} ADD {field.get_column_def()}"
+            meanwhile = f"Another program has added field {field_name} to type {keyspace}.{name} meanwhile"
+            yield from unless_there(statement, told(meanwhile))
+            forget_prepared(get_cluster(connection))
             added += 1
         elif not same_type(known[field_name], field.db_type):
             warn(
