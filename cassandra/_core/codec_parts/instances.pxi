@@ -1,6 +1,18 @@
 # Instances of models: a row as it came, and beside it what a program set. Loading one costs an object, not a value.
 #
 # An instance is its program's own, as any Python object is; rows and layouts never change once they are shared.
+#
+# The garbage collector is not told of one before it may be part of a cycle: until then it refers to what cannot change.
+# Going over thousands of them again and again would cost more than making them.
+
+cdef extern from "Python.h":
+    bint GC_IS_TRACKED "PyObject_GC_IsTracked"(PyObject* o)
+    int SET_ATTRIBUTE "PyObject_GenericSetAttr"(object o, object name, object value) except -1
+
+
+cdef inline void tell_collector(object one) noexcept:
+    if not GC_IS_TRACKED(<PyObject*>one):
+        GC_TRACK(<PyObject*>one)
 
 from copy import deepcopy
 
@@ -46,6 +58,17 @@ cdef class Instance:
     cdef set _explicit
     cdef public bint _is_persisted
 
+    def __setattr__(self, name, value):
+        tell_collector(self)
+        SET_ATTRIBUTE(self, name, value)
+
+    cdef dict now(self):
+        """What is read instead of what was loaded, to be added to."""
+        if self._now is None:
+            tell_collector(self)
+            self._now = {}
+        return self._now
+
     cdef object as_it_came(self, Py_ssize_t place):
         cdef Py_ssize_t own = len(self._row)
         return self._row[place] if place < own else self._shared[place - own]
@@ -65,6 +88,7 @@ cdef class Instance:
 
     def _begin(self, dict now not None, set explicit not None):
         """As a new one with these values, of which *explicit* were given."""
+        tell_collector(self)
         self._layout = None
         self._row = None
         self._shared = None
@@ -75,6 +99,7 @@ cdef class Instance:
         """From now on *row* has the values of before, and *now* those that are read instead."""
         if len(row) != len(layout.names):
             raise ValueError(f"{len(row)} values for {len(layout.names)} columns")
+        tell_collector(self)
         self._layout = layout
         self._row = row
         self._shared = ()
@@ -84,9 +109,7 @@ cdef class Instance:
     @property
     def _touched(self):
         """Values that are read instead of those that were loaded, by name; what is in here may have changed."""
-        if self._now is None:
-            self._now = {}
-        return self._now
+        return self.now()
 
     @property
     def _given(self):
@@ -123,17 +146,15 @@ cdef class Instance:
 
 def _instance_of(cls):
     """An empty one, that was pickled or is copied."""
-    return new_model(cls)
+    check_model(cls)
+    return Ref_take(new_of(cls))
 
 
-cdef Instance new_model(cls):
-    if not is_subclass(cls, <PyTypeObject*>Instance):
-        raise TypeError(f"{cls!r} is no subclass of Instance")
-    return <Instance?>Ref_take(new_of(cls))
 
 
 cdef Instance loaded_of(cls, InstanceLayout layout, tuple row, tuple shared):
-    cdef Instance made = new_model(cls)
+    cdef Instance made = <Instance>Ref_take(new_of(cls))
+    GC_UNTRACK(<void*>made)
     made._layout = layout
     made._row = row
     made._shared = shared
@@ -141,8 +162,15 @@ cdef Instance loaded_of(cls, InstanceLayout layout, tuple row, tuple shared):
     return made
 
 
+cdef int check_model(cls) except -1:
+    if not is_subclass(cls, <PyTypeObject*>Instance):
+        raise TypeError(f"{cls!r} is no subclass of Instance")
+    return 0
+
+
 def new_loaded(cls, InstanceLayout layout not None, tuple row not None, tuple shared not None):
     """One instance of *cls*, see load_instances()."""
+    check_model(cls)
     if len(row) + len(shared) != len(layout.names):
         raise ValueError(f"{len(row)} values and {len(shared)} shared ones for {len(layout.names)} columns")
     return loaded_of(cls, layout, row, shared)
@@ -153,6 +181,7 @@ def load_instances(cls, InstanceLayout layout not None, rows, tuple shared not N
     cdef list found = rows if type(rows) is list else list(rows)
     cdef list made = []
     cdef Py_ssize_t own = len(layout.names) - len(shared)
+    check_model(cls)
     for row in found:
         if type(row) is not tuple or len(<tuple>row) != own:
             raise TypeError(f"a row is a tuple of {own} values, not {row!r}")
@@ -209,9 +238,7 @@ cdef class ColumnAccess:
 
     cdef object noted(self, Instance one, value):
         """What was made is the same when it is read again."""
-        if one._now is None:
-            one._now = {}
-        return one._now.setdefault(self._name, value)
+        return one.now().setdefault(self._name, value)
 
     cdef _Place find(self, InstanceLayout layout):
         cdef _Place at = _Place.__new__(_Place)
@@ -226,17 +253,13 @@ cdef class ColumnAccess:
 
     def __set__(self, instance, value):
         cdef Instance one = <Instance?>instance
-        if one._now is None:
-            one._now = {}
         if one._explicit is None:
             one._explicit = set()
-        one._now[self._name] = value
+        one.now()[self._name] = value
         one._explicit.add(self._name)
 
     def __delete__(self, instance):
         cdef Instance one = <Instance?>instance
         if self._readonly is not None:
             raise AttributeError(self._readonly)
-        if one._now is None:
-            one._now = {}
-        one._now[self._name] = None
+        one.now()[self._name] = None
