@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from datetime import datetime
 from typing import Any, TypeVar
+from uuid import UUID
 
 from cassandra._core.codec import Instance, InstanceLayout
 
+from .columns import moments, scalars
 from .columns.base import Column
 from .columns.counter import Counter
 
@@ -30,6 +33,31 @@ def left_out(function: F) -> F:
 
 def is_left_out(function: Any) -> bool:
     return getattr(function, "__func__", function) in _left_out
+
+
+def exact_kind(column: Column[Any]) -> type | None:
+    """The class of values that the column takes as they are: none of its methods would do anything with one."""
+    kind = type(column)
+    if kind is scalars.Text:
+        plain = column.min_length is None and column.max_length is None  # type: ignore[attr-defined]
+        return str if plain else None
+    if kind is moments.DateTime:
+        return None if moments.DateTime.truncate_microseconds else datetime
+    return EXACT.get(kind)
+
+
+EXACT: dict[Any, type] = {
+    scalars.BigInt: int,
+    scalars.Boolean: bool,
+    scalars.Double: float,
+    scalars.Float: float,
+    scalars.Integer: int,
+    scalars.SmallInt: int,
+    scalars.TimeUUID: UUID,
+    scalars.TinyInt: int,
+    scalars.UUID: UUID,
+    scalars.VarInt: int,
+}
 
 
 def nothing() -> None:
@@ -82,9 +110,9 @@ def is_container(column: Column[Any]) -> bool:
 class Blueprint:
     """What the instances of a model have in common.
 
-    * ``starting``: per column its name, what converts a given value, whether it converts None too, and what makes the
-      value if none is given
-    * ``checked``: name and column of those whose values are checked before they are written
+    * ``starting``: per column its name, the class of values that are taken as they are, what converts others, whether
+      it converts None too, and what makes the value if none is given
+    * ``checked``: per column its name and that class
     * ``layout``: of instances that were written, where all columns have their place
     * ``changeable``: names of columns with values that can be changed in place
     """
@@ -94,7 +122,7 @@ class Blueprint:
     def __init__(self, columns: Mapping[str, Column[Any]]) -> None:
         self.columns = dict(columns)
         self.starting = tuple((name, *_start(column)) for name, column in columns.items())
-        self.checked = tuple(columns.items())
+        self.checked = tuple((name, exact_kind(column), column) for name, column in columns.items())
         self.changeable = frozenset(name for name, column in columns.items() if column.changes_in_place)
         self.counters = tuple(name for name, column in columns.items() if isinstance(column, Counter))
         self.readers = {column.db_field_name: (name, reading(column)) for name, column in columns.items()}
@@ -115,19 +143,21 @@ class Blueprint:
         return InstanceLayout((*names, *shared), (*converters, *copies))
 
 
-def _start(column: Column[Any]) -> tuple[Callable[[Any], Any] | None, bool, Callable[[], Any]]:
+def _start(column: Column[Any]) -> tuple[type | None, Callable[[Any], Any] | None, bool, Callable[[], Any]]:
     if isinstance(column, Counter):
-        return count_of, True, initial(column)
+        return None, count_of, True, initial(column)
     same = type(column).to_python is Column.to_python
-    return None if same else column.to_python, is_container(column), initial(column)
+    return exact_kind(column), None if same else column.to_python, is_container(column), initial(column)
 
 
 def begin(instance: Instance, blueprint: Blueprint, values: Mapping[str, Any]) -> None:
     """A new instance, with these values."""
     now = {}
-    for name, convert, none_too, make in blueprint.starting:
+    for name, kind, convert, none_too, make in blueprint.starting:
         value = values.get(name, MISSING)
-        if value is MISSING:
+        if type(value) is kind:
+            pass
+        elif value is MISSING:
             value = make()
         elif convert is not None and (value is not None or none_too):
             value = convert(value)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._session.statements.sentinels import Sentinel
 
 from .clauses import InQuoter
+from .statements import BaseCQLStatement
 
 if TYPE_CHECKING:
     from cassandra._session.cluster.cluster import Cluster
@@ -71,6 +72,8 @@ def _forget_oldest(known: dict[Any, Any]) -> None:
 
 def shape_and_values(statement: Any) -> tuple[Shape, list[Any]]:
     """Of a statement. What it has as numbers in its text, but may differ from one to the next, is bound, too."""
+    if type(statement) is WrittenLater:
+        return statement.shape, statement.values
     text, context = str(statement), statement.get_context()
     for keyword, value in (
         ("USING TTL", getattr(statement, "ttl", None)),
@@ -139,3 +142,40 @@ def prepared_of(session: Session) -> Prepared:
     if found is None:
         found = session.__dict__.setdefault("_shapes", Prepared())
     return found  # type: ignore[no-any-return]
+
+
+class WrittenLater(BaseCQLStatement):
+    """A statement whose shape and values are known: it is written when somebody looks at it, by *write*."""
+
+    def __init__(self, shape: Shape, values: list[Any], write: Callable[[], BaseCQLStatement]) -> None:
+        self.shape = shape
+        self.values = values
+        self._write = write
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_written":
+            self._written = self._write()
+            return self._written
+        return getattr(self._written, name)
+
+    @property
+    def timestamp_normalized(self) -> int | None:
+        return self._written.timestamp_normalized
+
+    def get_context(self) -> dict[str, Any]:
+        return self._written.get_context()
+
+    def update_context_id(self, i: int) -> None:
+        self._written.update_context_id(i)
+
+    def partition_key_values(self, field_index_map: Mapping[str, int]) -> list[Any]:
+        return self._written.partition_key_values(field_index_map)
+
+    def add_where(self, column: Any, operator: Any, value: Any, quote_field: bool = True) -> None:
+        raise TypeError("the statement is complete")
+
+    def add_conditional_clause(self, clause: Any) -> None:
+        raise TypeError("the statement is complete")
+
+    def __unicode__(self) -> str:
+        return str(self._written)

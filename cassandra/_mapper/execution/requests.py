@@ -7,7 +7,7 @@ from typing import Any
 from cassandra._base.errors import InvalidRequest
 from cassandra._base.errors_messages import SyntaxException
 from cassandra._mapper.connections import get_connection_async, get_session
-from cassandra._mapper.shapes import Shape, prepared_of, shape_and_values
+from cassandra._mapper.shapes import Shape, WrittenLater, prepared_of, shape_and_values
 from cassandra._mapper.statements import BaseCQLStatement
 from cassandra._session.session import Session
 from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, NOT_SET
@@ -73,8 +73,9 @@ class Request:
         """Its shape, and what is bound."""
         if self.shape is None:
             statement = self.written()
-            self.fetch_size = statement.fetch_size
             self.shape, self.values = shape_and_values(statement)
+            if type(statement) is not WrittenLater:  # which reads nothing
+                self.fetch_size = statement.fetch_size
         return self.shape, self.values
 
     def execute(self) -> Any:

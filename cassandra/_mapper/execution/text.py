@@ -25,8 +25,7 @@ from cassandra._session.statements.statements import SimpleStatement
 from cassandra._wire.rows import dict_factory
 
 FACADE = "cassandra.cqlengine.connection"
-_EXECUTES = (Session.execute, Session.execute_async)
-_WATCHED = frozenset(("execute", "execute_async"))
+EXECUTE, EXECUTE_ASYNC = Session.execute, Session.execute_async
 
 #: Whether statements are prepared at all; read once per process.
 PREPARING = os.environ.get("CQLENG_PREPARE", "1") != "0"
@@ -36,9 +35,10 @@ def can_prepare(session: Any) -> bool:
     """Whether it is a session of the driver, in which nobody wants to see texts."""
     if not PREPARING or type(session) is not Session:
         return False
-    if (Session.execute, Session.execute_async) != _EXECUTES or not session.__dict__.keys().isdisjoint(_WATCHED):
+    own = session.__dict__
+    if "execute" in own or "execute_async" in own:
         return False
-    return _executing() is execute
+    return Session.execute is EXECUTE and Session.execute_async is EXECUTE_ASYNC and _executing() is execute
 
 
 def _executing() -> Any:

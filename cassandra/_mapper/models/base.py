@@ -20,6 +20,7 @@ from cassandra._mapper.instances import begin, is_changed, left_out, settle
 from cassandra._mapper.query.batch import BatchQuery
 from cassandra._mapper.query.dml import DMLQuery
 from cassandra._mapper.query.models import ModelQuerySet
+from cassandra._mapper.query.points import creates_plainly, is_ordinary, point_read
 from cassandra._session.statements.sentinels import NOT_SET
 
 from .descriptors import (
@@ -222,8 +223,10 @@ class BaseModel(Instance):
     def validate(self) -> None:
         """Check all values, and convert those that can be; ValidationError names the column."""
         now = self._touched
-        for name, column in self._blueprint.checked:
-            value = getattr(self, name)
+        for name, kind, column in self._blueprint.checked:
+            value = now[name] if name in now else getattr(self, name)
+            if type(value) is kind:
+                continue
             if value is None and name not in self._given and column.has_default:
                 value = column.get_default()
             checked = column.validate(value)
@@ -257,6 +260,8 @@ class BaseModel(Instance):
     def create(cls: type[M], **kwargs: Any) -> M:
         """Insert a row with these values, and return its instance."""
         cls._check_names(kwargs)
+        if creates_plainly(cls):
+            return cls(**kwargs).save()
         created: M = cls.objects.create(**kwargs)
         return created
 
@@ -264,6 +269,8 @@ class BaseModel(Instance):
     async def acreate(cls: type[M], **kwargs: Any) -> M:
         """As :meth:`create`, without blocking the running loop."""
         cls._check_names(kwargs)
+        if creates_plainly(cls):
+            return await cls(**kwargs).asave()
         created: M = await cls.objects.acreate(**kwargs)
         return created
 
@@ -285,12 +292,20 @@ class BaseModel(Instance):
     @classmethod
     def get(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """The one row that meets these conditions; ``DoesNotExist`` or ``MultipleObjectsReturned`` of the model."""
-        return cls.objects.get(*args, **kwargs)
+        found = None if args else point_read(cls, tuple(kwargs))
+        asked = None if found is None else found.request(kwargs.values())
+        if found is None or asked is None:
+            return cls.objects.get(*args, **kwargs)
+        return found.only_one(asked[0].execute(), asked[1])  # type: ignore[no-any-return]
 
     @classmethod
     async def aget(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """As :meth:`get`, without blocking the running loop."""
-        return await cls.objects.aget(*args, **kwargs)
+        found = None if args else point_read(cls, tuple(kwargs))
+        asked = None if found is None else found.request(kwargs.values())
+        if found is None or asked is None:
+            return await cls.objects.aget(*args, **kwargs)
+        return found.only_one(await asked[0].execute_async(), asked[1])  # type: ignore[no-any-return]
 
     def timeout(self: M, timeout: float | None) -> M:
         """Requests of this instance take that many seconds at most; None: they wait without limit."""
@@ -370,7 +385,11 @@ class BaseModel(Instance):
 
     @classmethod
     def _class_batch(cls, batch: Any) -> Any:
-        return cls.objects.batch(batch)
+        queryset = cls.objects
+        if not is_ordinary(type(queryset), ("batch",)):
+            return queryset.batch(batch)
+        queryset._batch = queryset._checked_batch(batch)  # it is nobody else's
+        return queryset
 
     def _inst_batch(self: M, batch: Any) -> M:
         assert self._timeout is NOT_SET, "Setting both timeout and batch is not supported"

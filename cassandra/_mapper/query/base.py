@@ -13,6 +13,7 @@ from cassandra._base.public import public
 from cassandra._mapper.errors import CQLEngineException, QueryException
 from cassandra._mapper.execution.requests import Request
 from cassandra._mapper.execution.steps import arun, run
+from cassandra._mapper.instances import left_out
 from cassandra._mapper.statements import DeleteStatement, SelectStatement
 from cassandra._session.statements.sentinels import NOT_SET
 
@@ -24,6 +25,9 @@ from .loading import Pages
 T = TypeVar("T")
 S = TypeVar("S", bound="AbstractQuerySet[Any]")
 
+#: Options of a query set that its new instances have.
+NEW = ("_batch", "_ttl", "_if_not_exists", "_timestamp", "_if_exists", "_connection")
+
 #: Rows that are read if nobody says how many.
 DEFAULT_LIMIT = 10000
 
@@ -32,32 +36,33 @@ DEFAULT_LIMIT = 10000
 class AbstractQuerySet(Generic[T]):
     """What query sets of models and of named tables have."""
 
+    _allow_filtering = False
+    _limit: int | None = DEFAULT_LIMIT
+    _values_list = False
+    _flat_values_list = False
+    _distinct_fields: list[str] | None = None
+    _result_cache: list[Any] | None = None
+    _pages: Pages | None = None
+    _count: int | None = None
+    _batch: Any = None
+    _ttl: int | None = None
+    _consistency: int | None = None
+    _timestamp: Any = None
+    _if_not_exists = False
+    _if_exists = False
+    _timeout: Any = NOT_SET
+    _fetch_size: int | None = None
+    _connection: Any = None
+
+    @left_out
     def __init__(self, model: Any) -> None:
-        super().__init__()
         self.model = model
         self._where: list[Any] = []
         self._conditional: list[Any] = []
         self._order: list[str] = []
-        self._allow_filtering = False
-        self._limit: int | None = DEFAULT_LIMIT
         self._defer_fields: set[str] = set()
         self._deferred_values: dict[str, Any] = {}
         self._only_fields: list[str] = []
-        self._values_list = False
-        self._flat_values_list = False
-        self._distinct_fields: list[str] | None = None
-        self._result_cache: list[Any] | None = None
-        self._pages: Pages | None = None
-        self._count: int | None = None
-        self._batch: Any = None
-        self._ttl: int | None = None
-        self._consistency: int | None = None
-        self._timestamp: Any = None
-        self._if_not_exists = False
-        self._if_exists = False
-        self._timeout: Any = NOT_SET
-        self._fetch_size: int | None = None
-        self._connection: Any = None
 
     @property
     def column_family_name(self) -> str:
@@ -99,6 +104,7 @@ class AbstractQuerySet(Generic[T]):
     def _validate_select_where(self) -> None:
         """QueryException if the conditions are none that a server can look for."""
 
+    @left_out
     def _select_query(self) -> SelectStatement:
         if self._where:
             self._validate_select_where()
@@ -141,6 +147,7 @@ class AbstractQuerySet(Generic[T]):
         self._pages = Pages((yield self._request(self._select_query(), rows=True)), self._made_of)
         self._result_cache = []
 
+    @left_out
     def _execute_query(self) -> None:
         """Execute it, if that was not done."""
         self._refuse_batch()
@@ -178,6 +185,7 @@ class AbstractQuerySet(Generic[T]):
         assert self._result_cache is not None
         return self._result_cache
 
+    @left_out
     def _fill_result_cache_to_idx(self, idx: int) -> list[Any]:
         """So many rows, if there are."""
         self._execute_query()
@@ -258,6 +266,7 @@ class AbstractQuerySet(Generic[T]):
             pass
         return list(self._result_cache or ())
 
+    @left_out
     def get(self, *args: Any, **kwargs: Any) -> T:
         """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
         if args or kwargs:
@@ -270,6 +279,7 @@ class AbstractQuerySet(Generic[T]):
             return await self.filter(*args, **kwargs).aget()
         return self._only_one(await self._afill_to(1))
 
+    @left_out
     def _only_one(self, rows: list[Any]) -> T:
         if len(rows) > 1:
             raise self.model.MultipleObjectsReturned("Multiple objects found")
@@ -305,6 +315,7 @@ class AbstractQuerySet(Generic[T]):
 
     # ---- conditions and options
 
+    @left_out
     def filter(self: S, *args: Any, **kwargs: Any) -> S:
         """Only rows that meet these conditions, too: ``filter(name="x", age__gt=5)``, ``filter(Model.age > 5)``."""
         clone = self.__copy__()
@@ -321,13 +332,17 @@ class AbstractQuerySet(Generic[T]):
         clone._conditional.extend(requirements(self.model, args, kwargs))
         return clone
 
+    @left_out
     def batch(self: S, batch_obj: Any) -> S:
         """Writes are part of this batch."""
+        return self._with(_batch=self._checked_batch(batch_obj))
+
+    def _checked_batch(self, batch_obj: Any) -> Any:
         if self._connection:
             raise CQLEngineException("Cannot specify the connection on model in batch mode.")
         if batch_obj is not None and not isinstance(batch_obj, BatchQuery):
             raise CQLEngineException("batch_obj must be a BatchQuery instance or None")
-        return self._with(_batch=batch_obj)
+        return batch_obj
 
     def consistency(self: S, consistency: int | None) -> S:
         return self._with(_consistency=consistency)
@@ -415,6 +430,7 @@ class AbstractQuerySet(Generic[T]):
 
     # ---- writing
 
+    @left_out
     def create(self, **kwargs: Any) -> T:
         """Insert a row with these values, and return its instance."""
         return self._new(kwargs).save()  # type: ignore[no-any-return]
@@ -423,16 +439,14 @@ class AbstractQuerySet(Generic[T]):
         """As :meth:`create`, without blocking the running loop."""
         return await self._new(kwargs).asave()  # type: ignore[no-any-return]
 
+    @left_out
     def _new(self, values: Mapping[str, Any]) -> Any:
         instance = self.model(**values)
-        instance._batch = self._batch
-        instance._ttl = self._ttl
-        instance.__consistency__ = self._consistency
-        instance._if_not_exists = self._if_not_exists
-        instance._timestamp = self._timestamp
-        instance._if_exists = self._if_exists
-        if self._connection:
-            instance._connection = self._connection
+        for name in NEW:
+            if name in self.__dict__:  # else it is as it is by default
+                setattr(instance, name, self.__dict__[name])
+        if self._consistency is not None:
+            instance.__consistency__ = self._consistency
         return instance
 
     def delete(self) -> None:

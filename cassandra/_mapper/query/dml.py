@@ -15,10 +15,11 @@ from cassandra._mapper.execution.requests import Request
 from cassandra._mapper.execution.steps import arun, run
 from cassandra._mapper.instances import is_changed, is_deleted, previous
 from cassandra._mapper.operators import EqualsOperator
-from cassandra._mapper.statements import DeleteStatement, InsertStatement, UpdateStatement
+from cassandra._mapper.statements import DeleteStatement, UpdateStatement
 from cassandra._session.statements.sentinels import NOT_SET
 
 from .batch import BatchQuery
+from .writes import Writer, assignments, insert, later, writers_of
 
 
 @public("cassandra.cqlengine.query")
@@ -116,25 +117,37 @@ class DMLQuery:
         if self.model._has_counter or self.instance._can_update():
             yield from self.updating()
             return
-        statement = InsertStatement(
-            self.column_family_name, ttl=self._ttl, timestamp=self._timestamp, if_not_exists=self._if_not_exists
-        )
         static_only = self._has_no_clustering_key()
-        for name, column in self.model._columns.items():
-            value = getattr(instance, name, None)
-            if column._val_is_null(value):
+        writers, values, bound, nulls = [], [], [], instance._is_persisted
+        touched = instance._touched
+        for writer in writers_of(self.model):
+            name = writer.name
+            value = touched[name] if name in touched else getattr(instance, name, None)
+            stored = value
+            if type(value) is not writer.kind:
+                if writer.column._val_is_null(value):
+                    nulls = nulls or name in instance._given
+                    continue
+                stored = writer.column.to_database(value)
+            if static_only and not writer.static:
                 continue
-            if static_only and not column.static and not column.partition_key:
-                continue
-            statement.add_assignment(column, value)
-        if not statement.is_empty:
-            yield from self._execute(statement)
-        if not static_only:
+            writers.append(writer)
+            values.append(value)
+            bound.append(stored)
+        if writers:
+            yield from self._execute(insert(self, writers, values, bound))
+        if nulls and not static_only:
             yield from self._deleting_nulls(None)
 
     def updating(self) -> Any:
         instance = self._of_instance()
         partition_only = self._has_no_clustering_key()
+        changed = self._changed_values(instance)
+        if changed is not None:
+            writers, values = changed
+            if writers:
+                yield from self._execute(self._update_of(writers, values, partition_only))
+            return
         statement = UpdateStatement(
             self.column_family_name,
             ttl=self._ttl,
@@ -156,6 +169,47 @@ class DMLQuery:
         if not partition_only:
             conditions = [one for one in self._conditional or () if one.field not in updated]
             yield from self._deleting_nulls(conditions)
+
+    def _changed_values(self, instance: Instance) -> tuple[list[Writer], list[Any]] | None:
+        """What was changed, and the values; None if there is more to it: conditions, nulls, counters, or containers
+        that change in place."""
+        if self._conditional or self.model._has_counter:
+            return None
+        touched = instance._touched
+        writers, values = [], []
+        for writer in writers_of(self.model):
+            if writer.is_key or writer.name not in touched:
+                continue
+            value = touched[writer.name]
+            if not writer.whole or value is None:
+                return None
+            if not is_changed(instance, writer.name, writer.column):
+                continue
+            writers.append(writer)
+            values.append(value)
+        return writers, values
+
+    def _update_of(self, writers: list[Writer], values: list[Any], partition_only: bool) -> Any:
+        static = partition_only or all(writer.column.static for writer in writers)
+        keys = self.model._partition_keys if static else self.model._primary_keys
+        known = [(column, getattr(self.instance, name)) for name, column in keys.items()]
+
+        def write() -> UpdateStatement:
+            statement = UpdateStatement(
+                self.column_family_name,
+                assignments=assignments(writers, values),
+                ttl=self._ttl,
+                timestamp=self._timestamp,
+                if_exists=self._if_exists,
+            )
+            for column, value in known:
+                statement.add_where(column, EqualsOperator(), value)
+            return statement
+
+        bound = [writer.bound(value) for writer, value in zip(writers, values, strict=True)]
+        bound += [column.to_database(value) for column, value in known]
+        names = tuple([writer.name for writer in writers])
+        return later(self, ("update", names, static, self._if_exists), write, bound)
 
     def _maybe_changed(self, instance: Instance) -> list[tuple[str, Any]]:
         """Columns that are no keys, and were touched; counters always."""

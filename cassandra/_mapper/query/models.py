@@ -14,6 +14,7 @@ from cassandra._mapper.errors import (
 )
 from cassandra._mapper.execution.steps import arun, run
 from cassandra._mapper.functions import Token
+from cassandra._mapper.instances import left_out
 from cassandra._mapper.operators import EqualsOperator
 from cassandra._mapper.statements import DeleteStatement, UpdateStatement
 
@@ -34,6 +35,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     # ---- the statement
 
+    @left_out
     def _validate_select_where(self) -> None:
         if self._allow_filtering:
             return
@@ -64,6 +66,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
             raise QueryException(f"{self.model.__name__} has no column {clause.field!r}, as the condition {clause} has")
         return column
 
+    @left_out
     def _select_fields(self) -> list[str]:
         if not self._defer_fields and not self._only_fields:
             return []
@@ -93,6 +96,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     # ---- rows
 
+    @left_out
     def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:
         rows = rows if isinstance(rows, list) else list(rows)
         if not rows:

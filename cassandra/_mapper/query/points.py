@@ -1,0 +1,155 @@
+"""Point reads: ``Model.get(id=1)``, where what is to be done was worked out before.
+
+A :class:`PointRead` is of a model and the names of some columns, each of which has one value. It is kept with the model
+until something is set on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cassandra._core.codec import InstanceLayout, new_loaded
+from cassandra._mapper import defaults
+from cassandra._mapper.clauses import WhereClause
+from cassandra._mapper.execution.requests import Request
+from cassandra._mapper.functions import BaseQueryFunction
+from cassandra._mapper.instances import is_left_out
+from cassandra._mapper.operators import EqualsOperator
+from cassandra._mapper.shapes import Shape, shape_and_values
+from cassandra._session.statements.sentinels import NOT_SET
+
+from .filters import TOKEN
+from .loading import from_tuples, is_native, layout_of
+
+#: Kept for names of which no point read can be made.
+NONE = object()
+
+
+class PointRead:
+    """How the row with some values is read. Immutable, but for the layout of its rows, which the first one tells."""
+
+    __slots__ = ("_layout", "_limit", "_stored", "keyspace", "model", "names", "shape")
+
+    def __init__(self, model: Any, names: tuple[str, ...], shape: Shape, limit: int) -> None:
+        self.model = model
+        self.names = names
+        self.shape = shape
+        self.keyspace = defaults.DEFAULT_KEYSPACE
+        self._limit = limit
+        columns = [model._columns[name] for name in names]
+        self._stored: list[tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = [
+            (_as_it_is(column), column.to_database, column.to_python) for column in columns
+        ]
+        self._layout: tuple[Any, InstanceLayout | None] = (None, None)
+
+    def request(self, given: Iterable[Any]) -> tuple[Request, tuple[Any, ...]] | None:
+        """The request, and the values as they are read; None if any is none that is stored."""
+        values, read = [], []
+        for value, (kind, to_database, to_python) in zip(given, self._stored, strict=True):
+            if type(value) is kind:
+                values.append(value)
+                read.append(value)
+            elif value is None or isinstance(value, BaseQueryFunction):
+                return None
+            else:
+                values.append(to_database(value))
+                read.append(to_python(value))
+        model, known = self.model, tuple(read)
+        values.append(self._limit)
+
+        def statement() -> Any:
+            return model.objects.filter(**dict(zip(self.names, known, strict=True)))._select_query()
+
+        request = Request(
+            model, statement, None, NOT_SET, model.__connection__, shape=self.shape, values=values, rows=True
+        )
+        return request, known
+
+    def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
+        """The instance of a result of one row."""
+        rows = result.current_rows
+        if len(rows) != 1 or type(rows[0]) is not tuple:
+            return self._found(result, rows, known)
+        plan, layout = self._layout
+        if plan is not result._plan:
+            plan = result._plan
+            layout = layout_of(self.model, plan.names, self.names)
+            self._layout = (plan, layout)
+        return new_loaded(self.model, layout, rows[0], known)  # type: ignore[arg-type]
+
+    def _found(self, result: Any, rows: Any, known: tuple[Any, ...]) -> Any:
+        columns = self.model._columns
+        deferred = {columns[name].db_field_name: value for name, value in zip(self.names, known, strict=True)}
+        if rows and type(rows[0]) is tuple:
+            made = from_tuples(self.model, tuple(result.column_names), rows, deferred)
+        else:
+            made = [self.model._construct_instance({**row, **deferred}) for row in rows]
+        return self.model.objects.filter(**dict(zip(self.names, known, strict=True)))._only_one(made)
+
+
+def _as_it_is(column: Any) -> Any:
+    """The class of values that are stored and read as they are."""
+    stored, read = column.unconverted("to_database"), column.unconverted("to_python")
+    return stored if stored is read and not column.changes_in_place else None
+
+
+def point_read(model: Any, names: tuple[str, ...]) -> PointRead | None:
+    """The point read of *model* by these columns; None if there is none."""
+    key = ("point", names)
+    found = model._shapes.get(key)
+    if found is None or (found is not NONE and found.keyspace is not defaults.DEFAULT_KEYSPACE):
+        found = model._shapes[key] = _compiled(model, names) or NONE
+    return None if found is NONE else found
+
+
+def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
+    columns = model._columns
+    if not names or any(name not in columns or name == TOKEN for name in names) or model._is_polymorphic:
+        return None
+    if model.__abstract__ or not is_native(model) or not is_ordinary(model.__queryset__, SEEN):
+        return None
+    queryset = model.objects
+    limit = queryset._limit
+    for name in names:
+        column = columns[name]
+        queryset._defer_fields.add(column.db_field_name)
+    statement = _statement(queryset, [columns[name] for name in names])
+    shape, _ = shape_and_values(statement)
+    if shape.keys != (*(str(number) for number in range(len(names))), "limit"):
+        return None
+    return PointRead(model, names, shape, limit)
+
+
+def _statement(queryset: Any, columns: list[Any]) -> Any:
+    queryset._where = [WhereClause(column.db_field_name, EqualsOperator(), 0) for column in columns]
+    return queryset._select_query()
+
+
+def is_ordinary(kind: Any, methods: tuple[str, ...]) -> bool:
+    """Whether a class of query sets has none of these methods of its own: nobody sees whether they are called."""
+    return all(is_left_out(getattr(kind, name)) for name in methods)
+
+
+def creates_plainly(model: Any) -> bool:
+    """Whether nobody sees that no query set makes a new instance."""
+    found = model._shapes.get("creates plainly")
+    if found is None:
+        found = not model.__abstract__ and is_ordinary(model.__queryset__, ("__init__", "create", "_new"))
+        model._shapes["creates plainly"] = found
+    return bool(found)
+
+
+#: What a query set does on the way to its only row.
+SEEN = (
+    "__init__",
+    "filter",
+    "get",
+    "_execute_query",
+    "_fill_result_cache_to_idx",
+    "_made_of",
+    "_only_one",
+    "_select_fields",
+    "_select_query",
+    "_validate_select_where",
+)
