@@ -303,6 +303,11 @@ async def get_connection_async(name: Any = None) -> Connection:
     return connection
 
 
+def known_connection(name: Any) -> Connection | None:
+    """The connection of that name, or the default one, connected or not; None if there is none."""
+    return _connections.get(name or DEFAULT_CONNECTION)
+
+
 def _find(name: Any) -> Connection:
     connection = _connections.get(name or DEFAULT_CONNECTION)
     if connection is not None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._session.statements.sentinels import Sentinel
+from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, Sentinel
 
 from .clauses import InQuoter
 from .statements import BaseCQLStatement
@@ -96,14 +96,16 @@ class Prepared:
     __slots__ = ("_refused", "_statements")
 
     def __init__(self) -> None:
-        self._statements: dict[tuple[Shape, int | None, Any], PreparedStatement] = {}
+        self._statements: dict[Any, PreparedStatement] = {}
         self._refused: set[Shape] = set()
 
     def __len__(self) -> int:
         return len(self._statements)
 
-    def find(self, shape: Shape, consistency: int | None, fetch_size: Any) -> PreparedStatement | None:
-        return self._statements.get((shape, consistency, fetch_size))
+    def find(
+        self, shape: Shape, consistency: int | None = None, fetch_size: Any = FETCH_SIZE_UNSET
+    ) -> PreparedStatement | None:
+        return self._statements.get(_key(shape, consistency, fetch_size))
 
     def takes(self, shape: Shape) -> bool:
         """Whether the server has not refused to prepare it."""
@@ -126,7 +128,7 @@ class Prepared:
                 statement.fetch_size = fetch_size
         if len(self._statements) >= PREPARED_KEPT:
             _forget_oldest(self._statements)
-        self._statements[shape, consistency, fetch_size] = statement
+        self._statements[_key(shape, consistency, fetch_size)] = statement
         return statement
 
 
@@ -134,6 +136,10 @@ def forget_prepared(cluster: Cluster) -> None:
     """A type was altered: what was prepared before would leave out what is new in its values."""
     for session in list(cluster.sessions):
         session.__dict__.pop("_shapes", None)
+
+
+def _key(shape: Shape, consistency: int | None, fetch_size: Any) -> Any:
+    return shape if consistency is None and fetch_size is FETCH_SIZE_UNSET else (shape, consistency, fetch_size)
 
 
 def prepared_of(session: Session) -> Prepared:

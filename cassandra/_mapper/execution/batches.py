@@ -101,7 +101,11 @@ class BatchRequest:
                 prepared = known.find(shape, None, request.fetch_size)
                 if prepared is None:  # so many that the first ones were forgotten
                     return None
-                batch.add(prepared, values)
+                if prepared.query_id in batch._prepared:  # what it says of the batch is known
+                    bound = prepared._bind_plan.bind(values, prepared.protocol_version, want_token=False)
+                    batch._append(True, prepared.query_id, bound)
+                else:
+                    batch.add(prepared, values)
         except (TypeError, ValueError, OverflowError):
             return None
         options: Any = {} if self._timeout is NOT_SET else {"timeout": self._timeout}

@@ -6,7 +6,7 @@ from typing import Any
 
 from cassandra._base.errors import InvalidRequest
 from cassandra._base.errors_messages import SyntaxException
-from cassandra._mapper.connections import get_connection_async, get_session
+from cassandra._mapper.connections import get_connection_async, get_session, known_connection
 from cassandra._mapper.shapes import Shape, WrittenLater, prepared_of, shape_and_values
 from cassandra._mapper.statements import BaseCQLStatement
 from cassandra._session.session import Session
@@ -17,6 +17,24 @@ from .applied import check_applied
 from .text import by_text, by_text_async, can_prepare, simple
 
 REFUSED = (InvalidRequest, SyntaxException)
+
+
+def send_prepared(shape: Shape, values: Any, connection: Any) -> Any:
+    """The future of a read that was sent, whose rows are tuples; None where there is more to do: nothing is prepared
+    yet, the connection is not connected, or the values are none that could be bound."""
+    found = known_connection(connection)
+    if found is None or found.lazy_connect or not can_prepare(found.session):
+        return None
+    session: Any = found.session
+    prepared = prepared_of(session).find(shape)
+    if prepared is None:
+        return None
+    try:
+        future = session.execute_async(prepared, values)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    future.row_factory = tuple_factory
+    return future
 
 
 class Request:

@@ -293,19 +293,19 @@ class BaseModel(Instance):
     def get(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """The one row that meets these conditions; ``DoesNotExist`` or ``MultipleObjectsReturned`` of the model."""
         found = None if args else point_read(cls, tuple(kwargs))
-        asked = None if found is None else found.request(kwargs.values())
-        if found is None or asked is None:
+        sent = None if found is None else found.send(kwargs.values())
+        if found is None or sent is None:
             return cls.objects.get(*args, **kwargs)
-        return found.only_one(asked[0].execute(), asked[1])  # type: ignore[no-any-return]
+        return found.only_one(sent[0].result(), sent[1])  # type: ignore[no-any-return]
 
     @classmethod
     async def aget(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """As :meth:`get`, without blocking the running loop."""
         found = None if args else point_read(cls, tuple(kwargs))
-        asked = None if found is None else found.request(kwargs.values())
-        if found is None or asked is None:
+        sent = None if found is None else found.send(kwargs.values())
+        if found is None or sent is None:
             return await cls.objects.aget(*args, **kwargs)
-        return found.only_one(await asked[0].execute_async(), asked[1])  # type: ignore[no-any-return]
+        return found.only_one(await sent[0], sent[1])  # type: ignore[no-any-return]
 
     def timeout(self: M, timeout: float | None) -> M:
         """Requests of this instance take that many seconds at most; None: they wait without limit."""

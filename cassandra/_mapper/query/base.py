@@ -207,6 +207,11 @@ class AbstractQuerySet(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         self._execute_query()
+        if self._pages is None or not self._pages.has_more:
+            return iter(self._result_cache or ())
+        return self._page_by_page()
+
+    def _page_by_page(self) -> Iterator[T]:
         rows: Any = self._result_cache
         at = 0
         while at < len(rows) or self._more():

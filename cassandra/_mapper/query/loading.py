@@ -98,7 +98,7 @@ class Pages:
     def next(self) -> list[Any] | None:
         """The next page; None if there is none."""
         if self._started:
-            if not self._has_more():
+            if not self.has_more:
                 return None
             self._result.fetch_next_page()
         return self._made()
@@ -106,12 +106,14 @@ class Pages:
     async def anext(self) -> list[Any] | None:
         """As :meth:`next`, without blocking the running loop."""
         if self._started:
-            if not self._has_more():
+            if not self.has_more:
                 return None
             await self._result.fetch_next_page_async()
         return self._made()
 
-    def _has_more(self) -> bool:
+    @property
+    def has_more(self) -> bool:
+        """Whether there are rows after those that were read."""
         return bool(getattr(self._result, "has_more_pages", False))
 
     def _made(self) -> list[Any]:

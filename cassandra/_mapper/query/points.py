@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cassandra._core.codec import InstanceLayout, new_loaded
+from cassandra._core.codec import InstanceLayout, load_instances, new_loaded
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import WhereClause
-from cassandra._mapper.execution.requests import Request
+from cassandra._mapper.execution.requests import send_prepared
 from cassandra._mapper.functions import BaseQueryFunction
 from cassandra._mapper.instances import is_left_out
 from cassandra._mapper.operators import EqualsOperator
 from cassandra._mapper.shapes import Shape, shape_and_values
-from cassandra._session.statements.sentinels import NOT_SET
 
 from .filters import TOKEN
-from .loading import from_tuples, is_native, layout_of
+from .loading import is_native, layout_of
 
 #: Kept for names of which no point read can be made.
 NONE = object()
@@ -43,8 +42,9 @@ class PointRead:
         ]
         self._layout: tuple[Any, InstanceLayout | None] = (None, None)
 
-    def request(self, given: Iterable[Any]) -> tuple[Request, tuple[Any, ...]] | None:
-        """The request, and the values as they are read; None if any is none that is stored."""
+    def send(self, given: Iterable[Any]) -> tuple[Any, tuple[Any, ...]] | None:
+        """The future of a request for the row with these values, and the values as they are read; None where there is
+        more to do, or something wrong, so that a query set does it."""
         values, read = [], []
         for value, (kind, to_database, to_python) in zip(given, self._stored, strict=True):
             if type(value) is kind:
@@ -55,36 +55,21 @@ class PointRead:
             else:
                 values.append(to_database(value))
                 read.append(to_python(value))
-        model, known = self.model, tuple(read)
         values.append(self._limit)
-
-        def statement() -> Any:
-            return model.objects.filter(**dict(zip(self.names, known, strict=True)))._select_query()
-
-        request = Request(
-            model, statement, None, NOT_SET, model.__connection__, shape=self.shape, values=values, rows=True
-        )
-        return request, known
+        future = send_prepared(self.shape, values, self.model.__connection__)
+        return None if future is None else (future, tuple(read))
 
     def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
         """The instance of a result of one row."""
         rows = result.current_rows
-        if len(rows) != 1 or type(rows[0]) is not tuple:
-            return self._found(result, rows, known)
         plan, layout = self._layout
         if plan is not result._plan:
             plan = result._plan
             layout = layout_of(self.model, plan.names, self.names)
             self._layout = (plan, layout)
-        return new_loaded(self.model, layout, rows[0], known)  # type: ignore[arg-type]
-
-    def _found(self, result: Any, rows: Any, known: tuple[Any, ...]) -> Any:
-        columns = self.model._columns
-        deferred = {columns[name].db_field_name: value for name, value in zip(self.names, known, strict=True)}
-        if rows and type(rows[0]) is tuple:
-            made = from_tuples(self.model, tuple(result.column_names), rows, deferred)
-        else:
-            made = [self.model._construct_instance({**row, **deferred}) for row in rows]
+        if len(rows) == 1:
+            return new_loaded(self.model, layout, rows[0], known)  # type: ignore[arg-type]
+        made = load_instances(self.model, layout, rows, known)  # type: ignore[arg-type]
         return self.model.objects.filter(**dict(zip(self.names, known, strict=True)))._only_one(made)
 
 

@@ -22,7 +22,13 @@ log = logging.getLogger("cassandra.cqlengine.management")
 Steps = Generator[str, None, None]
 
 #: How servers say of a statement that what it is to make is there.
-_IS_THERE = ("already exist", "of that name exists", "conflicts with an existing", "duplicate of existing", "duplicates existing")
+_IS_THERE = (
+    "already exist",
+    "of that name exists",
+    "conflicts with an existing",
+    "duplicate of existing",
+    "duplicates existing",
+)
 
 
 class Planned(Protocol):
