@@ -105,7 +105,13 @@ class Prepared:
     def find(
         self, shape: Shape, consistency: int | None = None, fetch_size: Any = FETCH_SIZE_UNSET
     ) -> PreparedStatement | None:
-        return self._statements.get(_key(shape, consistency, fetch_size))
+        """What was prepared, unless its table is another one since, with columns of other types."""
+        found = self._statements.get(_key(shape, consistency, fetch_size))
+        return None if found is None or found._outdated is not None else found
+
+    def forget(self, shape: Shape, consistency: int | None, fetch_size: Any) -> None:
+        """It is prepared again when it is used next: the server took values that could not be bound to it."""
+        self._statements.pop(_key(shape, consistency, fetch_size), None)
 
     def takes(self, shape: Shape) -> bool:
         """Whether the server has not refused to prepare it."""

@@ -104,13 +104,13 @@ class SetUpdateClause(ContainerUpdateClause):
         if removed := self.previous - self.value:
             yield REMOVE, (removed,)
 
-    def _add(self) -> Iterator[Part]:
+    def _to_add(self) -> Iterator[Part]:
         yield ADD, (self.value,)
 
-    def _remove(self) -> Iterator[Part]:
+    def _to_remove(self) -> Iterator[Part]:
         yield REMOVE, (self.value,)
 
-    _operations = {"add": _add, "remove": _remove}
+    _operations = {"add": _to_add, "remove": _to_remove}
 
 
 @public(HOME)
@@ -138,13 +138,13 @@ class ListUpdateClause(ContainerUpdateClause):
         starts = range(len(self.value) - size + 1)
         return next((start for start in starts if self.value[start : start + size] == self.previous), None)
 
-    def _append(self) -> Iterator[Part]:
+    def _to_append(self) -> Iterator[Part]:
         yield ADD, (self.value,)
 
-    def _prepend(self) -> Iterator[Part]:
+    def _to_prepend(self) -> Iterator[Part]:
         yield PREPEND, (self.value,)
 
-    _operations = {"append": _append, "prepend": _prepend}
+    _operations = {"append": _to_append, "prepend": _to_prepend}
 
 
 @public(HOME)
@@ -164,14 +164,14 @@ class MapUpdateClause(ContainerUpdateClause):
         for key in sorted_keys(changed):
             yield PUT, (key, self.value[key])
 
-    def _update(self) -> Iterator[Part]:
+    def _to_update(self) -> Iterator[Part]:
         for key, value in self.value.items():
             yield PUT, (key, value)
 
-    def _remove(self) -> Iterator[Part]:
+    def _to_remove(self) -> Iterator[Part]:
         yield REMOVE, (set(self.value),)
 
-    _operations = {"update": _update, "remove": _remove}
+    _operations = {"update": _to_update, "remove": _to_remove}
 
     @property
     def is_assignment(self) -> bool:

@@ -1,5 +1,6 @@
 """CQL statements and the clauses that they are made of."""
 
+from cassandra._base.lending import lend_attributes
 from cassandra._mapper.clauses import (
     AssignmentClause,
     BaseClause,
@@ -67,3 +68,10 @@ __all__ = [
     "WhereClause",
     "columns",
 ]
+
+CLAUSES = "cassandra._compat.mapper_clauses"
+lend_attributes(ContainerUpdateClause, CLAUSES, "_analyze _analyzed _assignments")
+lend_attributes(SetUpdateClause, CLAUSES, "_assignments _additions _removals")
+lend_attributes(ListUpdateClause, CLAUSES, "_append _prepend")
+lend_attributes(MapUpdateClause, CLAUSES, "_updates _removals")
+lend_attributes(MapDeleteClause, CLAUSES, "_analyze _analyzed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import datetime as dt
 import pickle
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.cluster import Cluster, Session
 from cassandra.cqlengine import columns, connection
 from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery
 from cassandra.cqlengine.usertype import UserType
 from cassandra.testing import SimulatedCluster
 from cassandra.util import Date
@@ -51,14 +54,19 @@ TABLE = """
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
+def server() -> Iterator[SimulatedCluster]:
     with SimulatedCluster() as server:
         replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
         server.execute(f"CREATE KEYSPACE app WITH replication = {replication}")
         server.execute("CREATE TYPE app.address (street text, number int)")
         server.execute(TABLE)
-        with Cluster(server.contact_points, port=server.port) as cluster:
-            yield cluster.connect()
+        yield server
+
+
+@pytest.fixture(scope="module")
+def session(server: SimulatedCluster) -> Iterator[Session]:
+    with Cluster(server.contact_points, port=server.port) as cluster:
+        yield cluster.connect()
 
 
 @pytest.fixture(autouse=True)
@@ -158,3 +166,57 @@ def test_a_shallow_copy_has_values_of_its_own(thing: Thing) -> None:
     other = copy.copy(thing)
     other.name = "y"
     assert (thing.name, thing.get_changed_columns(), other.get_changed_columns()) == ("x", [], ["name"])
+
+
+class Word(Model):
+    __keyspace__ = "app"
+    __table_name__ = "made_again"
+    id = columns.Integer(primary_key=True)
+    value = columns.Text()
+
+
+class Number(Model):
+    __keyspace__ = "app"
+    __table_name__ = "made_again"
+    id = columns.Integer(primary_key=True)
+    value = columns.Integer()
+
+
+class LargeNumber(Model):
+    __keyspace__ = "app"
+    __table_name__ = "made_again"
+    id = columns.Integer(primary_key=True)
+    value = columns.BigInt()
+
+
+async def awaited(model: Any, value: Any) -> Any:
+    await model.acreate(id=4, value=value)
+    async with BatchQuery() as batch:
+        model.batch(batch).create(id=5, value=value)
+    return [(await model.aget(id=at)).value for at in (4, 5)]
+
+
+KINDS = [(Word, "text", "x"), (Number, "int", 1094861636), (LargeNumber, "bigint", 1094861636)]
+
+
+@pytest.mark.parametrize("way", ["prepared"], indirect=True)
+def test_a_table_that_is_made_again_with_other_types(server: SimulatedCluster, session: Session, way: None) -> None:
+    """Statements of the same text are prepared again, without anybody seeing it."""
+    for model, kind, value in [*KINDS, *KINDS[:2]]:
+        session.execute(f"CREATE TABLE app.made_again (id int PRIMARY KEY, value {kind})")
+        for reading_first in (False, True):
+            for node in server.nodes:  # as a server does
+                node.forget_prepared()
+            if reading_first:
+                assert model.get(id=1).value == value
+            model.create(id=1, value=value)
+            model.objects(id=2).consistency(ConsistencyLevel.QUORUM).update(value=value)
+            with BatchQuery() as batch:
+                model.batch(batch).create(id=3, value=value)
+            found = [model.objects(id=at).consistency(ConsistencyLevel.QUORUM).get().value for at in (1, 2, 3)]
+            found += [model.get(id=at).value for at in (1, 2, 3)]
+            assert [*found, *asyncio.run(awaited(model, value))] == [value] * 8
+        server.clear_requests()
+        model.create(id=1, value=value)
+        assert [request.opcode for request in server.requests if "made_again" in (request.query or "")] == ["EXECUTE"]
+        session.execute("DROP TABLE app.made_again")

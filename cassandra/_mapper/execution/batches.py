@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cassandra._base.errors import DriverException
 from cassandra._mapper.connections import get_connection_async, get_session
 from cassandra._mapper.shapes import prepared_of
 from cassandra._session.session import Session
@@ -14,7 +15,7 @@ from cassandra._session.statements.statements import BatchType
 from cassandra._wire.rows import dict_factory
 
 from .applied import check_applied
-from .requests import REFUSED, Request
+from .requests import REFUSED, Request, is_outdated
 from .text import by_text, by_text_async, can_prepare
 
 #: A batch of so many statements goes by its text: the protocol has no more.
@@ -24,7 +25,7 @@ MOST = 0xFFFF
 class BatchRequest:
     """Statements that are executed as one. *text* writes all of them, with their context."""
 
-    __slots__ = ("_connection", "_consistency", "_kind", "_queries", "_text", "_timeout")
+    __slots__ = ("_connection", "_consistency", "_kind", "_queries", "_text", "_timeout", "_used")
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class BatchRequest:
         self._consistency = consistency
         self._timeout = timeout
         self._connection = connection
+        self._used: list[Any] = []
 
     def execute(self) -> Any:
         session = get_session(self._connection)
@@ -57,7 +59,12 @@ class BatchRequest:
             else:
                 future = self._sent(session)
         if future is not None:
-            result = future.result()
+            try:
+                result = future.result()
+            except DriverException as error:
+                if not is_outdated(error, self._used):
+                    raise
+                return self.execute()
         else:
             text, context = self._text()
             result = by_text(text, context, self._consistency, self._timeout, self._connection)
@@ -78,7 +85,12 @@ class BatchRequest:
             else:
                 future = self._sent(session)
         if future is not None:
-            result = await future
+            try:
+                result = await future
+            except DriverException as error:
+                if not is_outdated(error, self._used):
+                    raise
+                return await self.execute_async()
         else:
             text, context = self._text()
             result = await by_text_async(session, text, context, self._consistency, self._timeout)
@@ -94,6 +106,7 @@ class BatchRequest:
 
     def _sent(self, session: Session) -> Any:
         known = prepared_of(session)
+        self._used = []
         batch = BatchStatement(self._kind, consistency_level=self._consistency)  # type: ignore[arg-type]
         try:
             for request in self._queries:
@@ -101,6 +114,7 @@ class BatchRequest:
                 prepared = known.find(shape, None, request.fetch_size)
                 if prepared is None:  # so many that the first ones were forgotten
                     return None
+                self._used.append(prepared)
                 if prepared.query_id in batch._prepared:  # what it says of the batch is known
                     bound = prepared._bind_plan.bind(values, prepared.protocol_version, want_token=False)
                     batch._append(True, prepared.query_id, bound)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from cassandra._base.errors import InvalidRequest
+from cassandra._base.errors import DriverException, InvalidRequest
 from cassandra._base.errors_messages import SyntaxException
 from cassandra._mapper.connections import get_connection_async, get_session, known_connection
 from cassandra._mapper.shapes import Shape, WrittenLater, prepared_of, shape_and_values
@@ -35,6 +36,12 @@ def send_prepared(shape: Shape, values: Any, connection: Any) -> Any:
         return None
     future.row_factory = tuple_factory
     return future
+
+
+def is_outdated(error: DriverException, used: Iterable[Any]) -> bool:
+    """Whether it says that a table was made again, with other types, since the statements that were *used* were
+    prepared. Such a request was not executed."""
+    return type(error) is DriverException and any(one is not None and one._outdated is not None for one in used)
 
 
 class Request:
@@ -99,7 +106,7 @@ class Request:
     def execute(self) -> Any:
         """Its result."""
         session = get_session(self.connection)
-        future = None
+        future = prepared = None
         refused = False
         if can_prepare(session):
             shape, values = self.shaped()
@@ -114,18 +121,25 @@ class Request:
                     prepared = known.add(shape, self.consistency, self.fetch_size, made)
             future = None if prepared is None else self._sent(session, prepared, values)
         if future is not None:
-            return self._applied(future.result())
+            try:
+                return self._applied(future.result())
+            except DriverException as error:
+                if not is_outdated(error, [prepared]):
+                    raise
+            return self.execute()  # nothing was executed; it is prepared for the table that is there now
         statement = self.written()
         query = simple(self.model, statement, self.consistency, session)
         result = by_text(query, statement.get_context(), self.consistency, self.timeout, self.connection)
         if refused:
             known.refuse(shape)
+        elif prepared is not None:
+            known.forget(shape, self.consistency, self.fetch_size)
         return self._applied(result)
 
     async def execute_async(self) -> Any:
         """As :meth:`execute`, without blocking the running loop."""
         session: Any = (await get_connection_async(self.connection)).session
-        future = None
+        future = prepared = None
         refused = False
         if can_prepare(session):
             shape, values = self.shaped()
@@ -140,12 +154,19 @@ class Request:
                     prepared = known.add(shape, self.consistency, self.fetch_size, made)
             future = None if prepared is None else self._sent(session, prepared, values)
         if future is not None:
-            return self._applied(await future)
+            try:
+                return self._applied(await future)
+            except DriverException as error:
+                if not is_outdated(error, [prepared]):
+                    raise
+            return await self.execute_async()
         statement = self.written()
         query = simple(self.model, statement, self.consistency, session)
         result = await by_text_async(session, query, statement.get_context(), self.consistency, self.timeout)
         if refused:
             known.refuse(shape)
+        elif prepared is not None:
+            known.forget(shape, self.consistency, self.fetch_size)
         return self._applied(result)
 
     def _sent(self, session: Session, prepared: Any, values: Any) -> Any:

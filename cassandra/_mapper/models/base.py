@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
 
+from cassandra._base.errors import DriverException
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._core.codec import Instance
@@ -296,7 +297,13 @@ class BaseModel(Instance):
         sent = None if found is None else found.send(kwargs.values())
         if found is None or sent is None:
             return cls.objects.get(*args, **kwargs)
-        return found.only_one(sent[0].result(), sent[1])  # type: ignore[no-any-return]
+        try:
+            result = sent[0].result()
+        except DriverException as error:
+            if type(error) is not DriverException:
+                raise
+            return cls.objects.get(**kwargs)  # its table was made again, and it is prepared again
+        return found.only_one(result, sent[1])  # type: ignore[no-any-return]
 
     @classmethod
     async def aget(cls: type[M], *args: Any, **kwargs: Any) -> M:
@@ -305,7 +312,13 @@ class BaseModel(Instance):
         sent = None if found is None else found.send(kwargs.values())
         if found is None or sent is None:
             return await cls.objects.aget(*args, **kwargs)
-        return found.only_one(await sent[0], sent[1])  # type: ignore[no-any-return]
+        try:
+            result = await sent[0]
+        except DriverException as error:
+            if type(error) is not DriverException:
+                raise
+            return await cls.objects.aget(**kwargs)
+        return found.only_one(result, sent[1])  # type: ignore[no-any-return]
 
     def timeout(self: M, timeout: float | None) -> M:
         """Requests of this instance take that many seconds at most; None: they wait without limit."""

@@ -84,6 +84,8 @@ def _add_keys(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Column
     )
     if not primary and not attrs["__abstract__"]:
         raise ModelDefinitionException("At least 1 primary key is required.")
+    if any(isinstance(column, Counter) for column in primary.values()):
+        raise ModelDefinitionException("counter columns cannot be used as primary keys")
     if primary and not any(column.partition_key for column in primary.values()):
         next(iter(primary.values())).partition_key = True
     partition = OrderedDict((key, column) for key, column in primary.items() if column.partition_key)

@@ -417,3 +417,41 @@ show(
     lambda: told(SetUpdateClause("s", Quoted({1}), previous=Quoted({2}))),
     caught=Exception,
 )
+
+
+# what old programs look at inside
+
+
+def inside(clause, *names):
+    clause._analyze()
+    found = [getattr(clause, name) for name in names]
+    return [list(value) if type(value).__name__ == "dict_keys" else value for value in found]
+
+
+for value, previous in SETS:
+    for operation in ("add", "remove", None) if value else (None,):
+        show(
+            f"inside SetUpdateClause({value!r}, {operation!r}, {previous!r})",
+            lambda: inside(
+                SetUpdateClause("s", value, operation, previous), "_assignments", "_additions", "_removals", "_analyzed"
+            ),
+        )
+for value, previous in LISTS:
+    for operation in ("append", "prepend", None) if value else (None,):
+        show(
+            f"inside ListUpdateClause({value!r}, {operation!r}, {previous!r})",
+            lambda: inside(
+                ListUpdateClause("l", value, operation, previous), "_assignments", "_append", "_prepend", "_analyzed"
+            ),
+        )
+for value, previous in MAPS:
+    for operation in ("update", "remove", None) if value else (None,):
+        if value is not None:
+            show(
+                f"inside MapUpdateClause({value!r}, {operation!r}, {previous!r})",
+                lambda: inside(MapUpdateClause("m", value, operation, previous), "_updates", "_removals", "_analyzed"),
+            )
+    show(
+        f"inside MapDeleteClause({value!r}, {previous!r})",
+        lambda: inside(MapDeleteClause("m", value, previous), "_removals", "_analyzed"),
+    )

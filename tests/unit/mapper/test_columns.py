@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from cassandra.cqlengine import ValidationError, columns
-from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.models import Model, ModelDefinitionException
 from cassandra.cqlengine.usertype import UserType, UserTypeDefinitionException
 
 
@@ -306,3 +306,12 @@ def test_a_model_is_named_in_errors() -> None:
         Product(id="x")
     with pytest.raises(ValidationError, match=r"tags is longer than 3 characters \(Product\.tags = 'long'\)"):
         Product(id=1, tags=["long"]).validate()
+
+
+def test_a_counter_is_no_key() -> None:
+    with pytest.raises(ModelDefinitionException, match="counter columns cannot be used as primary keys"):
+
+        class Hits(Model):
+            id = columns.Integer(primary_key=True)
+            hits = columns.Counter()
+            hits.primary_key = True
