@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from cassandra._base.public import public
 from cassandra._mapper.errors import CQLEngineException, QueryException
+from cassandra._mapper.execution.explained import Explanation, explain
 from cassandra._mapper.execution.requests import Request
 from cassandra._mapper.execution.steps import arun, run
 from cassandra._mapper.instances import left_out
@@ -67,6 +68,11 @@ class AbstractQuerySet(Generic[T]):
     @property
     def column_family_name(self) -> str:
         return str(self.model.column_family_name())
+
+    def explain(self) -> Explanation:
+        """What would be executed: CQL, parameters, whether it is prepared, and where it goes. Blocks while the
+        server prepares it, if that was not done."""
+        return explain(self._request(self._select_query(), rows=True))
 
     def __unicode__(self) -> str:
         return str(self._select_query())

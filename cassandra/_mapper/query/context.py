@@ -53,8 +53,6 @@ def derived(model: Any, keyspace: str | None, connection: Any) -> Any:
         "__qualname__": model.__qualname__,
         "__abstract__": model.__abstract__,
         "__discriminator_value__": model.__discriminator_value__,
-        "__table_name__": model.__table_name__ or model._raw_column_family_name(),
-        "__table_name_case_sensitive__": model.__table_name_case_sensitive__ or not model.__table_name__,
     }
     if keyspace:
         attributes["__keyspace__"] = keyspace
