@@ -105,7 +105,7 @@ BEHAVIOUR: dict[str, list[str]] = {
         "user types that change in place: have changed; theirs does not see it in a column",
         "names of user types: of each class its own; theirs gives a name that was asked for to subclasses",
         "names of tables: of each model its own; theirs gives a name that was asked for to subclasses",
-        "distinct(), values made null by update(): names in the table; theirs names of attributes, which the server refuses",
+        "distinct(), values made null by update(): names in the table; theirs has names of attributes",
         "values made null, keys of maps removed: by the whole key and with the timestamp that was given",
         "defaults and values that were written: are known as such, and not written again",
         "loaded nulls: stay null in the instance when it is saved",
