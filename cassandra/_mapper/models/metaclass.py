@@ -43,16 +43,20 @@ class ModelMetaClass(type):
         _add_keys(name, attrs, columns)
         _add_columns(name, attrs, columns)
         _add_discriminator(attrs, bases, columns, discriminators, {key for key, _ in own})
-        attrs["_shapes"] = {}
-        attrs["_blueprint"] = Blueprint(columns)
         made = super().__new__(cls, name, bases, attrs)
         _add_exceptions(made, bases)
         return made
 
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
+        """Also of classes whose columns a metaclass of a program's own has gathered, in a ``__new__`` of its own."""
+        super().__init__(name, bases, attrs)
+        type.__setattr__(cls, "_shapes", {})
+        type.__setattr__(cls, "_blueprint", Blueprint(getattr(cls, "_columns", {})))
+
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         for one in _with_subclasses(cls):
-            one.__dict__["_shapes"].clear()
+            one.__dict__.get("_shapes", {}).clear()
 
 
 def _with_subclasses(cls: type) -> list[type]:

@@ -13,7 +13,7 @@ from cassandra._base.public import public
 from cassandra._mapper.columns.udt import resolve_udts
 from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
-from cassandra._mapper.models.model import Model
+from cassandra._mapper.models.base import BaseModel
 from cassandra._routing.schema.table import TableMetadata, TableMetadataV3
 
 from .allowed import _allow_schema_modification, warn
@@ -67,7 +67,7 @@ def _planned(steps: Any, model: type[Any], keyspaces: Names, connections: Names)
     for keyspace, connection in each(("keyspaces", keyspaces), ("connections", connections)):
         if not isinstance(model, type):
             raise ValueError("Models must be derived from base Model.")
-        if not issubclass(model, Model):
+        if not issubclass(model, BaseModel):  # Django's models derive from that alone
             raise CQLEngineException("Models must be derived from base Model.")
         if not _allow_schema_modification():
             return
