@@ -6,6 +6,7 @@ They are looked up when somebody asks for them, so that nobody else pays for wha
 import functools
 import importlib
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -43,10 +44,15 @@ def lend_submodules(package: str) -> None:
     sys.modules[package].__dict__["__getattr__"] = find
 
 
+#: Mocks of one name in one another.
+NESTED = 16
+
+
 def share(borrower: str, names: Mapping[str, str]) -> None:
     """Variables of other modules, by the module they are in, are attributes of the module *borrower* as well: read, set
-    (a name that is another one there is written ``here=there``) and, as mocks do it, deleted, which brings the first
-    value back. For those that old programs assign to, or that change; ``lend`` is enough for all others."""
+    (a name that is another one there is written ``here=there``) and, as mocks do it, deleted, which brings the value
+    back that it had before it was set last. For those that old programs assign to, or that change; ``lend`` is enough
+    for all others."""
     module: Any = sys.modules[borrower]
     module.__class__ = _Sharing
     module.__dict__["_shared"] = shared = dict(module.__dict__.get("_shared", {}))
@@ -74,16 +80,18 @@ class _Sharing(ModuleType):
             return
         home, there = shared[name]
         module: Any = importlib.import_module(home)
-        self.__dict__.setdefault("_first_values", {}).setdefault(name, getattr(module, there))
+        earlier = self.__dict__.setdefault("_earlier", {}).setdefault(name, deque(maxlen=NESTED))
+        earlier.append(getattr(module, there))
         setattr(module, there, value)
 
     def __delattr__(self, name: str) -> None:
-        first_values = self.__dict__.get("_first_values", {})
-        if name in first_values:
-            home, there = self.__dict__["_shared"][name]
-            setattr(importlib.import_module(home), there, first_values.pop(name))
-        elif name not in self.__dict__.get("_shared", ()):
+        if name not in self.__dict__.get("_shared", ()):
             ModuleType.__delattr__(self, name)
+            return
+        earlier = self.__dict__.get("_earlier", {}).get(name)
+        if earlier:
+            home, there = self.__dict__["_shared"][name]
+            setattr(importlib.import_module(home), there, earlier.pop())
 
 
 def _looking_up(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[str], Any]:

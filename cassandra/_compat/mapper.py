@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from cassandra._mapper.columns.tracking import BaseValueManager
 from cassandra._mapper.instances import previous, remember
+from cassandra._mapper.models.naming import table_of
 from cassandra._mapper.named import NamedTable
 
 
@@ -97,10 +98,16 @@ class _ValuesOf:
         Values(instance).update(managers)
 
 
+class _TableName:
+    def __get__(self, instance: Any, owner: Any) -> str:
+        return table_of(owner)
+
+
 class BaseModel:
     """Of ``cassandra.cqlengine.models.BaseModel``."""
 
     _values = _ValuesOf()
+    _table_name = _TableName()
 
 
 class Field(NamedTuple):

@@ -53,6 +53,10 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         self.previous = previous
         self._operation = operation
 
+    def _to_do(self) -> Callable[[Any], Iterator[Part]] | None:
+        """The operation that is told, if it is one of these."""
+        return self._operations.get(self._operation) if isinstance(self._operation, str) else None
+
     def _difference(self) -> Iterator[Part]:
         """The parts where no operation is told."""
         raise NotImplementedError(f"{type(self).__name__} does not say what differs")
@@ -64,7 +68,7 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
     def _parts(self) -> list[Part]:
         if self._unchanged():
             return []
-        operation = self._operations.get(self._operation or "")
+        operation = self._to_do()
         if operation is None or self.value is None:
             return list(self._difference())
         return list(operation(self)) if self.value else []
@@ -154,7 +158,7 @@ class MapUpdateClause(ContainerUpdateClause):
     col_type = Map
 
     def _unchanged(self) -> bool:
-        return self.value is None or (self._operation not in self._operations and super()._unchanged())
+        return self.value is None or (self._to_do() is None and super()._unchanged())
 
     def _difference(self) -> Iterator[Part]:
         previous = self.previous or {}

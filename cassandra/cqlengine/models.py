@@ -56,6 +56,6 @@ __all__ = [
     "protect_name",
 ]
 
-lend_attributes(BaseModel, "cassandra._compat.mapper", "_values")
+lend_attributes(BaseModel, "cassandra._compat.mapper", "_values _table_name")
 lend(__name__, {"cassandra.cqlengine": "columns connection query"})
 share(__name__, {"cassandra._mapper.defaults": "DEFAULT_KEYSPACE"})

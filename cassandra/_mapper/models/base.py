@@ -72,7 +72,6 @@ class BaseModel(Instance):
     __discriminator_value__: ClassVar[Any] = None
     __compute_routing_key__: ClassVar[bool] = True
 
-    _table_name: ClassVar[str | None] = None
     _ttl: Any = None
     _timestamp: Any = None
     _conditional: Any = None

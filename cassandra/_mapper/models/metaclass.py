@@ -8,6 +8,7 @@ from typing import Any
 
 from cassandra._base.public import public
 from cassandra._mapper.columns.base import Column
+from cassandra._mapper.columns.containers import BaseContainerColumn
 from cassandra._mapper.columns.counter import Counter
 from cassandra._mapper.errors import ModelDefinitionException, ModelException
 from cassandra._mapper.instances import Blueprint
@@ -155,6 +156,8 @@ def _add_discriminator(
     if len(found) > 1:
         raise ModelDefinitionException(f"only one discriminator_column can be defined in a model, {len(found)} found")
     name = found[0] if found else None
+    if name is not None and isinstance(columns[name], (BaseContainerColumn, Counter)):
+        raise ModelDefinitionException("counter and container columns cannot be used as discriminator columns")
     is_base = name in own
     attrs["_is_polymorphic"] = name is not None
     attrs["_is_polymorphic_base"] = is_base

@@ -297,6 +297,13 @@ show("WhereClause hash of a list", lambda: hash(WhereClause("a", InOperator(), [
 
 SETS = [(None, None), (set(), None), ({1, 2}, None), ({1, 2}, {1, 2}), ({1, 2}, {2, 3}), ({1, 2}, set()), (set(), {1}),
         (None, {1}), (None, set()), (set(), set()), ({1, 2, 3}, {1}), ({1}, {1, 2, 3}), ({3}, {1, 2})]  # fmt: skip
+show(
+    "an operation that is none",
+    lambda: [
+        told(cls("f", value, [1], None))
+        for cls, value in ((SetUpdateClause, {1}), (ListUpdateClause, [1]), (MapUpdateClause, {1: 2}))
+    ],
+)
 OPERATIONS = [None, "add", "remove", "append", "prepend", "update", "nonsense"]
 for value, previous in SETS:
     for operation in OPERATIONS if value else OPERATIONS[:1]:

@@ -59,6 +59,16 @@ def test_a_mock_takes_its_place_and_leaves(home: Any, borrower: Any) -> None:
     assert home.state == 1
 
 
+def test_a_mock_brings_back_what_was_there_before_it(home: Any, borrower: Any) -> None:
+    for value in range(100):
+        borrower.state = value
+    with mock.patch("borrower_of_shared.state", "outer"):
+        with mock.patch("borrower_of_shared.other", "inner"):
+            assert home.state == "inner"
+        assert home.state == "outer"
+    assert home.state == borrower.state == 99
+
+
 def test_what_is_lent_still_is(borrower: Any) -> None:
     assert borrower.lent == "lent"
     with pytest.raises(AttributeError, match="'borrower_of_shared' has no attribute 'nothing'"):

@@ -315,3 +315,13 @@ def test_a_counter_is_no_key() -> None:
             id = columns.Integer(primary_key=True)
             hits = columns.Counter()
             hits.primary_key = True
+
+
+@pytest.mark.parametrize("kind", [columns.Counter, lambda **k: columns.Set(columns.Text, **k)])
+def test_what_no_discriminator_is(kind: Any) -> None:
+    with pytest.raises(ModelDefinitionException, match="counter and container columns cannot be used as discriminator"):
+
+        class Animal(Model):
+            id = columns.Integer(primary_key=True)
+            kind_of = kind()
+            kind_of.discriminator_column = True

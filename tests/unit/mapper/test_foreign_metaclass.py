@@ -53,6 +53,7 @@ def test_its_instances_have_values() -> None:
     product.tags.append("b")
     assert product.get_changed_columns() == ["tags"]
     assert "SELECT * FROM app.product" in str(Product.objects)
+    assert Product._table_name == "product"  # type: ignore[attr-defined]
 
 
 def test_a_model_of_the_base_class_alone_has_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
