@@ -150,7 +150,7 @@ class AbstractQuerySet(Generic[T]):
     def _reading(self) -> Any:
         """Steps of the first page."""
         self._refuse_batch()
-        self._pages = Pages((yield self._request(self._select_query(), rows=True)), self._made_of)
+        self._pages = Pages((yield self._request(self._select_query(), rows=True)))
         self._result_cache = []
 
     @left_out
@@ -169,18 +169,19 @@ class AbstractQuerySet(Generic[T]):
 
     def _more(self) -> bool:
         """Read one more page; False if there is none."""
-        return self._pages is not None and self._add(self._pages.next())
+        pages = self._pages
+        return pages is not None and pages.has_more and self._add(pages, *pages.next())
 
     async def _amore(self) -> bool:
-        return self._pages is not None and self._add(await self._pages.anext())
+        pages = self._pages
+        return pages is not None and pages.has_more and self._add(pages, *await pages.anext())
 
-    def _add(self, page: list[Any] | None) -> bool:
+    def _add(self, pages: Pages, names: tuple[str, ...], rows: Any) -> bool:
         assert self._result_cache is not None
-        if page is None:
+        self._result_cache += self._made_of(names, rows)
+        if not pages.has_more:
             self._pages = None
             self._count = len(self._result_cache)
-            return False
-        self._result_cache += page
         return True
 
     def _fill_result_cache(self) -> list[Any]:
@@ -213,7 +214,7 @@ class AbstractQuerySet(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         self._execute_query()
-        if self._pages is None or not self._pages.has_more:
+        if self._pages is None:
             return iter(self._result_cache or ())
         return self._page_by_page()
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cassandra._core.codec import Instance, InstanceLayout, load_instances, new_loaded
 from cassandra._mapper.instances import is_left_out
+from cassandra._session.request.result import ResultSet
 
 #: Layouts per model; programs that select many sets of columns fill no memory.
 KEPT = 256
@@ -82,41 +83,37 @@ def from_dict(model: Any, row: Mapping[str, Any], deferred: Mapping[str, Any]) -
     return model._construct_instance({**row, **deferred} if deferred else row)
 
 
-Make = Callable[[tuple[str, ...], Any], list[Any]]
-
-
 class Pages:
-    """Rows of a result as what they are to be, page after page. Of the thread or the task that reads them."""
+    """Columns and rows of a result, page after page. Of the thread or the task that reads them."""
 
-    __slots__ = ("_make", "_result", "_started")
+    __slots__ = ("_result", "_started")
 
-    def __init__(self, result: Any, make: Make) -> None:
+    def __init__(self, result: Any) -> None:
         self._result = result
-        self._make = make
         self._started = False
-
-    def next(self) -> list[Any] | None:
-        """The next page; None if there is none."""
-        if self._started:
-            if not self.has_more:
-                return None
-            self._result.fetch_next_page()
-        return self._made()
-
-    async def anext(self) -> list[Any] | None:
-        """As :meth:`next`, without blocking the running loop."""
-        if self._started:
-            if not self.has_more:
-                return None
-            await self._result.fetch_next_page_async()
-        return self._made()
 
     @property
     def has_more(self) -> bool:
         """Whether there are rows after those that were read."""
-        return bool(getattr(self._result, "has_more_pages", False))
+        return not self._started or bool(getattr(self._result, "has_more_pages", False))
 
-    def _made(self) -> list[Any]:
+    def next(self) -> tuple[tuple[str, ...], Any]:
+        """The next page, if there is one."""
+        if self._started:
+            self._result.fetch_next_page()
+        return self._rows()
+
+    async def anext(self) -> tuple[tuple[str, ...], Any]:
+        """As :meth:`next`, without blocking the running loop."""
+        if self._started:
+            await self._result.fetch_next_page_async()
+        return self._rows()
+
+    def _rows(self) -> tuple[tuple[str, ...], Any]:
         self._started = True
-        rows = getattr(self._result, "current_rows", self._result)
-        return self._make(tuple(getattr(self._result, "column_names", None) or ()), rows)
+        result = self._result
+        if type(result) is not ResultSet:
+            return tuple(getattr(result, "column_names", None) or ()), getattr(result, "current_rows", result)
+        rows = result.current_rows
+        result._current_rows = []  # instances have their rows
+        return () if result._plan is None else result._plan.names, rows
