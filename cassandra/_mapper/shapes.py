@@ -124,7 +124,11 @@ class Prepared:
         self._refused.add(shape)
 
     def add(
-        self, shape: Shape, consistency: int | None, fetch_size: Any, statement: PreparedStatement
+        self,
+        shape: Shape,
+        statement: PreparedStatement,
+        consistency: int | None = None,
+        fetch_size: Any = FETCH_SIZE_UNSET,
     ) -> PreparedStatement:
         """Options that statements were prepared with are set once, so that requests of each are compiled."""
         if consistency is not None or not isinstance(fetch_size, Sentinel):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cassandra._base.errors import DriverException
 from cassandra._mapper.connections import get_connection_async, get_session
-from cassandra._mapper.shapes import prepared_of
+from cassandra._mapper.shapes import prepared_of, shape_and_values
 from cassandra._session.session import Session
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.sentinels import NOT_SET
@@ -15,7 +14,7 @@ from cassandra._session.statements.statements import BatchType
 from cassandra._wire.rows import dict_factory
 
 from .applied import check_applied
-from .requests import REFUSED, Request, is_outdated
+from .requests import REFUSED
 from .text import by_text, by_text_async, can_prepare
 
 #: A batch of so many statements goes by its text: the protocol has no more.
@@ -47,24 +46,19 @@ class BatchRequest:
 
     def execute(self) -> Any:
         session = get_session(self._connection)
-        missing = self._missing(session)
+        gathered = self._gathered(session)
         future = None
-        if missing is not None:
+        if gathered is not None:
             try:
-                for request in missing:
-                    shape, _ = request.shaped()
-                    prepared_of(session).add(shape, None, request.fetch_size, session.prepare(shape.cql))
+                for part in gathered:
+                    if part[2] is None:
+                        part[2] = prepared_of(session).add(part[0], session.prepare(part[0].cql))
             except REFUSED:
                 pass  # the server says of the text what is wrong, if that is
             else:
-                future = self._sent(session)
+                future = self._sent(session, gathered)
         if future is not None:
-            try:
-                result = future.result()
-            except DriverException as error:
-                if not is_outdated(error, self._used):
-                    raise
-                return self.execute()
+            result = future.result()
         else:
             text, context = self._text()
             result = by_text(text, context, self._consistency, self._timeout, self._connection)
@@ -73,49 +67,44 @@ class BatchRequest:
 
     async def execute_async(self) -> Any:
         session: Any = (await get_connection_async(self._connection)).session
-        missing = self._missing(session)
+        gathered = self._gathered(session)
         future = None
-        if missing is not None:
+        if gathered is not None:
             try:
-                for request in missing:
-                    shape, _ = request.shaped()
-                    prepared_of(session).add(shape, None, request.fetch_size, await session.prepare_async(shape.cql))
+                for part in gathered:
+                    if part[2] is None:
+                        part[2] = prepared_of(session).add(part[0], await session.prepare_async(part[0].cql))
             except REFUSED:
                 pass
             else:
-                future = self._sent(session)
+                future = self._sent(session, gathered)
         if future is not None:
-            try:
-                result = await future
-            except DriverException as error:
-                if not is_outdated(error, self._used):
-                    raise
-                return await self.execute_async()
+            result = await future
         else:
             text, context = self._text()
             result = await by_text_async(session, text, context, self._consistency, self._timeout)
         check_applied(result)
         return result
 
-    def _missing(self, session: Any) -> list[Request] | None:
-        """What is to be prepared yet; None if the batch goes by its text."""
+    def _gathered(self, session: Any) -> list[list[Any]] | None:
+        """Shape, values and what is prepared already, of each; None if the batch goes by its text."""
         if self._kind is None or len(self._queries) > MOST or not can_prepare(session):
             return None
         known = prepared_of(session)
-        return [one for one in self._queries if known.find(one.shaped()[0], None, one.fetch_size) is None]
+        found = []
+        for query in self._queries:
+            shape, values = shape_and_values(query)
+            if not known.takes(shape):
+                return None
+            found.append([shape, values, known.find(shape)])
+        return found
 
-    def _sent(self, session: Session) -> Any:
-        known = prepared_of(session)
-        self._used = []
+    def _sent(self, session: Session, gathered: list[list[Any]]) -> Any:
         batch = BatchStatement(self._kind, consistency_level=self._consistency)  # type: ignore[arg-type]
+        inside = batch._prepared
         try:
-            for request in self._queries:
-                shape, values = request.shaped()
-                prepared = known.find(shape, None, request.fetch_size)
-                if prepared is None:  # so many that the first ones were forgotten
-                    return None
-                self._used.append(prepared)
-                if prepared.query_id in batch._prepared:  # what it says of the batch is known
+            for _, values, prepared in gathered:
+                if prepared.query_id in inside:  # what it says of the batch is known
                     bound = prepared._bind_plan.bind(values, prepared.protocol_version, want_token=False)
                     batch._append(True, prepared.query_id, bound)
                 else:

@@ -55,7 +55,7 @@ def explain(request: Request) -> Explanation:
     prepared = known.find(shape, request.consistency, request.fetch_size)
     if prepared is None:
         try:
-            prepared = known.add(shape, request.consistency, request.fetch_size, session.prepare(shape.cql))
+            prepared = known.add(shape, session.prepare(shape.cql), request.consistency, request.fetch_size)
         except REFUSED as error:
             return _by_text(request, session, f"it cannot be prepared: {error}")
     try:

@@ -118,7 +118,7 @@ class Request:
                 except REFUSED:
                     refused = True
                 else:
-                    prepared = known.add(shape, self.consistency, self.fetch_size, made)
+                    prepared = known.add(shape, made, self.consistency, self.fetch_size)
             future = None if prepared is None else self._sent(session, prepared, values)
         if future is not None:
             try:
@@ -151,7 +151,7 @@ class Request:
                 except REFUSED:
                     refused = True
                 else:
-                    prepared = known.add(shape, self.consistency, self.fetch_size, made)
+                    prepared = known.add(shape, made, self.consistency, self.fetch_size)
             future = None if prepared is None else self._sent(session, prepared, values)
         if future is not None:
             try:

@@ -21,7 +21,7 @@ from cassandra._mapper.instances import begin, is_changed, left_out, settle
 from cassandra._mapper.query.batch import BatchQuery
 from cassandra._mapper.query.dml import DMLQuery
 from cassandra._mapper.query.models import ModelQuerySet
-from cassandra._mapper.query.points import creates_plainly, is_ordinary, point_read
+from cassandra._mapper.query.points import creates_plainly, point_read
 from cassandra._session.statements.sentinels import NOT_SET
 
 from .descriptors import (
@@ -398,7 +398,7 @@ class BaseModel(Instance):
     @classmethod
     def _class_batch(cls, batch: Any) -> Any:
         queryset = cls.objects
-        if not is_ordinary(type(queryset), ("batch",)):
+        if not creates_plainly(cls):
             return queryset.batch(batch)
         queryset._batch = queryset._checked_batch(batch)  # it is nobody else's
         return queryset

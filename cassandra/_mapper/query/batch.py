@@ -10,7 +10,6 @@ from typing import Any
 from cassandra._base.public import public
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.execution.batches import BatchRequest
-from cassandra._mapper.execution.requests import Request
 from cassandra._mapper.execution.steps import arun, run
 from cassandra._mapper.statements import BaseCQLStatement, microseconds
 from cassandra._session.statements.sentinels import NOT_SET
@@ -114,9 +113,8 @@ class BatchQuery:
             warnings.warn(f"Batch executed multiple times.{hint if self._context_entered else ''}", stacklevel=4)
         self._executed = True
         if self.queries:
-            requests = [Request(None, query) for query in self.queries]
             kind = None if self.timestamp else KINDS.get(str(self.batch_type or "").upper())
-            yield BatchRequest(requests, kind, self._text, self._consistency, self._timeout, self._connection)
+            yield BatchRequest(self.queries, kind, self._text, self._consistency, self._timeout, self._connection)
             self.queries = []
         self._execute_callbacks()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from cassandra._base.public import public
 from cassandra._core.codec import Instance
+from cassandra._mapper import defaults
 from cassandra._mapper.clauses import MapDeleteClause
 from cassandra._mapper.columns.containers import Map
 from cassandra._mapper.columns.counter import Counter
@@ -19,7 +20,7 @@ from cassandra._mapper.statements import DeleteStatement, UpdateStatement
 from cassandra._session.statements.sentinels import NOT_SET
 
 from .batch import BatchQuery
-from .writes import Writer, assignments, insert, later, writers_of
+from .writes import assignments, insert, later, writers_of
 
 
 @public("cassandra.cqlengine.query")
@@ -90,14 +91,14 @@ class DMLQuery:
 
     # ---- steps
 
-    def _execute(self, statement: Any) -> Any:
-        """The steps of one write."""
+    def _execute(self, statement: Any) -> Request | None:
+        """The request of a write; None if it is part of a batch."""
         connection = self.instance._get_connection() if self.instance is not None else self.model._get_connection()
         if self._batch is not None:
             self._batch._join(statement, connection)
-            return
+            return None
         conditional = bool(self._if_not_exists or self._if_exists or self._conditional)
-        yield Request(self.model, statement, self._consistency, self._timeout, connection, conditional=conditional)
+        return Request(self.model, statement, self._consistency, self._timeout, connection, conditional=conditional)
 
     def _of_instance(self) -> Instance:
         if self.instance is None:
@@ -118,24 +119,21 @@ class DMLQuery:
             yield from self.updating()
             return
         static_only = self._has_no_clustering_key()
-        writers, values, bound, nulls = [], [], [], instance._is_persisted
+        columns, bound, nulls = 0, [], instance._is_persisted
         touched = instance._touched
         for writer in writers_of(self.model):
             name = writer.name
             value = touched[name] if name in touched else getattr(instance, name, None)
-            stored = value
             if type(value) is not writer.kind:
                 if writer.column._val_is_null(value):
                     nulls = nulls or name in instance._given
                     continue
-                stored = writer.column.to_database(value)
-            if static_only and not writer.static:
-                continue
-            writers.append(writer)
-            values.append(value)
-            bound.append(stored)
-        if writers:
-            yield from self._execute(insert(self, writers, values, bound))
+                value = writer.column.to_database(value)
+            if not static_only or writer.static:
+                columns |= writer.bit
+                bound.append(value)
+        if bound and (request := self._execute(insert(self, columns, bound))) is not None:
+            yield request
         if nulls and not static_only:
             yield from self._deleting_nulls(None)
 
@@ -144,9 +142,10 @@ class DMLQuery:
         partition_only = self._has_no_clustering_key()
         changed = self._changed_values(instance)
         if changed is not None:
-            writers, values = changed
-            if writers:
-                yield from self._execute(self._update_of(writers, values, partition_only))
+            columns, bound, static = changed
+            update = self._update_of(columns, bound, static or partition_only) if bound else None
+            if update is not None and (request := self._execute(update)) is not None:
+                yield request
             return
         statement = UpdateStatement(
             self.column_family_name,
@@ -165,18 +164,19 @@ class DMLQuery:
             updated.add(column.db_field_name)
         if statement.assignments:
             self._add_keys(statement, static_only or partition_only)
-            yield from self._execute(statement)
+            if (request := self._execute(statement)) is not None:
+                yield request
         if not partition_only:
             conditions = [one for one in self._conditional or () if one.field not in updated]
             yield from self._deleting_nulls(conditions)
 
-    def _changed_values(self, instance: Instance) -> tuple[list[Writer], list[Any]] | None:
-        """What was changed, and the values; None if there is more to it: conditions, nulls, counters, or containers
-        that change in place."""
+    def _changed_values(self, instance: Instance) -> tuple[int, list[Any], bool] | None:
+        """What was changed: columns, values, and whether all are static; None if there is more to it: conditions,
+        nulls, counters, or containers that change in place."""
         if self._conditional or self.model._has_counter:
             return None
         touched = instance._touched
-        writers, values = [], []
+        columns, bound, static = 0, [], True
         for writer in writers_of(self.model):
             if writer.is_key or writer.name not in touched:
                 continue
@@ -185,19 +185,19 @@ class DMLQuery:
                 return None
             if not is_changed(instance, writer.name, writer.column):
                 continue
-            writers.append(writer)
-            values.append(value)
-        return writers, values
+            columns |= writer.bit
+            bound.append(writer.bound(value))
+            static = static and writer.static
+        return columns, bound, static
 
-    def _update_of(self, writers: list[Writer], values: list[Any], partition_only: bool) -> Any:
-        static = partition_only or all(writer.column.static for writer in writers)
-        keys = self.model._partition_keys if static else self.model._primary_keys
+    def _update_of(self, columns: int, bound: list[Any], partition_only: bool) -> Any:
+        keys = self.model._partition_keys if partition_only else self.model._primary_keys
         known = [(column, getattr(self.instance, name)) for name, column in keys.items()]
 
         def write() -> UpdateStatement:
             statement = UpdateStatement(
                 self.column_family_name,
-                assignments=assignments(writers, values),
+                assignments=assignments(self.model, columns, bound),
                 ttl=self._ttl,
                 timestamp=self._timestamp,
                 if_exists=self._if_exists,
@@ -206,10 +206,8 @@ class DMLQuery:
                 statement.add_where(column, EqualsOperator(), value)
             return statement
 
-        bound = [writer.bound(value) for writer, value in zip(writers, values, strict=True)]
-        bound += [column.to_database(value) for column, value in known]
-        names = tuple([writer.name for writer in writers])
-        return later(self, ("update", names, static, self._if_exists), write, bound)
+        key = ("update", columns, partition_only, self._if_exists, defaults.DEFAULT_KEYSPACE)
+        return later(self, key, write, [*bound, *[column.to_database(value) for column, value in known]])
 
     def _maybe_changed(self, instance: Instance) -> list[tuple[str, Any]]:
         """Columns that are no keys, and were touched; counters always."""
@@ -251,7 +249,8 @@ class DMLQuery:
             static_only = static_only and column.static
         if statement.fields:
             self._add_keys(statement, static_only)
-            yield from self._execute(statement)
+            if (request := self._execute(statement)) is not None:
+                yield request
 
     def deleting(self) -> Any:
         instance = self._of_instance()
@@ -265,4 +264,5 @@ class DMLQuery:
             value = getattr(instance, name)
             if value is not None or column.partition_key:
                 statement.add_where(column, EqualsOperator(), value)
-        yield from self._execute(statement)
+        if (request := self._execute(statement)) is not None:
+            yield request

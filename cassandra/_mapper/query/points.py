@@ -117,10 +117,10 @@ def is_ordinary(kind: Any, methods: tuple[str, ...]) -> bool:
 
 
 def creates_plainly(model: Any) -> bool:
-    """Whether nobody sees that no query set makes a new instance."""
+    """Whether nobody sees which query sets make a new instance, and how."""
     found = model._shapes.get("creates plainly")
     if found is None:
-        found = not model.__abstract__ and is_ordinary(model.__queryset__, ("__init__", "create", "_new"))
+        found = not model.__abstract__ and is_ordinary(model.__queryset__, ("__init__", "batch", "create", "_new"))
         model._shapes["creates plainly"] = found
     return bool(found)
 

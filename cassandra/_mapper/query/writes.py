@@ -6,7 +6,7 @@ that. A statement is written only for who looks at it: as text, or in a batch th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cassandra._mapper import defaults
@@ -23,9 +23,10 @@ KEPT = 256
 class Writer:
     """How the values of a column are written: *kind* is the class of those that are stored as they are."""
 
-    __slots__ = ("column", "is_key", "kind", "name", "static", "whole")
+    __slots__ = ("bit", "column", "is_key", "kind", "name", "static", "whole")
 
-    def __init__(self, name: str, column: Column[Any]) -> None:
+    def __init__(self, number: int, name: str, column: Column[Any]) -> None:
+        self.bit = 1 << number
         self.name = name
         self.column = column
         plain = type(column)._val_is_null is Column._val_is_null and not column.changes_in_place
@@ -43,50 +44,58 @@ class Writer:
 def writers_of(model: Any) -> tuple[Writer, ...]:
     found: tuple[Writer, ...] | None = model._shapes.get("writers")
     if found is None:
-        found = model._shapes["writers"] = tuple(Writer(name, column) for name, column in model._columns.items())
+        columns = enumerate(model._columns.items())
+        found = model._shapes["writers"] = tuple([Writer(number, *item) for number, item in columns])
     return found
 
 
-def insert(dml: Any, writers: Sequence[Writer], values: list[Any], bound: list[Any]) -> Any:
-    """The statement that inserts these values of these columns; *bound* is what is bound."""
+def insert(dml: Any, columns: int, bound: list[Any]) -> Any:
+    """The statement that inserts values of these *columns*, a sum of the bits of their writers."""
+    ttl, timestamp, if_not_exists = dml._ttl, dml._timestamp, dml._if_not_exists
     model = dml.model
 
     def write() -> InsertStatement:
-        clauses = assignments(writers, values)
         return InsertStatement(
             model.column_family_name(),
-            assignments=clauses,
-            ttl=dml._ttl,
-            timestamp=dml._timestamp,
-            if_not_exists=dml._if_not_exists,
+            assignments=assignments(model, columns, bound),
+            ttl=ttl,
+            timestamp=timestamp,
+            if_not_exists=if_not_exists,
         )
 
-    names = tuple([writer.name for writer in writers])
-    return later(dml, ("insert", names, dml._if_not_exists), write, bound)
+    return later(dml, ("insert", columns, if_not_exists, defaults.DEFAULT_KEYSPACE), write, bound)
 
 
-def assignments(writers: Sequence[Writer], values: list[Any]) -> list[AssignmentClause]:
+def assignments(model: Any, columns: int, bound: Iterable[Any]) -> list[AssignmentClause]:
+    """Of what is bound, as it is written in a text."""
+    writers = [writer for writer in writers_of(model) if writer.bit & columns]
     return [
-        AssignmentClause(writer.column.db_field_name, writer.column.to_database(value))
-        for writer, value in zip(writers, values, strict=True)
+        AssignmentClause(
+            writer.column.db_field_name, writer.column.to_database(value) if type(value) is writer.kind else value
+        )
+        for writer, value in zip(writers, bound, strict=False)
     ]
 
 
-def later(dml: Any, key: tuple[Any, ...], write: Callable[[], Any], values: list[Any]) -> Any:
-    """The statement that *write* writes, whose placeholders stand for *values*, in the order of their numbers."""
+def later(dml: Any, key: tuple[Any, ...], write: Callable[[], Any], bound: list[Any]) -> Any:
+    """The statement that *write* writes, whose placeholders stand for what is *bound*, in their order."""
     ttl, timestamp, shapes = dml._ttl, dml._timestamp, dml.model._shapes
+    if not ttl and not timestamp:
+        shape: Shape | None = shapes.get(key)
+        return WrittenLater(_added(shapes, key, write) if shape is None else shape, bound, write)
     if ttl and type(ttl) is not int:
         return write()
-    key = (*key, bool(ttl), bool(timestamp), defaults.DEFAULT_KEYSPACE)
-    shape: Shape | None = shapes.get(key)
-    if shape is None:
-        if len(shapes) > KEPT:
-            shapes.clear()
-        shape = shapes[key] = shape_and_values(write())[0]
-    if not ttl and not timestamp:
-        return WrittenLater(shape, values, write)
-    context = {str(number): value for number, value in enumerate(values)}
+    key = (*key, bool(ttl), bool(timestamp))
+    shape = shapes.get(key) or _added(shapes, key, write)
+    context = {str(number): value for number, value in enumerate(bound)}
     context["ttl"] = ttl
     if timestamp:
         context["timestamp"] = microseconds(timestamp)
     return WrittenLater(shape, [context[name] for name in shape.keys], write)
+
+
+def _added(shapes: dict[Any, Any], key: tuple[Any, ...], write: Callable[[], Any]) -> Shape:
+    if len(shapes) > KEPT:
+        shapes.clear()
+    shape = shapes[key] = shape_and_values(write())[0]
+    return shape
