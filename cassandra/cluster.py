@@ -89,7 +89,7 @@ lend(__name__, {
     "cassandra.util": "Version maybe_add_timeout_to_query",
     "cassandra._net.connection": "DefaultConnection=Connection conn_class=Connection",
     "cassandra._compat.internals": """
-        _ConfigMode conn_fns excs refresh_schema_and_set_result run_in_executor
+        _ConfigMode _clusters_for_shutdown conn_fns excs refresh_schema_and_set_result run_in_executor
     """,
     "cassandra._session.statements.sentinels": "_NOT_SET=NOT_SET",
 })  # fmt: skip

@@ -53,6 +53,7 @@ lend(__name__, {"cassandra._compat.mapper": "Field schema_columnfamilies"})
 share(
     __name__,
     {
+        "cassandra._mapper.schema.steps": "execute",
         "cassandra._mapper.schema.allowed": "_allow_schema_modification",
         "cassandra._mapper.schema.tables": (
             "_get_create_table _get_index_name_by_column _get_table_metadata _update_options _validate_pk"

@@ -18,6 +18,7 @@ from cassandra._mapper.columns.tracking import HOME, BaseValueManager
 from cassandra._mapper.errors import ValidationError
 from cassandra._wire.types.base import cqltypes
 
+C = TypeVar("C")
 T = TypeVar("T")
 
 #: Values in messages are cut off after as many characters.
@@ -227,6 +228,11 @@ class Column(_Described[T]):
 
     def cql_parameterized_type(self) -> str:
         return self.db_type
+
+    @property
+    def column(self: C) -> C:
+        """Itself. An attribute of a user type's class is its column, and programs ask such an attribute for that."""
+        return self
 
     @property
     def sub_types(self) -> list[Column[Any]]:

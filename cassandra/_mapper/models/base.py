@@ -36,7 +36,7 @@ from .descriptors import (
     hybrid_classmethod,
 )
 from .metaclass import RESERVED
-from .naming import full_name_of, keyspace_of, table_of
+from .naming import full_name_of, keyspace_of, known_table_of
 
 M = TypeVar("M", bound="BaseModel")
 
@@ -156,12 +156,12 @@ class BaseModel(Instance):
 
     @classmethod
     def _raw_column_family_name(cls) -> str:
-        return table_of(cls)
+        return known_table_of(cls)
 
     @classmethod
     def column_family_name(cls, include_keyspace: bool = True) -> str:
         """The name of the table, as CQL has it."""
-        return full_name_of(cls) if include_keyspace else protect_name(table_of(cls))
+        return full_name_of(cls) if include_keyspace else protect_name(known_table_of(cls))
 
     @classmethod
     def _get_column(cls, name: str) -> Any:
@@ -173,7 +173,7 @@ class BaseModel(Instance):
 
     @classmethod
     def _routing_key_from_values(cls, pk_values: Any, protocol_version: int) -> Any:
-        return cls._key_serializer(pk_values, protocol_version)
+        return cls._key_serializer(pk_values, protocol_version) if cls.__compute_routing_key__ else None
 
     # ---- from rows
 

@@ -43,6 +43,14 @@ def table_of(model: Any) -> str:
     return name_of_class(model.__name__)
 
 
+def known_table_of(model: Any) -> str:
+    """As :func:`table_of`, asked once of each model: it may warn."""
+    name = model.__dict__.get("_table_name") or table_of(model)
+    if "_table_name" not in model.__dict__:
+        type.__setattr__(model, "_table_name", name)
+    return str(name)
+
+
 def keyspace_of(model: Any) -> str | None:
     return model.__keyspace__ or defaults.DEFAULT_KEYSPACE
 
@@ -55,4 +63,4 @@ def full_name_of(model: Any) -> str:
             "Model keyspace is not set and no default is available. Set model keyspace or setup connection before"
             " attempting to generate a query."
         )
-    return f"{protect_name(keyspace)}.{protect_name(table_of(model))}"
+    return f"{protect_name(keyspace)}.{protect_name(known_table_of(model))}"

@@ -120,7 +120,7 @@ class BatchQuery:
 
     def _text(self) -> tuple[str, dict[str, Any]]:
         """All statements as one, with what their placeholders stand for."""
-        kind = f"{self.batch_type} " if self.batch_type else ""
+        kind = f"{self.batch_type} " if str(self.batch_type or "LOGGED") != "LOGGED" else ""
         using = f" USING TIMESTAMP {microseconds(self.timestamp)}" if self.timestamp else ""
         lines = [f"BEGIN {kind} BATCH{using}"]
         context: dict[str, Any] = {}

@@ -29,7 +29,7 @@ def conditions(model: Any, clauses: Sequence[Any], named: Mapping[str, Any]) -> 
             raise QueryException(f"{clause} is not a valid query operator")
         yield clause, None, None
     for argument, value in named.items():
-        name, symbol = _split(model, argument)
+        name, symbol = (TOKEN, None) if argument == TOKEN else _split(model, argument)
         if isinstance(value, Token):
             yield _token_condition(model, name, symbol, value), None, None
             continue

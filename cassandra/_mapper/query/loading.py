@@ -95,7 +95,7 @@ class Pages:
     @property
     def has_more(self) -> bool:
         """Whether there are rows after those that were read."""
-        return not self._started or bool(getattr(self._result, "has_more_pages", False))
+        return not self._started or getattr(self._result, "has_more_pages", False) is True  # of a mock it is anything
 
     def next(self) -> tuple[tuple[str, ...], Any]:
         """The next page, if there is one."""
@@ -113,7 +113,7 @@ class Pages:
         self._started = True
         result = self._result
         if type(result) is not ResultSet:
-            return tuple(getattr(result, "column_names", None) or ()), getattr(result, "current_rows", result)
+            return tuple(getattr(result, "column_names", None) or ()), list(getattr(result, "current_rows", result))
         rows = result.current_rows
         result._current_rows = []  # instances have their rows
         return () if result._plan is None else result._plan.names, rows

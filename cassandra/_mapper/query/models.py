@@ -183,7 +183,8 @@ class ModelQuerySet(AbstractQuerySet[T]):
         for argument, value in values.items():
             column, operation = self._column_to_update(argument)
             if operation == "remove" and isinstance(column, Map):
-                value = set(value)  # keys
+                if not isinstance(value, set | frozenset):
+                    raise ValidationError(f"{argument}: keys to remove are a set, not {value!r}")
             else:
                 value = column.validate(value)
             if value is None:

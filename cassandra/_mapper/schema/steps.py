@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from cassandra._base.errors import AlreadyExists, InvalidRequest
 from cassandra._mapper.connections import get_connection_async
-from cassandra._mapper.execution.text import by_text, by_text_async
+from cassandra._mapper.execution.text import by_text_async, execute
 from cassandra._session.statements.sentinels import NOT_SET
 
 log = logging.getLogger("cassandra.cqlengine.management")
@@ -43,7 +43,7 @@ def run(planned: Planned, connection: Any) -> None:
     step = next(steps, None)
     while step is not None:
         try:
-            by_text(step, None, None, NOT_SET, connection)
+            execute(step, connection=connection)
         except (AlreadyExists, InvalidRequest) as error:
             step = _told(steps, error)
         else:

@@ -14,6 +14,7 @@ from cassandra._mapper.columns.udt import resolve_udts
 from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.models.base import BaseModel
+from cassandra._mapper.models.naming import table_of
 from cassandra._routing.schema.table import TableMetadata, TableMetadataV3
 
 from .allowed import _allow_schema_modification, warn
@@ -80,7 +81,7 @@ class _Table:
     def __init__(self, model: type[Any], keyspace: str | None = None) -> None:
         self.model = model
         self.keyspace: Any = keyspace or model._get_keyspace()
-        self.name: str = model._raw_column_family_name()
+        self.name = table_of(model)
 
     @property
     def full_name(self) -> str:
