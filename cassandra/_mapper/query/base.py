@@ -6,6 +6,7 @@ all that is asked of it later. It belongs to a thread or a task, as iterators do
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -31,6 +32,11 @@ NEW = ("_batch", "_ttl", "_if_not_exists", "_timestamp", "_if_exists", "_connect
 
 #: Rows that are read if nobody says how many.
 DEFAULT_LIMIT = 10000
+
+
+def _count_from_the_end(what: str) -> None:
+    message = f"ModelQuerySet {what} with negative indices support will be removed in 4.0."
+    warnings.warn(message, PendingDeprecationWarning, stacklevel=3)
 
 
 @public("cassandra.cqlengine.query")
@@ -237,11 +243,15 @@ class AbstractQuerySet(Generic[T]):
     def __getitem__(self, s: Any) -> Any:
         """A row, or a list of rows; reads no more than it has to."""
         if isinstance(s, slice):
+            if (s.start or 0) < 0 or (s.stop or 0) < 0:
+                _count_from_the_end("slicing")
             known = s.stop is not None and s.stop >= 0 and (s.start is None or s.start >= 0) and (s.step or 1) > 0
             return (self._fill_result_cache_to_idx(s.stop) if known else self._fill_result_cache())[s]
         if isinstance(s, bool) or not hasattr(s, "__index__"):
             raise TypeError("QuerySet indices must be integers")
         at = s.__index__()
+        if at < 0:
+            _count_from_the_end("indexing")
         rows = self._fill_result_cache_to_idx(at) if at >= 0 else self._fill_result_cache()
         try:
             return rows[at]
