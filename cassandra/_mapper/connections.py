@@ -52,9 +52,16 @@ _connections: dict[Any, Connection] = {}
 #: Classes of user types by keyspace and name, for clusters that are connected later.
 udt_by_keyspace: defaultdict[str, dict[str, type]] = defaultdict(dict)
 
-#: Of the default connection, for programs that read them here.
-cluster: Cluster | None = None
-session: Session | None = None
+#: Of the default connection, as it is when somebody looks; None where there is none.
+cluster: Cluster | None
+session: Session | None
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in ("cluster", "session"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(_connections.get(DEFAULT_CONNECTION), name, None)
 
 
 @public("cassandra.cqlengine.connection")
@@ -144,7 +151,6 @@ class Connection:
             )
             self.setup_session()
             self.lazy_connect = False
-        _publish(self)
         return True
 
     def _failed(self) -> None:
@@ -203,14 +209,6 @@ def _register_known_types(cluster: Cluster) -> None:
         for name, klass in list(types.items()):
             with contextlib.suppress(UserTypeDoesNotExist):  # sync_table makes it, and registers it again
                 cluster.register_user_type(keyspace, name, klass)
-
-
-def _publish(connection: Connection | None) -> None:
-    """If *connection* is the default one, now or no more, ``session`` and ``cluster`` of this module are its."""
-    global cluster, session
-    if _connections.get(DEFAULT_CONNECTION) is connection:
-        cluster = connection.cluster if connection is not None else None
-        session = connection.session if connection is not None else None
 
 
 # ---- the registry
@@ -273,7 +271,6 @@ def unregister_connection(name: Any) -> None:
         return
     if connection is _connections.get(DEFAULT_CONNECTION):
         del _connections[DEFAULT_CONNECTION]
-        _publish(None)
     if connection.cluster is not None:
         connection.cluster.shutdown()
     log.debug("Connection '%s' has been removed from the registry.", name)
@@ -286,7 +283,6 @@ def set_default_connection(name: Any) -> None:
         raise CQLEngineException(f"Connection '{name}' doesn't exist.")
     log.debug("Connection '%s' has been set as default.", name)
     _connections[DEFAULT_CONNECTION] = _connections[name]
-    _publish(_connections[name])
 
 
 @public("cassandra.cqlengine.connection")
