@@ -27,14 +27,14 @@ def snake_case(class_name: str) -> str:
 
 
 class _Field:
-    """An attribute that reads and writes the value manager of its name."""
+    """An attribute that reads and writes the value manager of its name; of the class it says which ``column`` it is."""
 
     def __init__(self, column: Column[Any]) -> None:
         self.column = column
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
-            return self.column
+            return self
         return instance._values[self.column.column_name].getval()
 
     def __set__(self, instance: Any, value: Any) -> None:

@@ -102,9 +102,16 @@ def _add_keys(name: str, attrs: dict[str, Any], columns: OrderedDict[str, Column
     attrs["_primary_keys"] = primary
     attrs["_partition_keys"] = partition
     attrs["_clustering_keys"] = clustering
-    attrs["_partition_key_index"] = {column.db_field_name: i for i, column in enumerate(partition.values())}
-    attrs["_key_serializer"] = staticmethod(_key_serializer(list(partition.values())))
+    attrs["_partition_key_index"] = {}
+    attrs["_key_serializer"] = staticmethod(_no_key)
+    if attrs.get("__compute_routing_key__", True):
+        attrs["_partition_key_index"] = {column.db_field_name: i for i, column in enumerate(partition.values())}
+        attrs["_key_serializer"] = staticmethod(_key_serializer(list(partition.values())))
     attrs["_pk_name"] = next(iter(partition)) if len(partition) == 1 else None
+
+
+def _no_key(parts: Any, protocol_version: int) -> None:
+    """Of models whose requests by text go to any node."""
 
 
 def _key_serializer(columns: list[Column[Any]]) -> Callable[[Any, int], list[bytes]]:

@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
+from unittest import mock
 from uuid import uuid4
 
 import pytest
 
+from cassandra._mapper.query.loading import Pages
 from cassandra.cqlengine import ValidationError, columns
 from cassandra.cqlengine.models import Model, ModelDefinitionException
 from cassandra.cqlengine.usertype import UserType, UserTypeDefinitionException
@@ -325,3 +327,23 @@ def test_what_no_discriminator_is(kind: Any) -> None:
             id = columns.Integer(primary_key=True)
             kind_of = kind()
             kind_of.discriminator_column = True
+
+
+def test_a_field_of_the_class_has_its_column() -> None:
+    assert Address.street.column is Address._fields["street"]
+
+
+def test_a_model_without_routing_keys() -> None:
+    class Anywhere(Model):
+        __compute_routing_key__ = False
+        id = columns.Integer(primary_key=True)
+
+    assert Anywhere._routing_key_from_values([1], 4) is None
+
+
+def test_rows_of_a_mock_are_none() -> None:
+    """As mocks have more pages, and more, and more."""
+    assert list(Pages(mock.MagicMock()).next()[1]) == []
+    pages = Pages(mock.MagicMock())
+    pages.next()
+    assert not pages.has_more
