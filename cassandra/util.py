@@ -36,5 +36,6 @@ __all__ = [
 
 lend(__name__, {
     "cassandra._compat.internals": "_positional_rename_invalid_identifiers _sanitize_identifiers",
+    "collections": "OrderedDict",
 })  # fmt: skip
 lend_attributes(OrderedMapSerializedKey, "cassandra._compat.attributes", "_insert _insert_unchecked")

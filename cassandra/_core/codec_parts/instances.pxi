@@ -135,7 +135,10 @@ cdef class Instance:
         return _instance_of, (type(self),), state
 
     def __setstate__(self, state):
-        loaded, self._now, self._explicit, self._is_persisted, attributes = state
+        loaded, now, explicit, self._is_persisted, attributes = state
+        tell_collector(self)
+        self._now = None if now is None else dict(now)  # a copy's own
+        self._explicit = None if explicit is None else set(explicit)
         if loaded is not None:
             names, made, self._row = loaded
             self._shared = ()
