@@ -103,6 +103,7 @@ BEHAVIOUR: dict[str, list[str]] = {
         "updates of subclasses of containers and counters: change in place; theirs assigns, also counters",
         "quotes in names: doubled",
         "user types that change in place: have changed; theirs does not see it in a column",
+        "value managers of a program's own: made for who looks at _values",
         "names of user types: of each class its own; theirs gives a name that was asked for to subclasses",
         "names of tables: of each model its own; theirs gives a name that was asked for to subclasses",
         "distinct(), values made null by update(): names in the table; theirs has names of attributes",
