@@ -192,6 +192,7 @@ class UserTypeMetaClass(type):
                     clash = f"db_field {column.db_field_name!r} for field {attribute!r}"
                     raise UserTypeDefinitionException(f"{clash} conflicts with another attribute name")
                 db_map[column.db_field_name] = attribute
+        attrs.setdefault("__module__", HOME)  # of a class that no statement of a program has made
         attrs["_fields"] = OrderedDict(fields)
         attrs["_db_map"] = db_map
         return super().__new__(cls, name, bases, attrs)

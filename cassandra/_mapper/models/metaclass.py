@@ -15,11 +15,13 @@ from cassandra._mapper.instances import Blueprint
 
 from .descriptors import ColumnDescriptor
 
+HOME = "cassandra.cqlengine.models"
+
 #: Attributes of models that no column takes the place of.
 RESERVED: set[str] = set()
 
 
-@public("cassandra.cqlengine.models")
+@public(HOME)
 class ModelMetaClass(type):
     """Makes models of classes with columns."""
 
@@ -38,6 +40,7 @@ class ModelMetaClass(type):
             columns[key] = column
             if column.discriminator_column and key not in discriminators:
                 discriminators.append(key)
+        attrs.setdefault("__module__", HOME)  # of a class that no statement of a program has made
         attrs["__abstract__"] = attrs.get("__abstract__", False)
         attrs["__discriminator_value__"] = attrs.get("__discriminator_value__")
         attrs["__default_ttl__"] = (attrs.get("__options__") or {}).get("default_time_to_live")

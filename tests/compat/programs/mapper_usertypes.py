@@ -458,3 +458,4 @@ for value in (None, Address(street="a")):
 
 show("the module", lambda: sorted(n for n in dir(usertype) if "User" in n))
 show("the error", lambda: issubclass(UserTypeException, Exception) and issubclass(ValidationError, Exception))
+show("made by hand", lambda: type("ByHand", (UserType,), {"x": columns.Integer()}))
