@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import pickle
+import re
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from cassandra import InvalidRequest
 from cassandra.cluster import Cluster, Session
 from cassandra.cqlengine import columns, connection, models
 from cassandra.cqlengine.models import Model
-from cassandra.cqlengine.query import BatchQuery, BatchType, ContextQuery, LWTException
+from cassandra.cqlengine.query import BatchQuery, BatchType, ContextQuery, LWTException, QueryException
 from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster
 from tests.simulated.test_aio_nothing_blocks import run as run_and_see_that_nothing_blocks
@@ -343,3 +344,45 @@ def test_what_is_prepared_is_bounded(session: Session, monkeypatch: pytest.Monke
     for size in range(1, 40):
         assert Item.objects(part=1).fetch_size(size).first() is None
     assert len(shapes.prepared_of(session)) <= 8
+
+
+def test_what_was_worked_out_before_is_what_is_written(session: Session) -> None:
+    rows = Item.objects
+    sets = [
+        rows.filter(part=1),
+        rows.filter(part=2, at=3),
+        rows.filter(part=2, at__gt=3, at__lte=5).order_by("-at"),
+        rows.filter(part__in=[1, 2], at=3),
+        rows.filter(part=2).only(["name"]),
+        rows.filter(part=2).defer(["name", "tags"]),
+        rows.filter(part=2).order_by("at").limit(7),
+        rows.filter(part=2).limit(None),
+        rows.filter(tags__contains="x").allow_filtering(),
+        rows.distinct(["part"]),
+        rows.filter(Item.part == 5),
+        rows.limit(3),
+        rows.filter(part=2).values_list("at", "name"),
+    ]
+    for _ in range(2):
+        for one in sets:
+            told = one.explain()
+            written = re.sub(r"LIMIT \d+", "LIMIT ?", re.sub(r"%\(\d+\)s", "?", str(one)))
+            context = one._select_query().get_context()
+            values = [getattr(value, "value", value) for value in context.values()]
+            assert told.prepared and told.cql == written
+            assert told.parameters == [*values, *([one._limit] if one._limit else [])]
+            assert list(one) == []
+
+
+def test_query_sets_get_as_models_do(session: Session) -> None:
+    Item.create(part=1, at=1, name="x")
+    Item.create(part=1, at=2, name="y")
+    for _ in range(2):  # nothing is prepared at first
+        assert Item.objects.get(part=1, at=1) == Item.get(part=1, at=1) == Item.objects.filter(part=1).get(at=1)
+        assert Item.objects.get(Item.part == 1, at=2).name == "y" == Item.objects.get(at=2, part=1).name
+        with pytest.raises(Item.MultipleObjectsReturned):
+            Item.objects.get(part=1)
+        with pytest.raises(Item.DoesNotExist):
+            Item.objects.consistency(1).get(part=1, at=3)
+        with pytest.raises(QueryException):
+            Item.objects.get(name="x")

@@ -78,7 +78,7 @@ class AbstractQuerySet(Generic[T]):
     def explain(self) -> Explanation:
         """What would be executed: CQL, parameters, whether it is prepared, and where it goes. Blocks while the
         server prepares it, if that was not done."""
-        return explain(self._request(self._select_query(), rows=True))
+        return explain(self._select_request())
 
     def __unicode__(self) -> str:
         return str(self._select_query())
@@ -135,6 +135,9 @@ class AbstractQuerySet(Generic[T]):
         connection = self._connection or self.model._get_connection()
         return Request(self.model, statement, self._consistency, self._timeout, connection, **options)
 
+    def _select_request(self) -> Request:
+        return self._request(self._select_query(), rows=True)
+
     def _write_steps(self, statement: Any) -> Any:
         """Steps of a write; of one that is part of a batch there are none."""
         if self._batch is not None:
@@ -156,7 +159,7 @@ class AbstractQuerySet(Generic[T]):
     def _reading(self) -> Any:
         """Steps of the first page."""
         self._refuse_batch()
-        self._pages = Pages((yield self._request(self._select_query(), rows=True)))
+        self._pages = Pages((yield self._select_request()))
         self._result_cache = []
 
     @left_out

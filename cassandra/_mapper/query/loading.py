@@ -9,9 +9,18 @@ from cassandra._core.codec import Instance, InstanceLayout, load_instances, new_
 from cassandra._mapper.instances import is_left_out
 from cassandra._session.request.result import ResultSet
 
-#: Layouts per model; programs that select many sets of columns fill no memory.
-KEPT = 256
+#: Shapes and layouts per model; programs that select many sets of columns fill no memory.
+KEPT = 512
 NATIVE = "native"
+
+
+def keep(model: Any, key: Any, found: Any) -> Any:
+    """What was worked out for *model*, until something is set on that, or too much was kept."""
+    shapes = model._shapes
+    if len(shapes) >= KEPT:
+        shapes.clear()
+    shapes[key] = found
+    return found
 
 
 def is_native(model: Any) -> bool:
@@ -32,10 +41,7 @@ def layout_of(model: Any, names: tuple[str, ...], shared: tuple[str, ...]) -> In
     key = (names, shared)
     layout: InstanceLayout | None = model._shapes.get(key)
     if layout is None:
-        layout = model._blueprint.layout_of(names, shared)
-        if len(model._shapes) > KEPT:
-            model._shapes.clear()
-        model._shapes[key] = layout
+        layout = keep(model, key, model._blueprint.layout_of(names, shared))
     return layout
 
 

@@ -12,6 +12,7 @@ from cassandra._mapper.errors import (
     QueryException,
     ValidationError,
 )
+from cassandra._mapper.execution.requests import Request
 from cassandra._mapper.execution.steps import arun, run
 from cassandra._mapper.functions import Token
 from cassandra._mapper.instances import left_out
@@ -21,6 +22,7 @@ from cassandra._mapper.statements import DeleteStatement, UpdateStatement
 from .base import AbstractQuerySet
 from .filters import name_and_operator
 from .loading import from_dict, from_tuples
+from .points import is_fresh, point_read, selection_of
 
 T = TypeVar("T")
 S = TypeVar("S", bound="ModelQuerySet[Any]")
@@ -94,7 +96,33 @@ class ModelQuerySet(AbstractQuerySet[T]):
             )
         return column.db_field_name, direction
 
+    def _select_request(self) -> Request:
+        selection = selection_of(self)
+        if selection is None:
+            return super()._select_request()
+        request = self._request(self._select_query, shape=selection[0], values=selection[1], rows=True)
+        if self._fetch_size is not None:
+            request.fetch_size = self._fetch_size
+        return request
+
     # ---- rows
+
+    @left_out
+    def get(self, *args: Any, **kwargs: Any) -> T:
+        """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
+        found = point_read(self.model, tuple(kwargs)) if kwargs and not args and is_fresh(self) else None
+        sent = None if found is None else found.send(kwargs.values())
+        if found is None or sent is None:
+            return super().get(*args, **kwargs)
+        return found.only_one(sent[0].result(), sent[1])  # type: ignore[no-any-return]
+
+    async def aget(self, *args: Any, **kwargs: Any) -> T:
+        """As :meth:`get`, without blocking the running loop."""
+        found = point_read(self.model, tuple(kwargs)) if kwargs and not args and is_fresh(self) else None
+        sent = None if found is None else found.send(kwargs.values())
+        if found is None or sent is None:
+            return await super().aget(*args, **kwargs)
+        return found.only_one(await sent[0], sent[1])  # type: ignore[no-any-return]
 
     @left_out
     def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:

@@ -13,13 +13,13 @@ from cassandra._core.codec import InstanceLayout, load_instances, new_loaded
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import WhereClause
 from cassandra._mapper.execution.requests import send_prepared
-from cassandra._mapper.functions import BaseQueryFunction
+from cassandra._mapper.functions import BaseQueryFunction, QueryValue
 from cassandra._mapper.instances import is_left_out
 from cassandra._mapper.operators import EqualsOperator
 from cassandra._mapper.shapes import Shape, shape_and_values
 
 from .filters import TOKEN
-from .loading import is_native, layout_of
+from .loading import is_native, keep, layout_of
 
 #: Kept for names of which no point read can be made.
 NONE = object()
@@ -84,7 +84,7 @@ def point_read(model: Any, names: tuple[str, ...]) -> PointRead | None:
     key = ("point", names)
     found = model._shapes.get(key)
     if found is None or (found is not NONE and found.keyspace is not defaults.DEFAULT_KEYSPACE):
-        found = model._shapes[key] = _compiled(model, names) or NONE
+        found = keep(model, key, _compiled(model, names) or NONE)
     return None if found is NONE else found
 
 
@@ -138,3 +138,51 @@ SEEN = (
     "_select_query",
     "_validate_select_where",
 )
+
+
+def is_fresh(queryset: Any) -> bool:
+    """Whether nothing was said of a query set yet but which model it is of, and nobody sees how it reads."""
+    attributes = queryset.__dict__
+    return len(attributes) == FRESH and not queryset._where and type(queryset) is queryset.model.__queryset__
+
+
+#: Attributes of a new query set: the model, and what conditions and options are gathered in.
+FRESH = 7
+
+
+def selection_of(queryset: Any) -> tuple[Shape, list[Any]] | None:
+    """The shape of what a query set reads, and what is bound, without its statement being written; None if that takes
+    more than conditions with one value each."""
+    model = queryset.model
+    where = queryset._where
+    if any(isinstance(clause.value, QueryValue) for clause in where):
+        return None
+    key = (
+        type(queryset),
+        tuple([(clause.field, type(clause.operator)) for clause in where]),
+        tuple(queryset._only_fields),
+        frozenset(queryset._defer_fields),
+        tuple(queryset._order),
+        tuple(queryset._distinct_fields or ()),
+        queryset._allow_filtering,
+        bool(queryset._limit),
+        defaults.DEFAULT_KEYSPACE,
+    )
+    shape = model._shapes.get(key)
+    if shape is None:
+        shape = keep(model, key, _selection(queryset) or NONE)
+    if shape is NONE:
+        return None
+    values = [clause.value for clause in where]
+    if queryset._limit:
+        values.append(queryset._limit)
+    return shape, values
+
+
+def _selection(queryset: Any) -> Shape | None:
+    kind = type(queryset)
+    if not is_ordinary(kind, ("_select_query", "_select_fields", "_validate_select_where")):
+        return None
+    shape, _ = shape_and_values(queryset._select_query())
+    expected = tuple([str(number) for number in range(len(queryset._where))])
+    return shape if shape.keys == (*expected, *(("limit",) if queryset._limit else ())) else None

@@ -17,7 +17,7 @@ from cassandra._mapper.instances import exact_kind
 from cassandra._mapper.shapes import Shape, WrittenLater, shape_and_values
 from cassandra._mapper.statements import InsertStatement, microseconds, update_clause
 
-KEPT = 256
+from .loading import keep
 
 
 class Writer:
@@ -82,11 +82,11 @@ def later(dml: Any, key: tuple[Any, ...], write: Callable[[], Any], bound: list[
     ttl, timestamp, shapes = dml._ttl, dml._timestamp, dml.model._shapes
     if not ttl and not timestamp:
         shape: Shape | None = shapes.get(key)
-        return WrittenLater(_added(shapes, key, write) if shape is None else shape, bound, write)
+        return WrittenLater(_added(dml.model, key, write) if shape is None else shape, bound, write)
     if ttl and type(ttl) is not int:
         return write()
     key = (*key, bool(ttl), bool(timestamp))
-    shape = shapes.get(key) or _added(shapes, key, write)
+    shape = shapes.get(key) or _added(dml.model, key, write)
     context = {str(number): value for number, value in enumerate(bound)}
     context["ttl"] = ttl
     if timestamp:
@@ -94,8 +94,6 @@ def later(dml: Any, key: tuple[Any, ...], write: Callable[[], Any], bound: list[
     return WrittenLater(shape, [context[name] for name in shape.keys], write)
 
 
-def _added(shapes: dict[Any, Any], key: tuple[Any, ...], write: Callable[[], Any]) -> Shape:
-    if len(shapes) > KEPT:
-        shapes.clear()
-    shape = shapes[key] = shape_and_values(write())[0]
+def _added(model: Any, key: tuple[Any, ...], write: Callable[[], Any]) -> Shape:
+    shape: Shape = keep(model, key, shape_and_values(write())[0])
     return shape
