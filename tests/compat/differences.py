@@ -94,6 +94,13 @@ BEHAVIOUR: dict[str, list[str]] = {
         "ContextQuery: takes models only",
         "conditions on columns of another model: QueryException; theirs AttributeError",
     ],
+    "The object mapper connects when it can.": [
+        "register_connection(retry_connect=True) and lazy connections that fail stay registered; set_session",
+    ],
+    "sync_table repeats nothing.": [
+        "options that are changed, types of tuples, columns that were just added in the log, AlreadyExists",
+        "KeyError of sync_type without a keyspace, AttributeError of drop_table without a model: CQLEngineException",
+    ],
     "The object mapper writes what was changed, and that alone.": [
         "moments before 1970: rounded down to milliseconds; theirs rounds up",
         "timestamps with a zone: are in that zone; theirs takes them for local ones",

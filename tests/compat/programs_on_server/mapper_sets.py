@@ -159,7 +159,6 @@ SLICES = {
     "1": lambda q: q[1].number,
     "-1": lambda q: q[-1].number,
     "9": lambda q: q[9],
-    "text": lambda q: q["x"],
     ":2": lambda q: numbers(q[:2]),
     "1:3": lambda q: numbers(q[1:3]),
     "2:": lambda q: numbers(q[2:]),
