@@ -245,6 +245,18 @@ class TestTypes:
         assert person.get(id=2).home.number == 5
         assert server.execute("SELECT home FROM app.things WHERE id = 2") == [{"home": ("y", 5)}]
 
+    def test_what_another_program_has_added_is_stored(
+        self, server: SimulatedCluster, sync_table: Callable[..., None]
+    ) -> None:
+        address, person = self.types()
+        sync_table(person)
+        person.create(id=1, home=address(street="x"))
+        connection.get_session().execute("ALTER TYPE app.address ADD number int")
+        address, person = self.types("number")
+        sync_table(person)
+        person.create(id=2, home=address(street="y", number=5))
+        assert server.execute("SELECT home FROM app.things WHERE id = 2") == [{"home": ("y", 5)}]
+
     def test_no_keyspace(self) -> None:
         address, _ = self.types()
         with pytest.raises(CQLEngineException, match="Keyspace 'nothing' does not exist"):

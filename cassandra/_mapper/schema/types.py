@@ -65,6 +65,7 @@ def type_steps(keyspace: str, types: Iterable[type[Any]], connection: Any) -> St
     for type_model in dict.fromkeys(types):
         yield from _one(keyspace, type_model, connection)
         type_model.register_for_keyspace(keyspace, connection=connection)
+        forget_prepared(get_cluster(connection))  # whoever has altered the type
 
 
 def _one(keyspace: str, type_model: type[Any], connection: Any) -> Steps:
@@ -85,7 +86,6 @@ def _one(keyspace: str, type_model: type[Any], connection: Any) -> Steps:
             statement = f"ALTER TYPE {protect_name(keyspace)}.{protect_name(name)} ADD {field.get_column_def()}"
             meanwhile = f"Another program has added field {field_name} to type {keyspace}.{name} meanwhile"
             yield from unless_there(statement, told(meanwhile))
-            forget_prepared(get_cluster(connection))
             added += 1
         elif not same_type(known[field_name], field.db_type):
             warn(
