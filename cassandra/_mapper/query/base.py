@@ -245,6 +245,7 @@ class AbstractQuerySet(Generic[T]):
 
     def __getitem__(self, s: Any) -> Any:
         """A row, or a list of rows; reads no more than it has to."""
+        self._execute_query()
         if isinstance(s, slice):
             if (s.start or 0) < 0 or (s.stop or 0) < 0:
                 _count_from_the_end("slicing")

@@ -74,7 +74,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
             return []
         fields = [column.db_field_name for column in self.model._columns.values()]
         if self._only_fields:
-            fields = [field for field in self._only_fields if field in fields]
+            fields = [field for field in fields if field in self._only_fields]
         kept = [field for field in fields if field not in self._defer_fields]
         if kept:
             return kept
@@ -143,7 +143,9 @@ class ModelQuerySet(AbstractQuerySet[T]):
         wanted = tuple(self._only_fields)
         if wanted and wanted != names:
             known = self._deferred_values
-            places = [(known.get(name), names.index(name) if name in names else None) for name in wanted]
+            places = [
+                (known.get(name), names.index(name) if name in names and name not in known else None) for name in wanted
+            ]
             rows = [tuple([value if at is None else row[at] for value, at in places]) for row in rows]
         return [row[0] for row in rows] if self._flat_values_list else [list(row) for row in rows]
 
