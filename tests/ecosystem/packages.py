@@ -29,6 +29,8 @@ PACKAGES = {
         Package("cassio", ("cassio",), light=True),
         Package("langchain", ("langchain-community", "cassio")),
         Package("llama-index", ("llama-index-vector-stores-cassandra", "llama-index-core", "cassio")),
+        Package("flask-cqlalchemy", ("flask-cqlalchemy", "flask")),
+        Package("django-cassandra-engine", ("django-cassandra-engine",)),
         Package("cassandra-medusa", ("cassandra-medusa",)),
         Package("newrelic", ("newrelic",)),
         Package("aiocassandra", ("aiocassandra",)),
