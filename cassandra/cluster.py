@@ -93,7 +93,7 @@ lend(__name__, {
     "cassandra._net.connection": "DefaultConnection=Connection conn_class=Connection",
     "cassandra._compat.internals": """
         _ConfigMode _execution_profile_to_string _proxy_execute_key _request_timeout_key conn_fns excs
-        refresh_schema_and_set_result run_in_executor
+        _clusters_for_shutdown refresh_schema_and_set_result run_in_executor
     """,
     "cassandra._compat.scheduling": "_Scheduler",
     "cassandra._session.statements.sentinels": "FETCH_SIZE_UNSET _NOT_SET=NOT_SET",

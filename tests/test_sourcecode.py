@@ -10,7 +10,7 @@ import importlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,9 +18,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cassandra"
 
-LAYERS = {"_base": 0, "_core": 1, "_wire": 2, "_net": 3, "_routing": 4, "_session": 5, "_compat": 6}
-BUILT_ON_TOP = {"cqlengine", "scan", "arrow", "testing"}  # layer 8
+LAYERS = {"_base": 0, "_core": 1, "_wire": 2, "_net": 3, "_routing": 4, "_session": 5, "_mapper": 6, "_compat": 6}
+BUILT_ON_TOP = {"scan", "arrow", "testing"}  # layer 8
 FACADE = 7
+PACKAGES = {"cassandra", "cassandra._mapper"}  # what is imported from them are modules
 
 PYTHON_LINES, NATIVE_LINES, FACADE_LINES = 500, 600, 60  # of a facade without its lists of names
 NATIVE = {".pyx", ".pxi", ".pxd", ".h", ".cpp"}
@@ -65,7 +66,7 @@ def _python_imports(path: Path, text: str) -> Iterator[tuple[int, str]]:
             base = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join([*base, *([node.module] if node.module else [])])
             yield node.lineno, module
-            yield from ((node.lineno, f"{module}.{a.name}") for a in node.names if module == "cassandra")
+            yield from ((node.lineno, f"{module}.{a.name}") for a in node.names if module in PACKAGES)
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             if called in {"import_module", "__import__"} and isinstance(node.args[0].value, str):
@@ -90,6 +91,32 @@ def test_imports_point_down() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_imports_of_the_mapper_point_down() -> None:
+    """In ``_mapper`` the docstring has the order; and of ``_compat`` only ``mapper`` knows it, it none of that."""
+    docstring = ast.get_docstring(ast.parse((PACKAGE / "_mapper" / "__init__.py").read_text()))
+    order = re.findall(r"^\* ``(\w+)``", docstring or "", re.MULTILINE)
+
+    def floor(name: str) -> int:
+        return order.index(name.split(".")[2])
+
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: imports {name}"
+        for path in SOURCES
+        for line, name in imports(path)
+        if not allowed_in_mapper(module_of(path), name, floor)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def allowed_in_mapper(module: str, imported: str, floor: Callable[[str], int]) -> bool:
+    ours, theirs = (name.startswith("cassandra._mapper.") for name in (module, imported))
+    if ours and theirs:
+        return floor(imported) <= floor(module)
+    if ours:
+        return not imported.startswith("cassandra._compat")
+    return not theirs or not module.startswith("cassandra._compat") or module.startswith("cassandra._compat.mapper")
+
+
 def test_the_cpp_core_does_not_know_python() -> None:
     wrong = [
         str(path.relative_to(ROOT))
@@ -105,6 +132,7 @@ WALL_CLOCK = {
     "cassandra/_session/statements/timestamps.py": "timestamps of requests",
     "cassandra/_net/pool/filling.py": "until when the shard-aware port is left alone, for users to read",
     "cassandra/_compat/timers.py": "ends of timers that programs make alone, which they compare with it",
+    "cassandra/_mapper/statements.py": "timestamps of writes that count from now",
     "cassandra/testing/_engine.py": "timestamps of writes",
 }
 READS_WALL_CLOCK = re.compile(
@@ -132,7 +160,7 @@ def test_threads_are_real_ones() -> None:
     pattern = re.compile(
         r"^\s*(import threading|from threading|import queue|from concurrent.futures import .*\bFuture\b)", re.MULTILINE
     )
-    folders = ("_base", "_wire", "_net", "_routing", "_session", "_compat")
+    folders = ("_base", "_wire", "_net", "_routing", "_session", "_mapper", "_compat")
     wrong = [
         str(path.relative_to(ROOT))
         for folder in folders

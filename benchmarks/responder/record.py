@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 
-from benchmarks import bench_asyncio, bench_bind, bench_execute, bench_fetch, bench_requests
+from benchmarks import bench_asyncio, bench_bind, bench_execute, bench_fetch, bench_mapper, bench_requests
 from benchmarks.clients.harness import ONCE
 from benchmarks.record import SHAPES, value
 from benchmarks.responder.recording import ERROR, PATH, Answer, answers, frames, key_of, save
@@ -25,7 +25,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 
 VERSION = 4
 PROTOCOL_ERROR = 0x000A
-BENCHES = (bench_execute, bench_fetch, bench_requests, bench_asyncio, bench_bind)
+BENCHES = (bench_execute, bench_fetch, bench_requests, bench_asyncio, bench_bind, bench_mapper)
 LOCAL = socket.inet_aton("127.0.0.1")
 
 

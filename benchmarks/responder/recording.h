@@ -136,6 +136,8 @@ inline std::string key_of(uint8_t opcode, const char* body, size_t size, uint8_t
             const bool skip_metadata = (body[flags] & 0x02) != 0;
             return std::string(skip_metadata ? "X1" : "X0").append(body + 2, id);
         }
+        case 0x0D:
+            return "B";
         default:
             return "?";
     }

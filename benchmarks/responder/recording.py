@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 PATH = Path(__file__).parents[1] / "data" / "responder.gz"
 
-STARTUP, OPTIONS, QUERY, PREPARE, EXECUTE, REGISTER = 0x01, 0x05, 0x07, 0x09, 0x0A, 0x0B
+STARTUP, OPTIONS, QUERY, PREPARE, EXECUTE, REGISTER, BATCH = 0x01, 0x05, 0x07, 0x09, 0x0A, 0x0B, 0x0D
 ERROR = 0x00
 SKIP_METADATA = 0x02
 
@@ -25,8 +25,8 @@ class Answer(NamedTuple):
 
 def key_of(opcode: int, body: bytes) -> bytes | None:
     """What a request is known by; None for one that is not to be recorded."""
-    if opcode in (STARTUP, OPTIONS, REGISTER):
-        return {STARTUP: b"S", OPTIONS: b"O", REGISTER: b"R"}[opcode]
+    if opcode in (STARTUP, OPTIONS, REGISTER, BATCH):
+        return {STARTUP: b"S", OPTIONS: b"O", REGISTER: b"R", BATCH: b"B"}[opcode]
     if opcode in (QUERY, PREPARE):
         (size,) = struct.unpack_from(">i", body)
         return (b"Q" if opcode == QUERY else b"P") + body[4 : 4 + size]

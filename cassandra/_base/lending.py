@@ -6,6 +6,7 @@ They are looked up when somebody asks for them, so that nobody else pays for wha
 import functools
 import importlib
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -41,6 +42,56 @@ def lend_submodules(package: str) -> None:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     sys.modules[package].__dict__["__getattr__"] = find
+
+
+#: Mocks of one name in one another.
+NESTED = 16
+
+
+def share(borrower: str, names: Mapping[str, str]) -> None:
+    """Variables of other modules, by the module they are in, are attributes of the module *borrower* as well: read, set
+    (a name that is another one there is written ``here=there``) and, as mocks do it, deleted, which brings the value
+    back that it had before it was set last. For those that old programs assign to, or that change; ``lend`` is enough
+    for all others."""
+    module: Any = sys.modules[borrower]
+    module.__class__ = _Sharing
+    module.__dict__["_shared"] = shared = dict(module.__dict__.get("_shared", {}))
+    for home, listed in names.items():
+        for item in listed.split():
+            here, _, there = item.partition("=")
+            module.__dict__.pop(here, None)
+            shared[here] = (home, there or here)
+
+
+class _Sharing(ModuleType):
+    """A module some of whose attributes are those of others."""
+
+    def __getattr__(self, name: str) -> Any:
+        shared = self.__dict__.get("_shared", ())
+        if name not in shared:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        home, there = shared[name]
+        return getattr(importlib.import_module(home), there)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        shared = self.__dict__.get("_shared", ())
+        if name not in shared:
+            ModuleType.__setattr__(self, name, value)
+            return
+        home, there = shared[name]
+        module: Any = importlib.import_module(home)
+        earlier = self.__dict__.setdefault("_earlier", {}).setdefault(name, deque(maxlen=NESTED))
+        earlier.append(getattr(module, there))
+        setattr(module, there, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name not in self.__dict__.get("_shared", ()):
+            ModuleType.__delattr__(self, name)
+            return
+        earlier = self.__dict__.get("_earlier", {}).get(name)
+        if earlier:
+            home, there = self.__dict__["_shared"][name]
+            setattr(importlib.import_module(home), there, earlier.pop())
 
 
 def _looking_up(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[str], Any]:

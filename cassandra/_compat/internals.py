@@ -13,6 +13,7 @@ from typing import Any
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._routing.schema.extensions import RegisteredTableExtension
+from cassandra._session.cluster import life
 from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT
 from cassandra._wire.rows import ordered_dict_factory
 
@@ -44,6 +45,16 @@ class _ConfigMode:
 
 
 _ConfigMode.__module__ = "cassandra.cluster"
+
+
+class _Running:
+    """How many clusters are connected, to count them by; they are shut down when the interpreter exits."""
+
+    def __len__(self) -> int:
+        return len(life._alive)
+
+
+_clusters_for_shutdown = _Running()
 
 
 @public("cassandra.metadata")

@@ -123,6 +123,58 @@ class RowPlan:
         """*kind*: "tuple", "named" (row_class: a namedtuple class with as many fields as there are columns), "dict",
         "ordered"."""
 
+_I = TypeVar("_I", bound="Instance")
+
+class InstanceLayout:
+    """Which column is at which place of a row, and of what all rows of a result share, which follows it. Immutable."""
+
+    names: Final[tuple[str, ...]]
+    converters: Final[tuple[Callable[[Any], Any] | None, ...]]
+    def __init__(self, names: Iterable[str], converters: Iterable[Callable[[Any], Any] | None]) -> None: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, name: object) -> bool: ...
+
+class Instance:
+    """Base of models: a row as it came, and beside it what is read instead. One program's own, as any object is."""
+
+    _is_persisted: bool
+    _touched: Final[dict[str, Any]]
+    _given: Final[set[str]]
+    def _begin(self, now: dict[str, Any], explicit: set[str]) -> None:
+        """As a new one with these values, of which *explicit* were given."""
+    def _keep(self, layout: InstanceLayout, row: tuple[Any, ...], now: dict[str, Any], explicit: set[str]) -> None:
+        """From now on *row* has the values of before, and *now* those that are read instead."""
+    def _came(self, name: str, missing: Any = None) -> Any:
+        """What was loaded of the column *name*, as it is read; *missing* if it was not."""
+    def __setstate__(self, state: Any) -> None: ...
+
+class ColumnAccess:
+    """A column as an attribute: of an instance its value, of the class *query_evaluator*."""
+
+    column: Final[Any]
+    query_evaluator: Any
+    def __init__(
+        self,
+        column: Any,
+        query_evaluator: Any,
+        name: str,
+        initial: Callable[[], Any],
+        undeletable: str | None = None,
+    ) -> None:
+        """*initial* makes the value of a column that was not loaded; *undeletable* says why none can be deleted."""
+    def __get__(self, instance: Any, owner: type) -> Any: ...
+    def __set__(self, instance: Any, value: Any) -> None: ...
+    def __delete__(self, instance: Any) -> None: ...
+
+def new_loaded(cls: type[_I], layout: InstanceLayout, row: tuple[Any, ...], shared: tuple[Any, ...]) -> _I:
+    """One instance, as load_instances() makes them."""
+
+def load_instances(
+    cls: type[_I], layout: InstanceLayout, rows: Iterable[tuple[Any, ...]], shared: tuple[Any, ...]
+) -> list[_I]:
+    """One instance of *cls*, a subclass of Instance, per row; ``__init__`` is not called. *shared* has the values of
+    the last columns of *layout*, the same for all."""
+
 LARGE_PAGE: Final[int]  # bytes of rows
 
 class RowsPage:

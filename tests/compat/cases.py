@@ -29,7 +29,13 @@ from pathlib import Path
 
 CONTACT = os.environ.get("CASSANDRA_CONTACT", "")
 HOST, _, PORT = CONTACT.partition(":")
+NAMED = re.compile(r" \(\w+\.\w+ = .*\)\Z", re.DOTALL)  # at the end of an error: ours names model, column and value
 KEYSPACE = "compat_" + Path(sys.argv[0]).stem
+
+
+def text_of(error):
+    """Its text, as both drivers have it."""
+    return NAMED.sub("", str(error))
 
 
 def show(name, function, *args, text=False, caught=(), **kwargs):
@@ -39,7 +45,7 @@ def show(name, function, *args, text=False, caught=(), **kwargs):
     except Exception as error:
         kinds = caught if isinstance(caught, tuple) else (caught,)
         kind = next((kind for kind in kinds if isinstance(error, kind)), type(error))
-        told = kind.__name__ + (f": {error}" if text else "")
+        told = kind.__name__ + (f": {text_of(error)}" if text else "")
     if CONTACT:
         told = told.replace(CONTACT, "SERVER").replace(HOST, "SERVER")
     print(re.sub(" at 0x[0-9a-f]+", " at 0x", f"{name}: {told}"), flush=True)

@@ -388,3 +388,10 @@ def test_table_extensions_are_registered_by_their_metaclass() -> None:
         assert registry["of_a_test"] is Shown
     finally:
         registry.pop("of_a_test", None)
+
+
+def test_util_has_the_ordered_dict_of_old_programs() -> None:
+    import collections
+
+    util: Any = importlib.import_module("cassandra.util")
+    assert util.OrderedDict is collections.OrderedDict

@@ -70,6 +70,15 @@ def test_what_is_lent_costs_nothing_before_it_is_asked_for() -> None:
     assert not [name for name in loaded if name.startswith("cassandra.") and name.split(".")[1] in {*later, "_compat"}]
 
 
+def test_the_object_mapper_brings_in_nothing_slow() -> None:
+    program = (
+        "import sys, cassandra.cluster; had = {*sys.modules}; import cassandra.cqlengine.models;"
+        "print(*sys.modules.keys() - had)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {"asyncio", "inspect", "ssl", "subprocess"} & {*done.stdout.split()}
+
+
 @pytest.mark.parametrize("imported", ["cassandra", "cassandra.cluster", "cassandra.util"])
 def test_submodules_are_attributes_of_the_package(imported: str) -> None:
     program = f"""

@@ -38,6 +38,8 @@ PACKAGES = {
         Package("langgraph-cassandra", ("langgraph-checkpoint-cassandra",), python="3.12"),
         Package("langgraph-scylladb", ("langgraph-checkpoint-scylladb",), python="3.12"),
         Package("feast", ("feast[cassandra]",)),
+        Package("flask-cqlalchemy", ("flask-cqlalchemy", "flask")),
+        Package("django-cassandra-engine", ("django-cassandra-engine",)),
         Package("cassandra-medusa", ("cassandra-medusa",)),
         Package("airflow", ("apache-airflow-providers-apache-cassandra",)),
         Package("cql-track", ("cql-track",)),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from cassandra.cluster import Cluster, ExecutionProfile, ResponseFuture, Session
 from cassandra.concurrent import execute_concurrent_async
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.usertype import UserType
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
 
 
@@ -35,3 +37,16 @@ async def forgotten(session: Session) -> None:
     for _ in execute_concurrent_async(session, []):  # error
         pass
     execute_concurrent_async(session, ["SELECT 1"])  # error
+
+
+class Address(UserType):
+    street = columns.Text()
+
+
+def wrong_columns(address: Address) -> None:
+    address.street = 5  # error
+    address.street + 5  # error
+    columns.Integer(default="5")  # error
+    columns.Integer(no_such_option=True)  # error
+    columns.List()  # error
+    columns.Vector(columns.Float)  # error

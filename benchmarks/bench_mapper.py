@@ -1,0 +1,71 @@
+"""The object mapper beside scylla-driver's: reading, writing and iterating instances of five columns.
+
+Both play against the same recorded answers. scylla-driver sends texts with literals, this driver prepared statements;
+figures are CPU of the whole client process per operation. What awaiting costs is compared with ``execute_async`` of the
+same statement, and what instances cost with named tuples of the same rows. ``python -m benchmarks.bench_mapper``
+prints the figures beside the targets.
+"""
+
+from __future__ import annotations
+
+from benchmarks.measure import FASTCQL, Driver, Samples, alternate
+from benchmarks.peers import SCYLLA
+from benchmarks.report import Line, seconds, show
+from benchmarks.responder import Responder
+
+TITLE = "The object mapper, models of 5 columns: CPU of the client"
+#: What is done, how many times as fast it is to be, and the most that it is to take.
+TARGETS: dict[str, tuple[str, float, float | None]] = {
+    "get": ("Model.get(id=1)", 10.0, 30e-6),
+    "create": ("Model.create(...)", 8.0, 35e-6),
+    "update": ("instance.update(one column)", 8.0, None),
+    "batch": ("BatchQuery of 50 creates", 8.0, None),
+    "iterate": ("5,000 instances", 8.0, None),
+    "read": ("5,000 instances, and an attribute of each", 8.0, None),
+}
+OF_NAMED_TUPLES, OF_EXECUTE_ASYNC, OF_IMPORT = 1.5, 1.5, 0.025
+
+
+def drivers(port: int) -> dict[str, Driver]:
+    return {
+        FASTCQL: Driver("mapper", (str(port),)),
+        SCYLLA.name: Driver("mapper", (str(port),), SCYLLA),
+    }
+
+
+def lines() -> list[Line]:
+    with Responder() as responder:
+        samples = alternate(drivers(responder.port))
+    found = [_compared(samples, name) for name in TARGETS]
+    found.append(_beside(samples, "iterate", "5,000 instances", "named tuples", OF_NAMED_TUPLES))
+    found.append(
+        _beside(samples, "concurrent aget", "100 tasks await Model.aget", "concurrent execute_async", OF_EXECUTE_ASYNC)
+    )
+    return [*found, responder.line()]
+
+
+def _compared(samples: Samples, name: str) -> Line:
+    measure, wanted, most = TARGETS[name]
+    ours, theirs = samples[FASTCQL, name], samples[SCYLLA.name, name]
+    ratio = theirs / ours
+    limit = "" if most is None else f", ≤ {seconds(most)}"
+    reached = ratio >= wanted and (most is None or ours <= most)
+    return Line(
+        measure, seconds(ours), f"≥ {wanted:g}x{limit}", f"{SCYLLA.name} {seconds(theirs)}", f"{ratio:.1f}x", reached
+    )
+
+
+def _beside(samples: Samples, name: str, measure: str, other: str, most: float) -> Line:
+    ours, theirs = samples[FASTCQL, name], samples[FASTCQL, other]
+    ratio = ours / theirs
+    return Line(
+        measure, seconds(ours), f"≤ {most:g}x {other}", f"{other} {seconds(theirs)}", f"{ratio:.2f}x", ratio <= most
+    )
+
+
+def main() -> int:
+    return min(show(TITLE, lines()), 1)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,110 @@
+"""Models of five columns: what the API of fastcql and scylla-driver have in common; and awaiting, which only one has.
+
+Argument: the responder's port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from benchmarks.clients.harness import POINT, Client, Work, run
+from benchmarks.clients.tasks import works as tasks_of
+from cassandra.cluster import Cluster
+from cassandra.cqlengine import columns, connection
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery
+
+CREATES = 50  # of a batch
+TASKS = 1000  # requests of a sample
+SELECT = 'SELECT "score", "name", "ratio", "at" FROM bench.points WHERE "id" = ?'
+
+
+class Point(Model):
+    __keyspace__ = "bench"
+    __table_name__ = "points"
+    id = columns.Integer(primary_key=True)
+    score = columns.BigInt()
+    name = columns.Text()
+    ratio = columns.Double()
+    at = columns.DateTime()
+
+
+class Page(Model):
+    __keyspace__ = "bench"
+    __table_name__ = "pages7"
+    id = columns.Integer(primary_key=True)
+    part = columns.Integer()
+    name = columns.Text()
+    score = columns.BigInt()
+    ratio = columns.Double()
+
+
+VALUES = dict(zip(("id", "score", "name", "ratio"), POINT, strict=False), at=datetime(2023, 11, 14, 22, 13, 20))
+FIELDS = ["id", "part", "name", "score", "ratio"]
+PAGES = f"SELECT {', '.join(FIELDS)} FROM bench.pages7"
+
+
+def batch() -> None:
+    with BatchQuery() as writes:
+        for number in range(CREATES):
+            Point.batch(writes).create(**{**VALUES, "id": number})
+
+
+def works() -> dict[str, Work]:
+    point = Point.create(**VALUES)
+    names = {"Point": Point, "Page": Page, "VALUES": VALUES, "FIELDS": FIELDS, "batch": batch, "point": point}
+    found = {
+        "get": Work("Point.get(id=1)", names, whole_process=True),
+        "create": Work("Point.create(**VALUES)", names, whole_process=True),
+        "update": Work("point.update(score=1); point.update(score=2)", names, whole_process=True, per=2),
+        "batch": Work("batch()", names, whole_process=True),
+        "iterate": Work("for row in Page.objects.only(FIELDS): pass", names, whole_process=True),
+        "read": Work("row = Page.objects.only(FIELDS)[:]\nfor one in row: one.name", names, whole_process=True),
+    }
+    assert Point.get(id=1).name == "point 1" and len(Page.objects.only(FIELDS)) == 5000
+    return found
+
+
+def awaited(session: Any, loop: asyncio.AbstractEventLoop) -> dict[str, Work]:
+    """A hundred tasks, by the mapper and without it."""
+    statement = session.prepare(SELECT)
+
+    async def by_session() -> object:
+        return (await session.execute_async(statement, (1,))).one()
+
+    async def by_model() -> object:
+        return await Point.aget(id=1)  # type: ignore[attr-defined,unused-ignore]
+
+    return tasks_of(loop, {"aget": by_model, "execute_async": by_session}, TASKS)
+
+
+@contextlib.contextmanager
+def make(arguments: list[str]) -> Iterator[Client]:
+    logging.disable(logging.WARNING)
+    warnings.simplefilter("ignore")
+    cluster = Cluster(["127.0.0.1"], port=int(arguments[0]), compression=False, protocol_version=4)
+    loop = asyncio.new_event_loop()
+    try:
+        plain, session = cluster.connect(), cluster.connect()
+        for one in (plain, session):
+            one.default_fetch_size = None  # all rows are one recorded answer
+        connection.set_session(session)
+        found = works()
+        pages = {"execute": plain.execute, "pages": plain.prepare(PAGES)}
+        found["named tuples"] = Work("for row in execute(pages): pass", pages, whole_process=True)
+        if hasattr(Point, "aget"):
+            found.update(awaited(plain, loop))
+        yield Client(found)
+    finally:
+        loop.close()
+        cluster.shutdown()
+
+
+if __name__ == "__main__":
+    run("benchmarks.clients.mapper", make)

@@ -1,0 +1,59 @@
+"""What programs written for another object mapper see inside of clauses: what they have worked out (L6).
+
+Clauses of ``cassandra.cqlengine.statements`` are lent it, see ``_base/lending.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra._mapper.updates import ADD, ASSIGN, PREPEND, PUT, REMOVE
+
+
+def _part(text: str) -> Any:
+    """The value of the part of a clause that is written so; None if there is none."""
+
+    def find(clause: Any) -> Any:
+        return next((values[0] for found, values in clause._parts if found is text), None)
+
+    return property(find)
+
+
+class ContainerUpdateClause:
+    def _analyze(self: Any) -> None:
+        self._parts  # noqa: B018
+
+    @property
+    def _analyzed(self) -> bool:
+        return "_parts" in self.__dict__
+
+    _assignments = _part(ASSIGN)
+
+
+class SetUpdateClause:
+    @property
+    def _assignments(self: Any) -> Any:
+        return None if self.value is None else next((v[0] for text, v in self._parts if text is ASSIGN), None)
+
+    _additions = _part(ADD)
+    _removals = _part(REMOVE)
+
+
+class ListUpdateClause:
+    _append = _part(ADD)
+    _prepend = _part(PREPEND)
+
+
+class MapUpdateClause:
+    @property
+    def _updates(self: Any) -> list[Any] | None:
+        return [values[0] for text, values in self._parts if text is PUT] or ([] if self.is_assignment else None)
+
+    _removals = _part(REMOVE)
+
+
+class MapDeleteClause:
+    def _analyze(self) -> None:
+        """There is nothing to be worked out beforehand."""
+
+    _analyzed = True

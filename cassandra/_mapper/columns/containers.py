@@ -1,0 +1,306 @@
+"""Columns that hold values of other columns: sets, lists, maps, tuples and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from cassandra._base.collections import OrderedMap, SortedSet
+from cassandra._base.public import public
+from cassandra._mapper.columns.base import Column
+from cassandra._mapper.columns.tracking import HOME
+from cassandra._mapper.errors import ValidationError
+from cassandra._wire.types.base import cqltypes
+from cassandra._wire.types.vector import VectorType
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+#: What one value may hold.
+MOST_ELEMENTS = 65535
+
+#: How a program says which values a container holds: a column, or its class.
+Inner = Column[T] | type[Column[T]]
+
+
+def _freeze(column: Column[Any]) -> None:
+    """A collection or tuple in another one is stored whole."""
+    if not column.db_type.startswith("frozen"):
+        column.db_type = f"frozen<{column.db_type}>"
+
+
+@public(HOME)
+class BaseCollectionColumn(Column[T]):
+    """Of values that have parts."""
+
+    #: The name of the type in CQL, before its parameters.
+    cql_name: ClassVar[str] = ""
+
+    def __init__(self, types: Sequence[Any], **kwargs: Any) -> None:
+        """*types*: columns, or classes of columns, of its parts."""
+        self.types: list[Column[Any]] = [self._made(inner) for inner in types]
+        super().__init__(**kwargs)
+        self.db_type = f"{self.cql_name}<{', '.join(column.db_type for column in self.types)}>"
+
+    @staticmethod
+    def _made(inner: Any) -> Column[Any]:
+        if isinstance(inner, type) and issubclass(inner, Column):
+            inner = inner()
+        elif not isinstance(inner, Column):
+            raise ValidationError(f"{inner} is not a column class")
+        column: Column[Any] = inner
+        if isinstance(column, BaseCollectionColumn):
+            column._freeze_db_type()
+        return column
+
+    def _freeze_db_type(self) -> None:
+        _freeze(self)
+
+    # Parts have no names: their errors name the column that they are of.
+
+    def set_column_name(self, name: str) -> None:
+        super().set_column_name(name)
+        for column in self.types:
+            column.set_column_name(name)
+
+    def belongs_to(self, model_name: str) -> None:
+        super().belongs_to(model_name)
+        for column in self.types:
+            column.belongs_to(model_name)
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if isinstance(value, (list, tuple, set, frozenset, Mapping, SortedSet)) and len(value) > MOST_ELEMENTS:
+            raise self._refusal(f"Collection can't have more than {MOST_ELEMENTS} elements.", value)
+        return value
+
+    def _val_is_null(self, val: Any) -> bool:
+        return not val
+
+    @property
+    def sub_types(self) -> list[Column[Any]]:
+        return self.types
+
+    @property
+    def cql_type(self) -> Any:
+        return cqltypes[self.cql_name].apply_parameters([column.cql_type for column in self.types])
+
+
+@public(HOME)
+class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
+    """``tuple<...>``: as many values as columns, or fewer."""
+
+    cql_name = "tuple"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """*args*: a column, or a class of columns, per place."""
+        if not args:
+            raise ValueError("Tuple must specify at least one inner type")
+        super().__init__(args, **kwargs)
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        try:
+            parts = list(value)
+        except TypeError:
+            raise self._refusal(f"{value} is not a tuple", value) from None
+        if len(parts) > len(self.types):
+            names = ", ".join(type(column).__name__ for column in self.types)
+            raise self._refusal(f"{value} has more than {len(self.types)} items ({names})", value)
+        return self._each("validate", parts)
+
+    def to_python(self, value: Any) -> Any:
+        return () if value is None else self._each("to_python", value)
+
+    def to_database(self, value: Any) -> Any:
+        return None if value is None else self._each("to_database", value)
+
+    def _each(self, method: str, value: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(getattr(column, method)(part) for column, part in zip(self.types, value, strict=False))
+
+
+@public(HOME)
+class BaseContainerColumn(BaseCollectionColumn[T]):
+    """Of any number of values. What a program changes in place is noticed, and only that is written."""
+
+    changes_in_place = True
+
+    #: Whether a value is stored whole, so that it can be part of a key.
+    frozen: bool = False
+
+    def __init__(self, types: Sequence[Any], frozen: bool = False, **kwargs: Any) -> None:
+        super().__init__(types, **kwargs)
+        self.frozen = frozen
+        self._apply_frozen()
+
+    def _apply_frozen(self) -> None:
+        if self.frozen:
+            self._freeze_db_type()
+
+
+@public(HOME)
+class Set(BaseContainerColumn[set[T]]):
+    """``set<...>``."""
+
+    cql_name = "set"
+    _python_type_hashable = False
+
+    def __init__(
+        self,
+        value_type: Inner[T],
+        strict: bool = True,
+        default: set[T] | Callable[[], set[T]] | None = set,
+        frozen: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """*strict*: whether only sets are taken; else lists and tuples are, too."""
+        self.strict = strict
+        super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
+        self.value_col = self.types[0]
+        if not self.value_col._python_type_hashable:
+            raise ValidationError("Cannot create a Set with unhashable value type (see PYTHON-494)")
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        if not isinstance(value, (set, SortedSet) if self.strict else (set, SortedSet, list, tuple)):
+            what = "is not a set object" if self.strict else "cannot be coerced to a set object"
+            raise self._refusal(f"{value} {what}", value)
+        if any(item is None for item in value):
+            raise self._refusal("None not allowed in a set", value)
+        return {self.value_col.validate(item) for item in value}
+
+    def to_python(self, value: Any) -> Any:
+        return set() if value is None else {self.value_col.to_python(item) for item in value}
+
+    def to_database(self, value: Any) -> Any:
+        return None if value is None else {self.value_col.to_database(item) for item in value}
+
+
+@public(HOME)
+class List(BaseContainerColumn[list[T]]):
+    """``list<...>``."""
+
+    cql_name = "list"
+    _python_type_hashable = False
+
+    def __init__(
+        self,
+        value_type: Inner[T],
+        default: list[T] | Callable[[], list[T]] | None = list,
+        frozen: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
+        self.value_col = self.types[0]
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        if not isinstance(value, (set, list, tuple)):
+            raise self._refusal(f"{value} is not a list object", value)
+        if any(item is None for item in value):
+            raise self._refusal("None is not allowed in a list", value)
+        return [self.value_col.validate(item) for item in value]
+
+    def to_python(self, value: Any) -> Any:
+        return [] if value is None else [self.value_col.to_python(item) for item in value]
+
+    def to_database(self, value: Any) -> Any:
+        return None if value is None else [self.value_col.to_database(item) for item in value]
+
+
+@public(HOME)
+class Map(BaseContainerColumn[dict[K, V]]):
+    """``map<..., ...>``."""
+
+    cql_name = "map"
+    _python_type_hashable = False
+
+    def __init__(
+        self,
+        key_type: Inner[K],
+        value_type: Inner[V],
+        default: dict[K, V] | Callable[[], dict[K, V]] | None = dict,
+        frozen: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__((key_type, value_type), frozen=frozen, default=default, **kwargs)
+        self.key_col, self.value_col = self.types
+        if not self.key_col._python_type_hashable:
+            raise ValidationError("Cannot create a Map with unhashable key type (see PYTHON-494)")
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        if not isinstance(value, (dict, OrderedMap)):
+            raise self._refusal(f"{value} is not a dict object", value)
+        if any(key is None for key in value):
+            raise self._refusal("None is not allowed in a map", value)
+        return {self.key_col.validate(k): self.value_col.validate(v) for k, v in value.items()}
+
+    def to_python(self, value: Any) -> Any:
+        if value is None:
+            return {}
+        return {self.key_col.to_python(k): self.value_col.to_python(v) for k, v in value.items()}
+
+    def to_database(self, value: Any) -> Any:
+        if value is None:
+            return None
+        return {self.key_col.to_database(k): self.value_col.to_database(v) for k, v in value.items()}
+
+
+@public(HOME)
+class Vector(BaseCollectionColumn[list[T]]):
+    """``vector<type, dimensions>``: a list of as many values as it has dimensions, none of them null.
+
+    .. versionadded:: 4.0
+    """
+
+    cql_name = "vector"
+    changes_in_place = True
+    _python_type_hashable = False
+
+    def __init__(self, value_type: Inner[T], dimensions: int, **kwargs: Any) -> None:
+        """*value_type*: a column, or a class of columns, of the elements."""
+        if not isinstance(dimensions, int) or dimensions < 1:
+            raise ValueError(f"a vector has at least one dimension, not {dimensions!r}")
+        super().__init__((value_type,), **kwargs)
+        self.value_col = self.types[0]
+        self.dimensions = dimensions
+        self.db_type = f"vector<{self.value_col.db_type}, {dimensions}>"
+
+    def _freeze_db_type(self) -> None:
+        """It is stored whole anyway."""
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        if isinstance(value, (str, bytes, set, frozenset, Mapping)) or not isinstance(value, Iterable):
+            raise self._refusal(f"{value!r} is not a list object", value)
+        items = list(value)
+        if len(items) != self.dimensions:
+            raise self._refusal(f"has {len(items)} elements, not {self.dimensions}", value)
+        if any(item is None for item in items):
+            raise self._refusal("None is not allowed in a vector", value)
+        return [self.value_col.validate(item) for item in items]
+
+    def to_python(self, value: Any) -> Any:
+        return None if value is None else [self.value_col.to_python(item) for item in value]
+
+    def to_database(self, value: Any) -> Any:
+        return None if value is None else [self.value_col.to_database(item) for item in value]
+
+    def _val_is_null(self, val: Any) -> bool:
+        return val is None
+
+    @property
+    def cql_type(self) -> Any:
+        return VectorType.apply_parameters([self.value_col.cql_type, self.dimensions])

@@ -1,0 +1,18 @@
+"""Counters: numbers that are added to."""
+
+from __future__ import annotations
+
+from cassandra._base.public import public
+from cassandra._mapper.columns.scalars import Integer
+from cassandra._mapper.columns.tracking import HOME, CounterValueManager
+
+
+@public(HOME)
+class Counter(Integer):
+    """``counter``. What a program assigns is written as the difference to what was read."""
+
+    db_type = "counter"
+    value_manager = CounterValueManager
+
+    def __init__(self, index: bool = False, db_field: str | None = None, required: bool = False) -> None:
+        super().__init__(index=index, db_field=db_field, default=0, required=required)

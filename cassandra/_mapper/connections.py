@@ -1,0 +1,414 @@
+"""Sessions by name: which one a model, a query set or a batch uses.
+
+A :class:`Connection` has a session, or what is needed to connect one when it is first used. The registry is a plain
+dictionary of them by name; under ``DEFAULT_CONNECTION`` is the one that is used where none is named. It is read, and
+replaced item by item, which the GIL makes atomic. A lazy connection is connected by one thread, under
+``lazy_connect_lock``, or by one task of a loop; the first of both that is through is adopted, under ``_adopting``,
+which covers only that.
+
+A fork needs nothing here: sessions work in the child as they are, and a connection that was being connected by another
+thread at that moment is one that is not connected yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from cassandra._base.errors import UserTypeDoesNotExist
+from cassandra._base.process import in_child, renew
+from cassandra._base.public import public
+from cassandra._base.real import threading
+from cassandra._session.cluster.cluster import Cluster
+from cassandra._session.session import Session
+from cassandra._wire.rows import dict_factory
+
+from . import defaults
+from .errors import CQLEngineException
+
+if TYPE_CHECKING:
+    import asyncio
+
+T = TypeVar("T")
+
+log = logging.getLogger("cassandra.cqlengine.connection")
+
+
+class _Default:
+    """The name of the default connection."""
+
+    def __repr__(self) -> str:
+        return "DEFAULT_CONNECTION"
+
+
+DEFAULT_CONNECTION: Final = _Default()
+
+#: Connections by name.
+_connections: dict[Any, Connection] = {}
+
+#: Classes of user types by keyspace and name, for clusters that are connected later.
+udt_by_keyspace: defaultdict[str, dict[str, type]] = defaultdict(dict)
+
+#: Of the default connection, as it is when somebody looks; None where there is none.
+cluster: Cluster | None
+session: Session | None
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in ("cluster", "session"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(_connections.get(DEFAULT_CONNECTION), name, None)
+
+
+@public("cassandra.cqlengine.connection")
+class Connection:
+    """A session by name, or what is needed to connect one.
+
+    *hosts* are contact points, *cluster_options* further arguments of ``Cluster``, *consistency* is that of statements
+    that have none of their own.
+    """
+
+    name: Any = None
+    hosts: Any = None
+    consistency: Any = None
+    retry_connect: bool = False
+    lazy_connect: bool = False
+    lazy_connect_lock: Any = None
+    cluster_options: Any = None
+    cluster: Cluster | None = None
+    session: Session | None = None
+
+    def __init__(
+        self,
+        name: Any,
+        hosts: Any,
+        consistency: Any = None,
+        lazy_connect: bool = False,
+        retry_connect: bool = False,
+        cluster_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.hosts = hosts
+        self.name = name
+        self.consistency = consistency
+        self.lazy_connect = lazy_connect
+        self.retry_connect = retry_connect
+        self.cluster_options = {} if cluster_options is None else cluster_options
+        self.lazy_connect_lock = threading.RLock()
+        self._adopting = threading.Lock()
+        self._connecting: asyncio.Task[None] | None = None
+
+    @classmethod
+    def from_session(cls, name: Any, session: Any) -> Connection:
+        """The connection that *session* makes; its rows become dictionaries."""
+        connection = cls(name=name, hosts=session.hosts)
+        connection.cluster, connection.session = session.cluster, session
+        connection.setup_session()
+        return connection
+
+    def setup(self) -> None:
+        """Connect, or only make sure that it is done when the connection is first used."""
+        if not self.lazy_connect:
+            self._connect()
+
+    def _connect(self) -> None:
+        made, lazily = self._new_cluster(), self.lazy_connect
+        try:
+            session = made.connect()
+        except BaseException:
+            made.shutdown()
+            self._failed()
+            raise
+        if not self._adopt(made, session, lazily):
+            made.shutdown()
+
+    async def _connect_async(self) -> None:
+        made, lazily = self._new_cluster(), self.lazy_connect
+        try:
+            session = await made.connect_async()
+        except BaseException:
+            await made.shutdown_async()
+            self._failed()
+            raise
+        if not self._adopt(made, session, lazily):
+            await made.shutdown_async()
+
+    def _new_cluster(self) -> Cluster:
+        hosts = () if self.hosts is None else (self.hosts,)
+        return Cluster(*hosts, **self.cluster_options)
+
+    def _adopt(self, made: Cluster, session: Session, lazily: bool) -> bool:
+        """False where somebody else was faster: a thread and a task can use a lazy connection at the same time."""
+        with self._adopting:
+            if lazily and not self.lazy_connect:
+                return False
+            self.cluster, self.session = made, session
+            log.debug(
+                format_log_context("connection initialized with internally created session", connection=self.name)
+            )
+            self.setup_session()
+            self.lazy_connect = False
+        return True
+
+    def _failed(self) -> None:
+        if self.retry_connect:
+            message = "connect failed, setting up for re-attempt on first use"
+            log.warning(format_log_context(message, connection=self.name))
+            self.lazy_connect = True
+
+    def setup_session(self) -> None:
+        """Make the session's rows dictionaries, its consistency the connection's, and known user types those of the
+        cluster."""
+        assert self.session is not None
+        encoder = self.session.encoder
+        encoder.mapping[tuple] = encoder.cql_encode_tuple  # else a tuple is a list, in statements by text
+        _configure(self.session, "row_factory", dict_factory)
+        if self.consistency is not None:
+            _configure(self.session, "consistency_level", self.consistency)
+        _register_known_types(self.session.cluster)
+
+    def handle_lazy_connect(self) -> None:
+        """Connect now if that was put off. Of several threads one does it, the others wait for it; where it fails, the
+        next one that uses the connection tries again."""
+        if not self.lazy_connect:
+            return
+        with self.lazy_connect_lock:
+            if self.lazy_connect:
+                log.debug(format_log_context("Lazy connect enabled", connection=self.name))
+                self._connect()
+
+    async def handle_lazy_connect_async(self) -> None:
+        """As :meth:`handle_lazy_connect`, without blocking the running loop. Of several tasks one does it."""
+        import asyncio  # who runs this has it, others need not
+
+        while self.lazy_connect:
+            task = self._connecting
+            if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
+                log.debug(format_log_context("Lazy connect enabled", connection=self.name))
+                task = self._connecting = asyncio.ensure_future(self._connect_async())
+            await asyncio.shield(task)
+
+
+def _configure(session: Any, option: str, value: Any) -> None:
+    """Where profiles are used, in the default one; else as an option of the session."""
+    manager: Any = getattr(session.cluster, "profile_manager", None)  # a program may have a session of its own
+    if getattr(getattr(manager, "mode", None), "name", "") == "PROFILES":
+        setattr(manager.default, option, value)
+    else:
+        setattr(session, option if option == "row_factory" else f"default_{option}", value)
+
+
+def _register_known_types(cluster: Cluster) -> None:
+    for known, types in list(udt_by_keyspace.items()):
+        keyspace = known or defaults.DEFAULT_KEYSPACE  # which models with user types may be older than
+        if not keyspace:
+            continue
+        for name, klass in list(types.items()):
+            with contextlib.suppress(UserTypeDoesNotExist):  # sync_table makes it, and registers it again
+                cluster.register_user_type(keyspace, name, klass)
+
+
+# ---- the registry
+
+
+@public("cassandra.cqlengine.connection")
+def format_log_context(msg: str, connection: Any = None, keyspace: str | None = None) -> str:
+    """*msg* with the connection, and the keyspace if there is one, before it."""
+    told = "DEFAULT_CONNECTION" if connection is None else connection
+    where = f"Connection: {told}" if keyspace is None else f"Connection: {told}, Keyspace: {keyspace}"
+    return f"[{where}] {msg}"
+
+
+@public("cassandra.cqlengine.connection")
+def register_connection(
+    name: Any,
+    hosts: Any = None,
+    consistency: Any = None,
+    lazy_connect: bool = False,
+    retry_connect: bool = False,
+    cluster_options: Mapping[str, Any] | None = None,
+    default: bool = False,
+    session: Any = None,
+) -> Connection:
+    """Register a connection under *name*, with a *session* of yours, or with what one is connected with; the default
+    one if *default*.
+
+    With *lazy_connect* it is connected when it is first used. With *retry_connect*, too, if it cannot be connected now:
+    the error is raised, and the connection is registered all the same.
+    """
+    if name in _connections:
+        log.warning("Registering connection '%s' when it already exists.", name)
+    if session is not None:
+        if any((consistency, hosts, lazy_connect, retry_connect, cluster_options)):
+            raise CQLEngineException("Session configuration arguments and 'session' argument are mutually exclusive")
+        connection = Connection.from_session(name, session=session)
+    else:
+        connection = Connection(name, hosts, consistency, lazy_connect, retry_connect, cluster_options)
+        try:
+            connection.setup()
+        except Exception:
+            if connection.lazy_connect:  # it is to be tried again
+                _register(name, connection, default)
+            raise
+    _register(name, connection, default)
+    return connection
+
+
+def _register(name: Any, connection: Connection, default: bool) -> None:
+    _connections[name] = connection
+    if default:
+        set_default_connection(name)
+
+
+@public("cassandra.cqlengine.connection")
+def unregister_connection(name: Any) -> None:
+    """Forget the connection of that name, if there is one, and shut its cluster down."""
+    connection = _connections.pop(name, None)
+    if connection is None:
+        return
+    if connection is _connections.get(DEFAULT_CONNECTION):
+        del _connections[DEFAULT_CONNECTION]
+    if connection.cluster is not None:
+        connection.cluster.shutdown()
+    log.debug("Connection '%s' has been removed from the registry.", name)
+
+
+@public("cassandra.cqlengine.connection")
+def set_default_connection(name: Any) -> None:
+    """The registered connection *name* is used where none is named from now on."""
+    if name not in _connections:
+        raise CQLEngineException(f"Connection '{name}' doesn't exist.")
+    log.debug("Connection '%s' has been set as default.", name)
+    _connections[DEFAULT_CONNECTION] = _connections[name]
+
+
+@public("cassandra.cqlengine.connection")
+def get_connection(name: Any = None) -> Connection:
+    """The connection of that name, or the default one; it is connected now if that was put off."""
+    connection = _find(name)
+    if connection.lazy_connect:
+        connection.handle_lazy_connect()
+    return connection
+
+
+async def get_connection_async(name: Any = None) -> Connection:
+    """As :func:`get_connection`, without blocking the running loop."""
+    connection = _find(name)
+    if connection.lazy_connect:
+        await connection.handle_lazy_connect_async()
+    return connection
+
+
+def known_connection(name: Any) -> Connection | None:
+    """The connection of that name, or the default one, connected or not; None if there is none."""
+    return _connections.get(name or DEFAULT_CONNECTION)
+
+
+def _find(name: Any) -> Connection:
+    connection = _connections.get(name or DEFAULT_CONNECTION)
+    if connection is not None:
+        return connection
+    if name:
+        raise CQLEngineException(f"Connection name '{name}' doesn't exist in the registry.")
+    raise CQLEngineException(
+        "Connection name 'DEFAULT_CONNECTION' doesn't exist in the registry. Call "
+        "cassandra.cqlengine.connection.setup() or set_session() before models are used."
+    )
+
+
+@public("cassandra.cqlengine.connection")
+def get_session(connection: Any = None) -> Session:
+    """The session of the connection of that name, or of the default one."""
+    found = get_connection(connection).session
+    if found is None:
+        raise _not_set_up(connection)
+    return found
+
+
+@public("cassandra.cqlengine.connection")
+def get_cluster(connection: Any = None) -> Cluster:
+    """The cluster of the connection of that name, or of the default one; CQLEngineException if it has none."""
+    found = get_connection(connection).cluster
+    if found is None:
+        raise _not_set_up(connection)
+    return found
+
+
+def _not_set_up(name: Any) -> CQLEngineException:
+    return CQLEngineException(f"Connection '{name or DEFAULT_CONNECTION}' is registered, but was not set up")
+
+
+# ---- the default connection
+
+
+@public("cassandra.cqlengine.connection")
+def default() -> None:
+    """Use a cluster on this machine, with all options as they are by default."""
+    if DEFAULT_CONNECTION in _connections:
+        log.warning("configuring new default connection for cqlengine when one was already set")
+    register_connection("default", hosts=None, default=True)
+    log.debug("cqlengine connection initialized with default session to localhost")
+
+
+@public("cassandra.cqlengine.connection")
+def set_session(s: Any) -> None:
+    """Use the session *s*; its rows become dictionaries, and its keyspace, if it has one, that of models without."""
+    if DEFAULT_CONNECTION in _connections:
+        log.warning("configuring new default session for cqlengine when one was already set")
+    _connections["default"] = Connection.from_session("default", session=s)
+    set_default_connection("default")
+    if s.keyspace:
+        defaults.DEFAULT_KEYSPACE = s.keyspace
+    log.debug("cqlengine default connection initialized with %s", s)
+
+
+@public("cassandra.cqlengine.connection")
+def setup(
+    hosts: Any,
+    default_keyspace: str | None,
+    consistency: Any = None,
+    lazy_connect: bool = False,
+    retry_connect: bool = False,
+    **kwargs: Any,
+) -> None:
+    """Connect to *hosts*, and use that for all models that say nothing else.
+
+    *default_keyspace* is that of models without one. *kwargs* are further arguments of ``Cluster``. The rest is as in
+    :func:`register_connection`.
+    """
+    defaults.DEFAULT_KEYSPACE = default_keyspace
+    register_connection(
+        "default",
+        hosts=hosts,
+        consistency=consistency,
+        lazy_connect=lazy_connect,
+        retry_connect=retry_connect,
+        cluster_options=kwargs,
+        default=True,
+    )
+
+
+@public("cassandra.cqlengine.connection")
+def register_udt(keyspace: str, type_name: str, klass: type, connection: Any = None) -> None:
+    """Read values of a user type as instances of *klass*, on the cluster of *connection* and on those that are
+    connected from now on. A type that does not exist yet is no error."""
+    udt_by_keyspace[keyspace][type_name] = klass
+    try:
+        found = get_cluster(connection)
+    except CQLEngineException:  # it is set up later
+        return
+    with contextlib.suppress(UserTypeDoesNotExist):
+        found.register_user_type(keyspace, type_name, klass)
+
+
+def _in_child() -> None:
+    for connection in list(_connections.values()):
+        renew(connection.lazy_connect_lock)
+        renew(connection._adopting)
+        connection._connecting = None
+
+
+in_child(_in_child)

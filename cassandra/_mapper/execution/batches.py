@@ -1,0 +1,117 @@
+"""Many writes as one request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cassandra._mapper.connections import get_connection_async, get_session
+from cassandra._mapper.shapes import prepared_of, shape_and_values
+from cassandra._session.session import Session
+from cassandra._session.statements.batch import BatchStatement
+from cassandra._session.statements.sentinels import NOT_SET
+from cassandra._session.statements.statements import BatchType
+from cassandra._wire.rows import dict_factory
+
+from .applied import check_applied
+from .requests import REFUSED
+from .text import by_text, by_text_async, can_prepare
+
+#: A batch of so many statements goes by its text: the protocol has no more.
+MOST = 0xFFFF
+
+
+class BatchRequest:
+    """Statements that are executed as one. *text* writes all of them, with their context."""
+
+    __slots__ = ("_connection", "_consistency", "_kind", "_queries", "_text", "_timeout", "_used")
+
+    def __init__(
+        self,
+        queries: Sequence[Any],
+        kind: BatchType | None,
+        text: Callable[[], tuple[str, dict[str, Any]]],
+        consistency: int | None,
+        timeout: Any,
+        connection: Any,
+    ) -> None:
+        """*kind*: None for what only a text can tell."""
+        self._queries = queries
+        self._kind = kind
+        self._text = text
+        self._consistency = consistency
+        self._timeout = timeout
+        self._connection = connection
+        self._used: list[Any] = []
+
+    def execute(self) -> Any:
+        session = get_session(self._connection)
+        gathered = self._gathered(session)
+        future = None
+        if gathered is not None:
+            try:
+                for part in gathered:
+                    if part[2] is None:
+                        part[2] = prepared_of(session).add(part[0], session.prepare(part[0].cql))
+            except REFUSED:
+                pass  # the server says of the text what is wrong, if that is
+            else:
+                future = self._sent(session, gathered)
+        if future is not None:
+            result = future.result()
+        else:
+            text, context = self._text()
+            result = by_text(text, context, self._consistency, self._timeout, self._connection)
+        check_applied(result)
+        return result
+
+    async def execute_async(self) -> Any:
+        session: Any = (await get_connection_async(self._connection)).session
+        gathered = self._gathered(session)
+        future = None
+        if gathered is not None:
+            try:
+                for part in gathered:
+                    if part[2] is None:
+                        part[2] = prepared_of(session).add(part[0], await session.prepare_async(part[0].cql))
+            except REFUSED:
+                pass
+            else:
+                future = self._sent(session, gathered)
+        if future is not None:
+            result = await future
+        else:
+            text, context = self._text()
+            result = await by_text_async(session, text, context, self._consistency, self._timeout)
+        check_applied(result)
+        return result
+
+    def _gathered(self, session: Any) -> list[list[Any]] | None:
+        """Shape, values and what is prepared already, of each; None if the batch goes by its text."""
+        if self._kind is None or len(self._queries) > MOST or not can_prepare(session):
+            return None
+        known = prepared_of(session)
+        found = []
+        for query in self._queries:
+            shape, values = shape_and_values(query)
+            if not known.takes(shape):
+                return None
+            found.append([shape, values, known.find(shape)])
+        return found
+
+    def _sent(self, session: Session, gathered: list[list[Any]]) -> Any:
+        batch = BatchStatement(self._kind, consistency_level=self._consistency)  # type: ignore[arg-type]
+        inside = batch._prepared
+        try:
+            for _, values, prepared in gathered:
+                if prepared.query_id in inside:  # what it says of the batch is known
+                    bound = prepared._bind_plan.bind(values, prepared.protocol_version, want_token=False)
+                    batch._append(True, prepared.query_id, bound)
+                else:
+                    batch.add(prepared, values)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        options: Any = {} if self._timeout is NOT_SET else {"timeout": self._timeout}
+        future = session.execute_async(batch, **options)
+        future.row_factory = dict_factory
+        return future

@@ -1,0 +1,82 @@
+"""What would be run: the CQL of a request, what goes with it, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cassandra._base.public import public
+from cassandra._mapper.connections import get_session
+from cassandra._mapper.shapes import prepared_of
+
+from .requests import REFUSED, Request
+from .text import PREPARING, can_prepare, simple
+
+
+@public("cassandra.cqlengine.query")
+class Explanation:
+    """``cql``, its ``parameters``, whether it is ``prepared`` (else ``reason`` says why not), and where it goes:
+    ``token`` of its partition, None if it is of several, and ``replicas`` that have that."""
+
+    def __init__(
+        self,
+        cql: str,
+        parameters: Any,
+        prepared: bool,
+        reason: str,
+        token: int | None = None,
+        replicas: Sequence[Any] = (),
+    ) -> None:
+        self.cql = cql
+        self.parameters = parameters
+        self.prepared = prepared
+        self.reason = reason
+        self.token = token
+        self.replicas = list(replicas)
+
+    def __repr__(self) -> str:
+        return f"<Explanation {self.cql!r}, {'prepared' if self.prepared else 'by text'}>"
+
+    def __str__(self) -> str:
+        hosts = ", ".join(str(host.endpoint) for host in self.replicas) or "unknown replicas"
+        routed = "to any node" if self.token is None else f"to the replicas of token {self.token}: {hosts}"
+        how = "prepared" if self.prepared else f"by text, as {self.reason}"
+        return f"{self.cql}\n  parameters: {self.parameters!r}\n  {how}\n  routed {routed}"
+
+
+def explain(request: Request) -> Explanation:
+    """Of a request; it is prepared, but not executed."""
+    session: Any = get_session(request.connection)
+    if not can_prepare(session):
+        reason = "somebody looks at what is executed" if PREPARING else "CQLENG_PREPARE=0 says so"
+        return _by_text(request, session, reason)
+    shape, values = request.shaped()
+    known = prepared_of(session)
+    prepared = known.find(shape, request.consistency, request.fetch_size)
+    if prepared is None:
+        try:
+            prepared = known.add(shape, session.prepare(shape.cql), request.consistency, request.fetch_size)
+        except REFUSED as error:
+            return _by_text(request, session, f"it cannot be prepared: {error}")
+    try:
+        bound = prepared.bind(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        return _by_text(request, session, f"the values cannot be bound: {error}")
+    token, replicas = _replicas(session, bound.keyspace, bound.routing_key)
+    return Explanation(shape.cql, values, True, "", token, replicas)
+
+
+def _by_text(request: Request, session: Any, reason: str) -> Explanation:
+    statement = request.written()
+    query = simple(request.model, statement, request.consistency, session)
+    token, replicas = _replicas(session, query.keyspace, query.routing_key)
+    return Explanation(str(statement), statement.get_context(), False, reason, token, replicas)
+
+
+def _replicas(session: Any, keyspace: str | None, key: bytes | None) -> tuple[int | None, Sequence[Any]]:
+    metadata: Any = getattr(session.cluster, "metadata", None)
+    ring = getattr(metadata, "token_map", None)
+    if key is None or keyspace is None or ring is None:
+        return None, ()
+    token = ring.token_class.from_key(key)
+    return token.value, metadata.get_replicas(keyspace, key)

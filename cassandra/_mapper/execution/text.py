@@ -1,0 +1,111 @@
+"""Statements by their text, with what their placeholders stand for as literals.
+
+So goes a statement where
+
+* the session is none of the driver's own, or somebody has put another ``execute`` in its place or in that of
+  ``cassandra.cqlengine.connection.execute``, to see what is executed;
+* ``CQLENG_PREPARE=0`` says so;
+* the server does not prepare it, or a value is none that could be bound: then the server says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from cassandra._base.constants import ProtocolVersion
+from cassandra._base.public import public
+from cassandra._mapper import connections
+from cassandra._mapper.errors import CQLEngineException
+from cassandra._mapper.statements import BaseCQLStatement
+from cassandra._session.session import Session
+from cassandra._session.statements.sentinels import NOT_SET
+from cassandra._session.statements.statements import SimpleStatement
+from cassandra._wire.rows import dict_factory
+
+FACADE = "cassandra.cqlengine.connection"
+EXECUTE, EXECUTE_ASYNC = Session.execute, Session.execute_async
+
+#: Whether statements are prepared at all; read once per process.
+PREPARING = os.environ.get("CQLENG_PREPARE", "1") != "0"
+
+
+def can_prepare(session: Any) -> bool:
+    """Whether it is a session of the driver, in which nobody wants to see texts."""
+    if not PREPARING or type(session) is not Session:
+        return False
+    own = session.__dict__
+    if "execute" in own or "execute_async" in own:
+        return False
+    return Session.execute is EXECUTE and Session.execute_async is EXECUTE_ASYNC and _executing() is execute
+
+
+def _executing() -> Any:
+    facade = sys.modules.get(FACADE)
+    return execute if facade is None else facade.__dict__.get("execute", execute)
+
+
+def by_text(query: Any, context: Any, consistency: int | None, timeout: Any, connection: Any) -> Any:
+    """The result of *query*, by whatever is ``cassandra.cqlengine.connection.execute`` now."""
+    return _executing()(query, context, consistency, timeout=timeout, connection=connection)
+
+
+async def by_text_async(session: Any, query: Any, context: Any, consistency: int | None, timeout: Any) -> Any:
+    """As :func:`by_text`, without blocking the running loop."""
+    if not hasattr(session, "execute_async"):
+        raise CQLEngineException(f"{session!r} has no execute_async(): it cannot be awaited")
+    if isinstance(query, str):
+        query = SimpleStatement(query, consistency_level=consistency)
+    future = session.execute_async(query, context, **({} if timeout is NOT_SET else {"timeout": timeout}))
+    future.row_factory = dict_factory
+    return await future
+
+
+def simple(model: Any, statement: BaseCQLStatement, consistency: int | None, session: Any) -> SimpleStatement:
+    """*statement* as one of the driver's."""
+    return SimpleStatement(
+        str(statement),
+        consistency_level=consistency,
+        fetch_size=statement.fetch_size,
+        **_routing_of(model, statement, session),
+    )
+
+
+def _routing_of(model: Any, statement: Any, session: Any) -> dict[str, Any]:
+    """Routing key and keyspace, where the partition key is told."""
+    places = getattr(model, "_partition_key_index", None)
+    if not places or not model.__compute_routing_key__:
+        return {}
+    values = statement.partition_key_values(places)
+    if any(value is None for value in values):
+        return {}
+    try:
+        parts = model._routing_key_from_values(values, session.cluster.protocol_version)
+    except Exception:  # values that are none of their types: the server says so
+        return {}
+    keyspace, version = model._get_keyspace(), session.cluster.protocol_version
+    if keyspace != getattr(session, "keyspace", None) and not ProtocolVersion.uses_keyspace_flag(version):
+        return {"routing_key": parts}  # a keyspace cannot be sent, and so none is said; it is in the text
+    return {"routing_key": parts, "keyspace": keyspace}
+
+
+@public("cassandra.cqlengine.connection")
+def execute(
+    query: Any,
+    params: Any = None,
+    consistency_level: int | None = None,
+    timeout: Any = NOT_SET,
+    connection: Any = None,
+) -> Any:
+    """Execute *query*, a text, a statement of the driver or one of ``cassandra.cqlengine.statements``, and return its
+    ``ResultSet``. *connection* is the name of one."""
+    found = connections.get_connection(connection)
+    if found.session is None:
+        raise CQLEngineException("It is required to setup() cqlengine before executing queries")
+    if isinstance(query, BaseCQLStatement):
+        params = query.get_context()
+        query = SimpleStatement(str(query), consistency_level=consistency_level, fetch_size=query.fetch_size)
+    elif isinstance(query, str):
+        query = SimpleStatement(query, consistency_level=consistency_level)
+    return found.session.execute(query, params, timeout=timeout)

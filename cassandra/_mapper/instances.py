@@ -1,0 +1,227 @@
+"""What an instance is, in terms of columns: values as they came, what became of them, and what of that is new.
+
+The native base class keeps a row and what is read instead of it (``_core/codec_parts/instances.pxi``). A
+:class:`Blueprint` is what all instances of a model have in common, worked out once when the class is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from cassandra._core.codec import Instance, InstanceLayout
+
+from .columns import moments, scalars
+from .columns.base import Column
+from .columns.counter import Counter
+
+MISSING: Any = object()
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Functions that rows are made instances without, as nobody would see them called.
+_left_out: set[Any] = set()
+
+
+def left_out(function: F) -> F:
+    """Decorator of methods that are not called for each row, unless a model has another one in their place."""
+    _left_out.add(function)
+    return function
+
+
+def is_left_out(function: Any) -> bool:
+    return getattr(function, "__func__", function) in _left_out
+
+
+def exact_kind(column: Column[Any]) -> type | None:
+    """The class of values that the column takes as they are: none of its methods would do anything with one."""
+    kind = type(column)
+    if kind is scalars.Text:
+        plain = column.min_length is None and column.max_length is None  # type: ignore[attr-defined]
+        return str if plain else None
+    if kind is moments.DateTime:
+        return None if moments.DateTime.truncate_microseconds else datetime
+    return EXACT.get(kind)
+
+
+EXACT: dict[Any, type] = {
+    scalars.BigInt: int,
+    scalars.Boolean: bool,
+    scalars.Double: float,
+    scalars.Float: float,
+    scalars.Integer: int,
+    scalars.SmallInt: int,
+    scalars.TimeUUID: UUID,
+    scalars.TinyInt: int,
+    scalars.UUID: UUID,
+    scalars.VarInt: int,
+}
+
+
+def nothing() -> None:
+    return None
+
+
+def zero() -> int:
+    return 0
+
+
+def count_of(value: int | None) -> int:
+    return value or 0
+
+
+def reading(column: Column[Any]) -> Callable[[Any], Any] | None:
+    """What makes of a decoded value the one that is read; None where that is the same. What may be changed in place is
+    made anew, so that it is the reader's own."""
+    if isinstance(column, Counter):
+        return count_of
+    to_python = column.to_python
+    if column.changes_in_place:
+        if is_container(column) and not any(part.changes_in_place for part in column.sub_types):
+            return to_python  # which makes a new one
+        return lambda value: deepcopy(to_python(value))
+    if type(column).to_python is Column.to_python or column.unconverted("to_python") is not None:
+        return None
+    return lambda value: None if value is None else to_python(value)
+
+
+def initial(column: Column[Any]) -> Callable[[], Any]:
+    """What makes the value of a column that was neither given nor loaded."""
+    if isinstance(column, Counter) and not column.has_default:
+        return zero
+    contained = is_container(column)
+    if not column.has_default and not contained:
+        return nothing
+
+    def make() -> Any:
+        value = column.get_default() if column.has_default else None
+        return column.to_python(value) if value is not None or contained else None
+
+    return make
+
+
+def is_container(column: Column[Any]) -> bool:
+    """Whether it has a value, an empty one, where nothing is stored."""
+    return column.changes_in_place and column._val_is_null([])
+
+
+class Blueprint:
+    """What the instances of a model have in common.
+
+    * ``starting``: per column its name, the class of values that are taken as they are, what converts others, whether
+      it converts None too, and what makes the value if none is given
+    * ``checked``: per column its name and that class
+    * ``layout``: of instances that were written, where all columns have their place
+    * ``changeable``: names of columns with values that can be changed in place
+    """
+
+    __slots__ = ("changeable", "checked", "columns", "counters", "layout", "readers", "starting")
+
+    def __init__(self, columns: Mapping[str, Column[Any]]) -> None:
+        self.columns = dict(columns)
+        self.starting = tuple((name, *_start(column)) for name, column in columns.items())
+        self.checked = tuple((name, exact_kind(column), column) for name, column in columns.items())
+        self.changeable = frozenset(name for name, column in columns.items() if column.changes_in_place)
+        self.counters = tuple(name for name, column in columns.items() if isinstance(column, Counter))
+        self.readers = {column.db_field_name: (name, reading(column)) for name, column in columns.items()}
+        self.layout = InstanceLayout(columns, [deepcopy if name in self.changeable else None for name in columns])
+
+    def layout_of(self, db_names: tuple[str, ...], shared: tuple[str, ...] = ()) -> InstanceLayout:
+        """Of rows with these columns, and values of the columns *shared* in common, which have been converted and take
+        the place of what a row has. What the model does not know nobody reads."""
+        names: list[str] = []
+        converters: list[Callable[[Any], Any] | None] = []
+        for db_name in db_names:
+            name, convert = self.readers.get(db_name, (db_name, None))
+            if db_name not in self.readers or name in names or name in shared:
+                name = f"{db_name} {len(names)}"
+            names.append(name)
+            converters.append(convert)
+        copies = [deepcopy if name in self.changeable else None for name in shared]
+        return InstanceLayout((*names, *shared), (*converters, *copies))
+
+
+def _start(column: Column[Any]) -> tuple[type | None, Callable[[Any], Any] | None, bool, Callable[[], Any]]:
+    if isinstance(column, Counter):
+        return None, count_of, True, initial(column)
+    same = type(column).to_python is Column.to_python
+    return exact_kind(column), None if same else column.to_python, is_container(column), initial(column)
+
+
+def begin(instance: Instance, blueprint: Blueprint, values: Mapping[str, Any]) -> None:
+    """A new instance, with these values."""
+    now = {}
+    for name, kind, convert, none_too, make in blueprint.starting:
+        value = values.get(name, MISSING)
+        if type(value) is kind:
+            pass
+        elif value is MISSING:
+            value = make()
+        elif convert is not None and (value is not None or none_too):
+            value = convert(value)
+        now[name] = value
+    given = set(values)
+    if not given <= blueprint.columns.keys():
+        given &= blueprint.columns.keys()
+    instance._begin(now, given)
+
+
+def previous(instance: Instance, name: str, column: Any) -> Any:
+    """The value that the column had when the instance was loaded or written last; None if it never was."""
+    value = instance._came(name, MISSING)
+    if value is not MISSING:
+        return value
+    if instance._is_persisted or isinstance(column, Counter):
+        return initial(column)()
+    return None
+
+
+def is_changed(instance: Instance, name: str, column: Any) -> bool:
+    """Whether the column has another value than before, because a program set one or changed the one it has."""
+    now = instance._touched
+    if name not in now:
+        return False
+    value, before = now[name], previous(instance, name, column)
+    if name in instance._given:
+        return bool(value != before)
+    if not column.changes_in_place:
+        return False
+    default = column.get_default() if column.has_default else None
+    if column._val_is_null(default):
+        return not column._val_is_null(value) and bool(value != before)
+    return bool(value != (default if before is None else before))
+
+
+def is_deleted(instance: Instance, name: str, column: Any) -> bool:
+    """Whether the column has no value, where it had one or a program said so."""
+    now = instance._touched
+    if name not in now or not column._val_is_null(now[name]):
+        return False
+    return name in instance._given or not column._val_is_null(previous(instance, name, column))
+
+
+def settle(instance: Instance, blueprint: Blueprint) -> None:
+    """What the instance has now is what it had before: it was written."""
+    now = instance._touched
+    changeable = blueprint.changeable
+    if len(now) == len(blueprint.columns) and not changeable:
+        instance._keep(blueprint.layout, tuple([now[name] for name in blueprint.columns]), {}, set())
+    elif now or instance._given:
+        row = []
+        for name, column in blueprint.columns.items():
+            if name not in now:
+                row.append(previous(instance, name, column))
+            else:
+                row.append(deepcopy(now[name]) if name in changeable else now[name])
+        kept = {name: value for name, value in now.items() if name in changeable}
+        instance._keep(blueprint.layout, tuple(row), kept, set())
+    instance._is_persisted = True
+
+
+def remember(instance: Instance, blueprint: Blueprint, name: str, value: Any) -> None:
+    """This is the value that the column had before."""
+    row = [value if each == name else previous(instance, each, column) for each, column in blueprint.columns.items()]
+    now = {each: getattr(instance, each) for each in blueprint.columns}
+    instance._keep(blueprint.layout, tuple(row), now, instance._given)

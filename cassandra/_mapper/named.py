@@ -1,0 +1,140 @@
+"""Tables that are queried by name, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cassandra._base.public import public
+from cassandra._mapper.connections import get_cluster
+from cassandra._mapper.errors import CQLEngineException
+from cassandra._mapper.errors import DoesNotExist as _DoesNotExist
+from cassandra._mapper.errors import MultipleObjectsReturned as _MultipleObjectsReturned
+from cassandra._mapper.models.descriptors import UsingDescriptor
+from cassandra._mapper.query.columns import AbstractQueryableColumn
+from cassandra._mapper.query.simple import ResultObject, SimpleQuerySet
+
+HOME = "cassandra.cqlengine.named"
+
+
+@public(HOME)
+class QuerySetDescriptor:
+    """``NamedTable.objects``: a new query set, of all rows."""
+
+    def __get__(self, obj: Any, model: Any) -> SimpleQuerySet:
+        if obj is None:
+            raise TypeError("a named table has objects, its class has none")
+        return SimpleQuerySet(obj)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> SimpleQuerySet:
+        """Only for those who read signatures: what is called is what it leads to."""
+        raise NotImplementedError("a QuerySetDescriptor is called through a table")
+
+
+@public(HOME)
+class NamedColumn(AbstractQueryableColumn):
+    """A column by its name, of any type."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __unicode__(self) -> str:
+        return self.name
+
+    def _get_column(self) -> NamedColumn:
+        return self
+
+    @property
+    def db_field_name(self) -> str:
+        return self.name
+
+    @property
+    def cql(self) -> str:
+        return self.get_cql()
+
+    def get_cql(self) -> str:
+        """Its name in quotes."""
+        return f'"{self.name}"'
+
+    def to_database(self, val: Any) -> Any:
+        return val
+
+    def to_python(self, val: Any) -> Any:
+        return val
+
+
+@public(HOME)
+class NamedTable:
+    """A table by keyspace and name, as CQL has them."""
+
+    class DoesNotExist(_DoesNotExist):
+        """No row of the table is what was asked for."""
+
+    class MultipleObjectsReturned(_MultipleObjectsReturned):
+        """More than one row of the table is what was asked for."""
+
+    objects = QuerySetDescriptor()
+    using = UsingDescriptor()
+
+    __partition_keys: Mapping[str, NamedColumn] | None = None
+
+    def __init__(self, keyspace: str, name: str) -> None:
+        self.keyspace = keyspace
+        self.name = name
+        self._connection: Any = None
+
+    @property
+    def _partition_keys(self) -> Mapping[str, NamedColumn]:
+        """Columns of the partition key, as the schema has them."""
+        if self.__partition_keys is None:
+            try:
+                table = get_cluster(self._get_connection()).metadata.keyspaces[self.keyspace].tables[self.name]
+            except Exception as error:
+                raise CQLEngineException(
+                    f"Failed inspecting partition keys for {self.column_family_name()}."
+                    "Ensure cqlengine is connected before attempting this with NamedTable."
+                ) from error
+            self.__partition_keys = {column.name: NamedColumn(column.name) for column in table.partition_key}
+        return self.__partition_keys
+
+    def column(self, name: str) -> NamedColumn:
+        """The column of that name, for conditions."""
+        return NamedColumn(name)
+
+    def column_family_name(self, include_keyspace: bool = True) -> str:
+        """The name of the table, with its keyspace."""
+        return f"{self.keyspace}.{self.name}" if include_keyspace else self.name
+
+    def _get_column(self, name: str) -> NamedColumn:
+        return self.column(name)
+
+    def _get_connection(self) -> Any:
+        return self._connection
+
+    def all(self) -> SimpleQuerySet:
+        """A query set of all rows."""
+        return self.objects.all()
+
+    def filter(self, *args: Any, **kwargs: Any) -> SimpleQuerySet:
+        """A query set of the rows that meet these conditions."""
+        return self.objects.filter(*args, **kwargs)
+
+    def get(self, *args: Any, **kwargs: Any) -> ResultObject:
+        """The one row that meets these conditions."""
+        return self.objects.get(*args, **kwargs)
+
+    async def aget(self, *args: Any, **kwargs: Any) -> ResultObject:
+        """As :meth:`get`, without blocking the running loop."""
+        return await self.objects.aget(*args, **kwargs)
+
+
+@public(HOME)
+class NamedKeyspace:
+    """A keyspace by its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def table(self, name: str) -> NamedTable:
+        """The table of that name in it."""
+        return NamedTable(self.name, name)

@@ -1,0 +1,497 @@
+"""AbstractQuerySet: conditions and options, and the rows that they lead to.
+
+A query set is changed by nobody once a program has it: every method returns another one. What it has read it keeps, for
+all that is asked of it later. It belongs to a thread or a task, as iterators do.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from cassandra._base.public import public
+from cassandra._mapper.errors import CQLEngineException, QueryException
+from cassandra._mapper.execution.explained import Explanation, explain
+from cassandra._mapper.execution.requests import Request
+from cassandra._mapper.execution.steps import arun, run
+from cassandra._mapper.instances import left_out
+from cassandra._mapper.statements import DeleteStatement, SelectStatement
+from cassandra._session.statements.sentinels import NOT_SET
+
+from .batch import BatchQuery
+from .context import ContextQuery
+from .filters import conditions, requirements
+from .loading import Pages
+
+T = TypeVar("T")
+S = TypeVar("S", bound="AbstractQuerySet[Any]")
+
+#: Options of a query set that its new instances have.
+NEW = ("_batch", "_ttl", "_if_not_exists", "_timestamp", "_if_exists", "_connection")
+
+#: Rows that are read if nobody says how many.
+DEFAULT_LIMIT = 10000
+
+
+def _count_from_the_end(what: str) -> None:
+    message = f"ModelQuerySet {what} with negative indices support will be removed in 4.0."
+    warnings.warn(message, PendingDeprecationWarning, stacklevel=3)
+
+
+@public("cassandra.cqlengine.query")
+class AbstractQuerySet(Generic[T]):
+    """What query sets of models and of named tables have."""
+
+    _allow_filtering = False
+    _limit: int | None = DEFAULT_LIMIT
+    _values_list = False
+    _flat_values_list = False
+    _distinct_fields: list[str] | None = None
+    _result_cache: list[Any] | None = None
+    _pages: Pages | None = None
+    _count: int | None = None
+    _batch: Any = None
+    _ttl: int | None = None
+    _consistency: int | None = None
+    _timestamp: Any = None
+    _if_not_exists = False
+    _if_exists = False
+    _timeout: Any = NOT_SET
+    _fetch_size: int | None = None
+    _connection: Any = None
+
+    @left_out
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._where: list[Any] = []
+        self._conditional: list[Any] = []
+        self._order: list[str] = []
+        self._defer_fields: set[str] = set()
+        self._deferred_values: dict[str, Any] = {}
+        self._only_fields: list[str] = []
+
+    @property
+    def column_family_name(self) -> str:
+        return str(self.model.column_family_name())
+
+    def explain(self) -> Explanation:
+        """What would be executed: CQL, parameters, whether it is prepared, and where it goes. Blocks while the
+        server prepares it, if that was not done."""
+        return explain(self._select_request())
+
+    def __unicode__(self) -> str:
+        return str(self._select_query())
+
+    def __str__(self) -> str:
+        """CQL, with placeholders."""
+        return self.__unicode__()
+
+    def __call__(self: S, *args: Any, **kwargs: Any) -> S:
+        return self.filter(*args, **kwargs)
+
+    def __copy__(self: S) -> S:
+        """With the same conditions and options; nothing was read by it."""
+        clone: S = object.__new__(type(self))
+        attributes = self.__dict__.copy()
+        attributes["_where"] = self._where.copy()
+        attributes["_conditional"] = self._conditional.copy()
+        attributes["_order"] = self._order.copy()
+        attributes["_defer_fields"] = self._defer_fields.copy()
+        attributes["_deferred_values"] = self._deferred_values.copy()
+        attributes["_only_fields"] = list(self._only_fields)
+        attributes["_result_cache"] = attributes["_pages"] = attributes["_count"] = None
+        clone.__dict__.update(attributes)
+        return clone
+
+    def __deepcopy__(self: S, memo: Mapping[int, Any]) -> S:
+        return self.__copy__()
+
+    # ---- the statement
+
+    def _select_fields(self) -> list[str]:
+        """Names of the columns that are read, as the table has them; none for all."""
+        return []
+
+    def _validate_select_where(self) -> None:
+        """QueryException if the conditions are none that a server can look for."""
+
+    @left_out
+    def _select_query(self) -> SelectStatement:
+        if self._where:
+            self._validate_select_where()
+        return SelectStatement(
+            self.column_family_name,
+            fields=self._select_fields(),
+            where=self._where,
+            order_by=self._order,
+            limit=self._limit,
+            allow_filtering=self._allow_filtering,
+            distinct_fields=self._distinct_fields,
+            fetch_size=self._fetch_size,
+        )
+
+    def _request(self, statement: Any, **options: Any) -> Request:
+        connection = self._connection or self.model._get_connection()
+        return Request(self.model, statement, self._consistency, self._timeout, connection, **options)
+
+    def _select_request(self) -> Request:
+        return self._request(self._select_query(), rows=True)
+
+    def _write_steps(self, statement: Any) -> Any:
+        """Steps of a write; of one that is part of a batch there are none."""
+        if self._batch is not None:
+            self._batch._join(statement, self._connection or self.model._get_connection())
+            return None
+        conditional = bool(self._if_not_exists or self._if_exists or self._conditional)
+        return (yield self._request(statement, conditional=conditional))
+
+    def _refuse_batch(self) -> None:
+        if self._batch is not None:
+            raise CQLEngineException("Only inserts, updates, and deletes are available in batch mode")
+
+    # ---- rows
+
+    def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:
+        """What rows of the result become."""
+        raise NotImplementedError(f"{type(self).__name__} makes nothing of rows")
+
+    def _reading(self) -> Any:
+        """Steps of the first page."""
+        self._refuse_batch()
+        self._pages = Pages((yield self._select_request()))
+        self._result_cache = []
+
+    @left_out
+    def _execute_query(self) -> None:
+        """Execute it, if that was not done."""
+        self._refuse_batch()
+        if self._result_cache is None:
+            run(self._reading())
+            self._more()
+
+    async def _aexecute_query(self) -> None:
+        self._refuse_batch()
+        if self._result_cache is None:
+            await arun(self._reading())
+            await self._amore()
+
+    def _more(self) -> bool:
+        """Read one more page; False if there is none."""
+        pages = self._pages
+        return pages is not None and pages.has_more and self._add(pages, *pages.next())
+
+    async def _amore(self) -> bool:
+        pages = self._pages
+        return pages is not None and pages.has_more and self._add(pages, *await pages.anext())
+
+    def _add(self, pages: Pages, names: tuple[str, ...], rows: Any) -> bool:
+        assert self._result_cache is not None
+        self._result_cache += self._made_of(names, rows)
+        if not pages.has_more:
+            self._pages = None
+            self._count = len(self._result_cache)
+        return True
+
+    def _fill_result_cache(self) -> list[Any]:
+        """All rows."""
+        self._execute_query()
+        while self._more():
+            pass
+        assert self._result_cache is not None
+        return self._result_cache
+
+    @left_out
+    def _fill_result_cache_to_idx(self, idx: int) -> list[Any]:
+        """So many rows, if there are."""
+        self._execute_query()
+        assert self._result_cache is not None
+        while len(self._result_cache) <= idx and self._more():
+            pass
+        return self._result_cache
+
+    async def _afill_to(self, idx: int) -> list[Any]:
+        await self._aexecute_query()
+        assert self._result_cache is not None
+        while len(self._result_cache) <= idx and await self._amore():
+            pass
+        return self._result_cache
+
+    def __len__(self) -> int:
+        """How many rows there are; reads them."""
+        return len(self._fill_result_cache())
+
+    def __iter__(self) -> Iterator[T]:
+        self._execute_query()
+        if self._pages is None:
+            return iter(self._result_cache or ())
+        return self._page_by_page()
+
+    def _page_by_page(self) -> Iterator[T]:
+        rows: Any = self._result_cache
+        at = 0
+        while at < len(rows) or self._more():
+            upto = len(rows)
+            yield from rows[at:upto]
+            at = upto
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        await self._aexecute_query()
+        rows: Any = self._result_cache
+        at = 0
+        while at < len(rows) or await self._amore():
+            yield rows[at]
+            at += 1
+
+    def __getitem__(self, s: Any) -> Any:
+        """A row, or a list of rows; reads no more than it has to."""
+        self._execute_query()
+        if isinstance(s, slice):
+            if (s.start or 0) < 0 or (s.stop or 0) < 0:
+                _count_from_the_end("slicing")
+            known = s.stop is not None and s.stop >= 0 and (s.start is None or s.start >= 0) and (s.step or 1) > 0
+            return (self._fill_result_cache_to_idx(s.stop) if known else self._fill_result_cache())[s]
+        if isinstance(s, bool) or not hasattr(s, "__index__"):
+            raise TypeError("QuerySet indices must be integers")
+        at = s.__index__()
+        if at < 0:
+            _count_from_the_end("indexing")
+        rows = self._fill_result_cache_to_idx(at) if at >= 0 else self._fill_result_cache()
+        try:
+            return rows[at]
+        except IndexError:
+            raise IndexError(f"row {at} of a query set of {len(rows)} rows") from None
+
+    def __eq__(self, q: object) -> bool:
+        """Whether it has the same conditions."""
+        return isinstance(q, AbstractQuerySet) and self.model is q.model and set(self._where) == set(q._where)
+
+    def __ne__(self, q: object) -> bool:
+        return not self == q
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def first(self) -> T | None:
+        """The first row; None if there is none."""
+        rows = self._fill_result_cache_to_idx(0)
+        return rows[0] if rows else None
+
+    async def afirst(self) -> T | None:
+        """As :meth:`first`, without blocking the running loop."""
+        rows = await self._afill_to(0)
+        return rows[0] if rows else None
+
+    def all(self: S) -> S:
+        """The same rows, to be read anew."""
+        return self.__copy__()
+
+    async def aall(self) -> list[T]:
+        """All rows as a list, without blocking the running loop."""
+        await self._aexecute_query()
+        while await self._amore():
+            pass
+        return list(self._result_cache or ())
+
+    @left_out
+    def get(self, *args: Any, **kwargs: Any) -> T:
+        """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
+        if args or kwargs:
+            return self.filter(*args, **kwargs).get()
+        return self._only_one(self._fill_result_cache_to_idx(1))
+
+    async def aget(self, *args: Any, **kwargs: Any) -> T:
+        """As :meth:`get`, without blocking the running loop."""
+        if args or kwargs:
+            return await self.filter(*args, **kwargs).aget()
+        return self._only_one(await self._afill_to(1))
+
+    @left_out
+    def _only_one(self, rows: list[Any]) -> T:
+        if len(rows) > 1:
+            raise self.model.MultipleObjectsReturned("Multiple objects found")
+        if not rows:
+            raise self.model.DoesNotExist(self._told())
+        return rows[0]  # type: ignore[no-any-return]
+
+    def _told(self) -> str:
+        """What was looked for, for messages."""
+        name = getattr(self.model, "__name__", None) or self.column_family_name
+        where = ", ".join(f"{clause.field} {clause.operator} {clause.value!r}" for clause in self._where)
+        return f"No {name} has {where}" if where else f"There is no {name}"
+
+    def count(self) -> int:
+        """How many rows there are; the server counts them, unless they were read."""
+        self._refuse_batch()
+        if self._count is None:
+            self._count = run(self._counting())
+        return self._count or 0
+
+    async def acount(self) -> int:
+        """As :meth:`count`, without blocking the running loop."""
+        self._refuse_batch()
+        if self._count is None:
+            self._count = await arun(self._counting())
+        return self._count or 0
+
+    def _counting(self) -> Any:
+        query = self._select_query()
+        query.count = True
+        row = (yield self._request(query)).one()
+        return next(reversed(row.values()))
+
+    # ---- conditions and options
+
+    @left_out
+    def filter(self: S, *args: Any, **kwargs: Any) -> S:
+        """Only rows that meet these conditions, too: ``filter(name="x", age__gt=5)``, ``filter(Model.age > 5)``."""
+        clone = self.__copy__()
+        for clause, column, value in conditions(self.model, args, kwargs):
+            if column is not None:  # it is known, and not read
+                clone._defer_fields.add(column.db_field_name)
+                clone._deferred_values[column.db_field_name] = value
+            clone._where.append(clause)
+        return clone
+
+    def iff(self: S, *args: Any, **kwargs: Any) -> S:
+        """Write only where the row meets these conditions."""
+        clone = self.__copy__()
+        clone._conditional.extend(requirements(self.model, args, kwargs))
+        return clone
+
+    @left_out
+    def batch(self: S, batch_obj: Any) -> S:
+        """Writes are part of this batch."""
+        return self._with(_batch=self._checked_batch(batch_obj))
+
+    def _checked_batch(self, batch_obj: Any) -> Any:
+        if self._connection:
+            raise CQLEngineException("Cannot specify the connection on model in batch mode.")
+        if batch_obj is not None and not isinstance(batch_obj, BatchQuery):
+            raise CQLEngineException("batch_obj must be a BatchQuery instance or None")
+        return batch_obj
+
+    def consistency(self: S, consistency: int | None) -> S:
+        return self._with(_consistency=consistency)
+
+    def timeout(self: S, timeout: float | None) -> S:
+        """Requests take that many seconds at most; None: they wait without limit."""
+        return self._with(_timeout=timeout)
+
+    def using(self: S, keyspace: str | None = None, connection: Any = None) -> S:
+        """In another keyspace, or by another connection."""
+        if connection and self._batch is not None:
+            raise CQLEngineException("Cannot specify a connection on model in batch mode.")
+        clone = self.__copy__()
+        if keyspace:
+            clone.model = ContextQuery.model_in(self.model, keyspace)
+        if connection:
+            clone._connection = connection
+        return clone
+
+    def _with(self: S, **attributes: Any) -> S:
+        clone = self.__copy__()
+        clone.__dict__.update(attributes)
+        return clone
+
+    def order_by(self: S, *colnames: str) -> S:
+        """Rows are ordered by these clustering columns, ``-name`` in descending order; without any, as they are."""
+        if not colnames:
+            return self._with(_order=[])
+        clone = self.__copy__()
+        clone._order += ['"{}" {}'.format(*self._get_ordering_condition(name)) for name in colnames]
+        return clone
+
+    def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
+        return colname.replace("-", ""), "DESC" if colname.startswith("-") else "ASC"
+
+    def limit(self: S, v: int | None) -> S:
+        """At most so many rows; None or 0: all there are. 10,000 if nobody says."""
+        v = 0 if v is None else v
+        if not isinstance(v, int):
+            raise TypeError(f"a limit is an int, not {v!r}")
+        if v < 0:
+            raise QueryException("Negative limit is not allowed")
+        return self._with(_limit=v)
+
+    def fetch_size(self: S, v: int) -> S:
+        """Rows are read in pages of so many."""
+        if not isinstance(v, int):
+            raise TypeError(f"a fetch size is an int, not {v!r}")
+        if v < 1:
+            raise QueryException("fetch size less than 1 is not allowed")
+        return self._with(_fetch_size=v)
+
+    def allow_filtering(self: S) -> S:
+        """The server may look through rows that are not asked for."""
+        return self._with(_allow_filtering=True)
+
+    def distinct(self: S, distinct_fields: Iterable[str] | None = None) -> S:
+        """One row per partition, or per set of values of these columns of its key."""
+        if distinct_fields:
+            fields = list(distinct_fields)
+        else:
+            fields = list(self.model._partition_keys)
+        return self._with(_distinct_fields=[self._name_in_table(field) for field in fields])
+
+    def _name_in_table(self, field: str) -> str:
+        column = getattr(self.model, "_columns", {}).get(field)
+        return field if column is None else str(column.db_field_name)
+
+    def only(self: S, fields: Iterable[str]) -> S:
+        """Read these columns alone."""
+        if self._only_fields:
+            raise QueryException("QuerySet already has 'only' fields defined")
+        return self._with(_only_fields=self._known(fields))
+
+    def defer(self: S, fields: Iterable[str]) -> S:
+        """Read all columns but these."""
+        return self._with(_defer_fields=self._defer_fields.union(self._known(fields)))
+
+    def _known(self, fields: Iterable[str]) -> list[str]:
+        fields = list(fields)
+        columns = self.model._columns
+        if missing := [field for field in fields if field not in columns]:
+            raise QueryException(f"Can't resolve fields {', '.join(missing)} in {self.model.__name__}")
+        return [columns[field].db_field_name for field in fields]
+
+    # ---- writing
+
+    @left_out
+    def create(self, **kwargs: Any) -> T:
+        """Insert a row with these values, and return its instance."""
+        return self._new(kwargs).save()  # type: ignore[no-any-return]
+
+    async def acreate(self, **kwargs: Any) -> T:
+        """As :meth:`create`, without blocking the running loop."""
+        return await self._new(kwargs).asave()  # type: ignore[no-any-return]
+
+    @left_out
+    def _new(self, values: Mapping[str, Any]) -> Any:
+        instance = self.model(**values)
+        for name in NEW:
+            if name in self.__dict__:  # else it is as it is by default
+                setattr(instance, name, self.__dict__[name])
+        if self._consistency is not None:
+            instance.__consistency__ = self._consistency
+        return instance
+
+    def delete(self) -> None:
+        """Delete the rows that meet the conditions, which have to tell their partition."""
+        run(self._deleting())
+
+    async def adelete(self) -> None:
+        """As :meth:`delete`, without blocking the running loop."""
+        await arun(self._deleting())
+
+    def _deleting(self) -> Any:
+        keys = {column.db_field_name for column in self.model._partition_keys.values()}
+        if keys - {clause.field for clause in self._where}:
+            raise QueryException("The partition key must be defined on delete queries")
+        statement = DeleteStatement(
+            self.column_family_name,
+            where=self._where,
+            timestamp=self._timestamp,
+            conditionals=self._conditional,
+            if_exists=self._if_exists,
+        )
+        yield from self._write_steps(statement)

@@ -1,0 +1,105 @@
+"""Conditions from what ``filter()`` and ``iff()`` take. They know columns and values, and no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from cassandra._mapper.clauses import ConditionalClause, WhereClause
+from cassandra._mapper.columns.containers import List, Map, Set
+from cassandra._mapper.errors import CQLEngineException, QueryException
+from cassandra._mapper.functions import BaseQueryFunction, Token
+from cassandra._mapper.operators import BaseWhereOperator, ContainsOperator, InOperator
+
+#: The virtual column of the token of the partition key.
+TOKEN = "pk__token"
+
+
+def name_and_operator(argument: str) -> tuple[str, str | None]:
+    """``age__gt`` is a name and what it is compared by."""
+    name, found, operator = argument.rpartition("__")
+    return (name, operator) if found else (argument, None)
+
+
+def conditions(model: Any, clauses: Sequence[Any], named: Mapping[str, Any]) -> Iterator[tuple[WhereClause, Any, Any]]:
+    """Per condition its clause; and of those that say what a column is equal to, the column and that value."""
+    _no_nulls("filter", clauses, named)
+    for clause in clauses:
+        if not isinstance(clause, WhereClause):
+            raise QueryException(f"{clause} is not a valid query operator")
+        yield clause, None, None
+    for argument, value in named.items():
+        name, symbol = (TOKEN, None) if argument == TOKEN else _split(model, argument)
+        if isinstance(value, Token):
+            yield _token_condition(model, name, symbol, value), None, None
+            continue
+        column = column_of(model, name)
+        operator = BaseWhereOperator.get_operator(symbol or "EQ")()
+        clause = WhereClause(column.db_field_name, operator, stored(column, operator, value))
+        if symbol:
+            yield clause, None, None
+        else:
+            yield clause, column, value
+
+
+def requirements(model: Any, clauses: Sequence[Any], named: Mapping[str, Any]) -> Iterator[Any]:
+    """Conditions of a write: ``IF``."""
+    _no_nulls("iff", clauses, named)
+    for clause in clauses:
+        if not isinstance(clause, (ConditionalClause, WhereClause)):
+            raise QueryException(f"{clause} is not a valid query operator")
+        yield clause
+    for argument, value in named.items():
+        name, symbol = _split(model, argument)
+        if isinstance(value, Token):
+            raise QueryException("Token() values are not valid in conditionals")
+        column = column_of(model, name)
+        operator = BaseWhereOperator.get_operator(symbol or "EQ")()
+        yield WhereClause(column.db_field_name, operator, stored(column, operator, value))
+
+
+def _split(model: Any, argument: str) -> tuple[str, str | None]:
+    if argument in getattr(model, "_columns", ()):  # a name may have two underscores itself
+        return argument, None
+    return name_and_operator(argument)
+
+
+def _no_nulls(where: str, clauses: Sequence[Any], named: Mapping[str, Any]) -> None:
+    if None in named.values() if named else False:
+        raise CQLEngineException(f"None values on {where} are not allowed")
+    if any(clause is None for clause in clauses):
+        raise CQLEngineException(f"None values on {where} are not allowed")
+
+
+def column_of(model: Any, name: str) -> Any:
+    try:
+        return model._get_column(name)
+    except KeyError:
+        raise QueryException(f"Can't resolve column name: '{name}'") from None
+
+
+def stored(column: Any, operator: BaseWhereOperator, value: Any) -> Any:
+    """What is compared with, as it is stored."""
+    if isinstance(operator, InOperator):
+        if not isinstance(value, (list, tuple)):
+            raise QueryException("IN queries must use a list/tuple value")
+        return [column.to_database(item) for item in value]
+    if isinstance(value, BaseQueryFunction):
+        return value
+    if isinstance(operator, ContainsOperator) and isinstance(column, (List, Set, Map)):
+        return value  # an item, not a container
+    return column.to_database(value)
+
+
+def _token_condition(model: Any, name: str, symbol: str | None, value: Token) -> WhereClause:
+    if name != TOKEN:
+        raise QueryException("Token() values may only be compared to the 'pk__token' virtual column")
+    columns = list(model._partition_keys.values())
+    if len(columns) != len(value.value):
+        raise QueryException(
+            f"Token() received {len(value.value)} arguments but model has {len(columns)} partition keys"
+        )
+    value.set_columns(columns)
+    names = ", ".join(column.cql for column in columns)
+    operator = BaseWhereOperator.get_operator(symbol or "EQ")()
+    return WhereClause(f"token({names})", operator, value, quote_field=False)

@@ -1,0 +1,125 @@
+"""Instances from rows. Rows are tuples and become instances natively, unless a model makes its own of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cassandra._core.codec import Instance, InstanceLayout, load_instances, new_loaded
+from cassandra._mapper.instances import is_left_out
+from cassandra._session.request.result import ResultSet
+
+#: Shapes and layouts per model; programs that select many sets of columns fill no memory.
+KEPT = 512
+NATIVE = "native"
+
+
+def keep(model: Any, key: Any, found: Any) -> Any:
+    """What was worked out for *model*, until something is set on that, or too much was kept."""
+    shapes = model._shapes
+    if len(shapes) >= KEPT:
+        shapes.clear()
+    shapes[key] = found
+    return found
+
+
+def is_native(model: Any) -> bool:
+    """Whether nobody sees how instances of *model* are made."""
+    found = model._shapes.get(NATIVE)
+    if found is None:
+        methods = (model.__init__, model._construct_instance, model._set_persisted)
+        found = all(map(is_left_out, methods)) and not any("__new__" in kind.__dict__ for kind in _classes(model))
+        model._shapes[NATIVE] = found
+    return bool(found)
+
+
+def _classes(model: Any) -> list[type]:
+    return [kind for kind in model.__mro__ if kind not in (Instance, object)]
+
+
+def layout_of(model: Any, names: tuple[str, ...], shared: tuple[str, ...]) -> InstanceLayout:
+    key = (names, shared)
+    layout: InstanceLayout | None = model._shapes.get(key)
+    if layout is None:
+        layout = keep(model, key, model._blueprint.layout_of(names, shared))
+    return layout
+
+
+def from_tuples(
+    model: Any, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], deferred: Mapping[str, Any]
+) -> list[Any]:
+    """Instances of rows with these columns; *deferred* are values of further columns, the same for all, by the names
+    that they have in the table."""
+    if model._is_polymorphic:
+        return _of_several(model, names, rows, deferred)
+    if not is_native(model):
+        return [from_dict(model, dict(zip(names, row, strict=True)), deferred) for row in rows]
+    shared, values = _shared(model, deferred)
+    return load_instances(model, layout_of(model, names, shared), rows, values)
+
+
+def _shared(model: Any, deferred: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    if not deferred:
+        return (), ()
+    columns = [model._get_column_by_db_name(name) for name in deferred]
+    values = [column.to_python(value) for column, value in zip(columns, deferred.values(), strict=True)]
+    return tuple([column.column_name for column in columns]), tuple(values)
+
+
+def _of_several(
+    model: Any, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], deferred: Mapping[str, Any]
+) -> list[Any]:
+    """Of models that share a table: which one a row is of its discriminator says."""
+    discriminator = model._discriminator_column.db_field_name
+    place = names.index(discriminator) if discriminator in names else None
+    common = deferred.get(discriminator)
+    made = []
+    for row in rows:
+        kind = model._class_of(row[place] if place is not None and common is None else common)
+        if is_native(kind):
+            shared, values = _shared(kind, deferred)
+            made.append(new_loaded(kind, layout_of(kind, names, shared), row, values))
+        else:
+            made.append(from_dict(model, dict(zip(names, row, strict=True)), deferred))
+    return made
+
+
+def from_dict(model: Any, row: Mapping[str, Any], deferred: Mapping[str, Any]) -> Any:
+    """The instance that the model itself makes of a row."""
+    return model._construct_instance({**row, **deferred} if deferred else row)
+
+
+class Pages:
+    """Columns and rows of a result, page after page. Of the thread or the task that reads them."""
+
+    __slots__ = ("_result", "_started")
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+        self._started = False
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are rows after those that were read."""
+        return not self._started or getattr(self._result, "has_more_pages", False) is True  # of a mock it is anything
+
+    def next(self) -> tuple[tuple[str, ...], Any]:
+        """The next page, if there is one."""
+        if self._started:
+            self._result.fetch_next_page()
+        return self._rows()
+
+    async def anext(self) -> tuple[tuple[str, ...], Any]:
+        """As :meth:`next`, without blocking the running loop."""
+        if self._started:
+            await self._result.fetch_next_page_async()
+        return self._rows()
+
+    def _rows(self) -> tuple[tuple[str, ...], Any]:
+        self._started = True
+        result = self._result
+        if type(result) is not ResultSet:
+            return tuple(getattr(result, "column_names", None) or ()), list(getattr(result, "current_rows", result))
+        rows = result.current_rows
+        result._current_rows = []  # instances have their rows
+        return () if result._plan is None else result._plan.names, rows

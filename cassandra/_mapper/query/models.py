@@ -1,0 +1,248 @@
+"""ModelQuerySet: the rows of a model that meet some conditions."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from cassandra._base.public import public
+from cassandra._mapper.columns.containers import Map
+from cassandra._mapper.errors import (
+    IfExistsWithCounterColumn,
+    IfNotExistsWithCounterColumn,
+    QueryException,
+    ValidationError,
+)
+from cassandra._mapper.execution.requests import Request
+from cassandra._mapper.execution.steps import arun, run
+from cassandra._mapper.functions import Token
+from cassandra._mapper.instances import left_out
+from cassandra._mapper.operators import EqualsOperator
+from cassandra._mapper.statements import DeleteStatement, UpdateStatement
+
+from .base import AbstractQuerySet
+from .filters import name_and_operator
+from .loading import from_dict, from_tuples
+from .points import is_fresh, point_read, selection_of
+
+T = TypeVar("T")
+S = TypeVar("S", bound="ModelQuerySet[Any]")
+
+
+@public("cassandra.cqlengine.query")
+class ModelQuerySet(AbstractQuerySet[T]):
+    """Rows of a model, as its instances; ``Model.objects`` is one of all rows.
+
+    Nothing is read before somebody iterates, counts or indexes it; ``async for`` iterates it, too.
+    """
+
+    # ---- the statement
+
+    @left_out
+    def _validate_select_where(self) -> None:
+        if self._allow_filtering:
+            return
+        by_token = any(isinstance(clause.value, Token) for clause in self._where)
+        compared = [
+            column
+            for clause in self._where
+            if not isinstance(clause.value, Token)
+            and (column := self._column_in(clause)) is not None
+            and (isinstance(clause.operator, EqualsOperator) or column.custom_index)
+        ]
+        if by_token or any(column.has_index or column.partition_key for column in compared):
+            return
+        if not any(column.primary_key for column in compared):
+            raise QueryException(
+                "Where clauses require either  =, a IN or a CONTAINS (collection) comparison with either a primary key"
+                " or indexed field. You might want to consider setting custom_index on fields that you manage index"
+                " outside cqlengine."
+            )
+        raise QueryException(
+            "Filtering on a clustering key without a partition key is not allowed unless allow_filtering() is called on"
+            " the querset"
+        )
+
+    def _column_in(self, clause: Any) -> Any:
+        column = self.model._get_column_by_db_name(clause.field)
+        if column is None:
+            raise QueryException(f"{self.model.__name__} has no column {clause.field!r}, as the condition {clause} has")
+        return column
+
+    @left_out
+    def _select_fields(self) -> list[str]:
+        if not self._defer_fields and not self._only_fields:
+            return []
+        fields = [column.db_field_name for column in self.model._columns.values()]
+        if self._only_fields:
+            fields = [field for field in fields if field in self._only_fields]
+        kept = [field for field in fields if field not in self._defer_fields]
+        if kept:
+            return kept
+        if self._only_fields:
+            only, deferred = (", ".join(f'"{f}"' for f in some) for some in (self._only_fields, self._defer_fields))
+            raise QueryException(f"No fields in select query. Only fields: {only}, defer fields: {deferred}")
+        return [column.db_field_name for column in self.model._partition_keys.values()]
+
+    def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
+        name, direction = super()._get_ordering_condition(colname)
+        column = self.model._columns.get(name)
+        if column is None:
+            raise QueryException(f"Can't resolve the column name: '{name}'")
+        if not column.primary_key:
+            raise QueryException(f"Can't order on '{name}', can only order on (clustered) primary keys")
+        if column is next(iter(self.model._primary_keys.values())):
+            raise QueryException(
+                "Can't order by the first primary key (partition key), clustering (secondary) keys only"
+            )
+        return column.db_field_name, direction
+
+    def _select_request(self) -> Request:
+        selection = selection_of(self)
+        if selection is None:
+            return super()._select_request()
+        request = self._request(self._select_query, shape=selection[0], values=selection[1], rows=True)
+        if self._fetch_size is not None:
+            request.fetch_size = self._fetch_size
+        return request
+
+    # ---- rows
+
+    @left_out
+    def get(self, *args: Any, **kwargs: Any) -> T:
+        """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
+        found = point_read(self.model, tuple(kwargs)) if kwargs and not args and is_fresh(self) else None
+        sent = None if found is None else found.send(kwargs.values())
+        if found is None or sent is None:
+            return super().get(*args, **kwargs)
+        return found.only_one(sent[0].result(), sent[1])  # type: ignore[no-any-return]
+
+    async def aget(self, *args: Any, **kwargs: Any) -> T:
+        """As :meth:`get`, without blocking the running loop."""
+        found = point_read(self.model, tuple(kwargs)) if kwargs and not args and is_fresh(self) else None
+        sent = None if found is None else found.send(kwargs.values())
+        if found is None or sent is None:
+            return await super().aget(*args, **kwargs)
+        return found.only_one(await sent[0], sent[1])  # type: ignore[no-any-return]
+
+    @left_out
+    def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:
+        rows = rows if isinstance(rows, list) else list(rows)
+        if not rows:
+            return []
+        if type(rows[0]) is not tuple:  # by text, whose rows are dictionaries
+            if not self._values_list:
+                return [from_dict(self.model, row, self._deferred_values) for row in rows]
+            names = tuple(rows[0])
+            rows = [tuple(row.values()) for row in rows]
+        if self._values_list:
+            return self._listed(names, rows)
+        return from_tuples(self.model, names, rows, self._deferred_values)
+
+    def _listed(self, names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[Any]:
+        """Values of the columns that were asked for, as the driver has them."""
+        wanted = tuple(self._only_fields)
+        if wanted and wanted != names:
+            known = self._deferred_values
+            places = [
+                (known.get(name), names.index(name) if name in names and name not in known else None) for name in wanted
+            ]
+            rows = [tuple([value if at is None else row[at] for value, at in places]) for row in rows]
+        return [row[0] for row in rows] if self._flat_values_list else [list(row) for row in rows]
+
+    def values_list(self: S, *fields: str, **kwargs: Any) -> S:
+        """Lists of values of these columns instead of instances; with ``flat=True`` the values of one column."""
+        flat = kwargs.pop("flat", False)
+        if kwargs:
+            raise TypeError(f"Unexpected keyword arguments to values_list: {kwargs.keys()}")
+        if flat and len(fields) > 1:
+            raise TypeError("'flat' is not valid when values_list is called with more than one field.")
+        clone = self.only(fields)
+        clone._values_list = True
+        clone._flat_values_list = flat
+        return clone
+
+    # ---- options
+
+    def ttl(self: S, ttl: int | None) -> S:
+        """What is written lives so many seconds."""
+        return self._with(_ttl=ttl)
+
+    def timestamp(self: S, timestamp: Any) -> S:
+        """What is written is of that moment: a ``datetime``, a ``timedelta`` from now, or microseconds."""
+        return self._with(_timestamp=timestamp)
+
+    def if_not_exists(self: S) -> S:
+        """Insert only if there is no such row."""
+        if self.model._has_counter:
+            raise IfNotExistsWithCounterColumn("if_not_exists cannot be used with tables containing counter columns")
+        return self._with(_if_not_exists=True)
+
+    def if_exists(self: S) -> S:
+        """Update and delete only rows that exist."""
+        if self.model._has_counter:
+            raise IfExistsWithCounterColumn("if_exists cannot be used with tables containing counter columns")
+        return self._with(_if_exists=True)
+
+    # ---- writing
+
+    def update(self, **values: Any) -> None:
+        """Write these values to the rows that meet the conditions, which have to tell their keys.
+
+        ``name__operation`` changes a container: ``tags__append``, ``tags__prepend``, ``marks__add``,
+        ``marks__remove``, ``words__update``, ``words__remove``.
+        """
+        run(self._updating(values))
+
+    async def aupdate(self, **values: Any) -> None:
+        """As :meth:`update`, without blocking the running loop."""
+        await arun(self._updating(values))
+
+    def _updating(self, values: dict[str, Any]) -> Any:
+        if not values:
+            return
+        table = self.column_family_name
+        statement = UpdateStatement(
+            table,
+            where=self._where,
+            ttl=self._ttl,
+            timestamp=self._timestamp,
+            conditionals=self._conditional,
+            if_exists=self._if_exists,
+        )
+        updated, nulled = set(), []
+        for argument, value in values.items():
+            column, operation = self._column_to_update(argument)
+            if operation == "remove" and isinstance(column, Map):
+                if not isinstance(value, set | frozenset):
+                    raise ValidationError(f"{argument}: keys to remove are a set, not {value!r}")
+            else:
+                value = column.validate(value)
+            if value is None:
+                nulled.append(column.db_field_name)
+            else:
+                statement.add_update(column, value, operation=operation)
+                updated.add(column.db_field_name)
+        if statement.assignments:
+            yield from self._write_steps(statement)
+        if nulled:
+            conditions = [condition for condition in self._conditional if condition.field not in updated]
+            deletion = DeleteStatement(
+                table,
+                fields=nulled,
+                where=self._where,
+                timestamp=self._timestamp,
+                conditionals=conditions,
+                if_exists=self._if_exists,
+            )
+            yield from self._write_steps(deletion)
+
+    def _column_to_update(self, argument: str) -> tuple[Any, str | None]:
+        columns = self.model._columns
+        name, operation = (argument, None) if argument in columns else name_and_operator(argument)
+        column = columns.get(name)
+        where = f"{self.__module__}.{self.model.__name__}"
+        if column is None:
+            raise ValidationError(f"{where} has no column named: {name}")
+        if column.is_primary_key:
+            raise ValidationError(f"Cannot apply update to primary key '{name}' for {where}")
+        return column, operation

@@ -1,0 +1,188 @@
+"""Point reads: ``Model.get(id=1)``, where what is to be done was worked out before.
+
+A :class:`PointRead` is of a model and the names of some columns, each of which has one value. It is kept with the model
+until something is set on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cassandra._core.codec import InstanceLayout, load_instances, new_loaded
+from cassandra._mapper import defaults
+from cassandra._mapper.clauses import WhereClause
+from cassandra._mapper.execution.requests import send_prepared
+from cassandra._mapper.functions import BaseQueryFunction, QueryValue
+from cassandra._mapper.instances import is_left_out
+from cassandra._mapper.operators import EqualsOperator
+from cassandra._mapper.shapes import Shape, shape_and_values
+
+from .filters import TOKEN
+from .loading import is_native, keep, layout_of
+
+#: Kept for names of which no point read can be made.
+NONE = object()
+
+
+class PointRead:
+    """How the row with some values is read. Immutable, but for the layout of its rows, which the first one tells."""
+
+    __slots__ = ("_layout", "_limit", "_stored", "keyspace", "model", "names", "shape")
+
+    def __init__(self, model: Any, names: tuple[str, ...], shape: Shape, limit: int) -> None:
+        self.model = model
+        self.names = names
+        self.shape = shape
+        self.keyspace = defaults.DEFAULT_KEYSPACE
+        self._limit = limit
+        columns = [model._columns[name] for name in names]
+        self._stored: list[tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = [
+            (_as_it_is(column), column.to_database, column.to_python) for column in columns
+        ]
+        self._layout: tuple[Any, InstanceLayout | None] = (None, None)
+
+    def send(self, given: Iterable[Any]) -> tuple[Any, tuple[Any, ...]] | None:
+        """The future of a request for the row with these values, and the values as they are read; None where there is
+        more to do, or something wrong, so that a query set does it."""
+        values, read = [], []
+        for value, (kind, to_database, to_python) in zip(given, self._stored, strict=True):
+            if type(value) is kind:
+                values.append(value)
+                read.append(value)
+            elif value is None or isinstance(value, BaseQueryFunction):
+                return None
+            else:
+                values.append(to_database(value))
+                read.append(to_python(value))
+        values.append(self._limit)
+        future = send_prepared(self.shape, values, self.model.__connection__)
+        return None if future is None else (future, tuple(read))
+
+    def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
+        """The instance of a result of one row."""
+        rows = result.current_rows
+        plan, layout = self._layout
+        if plan is not result._plan:
+            plan = result._plan
+            layout = layout_of(self.model, plan.names, self.names)
+            self._layout = (plan, layout)
+        if len(rows) == 1:
+            return new_loaded(self.model, layout, rows[0], known)  # type: ignore[arg-type]
+        made = load_instances(self.model, layout, rows, known)  # type: ignore[arg-type]
+        return self.model.objects.filter(**dict(zip(self.names, known, strict=True)))._only_one(made)
+
+
+def _as_it_is(column: Any) -> Any:
+    """The class of values that are stored and read as they are."""
+    stored, read = column.unconverted("to_database"), column.unconverted("to_python")
+    return stored if stored is read and not column.changes_in_place else None
+
+
+def point_read(model: Any, names: tuple[str, ...]) -> PointRead | None:
+    """The point read of *model* by these columns; None if there is none."""
+    key = ("point", names)
+    found = model._shapes.get(key)
+    if found is None or (found is not NONE and found.keyspace is not defaults.DEFAULT_KEYSPACE):
+        found = keep(model, key, _compiled(model, names) or NONE)
+    return None if found is NONE else found
+
+
+def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
+    columns = model._columns
+    if not names or any(name not in columns or name == TOKEN for name in names) or model._is_polymorphic:
+        return None
+    if model.__abstract__ or not is_native(model) or not is_ordinary(model.__queryset__, SEEN):
+        return None
+    queryset = model.objects
+    limit = queryset._limit
+    for name in names:
+        column = columns[name]
+        queryset._defer_fields.add(column.db_field_name)
+    statement = _statement(queryset, [columns[name] for name in names])
+    shape, _ = shape_and_values(statement)
+    if shape.keys != (*(str(number) for number in range(len(names))), "limit"):
+        return None
+    return PointRead(model, names, shape, limit)
+
+
+def _statement(queryset: Any, columns: list[Any]) -> Any:
+    queryset._where = [WhereClause(column.db_field_name, EqualsOperator(), 0) for column in columns]
+    return queryset._select_query()
+
+
+def is_ordinary(kind: Any, methods: tuple[str, ...]) -> bool:
+    """Whether a class of query sets has none of these methods of its own: nobody sees whether they are called."""
+    return all(is_left_out(getattr(kind, name)) for name in methods)
+
+
+def creates_plainly(model: Any) -> bool:
+    """Whether nobody sees which query sets make a new instance, and how."""
+    found = model._shapes.get("creates plainly")
+    if found is None:
+        found = not model.__abstract__ and is_ordinary(model.__queryset__, ("__init__", "batch", "create", "_new"))
+        model._shapes["creates plainly"] = found
+    return bool(found)
+
+
+#: What a query set does on the way to its only row.
+SEEN = (
+    "__init__",
+    "filter",
+    "get",
+    "_execute_query",
+    "_fill_result_cache_to_idx",
+    "_made_of",
+    "_only_one",
+    "_select_fields",
+    "_select_query",
+    "_validate_select_where",
+)
+
+
+def is_fresh(queryset: Any) -> bool:
+    """Whether nothing was said of a query set yet but which model it is of, and nobody sees how it reads."""
+    attributes = queryset.__dict__
+    return len(attributes) == FRESH and not queryset._where and type(queryset) is queryset.model.__queryset__
+
+
+#: Attributes of a new query set: the model, and what conditions and options are gathered in.
+FRESH = 7
+
+
+def selection_of(queryset: Any) -> tuple[Shape, list[Any]] | None:
+    """The shape of what a query set reads, and what is bound, without its statement being written; None if that takes
+    more than conditions with one value each."""
+    model = queryset.model
+    where = queryset._where
+    if any(isinstance(clause.value, QueryValue) for clause in where):
+        return None
+    key = (
+        type(queryset),
+        tuple([(clause.field, type(clause.operator)) for clause in where]),
+        tuple(queryset._only_fields),
+        frozenset(queryset._defer_fields),
+        tuple(queryset._order),
+        tuple(queryset._distinct_fields or ()),
+        queryset._allow_filtering,
+        bool(queryset._limit),
+        defaults.DEFAULT_KEYSPACE,
+    )
+    shape = model._shapes.get(key)
+    if shape is None:
+        shape = keep(model, key, _selection(queryset) or NONE)
+    if shape is NONE:
+        return None
+    values = [clause.value for clause in where]
+    if queryset._limit:
+        values.append(queryset._limit)
+    return shape, values
+
+
+def _selection(queryset: Any) -> Shape | None:
+    kind = type(queryset)
+    if not is_ordinary(kind, ("_select_query", "_select_fields", "_validate_select_where")):
+        return None
+    shape, _ = shape_and_values(queryset._select_query())
+    expected = tuple([str(number) for number in range(len(queryset._where))])
+    return shape if shape.keys == (*expected, *(("limit",) if queryset._limit else ())) else None

@@ -1,0 +1,91 @@
+"""Statements that depend on one another: a generator gives them, and is run in a thread or awaited.
+
+Between two statements the generator looks at the metadata of the cluster, which the driver has read again by the time
+that a change of the schema returns. It opens nothing and waits for nothing itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterable
+from itertools import product
+from typing import Any, Protocol
+
+from cassandra._base.errors import AlreadyExists, InvalidRequest
+from cassandra._mapper.connections import get_connection_async
+from cassandra._mapper.execution.text import by_text_async, execute
+from cassandra._session.statements.sentinels import NOT_SET
+
+log = logging.getLogger("cassandra.cqlengine.management")
+
+#: CQL statements; that one is refused is told to the generator.
+Steps = Generator[str, None, None]
+
+#: How servers say of a statement that what it is to make is there.
+_IS_THERE = (
+    "already exist",
+    "of that name exists",
+    "conflicts with an existing",
+    "duplicate of existing",
+    "duplicates existing",
+)
+
+
+class Planned(Protocol):
+    """Steps for one connection and, of tables, for one keyspace."""
+
+    def __call__(self, connection: Any) -> Steps: ...
+
+
+def run(planned: Planned, connection: Any) -> None:
+    """Execute what *planned* gives, one after the other."""
+    steps = planned(connection)
+    step = next(steps, None)
+    while step is not None:
+        try:
+            execute(step, connection=connection)
+        except (AlreadyExists, InvalidRequest) as error:
+            step = _told(steps, error)
+        else:
+            step = next(steps, None)
+
+
+async def run_async(planned: Planned, connection: Any) -> None:
+    """As :func:`run`, without blocking the running loop."""
+    session = (await get_connection_async(connection)).session
+    steps = planned(connection)
+    step = next(steps, None)
+    while step is not None:
+        try:
+            await by_text_async(session, step, None, None, NOT_SET)
+        except (AlreadyExists, InvalidRequest) as error:
+            step = _told(steps, error)
+        else:
+            step = next(steps, None)
+
+
+def _told(steps: Steps, error: Exception) -> str | None:
+    try:
+        return steps.throw(error)
+    except StopIteration:
+        return None
+
+
+def unless_there(statement: str, what: str) -> Generator[str, None, bool]:
+    """*statement*; False if another program was faster, which is logged as *what*."""
+    try:
+        yield statement
+    except (AlreadyExists, InvalidRequest) as error:
+        if not isinstance(error, AlreadyExists) and not any(words in str(error) for words in _IS_THERE):
+            raise
+        log.info(what)
+        return False
+    return True
+
+
+def each(*lists: tuple[str, Any]) -> Iterable[tuple[Any, ...]]:
+    """All combinations of what was given by name, None for what was not; ValueError where it is no list or tuple."""
+    for name, given in lists:
+        if given and not isinstance(given, list | tuple):
+            raise ValueError(f"{name} must be a list or a tuple.")
+    return product(*(given or (None,) for _, given in lists))

@@ -1,0 +1,197 @@
+"""Statements by what decides their text: written once with ``?``, and prepared once per session.
+
+A :class:`Shape` is a text and the order of its values; it knows no session. A :class:`Prepared` belongs to one session,
+and has what was prepared there of the shapes that were used; it is kept with the session and goes with it. Both are
+bounded: programs that make texts of values fill no memory. No locks: what two threads prepare at once is equal.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, Sentinel
+
+from .clauses import InQuoter
+from .statements import BaseCQLStatement
+
+if TYPE_CHECKING:
+    from cassandra._session.cluster.cluster import Cluster
+    from cassandra._session.session import Session
+    from cassandra._session.statements.prepared import PreparedStatement
+
+#: Texts that are kept, and statements per session.
+SHAPES_KEPT = 2048
+PREPARED_KEPT = 1024
+
+PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+NUMBER = r" (-?\d+)(?=$| )"
+
+
+class Shape:
+    """CQL with ``?``, and which values belong there: keys of a context, in the order of the text."""
+
+    __slots__ = ("cql", "keys", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.keys = tuple(PLACEHOLDER.findall(text))
+        self.cql = PLACEHOLDER.sub("?", text)
+
+    def __repr__(self) -> str:
+        return f"<Shape {self.cql}>"
+
+    def values(self, context: Mapping[str, Any]) -> list[Any]:
+        """What is bound, of what a statement was written with."""
+        return [bindable(context[key]) for key in self.keys]
+
+
+def bindable(value: Any) -> Any:
+    return list(value.value) if isinstance(value, InQuoter) else value
+
+
+_shapes: dict[str, Shape] = {}
+
+
+def shape_of(text: str) -> Shape:
+    """The shape of a text with named placeholders."""
+    shape = _shapes.get(text)
+    if shape is None:
+        shape = _shapes[text] = Shape(text)
+        if len(_shapes) > SHAPES_KEPT:
+            _forget_oldest(_shapes)
+    return shape
+
+
+def _forget_oldest(known: dict[Any, Any]) -> None:
+    for key in list(known)[: len(known) // 4]:
+        known.pop(key, None)
+
+
+def shape_and_values(statement: Any) -> tuple[Shape, list[Any]]:
+    """Of a statement. What it has as numbers in its text, but may differ from one to the next, is bound, too."""
+    if type(statement) is WrittenLater:
+        return statement.shape, statement.values
+    text, context = str(statement), statement.get_context()
+    for keyword, value in (
+        ("USING TTL", getattr(statement, "ttl", None)),
+        ("TIMESTAMP", statement.timestamp_normalized),
+        ("LIMIT", getattr(statement, "limit", None)),
+    ):
+        if value and type(value) is int:
+            key = keyword.rpartition(" ")[2].lower()
+            head, found, tail = text.rpartition(f"{keyword} {value}")
+            if found:
+                text = f"{head}{keyword} %({key})s{tail}"
+                context[key] = value
+    shape = shape_of(text)
+    return shape, shape.values(context)
+
+
+class Prepared:
+    """What was prepared for one session, by shape, consistency and size of a page."""
+
+    __slots__ = ("_refused", "_statements")
+
+    def __init__(self) -> None:
+        self._statements: dict[Any, PreparedStatement] = {}
+        self._refused: set[Shape] = set()
+
+    def __len__(self) -> int:
+        return len(self._statements)
+
+    def find(
+        self, shape: Shape, consistency: int | None = None, fetch_size: Any = FETCH_SIZE_UNSET
+    ) -> PreparedStatement | None:
+        """What was prepared, unless its table is another one since, with columns of other types."""
+        found = self._statements.get(_key(shape, consistency, fetch_size))
+        return None if found is None or found._outdated is not None else found
+
+    def forget(self, shape: Shape, consistency: int | None, fetch_size: Any) -> None:
+        """It is prepared again when it is used next: the server took values that could not be bound to it."""
+        self._statements.pop(_key(shape, consistency, fetch_size), None)
+
+    def takes(self, shape: Shape) -> bool:
+        """Whether the server has not refused to prepare it."""
+        return shape not in self._refused
+
+    def refuse(self, shape: Shape) -> None:
+        """The server does not prepare it, and executes it by text."""
+        if len(self._refused) >= PREPARED_KEPT:
+            self._refused.clear()
+        self._refused.add(shape)
+
+    def add(
+        self,
+        shape: Shape,
+        statement: PreparedStatement,
+        consistency: int | None = None,
+        fetch_size: Any = FETCH_SIZE_UNSET,
+    ) -> PreparedStatement:
+        """Options that statements were prepared with are set once, so that requests of each are compiled."""
+        if consistency is not None or not isinstance(fetch_size, Sentinel):
+            statement = copy.copy(statement)
+            statement.consistency_level = consistency
+            if not isinstance(fetch_size, Sentinel):
+                statement.fetch_size = fetch_size
+        if len(self._statements) >= PREPARED_KEPT:
+            _forget_oldest(self._statements)
+        self._statements[_key(shape, consistency, fetch_size)] = statement
+        return statement
+
+
+def forget_prepared(cluster: Cluster) -> None:
+    """A type was altered: what was prepared before would leave out what is new in its values."""
+    for session in list(cluster.sessions):
+        session.__dict__.pop("_shapes", None)
+
+
+def _key(shape: Shape, consistency: int | None, fetch_size: Any) -> Any:
+    return shape if consistency is None and fetch_size is FETCH_SIZE_UNSET else (shape, consistency, fetch_size)
+
+
+def prepared_of(session: Session) -> Prepared:
+    """What was prepared for *session*."""
+    found = session.__dict__.get("_shapes")
+    if found is None:
+        found = session.__dict__.setdefault("_shapes", Prepared())
+    return found  # type: ignore[no-any-return]
+
+
+class WrittenLater(BaseCQLStatement):
+    """A statement whose shape and values are known: it is written when somebody looks at it, by *write*."""
+
+    def __init__(self, shape: Shape, values: list[Any], write: Callable[[], BaseCQLStatement]) -> None:
+        self.shape = shape
+        self.values = values
+        self._write = write
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_written":
+            self._written = self._write()
+            return self._written
+        return getattr(self._written, name)
+
+    @property
+    def timestamp_normalized(self) -> int | None:
+        return self._written.timestamp_normalized
+
+    def get_context(self) -> dict[str, Any]:
+        return self._written.get_context()
+
+    def update_context_id(self, i: int) -> None:
+        self._written.update_context_id(i)
+
+    def partition_key_values(self, field_index_map: Mapping[str, int]) -> list[Any]:
+        return self._written.partition_key_values(field_index_map)
+
+    def add_where(self, column: Any, operator: Any, value: Any, quote_field: bool = True) -> None:
+        raise TypeError("the statement is complete")
+
+    def add_conditional_clause(self, clause: Any) -> None:
+        raise TypeError("the statement is complete")
+
+    def __unicode__(self) -> str:
+        return str(self._written)

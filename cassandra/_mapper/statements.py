@@ -1,0 +1,387 @@
+"""SELECT, INSERT, UPDATE and DELETE, made of clauses.
+
+``str()`` of a statement is CQL with named placeholders (``%(0)s``), ``get_context()`` what these stand for. They are
+numbered as clauses are added; ``update_context_id`` numbers them again, as a batch does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from cassandra._base.public import public
+from cassandra._mapper.clauses import (
+    HOME,
+    AssignmentClause,
+    BaseClause,
+    ConditionalClause,
+    FieldDeleteClause,
+    WhereClause,
+    quoted,
+)
+from cassandra._mapper.columns.base import Column
+from cassandra._mapper.columns.containers import Map
+from cassandra._mapper.columns.counter import Counter
+from cassandra._mapper.errors import StatementException, UnicodeMixin
+from cassandra._mapper.functions import QueryValue
+from cassandra._mapper.operators import BaseWhereOperator, EqualsOperator
+from cassandra._mapper.updates import ContainerUpdateClause, CounterUpdateClause
+from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, Sentinel
+
+Timestamp = int | datetime | timedelta
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+def microseconds(timestamp: Timestamp) -> int:
+    """The timestamp of a write. A duration counts from now; a moment without a zone is in local time."""
+    if isinstance(timestamp, int):
+        return timestamp
+    if isinstance(timestamp, timedelta):
+        return time.time_ns() // 1000 + timestamp // MICROSECOND
+    if isinstance(timestamp, datetime):
+        return round(timestamp.replace(microsecond=0).timestamp()) * 1_000_000 + timestamp.microsecond
+    raise TypeError(f"a timestamp is a datetime, a timedelta or a number of microseconds, not {timestamp!r}")
+
+
+def text_of(clauses: Iterable[BaseClause], separator: str) -> str:
+    """The clauses that have any text: one that changes nothing has none."""
+    return separator.join(filter(None, map(str, clauses)))
+
+
+@public(HOME)
+class BaseCQLStatement(UnicodeMixin):
+    """What all statements have."""
+
+    def __init__(
+        self,
+        table: str,
+        timestamp: Timestamp | None = None,
+        where: Iterable[WhereClause] | None = None,
+        fetch_size: int | None = None,
+        conditionals: Iterable[ConditionalClause] | None = None,
+    ) -> None:
+        """*table*: its name as CQL has it, with the keyspace."""
+        self.table = table
+        self.context_id = 0
+        self.context_counter = 0
+        self.timestamp = timestamp
+        self.fetch_size: int | Sentinel = fetch_size or FETCH_SIZE_UNSET
+        self.where_clauses: list[WhereClause] = []
+        self.conditionals: list[ConditionalClause] = []
+        for clause in where or ():
+            self._add_where_clause(clause)
+        for condition in conditionals or ():
+            self.add_conditional_clause(condition)
+
+    def _number(self, clause: BaseClause) -> None:
+        if not isinstance(clause, BaseClause):
+            raise StatementException(f"only clauses can be added to statements, not {clause!r}")
+        clause.set_context_id(self.context_counter)
+        self.context_counter += clause.get_context_size()
+
+    def _clauses(self) -> Sequence[BaseClause]:
+        """All that have placeholders, in the order of their numbers."""
+        return self.where_clauses
+
+    def partition_key_values(self, field_index_map: Mapping[str, int]) -> list[Any]:
+        """Values that the columns of *field_index_map* are equal to, each at its index; None where there is none."""
+        parts: list[Any] = [None] * len(field_index_map)
+        self._update_part_key_values(field_index_map, self.where_clauses, parts)
+        return parts
+
+    def _update_part_key_values(
+        self, field_index_map: Mapping[str, int], clauses: Iterable[BaseClause], parts: list[Any]
+    ) -> None:
+        for clause in clauses:
+            index = field_index_map.get(clause.field)
+            operator = getattr(clause, "operator", None)
+            if index is not None and (operator is None or type(operator) is EqualsOperator):
+                parts[index] = clause.value
+
+    def add_where(self, column: Column[Any], operator: BaseWhereOperator, value: Any, quote_field: bool = True) -> None:
+        """A condition on *column*, with *value* as it is stored."""
+        stored = value if isinstance(value, QueryValue) else column.to_database(value)
+        self._add_where_clause(WhereClause(column.db_field_name, operator, stored, quote_field=quote_field))
+
+    def _add_where_clause(self, clause: WhereClause) -> None:
+        self._number(clause)
+        self.where_clauses.append(clause)
+
+    def add_conditional_clause(self, clause: ConditionalClause) -> None:
+        """A condition that the row has to meet for the statement to be applied: ``IF``."""
+        self._number(clause)
+        self.conditionals.append(clause)
+
+    def get_context(self) -> dict[str, Any]:
+        """What the placeholders stand for."""
+        context: dict[str, Any] = {}
+        for clause in self._clauses():
+            clause.update_context(context)
+        return context
+
+    def get_context_size(self) -> int:
+        return len(self.get_context())
+
+    def update_context_id(self, i: int) -> None:
+        """Placeholders are numbered from *i* on."""
+        self.context_id = i
+        self.context_counter = i
+        for clause in self._clauses():
+            self._number(clause)
+
+    @property
+    def timestamp_normalized(self) -> int | None:
+        """``timestamp`` in microseconds from the epoch."""
+        return microseconds(self.timestamp) if self.timestamp else None
+
+    def __unicode__(self) -> str:
+        raise NotImplementedError(f"{type(self).__name__} has no text")
+
+    def __repr__(self) -> str:
+        return self.__unicode__()
+
+    @property
+    def _where(self) -> str:
+        return f"WHERE {text_of(self.where_clauses, ' AND ')}"
+
+    def _get_conditionals(self) -> str:
+        return f"IF {text_of(self.conditionals, ' AND ')}"
+
+
+@public(HOME)
+class SelectStatement(BaseCQLStatement):
+    """``SELECT``."""
+
+    def __init__(
+        self,
+        table: str,
+        fields: str | Sequence[str] | None = None,
+        count: bool = False,
+        where: Iterable[WhereClause] | None = None,
+        order_by: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        allow_filtering: bool = False,
+        distinct_fields: Sequence[str] | None = None,
+        fetch_size: int | None = None,
+    ) -> None:
+        """*order_by* is CQL, names in *fields* and *distinct_fields* are quoted. No *limit* is None or 0."""
+        super().__init__(table, where=where, fetch_size=fetch_size)
+        self.fields: Sequence[str] = [fields] if isinstance(fields, str) else (fields or [])
+        self.distinct_fields = distinct_fields
+        self.count = count
+        self.order_by: Sequence[str] | None = [order_by] if isinstance(order_by, str) else order_by
+        self.limit = limit
+        self.allow_filtering = allow_filtering
+
+    def _selected(self) -> str:
+        fields = self.distinct_fields or ([] if self.count else self.fields)
+        names = ", ".join(map(quoted, fields)) or "*"
+        counted = f"COUNT({names})" if self.count else names
+        return f"DISTINCT {counted}" if self.distinct_fields else counted
+
+    def __unicode__(self) -> str:
+        text = ["SELECT", self._selected(), "FROM", self.table]
+        if self.where_clauses:
+            text.append(self._where)
+        if self.order_by and not self.count:
+            text.append(f"ORDER BY {', '.join(self.order_by)}")
+        if self.limit:
+            text.append(f"LIMIT {self.limit}")
+        if self.allow_filtering:
+            text.append("ALLOW FILTERING")
+        return " ".join(text)
+
+
+@public(HOME)
+class AssignmentStatement(BaseCQLStatement):
+    """What writes values."""
+
+    def __init__(
+        self,
+        table: str,
+        assignments: Iterable[AssignmentClause] | None = None,
+        where: Iterable[WhereClause] | None = None,
+        ttl: int | None = None,
+        timestamp: Timestamp | None = None,
+        conditionals: Iterable[ConditionalClause] | None = None,
+    ) -> None:
+        super().__init__(table, timestamp=timestamp, where=where, conditionals=conditionals)
+        self.ttl = ttl
+        self.assignments: list[AssignmentClause] = []
+        for clause in assignments or ():
+            self._add_assignment_clause(clause)
+
+    def _clauses(self) -> Sequence[BaseClause]:
+        return [*self.where_clauses, *self.assignments]
+
+    def partition_key_values(self, field_index_map: Mapping[str, int]) -> list[Any]:
+        parts = super().partition_key_values(field_index_map)
+        self._update_part_key_values(field_index_map, self.assignments, parts)
+        return parts
+
+    def add_assignment(self, column: Column[Any], value: Any) -> None:
+        """*column* is set to *value*."""
+        self._add_assignment_clause(AssignmentClause(column.db_field_name, column.to_database(value)))
+
+    def _add_assignment_clause(self, clause: AssignmentClause) -> None:
+        self._number(clause)
+        self.assignments.append(clause)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it assigns nothing."""
+        return not self.assignments
+
+    def _using(self) -> str:
+        """Time to live and timestamp, or nothing."""
+        options = []
+        if self.ttl:
+            options.append(f"TTL {self.ttl}")
+        if self.timestamp:
+            options.append(f"TIMESTAMP {self.timestamp_normalized}")
+        return f"USING {' AND '.join(options)}" if options else ""
+
+
+@public(HOME)
+class InsertStatement(AssignmentStatement):
+    """``INSERT``."""
+
+    def __init__(
+        self,
+        table: str,
+        assignments: Iterable[AssignmentClause] | None = None,
+        where: Iterable[WhereClause] | None = None,
+        ttl: int | None = None,
+        timestamp: Timestamp | None = None,
+        if_not_exists: bool = False,
+    ) -> None:
+        super().__init__(table, assignments=assignments, where=where, ttl=ttl, timestamp=timestamp)
+        self.if_not_exists = if_not_exists
+
+    def __unicode__(self) -> str:
+        if not self.assignments:
+            raise StatementException(f"an INSERT into {self.table} needs assignments")
+        pairs = [clause.insert_tuple() for clause in self.assignments]
+        names = ", ".join(quoted(name) for name, _ in pairs)
+        values = ", ".join(f"%({number})s" for _, number in pairs)
+        text = [f"INSERT INTO {self.table} ({names}) VALUES ({values})"]
+        if self.if_not_exists:
+            text.append("IF NOT EXISTS")
+        if using := self._using():
+            text.append(using)
+        return " ".join(text)
+
+
+@public(HOME)
+class UpdateStatement(AssignmentStatement):
+    """``UPDATE``."""
+
+    def __init__(
+        self,
+        table: str,
+        assignments: Iterable[AssignmentClause] | None = None,
+        where: Iterable[WhereClause] | None = None,
+        ttl: int | None = None,
+        timestamp: Timestamp | None = None,
+        conditionals: Iterable[ConditionalClause] | None = None,
+        if_exists: bool = False,
+    ) -> None:
+        super().__init__(table, assignments, where, ttl, timestamp, conditionals)
+        self.if_exists = if_exists
+
+    def _clauses(self) -> Sequence[BaseClause]:
+        return [*self.where_clauses, *self.assignments, *self.conditionals]
+
+    def __unicode__(self) -> str:
+        text = ["UPDATE", self.table]
+        if using := self._using():
+            text.append(using)
+        text.append(f"SET {text_of(self.assignments, ', ')}")
+        if self.where_clauses:
+            text.append(self._where)
+        if self.conditionals:
+            text.append(self._get_conditionals())
+        if self.if_exists:
+            text.append("IF EXISTS")
+        return " ".join(text)
+
+    def add_update(self, column: Column[Any], value: Any, operation: str | None = None, previous: Any = None) -> None:
+        """*column* becomes *value*; of a container and a counter only what differs from *previous* is written.
+
+        *operation*: what is done with *value* instead: ``add`` or ``remove`` (a set), ``append`` or ``prepend`` (a
+        list), ``update`` or ``remove`` (a map).
+        """
+        if operation == "remove" and isinstance(column, Map):
+            value = {column.key_col.to_database(key) for key in value}
+        else:
+            value = column.to_database(value)
+        clause: AssignmentClause
+        if (kind := update_clause(column)) is not None:
+            clause = kind(column.db_field_name, value, operation, column.to_database(previous))
+        elif isinstance(column, Counter):
+            clause = CounterUpdateClause(column.db_field_name, value, column.to_database(previous))
+        else:
+            clause = AssignmentClause(column.db_field_name, value)
+        if clause.get_context_size():
+            self._add_assignment_clause(clause)
+
+
+def update_clause(column: Column[Any]) -> type[ContainerUpdateClause] | None:
+    """The clause that changes values of *column* in place; None if they can only be replaced."""
+    if getattr(column, "frozen", False):
+        return None
+    kinds = ContainerUpdateClause.type_map
+    return next((kinds[kind] for kind in type(column).__mro__ if kind in kinds), None)
+
+
+@public(HOME)
+class DeleteStatement(BaseCQLStatement):
+    """``DELETE``, of rows, or of *fields* of them."""
+
+    def __init__(
+        self,
+        table: str,
+        fields: str | Iterable[str | BaseClause] | None = None,
+        where: Iterable[WhereClause] | None = None,
+        timestamp: Timestamp | None = None,
+        conditionals: Iterable[ConditionalClause] | None = None,
+        if_exists: bool = False,
+    ) -> None:
+        super().__init__(table, where=where, timestamp=timestamp, conditionals=conditionals)
+        self.fields: list[BaseClause] = []
+        for field in [fields] if isinstance(fields, str) else (fields or ()):
+            self.add_field(field)
+        self.if_exists = if_exists
+
+    def _clauses(self) -> Sequence[BaseClause]:
+        return [*self.where_clauses, *self.fields, *self.conditionals]
+
+    def add_field(self, field: str | BaseClause) -> None:
+        """*field*: the name of a column, or a clause that says what of it is deleted."""
+        if isinstance(field, str):
+            field = FieldDeleteClause(field)
+        if not isinstance(field, BaseClause):
+            raise StatementException(f"only instances of AssignmentClause can be added to statements, not {field!r}")
+        self._number(field)
+        self.fields.append(field)
+
+    def __unicode__(self) -> str:
+        text = ["DELETE"]
+        if self.fields:
+            fields = text_of(self.fields, ", ")
+            if not fields:  # without any it would delete the row
+                raise StatementException(f"a DELETE of keys from {self.table} names none")
+            text.append(fields)
+        text += ["FROM", self.table]
+        if self.timestamp:
+            text.append(f" USING TIMESTAMP {self.timestamp_normalized} ")
+        if self.where_clauses:
+            text.append(self._where)
+        if self.conditionals:
+            text.append(self._get_conditionals())
+        if self.if_exists:
+            text.append("IF EXISTS")
+        return " ".join(text)

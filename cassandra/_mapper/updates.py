@@ -1,0 +1,205 @@
+"""Assignments that change a container or a counter instead of replacing it.
+
+Each compares its value with the previous one, or is told the operation, and is then one or several *parts*: pieces of
+text with placeholders, and what these stand for. They are worked out when they are first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+from cassandra._base.public import public
+from cassandra._mapper.clauses import HOME, AssignmentClause, placeholder, quoted, sorted_keys
+from cassandra._mapper.columns.containers import List, Map, Set
+from cassandra._mapper.columns.counter import Counter
+
+#: Text of a part, with ``{field}`` and ``{0}``, ``{1}`` for its placeholders; and their values.
+Part = tuple[str, tuple[Any, ...]]
+
+ASSIGN = "{field} = {0}"
+ADD = "{field} = {field} + {0}"
+REMOVE = "{field} = {field} - {0}"
+PREPEND = "{field} = {0} + {field}"
+PUT = "{field}[{0}] = {1}"
+
+
+@public(HOME)
+class ContainerUpdateTypeMapMeta(type):
+    """Each clause registers itself by the class of columns that it updates."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
+        if not hasattr(cls, "type_map"):
+            cls.type_map: dict[type, Any] = {}
+        else:
+            cls.type_map[cls.col_type] = cls  # type: ignore[attr-defined]
+        super().__init__(name, bases, dct)
+
+
+@public(HOME)
+class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMeta):
+    """A change of a container: *operation* says which; without one it is what *value* differs by from *previous*.
+
+    Of an operation with nothing there are no parts.
+    """
+
+    col_type: ClassVar[type]
+    #: Methods by the operation that they are.
+    _operations: ClassVar[Mapping[str, Callable[[Any], Iterator[Part]]]] = {}
+
+    def __init__(self, field: str, value: Any, operation: str | None = None, previous: Any = None) -> None:
+        super().__init__(field, value)
+        self.previous = previous
+        self._operation = operation
+
+    def _to_do(self) -> Callable[[Any], Iterator[Part]] | None:
+        """The operation that is told, if it is one of these."""
+        return self._operations.get(self._operation) if isinstance(self._operation, str) else None
+
+    def _difference(self) -> Iterator[Part]:
+        """The parts where no operation is told."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what differs")
+
+    def _unchanged(self) -> bool:
+        return self.value is None or bool(self.value == self.previous)
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        if self._unchanged():
+            return []
+        operation = self._to_do()
+        if operation is None or self.value is None:
+            return list(self._difference())
+        return list(operation(self)) if self.value else []
+
+    def __unicode__(self) -> str:
+        field, number, texts = quoted(self.field), 0, []
+        for text, values in self._parts:
+            ids = (self.context_id + i if i else self.context_id for i in range(number, number + len(values)))
+            texts.append(text.format(*map(placeholder, ids), field=field))
+            number += len(values)
+        return ", ".join(texts)
+
+    def get_context_size(self) -> int:
+        return sum(len(values) for _, values in self._parts)
+
+    def update_context(self, ctx: dict[str, Any]) -> None:
+        values = (value for _, values in self._parts for value in values)
+        for i, value in enumerate(values):
+            ctx[str(self.context_id + i)] = value
+
+
+@public(HOME)
+class SetUpdateClause(ContainerUpdateClause):
+    """``"s" = "s" + %(0)s, "s" = "s" - %(1)s``."""
+
+    col_type = Set
+
+    def _unchanged(self) -> bool:
+        return self.previous is not None and super()._unchanged()
+
+    def _difference(self) -> Iterator[Part]:
+        if self.previous is None:
+            yield ASSIGN, (set() if self.value is None else self.value,)
+            return
+        if added := self.value - self.previous:
+            yield ADD, (added,)
+        if removed := self.previous - self.value:
+            yield REMOVE, (removed,)
+
+    def _to_add(self) -> Iterator[Part]:
+        yield ADD, (self.value,)
+
+    def _to_remove(self) -> Iterator[Part]:
+        yield REMOVE, (self.value,)
+
+    _operations = {"add": _to_add, "remove": _to_remove}
+
+
+@public(HOME)
+class ListUpdateClause(ContainerUpdateClause):
+    """``"l" = %(0)s + "l", "l" = "l" + %(1)s``, or the whole list where that does not make it."""
+
+    col_type = List
+
+    def _difference(self) -> Iterator[Part]:
+        start = self._previous_begins_at()
+        if start is None:
+            yield ASSIGN, (self.value,)
+            return
+        end = start + len(self.previous)
+        if start:
+            yield PREPEND, (self.value[:start],)
+        if end < len(self.value):
+            yield ADD, (self.value[end:],)
+
+    def _previous_begins_at(self) -> int | None:
+        """Where the previous list is found, whole, in the new one."""
+        if not self.previous:
+            return None
+        size = len(self.previous)
+        starts = range(len(self.value) - size + 1)
+        return next((start for start in starts if self.value[start : start + size] == self.previous), None)
+
+    def _to_append(self) -> Iterator[Part]:
+        yield ADD, (self.value,)
+
+    def _to_prepend(self) -> Iterator[Part]:
+        yield PREPEND, (self.value,)
+
+    _operations = {"append": _to_append, "prepend": _to_prepend}
+
+
+@public(HOME)
+class MapUpdateClause(ContainerUpdateClause):
+    """``"m"[%(0)s] = %(1)s``, per key that changed. What was removed is for a ``MapDeleteClause``."""
+
+    col_type = Map
+
+    def _unchanged(self) -> bool:
+        return self.value is None or (self._to_do() is None and super()._unchanged())
+
+    def _difference(self) -> Iterator[Part]:
+        previous = self.previous or {}
+        changed = [key for key, value in self.value.items() if previous.get(key) != value]
+        if not changed and self.previous is None:
+            yield ASSIGN, ({},)
+        for key in sorted_keys(changed):
+            yield PUT, (key, self.value[key])
+
+    def _to_update(self) -> Iterator[Part]:
+        for key, value in self.value.items():
+            yield PUT, (key, value)
+
+    def _to_remove(self) -> Iterator[Part]:
+        yield REMOVE, (set(self.value),)
+
+    _operations = {"update": _to_update, "remove": _to_remove}
+
+    @property
+    def is_assignment(self) -> bool:
+        """Whether it replaces the map, by an empty one."""
+        return any(text is ASSIGN for text, _ in self._parts)
+
+
+@public(HOME)
+class CounterUpdateClause(AssignmentClause):
+    """``"c" = "c" + %(0)s``: by what *value* is more, or less, than *previous*."""
+
+    col_type = Counter
+
+    def __init__(self, field: str, value: int, previous: int | None = None) -> None:
+        super().__init__(field, value)
+        self.previous = previous or 0
+
+    def get_context_size(self) -> int:
+        return 1
+
+    def update_context(self, ctx: dict[str, Any]) -> None:
+        ctx[str(self.context_id)] = abs(self.value - self.previous)
+
+    def __unicode__(self) -> str:
+        sign = "-" if self.value < self.previous else "+"
+        field = quoted(self.field)
+        return f"{field} = {field} {sign} {placeholder(self.context_id)}"

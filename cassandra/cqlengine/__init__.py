@@ -1,0 +1,22 @@
+"""The object mapper: tables as classes, rows as their instances."""
+
+from cassandra._base.lending import lend_submodules
+from cassandra._mapper.errors import CQLEngineException, UnicodeMixin, ValidationError
+
+# Values of the caching option, as Cassandra 2.0 had them.
+CACHING_ALL = "ALL"
+CACHING_KEYS_ONLY = "KEYS_ONLY"
+CACHING_ROWS_ONLY = "ROWS_ONLY"
+CACHING_NONE = "NONE"
+
+__all__ = [
+    "CACHING_ALL",
+    "CACHING_KEYS_ONLY",
+    "CACHING_NONE",
+    "CACHING_ROWS_ONLY",
+    "CQLEngineException",
+    "UnicodeMixin",
+    "ValidationError",
+]
+
+lend_submodules(__name__)

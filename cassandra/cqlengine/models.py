@@ -1,0 +1,61 @@
+"""Models: tables as classes."""
+
+import logging
+
+from cassandra._base.lending import lend, lend_attributes, share
+from cassandra._base.names import protect_name
+from cassandra._mapper.errors import (
+    CQLEngineException,
+    ModelDefinitionException,
+    ModelException,
+    PolymorphicModelException,
+    UndefinedKeyspaceWarning,
+    ValidationError,
+)
+from cassandra._mapper.models.base import BaseModel
+from cassandra._mapper.models.descriptors import (
+    ColumnDescriptor,
+    ColumnQueryEvaluator,
+    ConditionalDescriptor,
+    ConsistencyDescriptor,
+    IfExistsDescriptor,
+    IfNotExistsDescriptor,
+    QuerySetDescriptor,
+    TimestampDescriptor,
+    TTLDescriptor,
+    UsingDescriptor,
+    hybrid_classmethod,
+)
+from cassandra._mapper.models.metaclass import ModelMetaClass
+from cassandra._mapper.models.model import Model
+
+log = logging.getLogger("cassandra.cqlengine.models")
+
+__all__ = [
+    "BaseModel",
+    "CQLEngineException",
+    "ColumnDescriptor",
+    "ColumnQueryEvaluator",
+    "ConditionalDescriptor",
+    "ConsistencyDescriptor",
+    "IfExistsDescriptor",
+    "IfNotExistsDescriptor",
+    "Model",
+    "ModelDefinitionException",
+    "ModelException",
+    "ModelMetaClass",
+    "PolymorphicModelException",
+    "QuerySetDescriptor",
+    "TTLDescriptor",
+    "TimestampDescriptor",
+    "UndefinedKeyspaceWarning",
+    "UsingDescriptor",
+    "ValidationError",
+    "hybrid_classmethod",
+    "log",
+    "protect_name",
+]
+
+lend_attributes(BaseModel, "cassandra._compat.mapper", "_values _table_name")
+lend(__name__, {"cassandra.cqlengine": "columns connection query"})
+share(__name__, {"cassandra._mapper.defaults": "DEFAULT_KEYSPACE"})

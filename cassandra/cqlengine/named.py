@@ -1,0 +1,27 @@
+"""Tables that are queried by name, without a model."""
+
+from cassandra._base.lending import lend
+from cassandra._mapper.connections import get_cluster
+from cassandra._mapper.errors import CQLEngineException
+from cassandra._mapper.named import NamedColumn, NamedKeyspace, NamedTable, QuerySetDescriptor
+from cassandra._mapper.query.columns import AbstractQueryableColumn
+from cassandra._mapper.query.simple import SimpleQuerySet
+
+__all__ = [
+    "AbstractQueryableColumn",
+    "CQLEngineException",
+    "NamedColumn",
+    "NamedKeyspace",
+    "NamedTable",
+    "QuerySetDescriptor",
+    "SimpleQuerySet",
+    "get_cluster",
+]
+
+lend(
+    __name__,
+    {
+        "cassandra.cqlengine.columns": "Column",
+        "cassandra.cqlengine.models": "BaseModel UsingDescriptor",
+    },
+)

@@ -1,0 +1,135 @@
+"""Instances of models, natively: rows as they came, and what is read instead."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import threading
+from typing import Any
+
+import pytest
+
+from cassandra._core.codec import ColumnAccess, Instance, InstanceLayout, load_instances, new_loaded
+
+
+def nothing() -> None:
+    return None
+
+
+class Thing(Instance):
+    """A model, as far as native code knows one."""
+
+    key = ColumnAccess("column", "query", "key", nothing, "a key cannot be deleted")
+    name = ColumnAccess("column", "query", "name", lambda: "initial")
+    tags = ColumnAccess("column", "query", "tags", list)
+
+
+LAYOUT = InstanceLayout(["key", "tags"], [None, list])
+
+
+def loaded(*row: Any, cls: Any = Thing, layout: InstanceLayout = LAYOUT, shared: tuple[Any, ...] = ()) -> Any:
+    return new_loaded(cls, layout, row, shared)
+
+
+def test_values_are_read_of_the_row() -> None:
+    row = (1, ("a", "b"))
+    thing = new_loaded(Thing, LAYOUT, row, ())
+    assert (thing.key, thing.tags, thing.name) == (1, ["a", "b"], "initial")
+    assert thing.tags is thing.tags and thing._came("tags") is not thing.tags
+    assert thing._came("key") == 1 and thing._came("name", "no") == "no" and thing._is_persisted
+    assert set(thing._touched) == {"tags", "name"} and thing._given == set()
+
+
+def test_values_that_all_share_follow_those_of_the_row() -> None:
+    layout = InstanceLayout(["name", "key"], [None, None])
+    one, two = load_instances(Thing, layout, [("a",), ("b",)], (7,))
+    assert (one.name, one.key, two.name, two.key) == ("a", 7, "b", 7)
+
+
+def test_values_are_set_and_deleted() -> None:
+    thing = loaded(1, ["a"])
+    thing.name = "set"
+    thing.tags.append("b")
+    assert (thing.name, thing._came("name", "none")) == ("set", "none") and thing._given == {"name"}
+    assert (thing.tags, thing._came("tags")) == (["a", "b"], ["a"])
+    del thing.name
+    assert thing.name is None and thing._given == {"name"}
+    with pytest.raises(AttributeError, match="a key cannot be deleted"):
+        del thing.key
+    thing.anything = 5
+    assert thing.anything == 5 and vars(thing) == {"anything": 5}
+
+
+def test_the_class_has_what_queries_are_made_with() -> None:
+    assert Thing.key == "query" and Thing.__dict__["key"].column == "column"
+
+
+def test_new_ones_and_written_ones() -> None:
+    thing: Any = Thing()
+    thing._begin({"key": 5}, {"key"})
+    assert thing.key == 5 and thing._came("key", "never") == "never" and not thing._is_persisted
+    thing._keep(LAYOUT, (5, ["x"]), {}, set())
+    assert thing._came("key") == 5 and thing.tags == ["x"] and thing._given == set()
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))])
+def test_copies_are_alike(again: Any) -> None:
+    thing = loaded(1, ["a"])
+    thing.tags.append("b")
+    thing.anything = 5
+    other = again(thing)
+    assert type(other) is Thing and (other.key, other.tags, other.anything) == (1, ["a", "b"], 5)
+    assert other._came("tags") == ["a"] and other._is_persisted
+    other.name = "other"
+    assert thing.name == "initial"
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 converters for 2 columns"):
+        InstanceLayout(["a", "b"], [None])
+    with pytest.raises(ValueError, match="1 values and 0 shared ones for 2 columns"):
+        new_loaded(Thing, LAYOUT, (1,), ())
+    with pytest.raises(TypeError, match="a row is a tuple of 2 values"):
+        load_instances(Thing, LAYOUT, [(1, 2), (1,)], ())
+    with pytest.raises(TypeError, match="a row is a tuple of 2 values"):
+        load_instances(Thing, LAYOUT, [[1, 2]], ())  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="is no subclass of Instance"):
+        load_instances(int, LAYOUT, [], ())  # type: ignore[type-var]
+    with pytest.raises(TypeError):
+        Thing.__dict__["key"].__get__(5, int)
+    with pytest.raises(ValueError, match="1 values for 2 columns"):
+        Thing()._keep(LAYOUT, (1,), {}, set())
+
+
+def test_the_collector_is_told_of_what_may_be_in_a_cycle() -> None:
+    assert not gc.is_tracked(loaded(1, ["a"]))
+    for change in (
+        lambda thing: thing.tags,
+        lambda thing: setattr(thing, "name", thing),
+        lambda thing: setattr(thing, "other", thing),
+        lambda thing: delattr(thing, "name"),
+    ):
+        thing = loaded(1, ["a"])
+        change(thing)
+        assert gc.is_tracked(thing)
+
+
+def test_layouts_change_under_a_column_that_several_threads_read() -> None:
+    layouts = [InstanceLayout(names, [None] * len(names)) for names in (["key", "name"], ["name", "key"], ["key"])]
+    things = [load_instances(Thing, layout, [tuple(f"{name}" for name in layout.names)] * 10, ()) for layout in layouts]
+    wrong: list[Any] = []
+
+    def read() -> None:
+        for _ in range(300):
+            for some in things:
+                for thing in some:
+                    if thing.key != "key" or thing.name not in ("name", "initial"):
+                        wrong.append((thing.key, thing.name))
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
