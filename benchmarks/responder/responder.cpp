@@ -8,9 +8,9 @@
 // received in one read is answered with one write.
 //
 // The recording is a sequence of (u32 size, key) (u8 opcode, u8 flags) (u32 size, body), little-endian. Keys: "O"
-// OPTIONS, "S" STARTUP, "R" REGISTER, "B" any BATCH, "Q<text>" QUERY, "P<text>" PREPARE, "X<0|1><id>" EXECUTE without or with the flag
-// to skip metadata. A query that was not recorded gets the answer of one that reads the same table, an EXECUTE the
-// answer with the other flag.
+// OPTIONS, "S" STARTUP, "R" REGISTER, "B" any BATCH, "Q<text>" QUERY, "P<text>" PREPARE, "X<0|1><id>" EXECUTE without or
+// with the flag to skip metadata. A query that was not recorded gets the answer of one that reads the same table, an
+// EXECUTE the answer with the other flag.
 
 #include <arpa/inet.h>
 #include <cerrno>
