@@ -7,6 +7,8 @@ find-python = $(firstword $(wildcard $(PYENV_ROOT)/versions/$(1).*/bin/python) $
 PYTHON ?= $(or $(call find-python,3.11),python3)
 OTHER_VERSIONS := 3.10 3.12 3.13 3.14 3.15
 OTHERS := $(foreach version,$(OTHER_VERSIONS),$(if $(call find-python,$(version)),$(version)))
+# what fails between the oldest and the newest fails on one of them, but for what `make test-versions` is there for
+ENDS := $(sort $(firstword $(OTHERS)) $(lastword $(OTHERS)))
 
 PY := .venv/bin/python
 RESULTS := build/results
@@ -34,7 +36,7 @@ demo: build  ## the driver at work on a real Cassandra; on the simulated cluster
 demo-scylla: build  ## tablets and shards: each request at the CPU core that owns its row, on the simulated cluster
 	@$(PY) -m benchmarks.demo_scylla
 
-test: fresh-results build lint test-native test-unit sanitize test-versions test-integration docs  ## everything CI runs
+test: fresh-results build lint test-native test-unit sanitize $(addprefix unit-,$(ENDS)) test-integration docs  ## everything CI runs
 	@$(PY) -m tests.summary $(RESULTS)
 
 lint: build  ## style and types
@@ -60,7 +62,7 @@ test-ecosystem: build server-tools  ## packages and programs that use a Cassandr
 	$(PY) -m tests.servers resolve
 	$(PY) $(call pytest,ecosystem) tests/ecosystem
 
-test-versions: $(addprefix unit-,$(OTHERS))  ## unit tests on the other Pythons that are here
+test-versions: $(addprefix unit-,$(OTHERS))  ## unit tests on all other Pythons that are here, not the oldest and the newest only
 
 $(addprefix unit-,$(OTHER_VERSIONS)): unit-%: .venv-%/ready
 	$(call begin,unit-$*)
@@ -90,7 +92,7 @@ soak: build  ## results, lives, tablets, ten million requests, ten minutes of fa
 
 clean:  ## what the build and the tests made; the virtual environments stay
 	rm -rf build docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)
-	rm -f cassandra/_core/codec.cpp cassandra/_core/transport.cpp cassandra/_core/routing.cpp cassandra/_core/memory.cpp
+	rm -f cassandra/_core/codec.cpp cassandra/_core/transport.cpp cassandra/_core/routing.cpp cassandra/_core/memory.cpp cassandra/_core/columns.cpp
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' Makefile | expand -t 20

@@ -18,6 +18,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = Path("cassandra/_core")
+ALSO = {"columns": ("ingest",)}  # folders of C++ beside the one of the extension's name
 DEBUG = os.environ.get("FASTCQL_DEBUG") == "1"
 SANITIZE = os.environ.get("FASTCQL_SANITIZE", "")
 COVERAGE = os.environ.get("FASTCQL_COVERAGE") == "1"
@@ -44,7 +45,8 @@ if sys.platform.startswith("linux"):
 
 def extension(name: str) -> Extension:
     """One extension: its Cython root, its C++ parts, and what makes it stale."""
-    sources = [CORE / f"{name}.pyx", *sorted((CORE / "cpp" / name).glob("*.cpp"))]
+    folders = [CORE / "cpp" / folder for folder in (name, *ALSO.get(name, ()))]
+    sources = [CORE / f"{name}.pyx", *sorted(path for folder in folders for path in folder.glob("*.cpp"))]
     depends = [*CORE.glob("cpp/**/*.h"), *CORE.glob(f"{name}_parts/*.pxi"), *CORE.glob("*.pxd")]
     return Extension(
         f"cassandra._core.{name}",
@@ -58,7 +60,7 @@ def extension(name: str) -> Extension:
     )
 
 
-NAMES = [name for name in ("codec", "transport", "routing", "memory") if not ONLY or name in ONLY]
+NAMES = [name for name in ("codec", "transport", "routing", "memory", "columns") if not ONLY or name in ONLY]
 
 if __name__ == "__main__":  # Cython's processes import this module where they are not forked
     setup(

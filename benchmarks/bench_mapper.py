@@ -2,15 +2,15 @@
 
 Both play against the same recorded answers. scylla-driver sends texts with literals, this driver prepared statements;
 figures are CPU of the whole client process per operation. What awaiting costs is compared with ``execute_async`` of the
-same statement, and what instances cost with named tuples of the same rows. ``python -m benchmarks.bench_mapper``
-prints the figures beside the targets.
+same statement, and what instances cost with named tuples of the same rows. The import is CPU time, the best of fresh
+interpreters. ``python -m benchmarks.bench_mapper`` prints the figures beside the targets.
 """
 
 from __future__ import annotations
 
 from benchmarks.measure import FASTCQL, Driver, Samples, alternate
 from benchmarks.peers import SCYLLA
-from benchmarks.report import Line, seconds, show
+from benchmarks.report import Line, at_most, seconds, show
 from benchmarks.responder import Responder
 
 TITLE = "The object mapper, models of 5 columns: CPU of the client"
@@ -41,6 +41,7 @@ def lines() -> list[Line]:
     found.append(
         _beside(samples, "concurrent aget", "100 tasks await Model.aget", "concurrent execute_async", OF_EXECUTE_ASYNC)
     )
+    found.append(_imported(samples))
     return [*found, responder.line()]
 
 
@@ -60,6 +61,13 @@ def _beside(samples: Samples, name: str, measure: str, other: str, most: float) 
     ratio = ours / theirs
     return Line(
         measure, seconds(ours), f"≤ {most:g}x {other}", f"{other} {seconds(theirs)}", f"{ratio:.2f}x", ratio <= most
+    )
+
+
+def _imported(samples: Samples) -> Line:
+    peer = {SCYLLA.name: samples[SCYLLA.name, "import"]}
+    return at_most(
+        "import cassandra.cqlengine.models, beyond cassandra.cluster", samples[FASTCQL, "import"], OF_IMPORT, peer
     )
 
 

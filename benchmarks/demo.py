@@ -1,7 +1,8 @@
 """``make demo``: the driver at work on a real Apache Cassandra, shown in a minute.
 
 Starts a server on loopback (or uses the one at ``DEMO_CONTACT=host:port``), writes 100,000 rows, reads every one back
-by key and once more by pages, checks all values, and leaves nothing behind. ``DEMO_ROWS`` changes the number.
+by key and once more by pages; writes them once more from an Arrow table and reads them as columns; checks all values,
+and leaves nothing behind. ``DEMO_ROWS`` changes the number.
 
 Where there is no Java, or with ``DEMO_SERVER=simulated``, the server is the simulated cluster of ``cassandra.testing``
 in a process of its own, and there are 10,000 rows.
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
@@ -138,14 +140,18 @@ def work(host: str, port: int, rows: int) -> list[Step]:
             f"CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
         )
         try:
-            session.execute(
-                f"CREATE TABLE {keyspace}.readings "
-                "(id int PRIMARY KEY, sensor text, at timestamp, celsius double, tags set<text>)"
-            )
-            done(f"Keyspace {keyspace} and table readings created", begun)
+            for table in ("readings", "columns_of_readings"):
+                session.execute(
+                    f"CREATE TABLE {keyspace}.{table} "
+                    "(id int PRIMARY KEY, sensor text, at timestamp, celsius double, tags set<text>)"
+                )
+            done(f"Keyspace {keyspace} and two tables created", begun)
+            data = columns(rows)
             with progress() as bars:
                 table = f"{keyspace}.readings"
-                return [step(session, table, rows, bars) for step in (write, read, scan)]
+                steps = [step(session, table, rows, bars) for step in (write, read, scan)]
+                table = f"{keyspace}.columns_of_readings"
+                return [*steps, *(step(session, table, data, bars) for step in (ingest, read_columns))]
         finally:
             session.execute(f"DROP KEYSPACE {keyspace}")
             done(f"Keyspace {keyspace} dropped")
@@ -170,6 +176,40 @@ def read(session: Session, table: str, rows: int, bars: Progress) -> Step:
 def scan(session: Session, table: str, rows: int, bars: Progress) -> Step:
     statement = SimpleStatement(f"SELECT id, sensor, at, celsius, tags FROM {table}", fetch_size=PAGE)
     return measure(f"Read by pages of {PAGE:,}", map(check, session.execute(statement)), rows, bars)
+
+
+def columns(rows: int) -> pyarrow.Table:
+    """All rows, as Arrow has them."""
+    kinds = {
+        "id": pyarrow.int32(),
+        "sensor": pyarrow.string(),
+        "at": pyarrow.timestamp("ms", "UTC"),
+        "celsius": pyarrow.float64(),
+        "tags": pyarrow.list_(pyarrow.string()),
+    }
+    made = zip(*((*row[:4], sorted(row[4])) for row in map(reading, range(rows))), strict=True)
+    return pyarrow.table(
+        {name: pyarrow.array(column, kind) for (name, kind), column in zip(kinds.items(), made, strict=True)}
+    )
+
+
+def ingest(session: Session, table: str, data: pyarrow.Table, bars: Progress) -> Step:
+    task = bars.add_task("Write, from Arrow", total=len(data))
+    begun, cpu = time.perf_counter(), time.process_time()
+    done = session.ingest(table, data, progress=lambda so_far: bars.update(task, completed=so_far.rows))
+    return Step("Write, from Arrow", done.rows, time.perf_counter() - begun, time.process_time() - cpu)
+
+
+def read_columns(session: Session, table: str, data: pyarrow.Table, bars: Progress) -> Step:
+    task = bars.add_task("Read as columns", total=len(data))
+    begun, cpu = time.perf_counter(), time.process_time()
+    statement = SimpleStatement(f"SELECT id, sensor, at, celsius, tags FROM {table}", fetch_size=PAGE)
+    found = session.execute(statement).to_arrow()
+    step = Step("Read as columns", len(found), time.perf_counter() - begun, time.process_time() - cpu)
+    bars.update(task, completed=len(found))
+    if not found.sort_by("id").cast(data.schema).equals(data):
+        raise AssertionError("the columns that were read are not those that were written")
+    return step
 
 
 def check(row: Any) -> Any:

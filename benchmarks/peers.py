@@ -50,6 +50,7 @@ class Peer(NamedTuple):
 
 TOOLS = ("pyperf", "pympler")
 SCYLLA = Peer("scylla-driver", "3.29.12", ROOT / ".venv-scylla", ("lz4",))
+SCYLLA_NUMPY = SCYLLA._replace(folder=ROOT / ".venv-scylla-numpy", tools=("lz4", "numpy"))
 CASSANDRA = Peer("cassandra-driver", "3.30.1", ROOT / ".venv-cassandra")
 CASSANDRA_GEVENT = CASSANDRA._replace(folder=ROOT / ".venv-cassandra-gevent", tools=("gevent",))
 ACSYLLA = Peer("acsylla", "1.2.0", ROOT / ".venv-acsylla", ("uvloop",))

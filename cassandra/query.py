@@ -17,6 +17,7 @@ from cassandra._session.statements.statements import (
     Statement,
     bind_params,
 )
+from cassandra._wire.class_rows import class_row
 from cassandra._wire.encoder import Encoder, ValueSequence
 from cassandra._wire.rows import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
 
@@ -41,6 +42,7 @@ __all__ = [
     "TraceUnavailable",
     "ValueSequence",
     "bind_params",
+    "class_row",
     "dict_factory",
     "named_tuple_factory",
     "ordered_dict_factory",

@@ -130,11 +130,11 @@ class Held:
 
     @classmethod
     def now(cls) -> Held:
-        from cassandra._core import memory, transport
+        from cassandra._core import columns, memory, transport
 
         gc.collect()
         threads = frozenset(f"{thread.name} ({thread.ident})" for thread in threading.enumerate())
-        native = transport.debug_counters() | memory.debug_counters()
+        native = transport.debug_counters() | memory.debug_counters() | columns.debug_counters()
         del native["pools"]  # applications' objects
         return cls(threads, len(list(Path("/proc/self/fd").iterdir())), native)
 

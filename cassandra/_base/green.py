@@ -15,6 +15,8 @@ thread in any case.
 A hub of gevent ends with LoopExit when nothing is left that could wake it. So the loop is *held* while a greenlet is
 parked or a callback is to come, and not otherwise: a session that is idle keeps no program from ending.
 
+What these threads log is handled in the thread of a hub: ``green_logs.py``.
+
 A greenlet that is killed, or timed out by its own library, leaves its wait by the exception: a later ``release`` finds
 nobody.
 """
@@ -31,6 +33,8 @@ from collections.abc import Callable
 from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
+
+from . import green_logs
 
 T = TypeVar("T")
 
@@ -240,12 +244,27 @@ def here() -> Loop | None:
     hub = _get_hub()
     if loop is None or loop.hub is not hub:  # a new one, or the hub was replaced
         loop = _local.loop = _make_loop(hub)
+        _offer(loop)
     return None if getcurrent() is loop.main else loop
+
+
+#: What has to be done in some thread with a hub is done there: in the main thread, if it has one.
+_common: Loop | None = None
+
+
+def _offer(loop: Loop) -> None:
+    global _common
+    if _common is None or _threading.get_ident() == _threading.main_thread().ident:
+        _common = loop
+        loop.wake(Call(loop, green_logs.handle_all))  # of what was logged before
 
 
 def leave_to_parent() -> None:
     """In a forked child: descriptors are the parent's."""
+    global _common
     loop: Loop | None = getattr(_local, "loop", None)
+    _common = None
+    green_logs.leave_to_parent()
     if loop is not None:
         _local.loop = None
         loop.close()
@@ -413,9 +432,14 @@ class _Event(_threading.Event):  # type: ignore[misc]
         self._cond = _Condition(_threading.Lock())
 
 
+def note_thread(name: str) -> None:
+    """The running thread is one of the driver's."""
+    _local.is_ours, _local.name = True, name
+
+
 class _Thread(_threading.Thread):  # type: ignore[misc]
     def run(self) -> None:
-        _local.is_ours = True
+        note_thread(self.name)
         super().run()
 
     def join(self, timeout: float | None = None) -> None:
@@ -445,3 +469,11 @@ def _namespace(original: ModuleType, **others: Any) -> ModuleType:
 threading = _namespace(_threading, Condition=_Condition, Event=_Event, Thread=_Thread)
 #: Names are looked up by threads of the driver only, which may block.
 socket = _namespace(sys.modules["socket"], getaddrinfo=importlib.import_module("_socket").getaddrinfo)
+
+
+def _our_name() -> str | None:
+    """Of the running thread, if it is one of the driver's."""
+    return getattr(_local, "name", None)
+
+
+green_logs.relay(_our_name, lambda: _common, Call)

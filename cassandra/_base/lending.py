@@ -53,9 +53,8 @@ def share(borrower: str, names: Mapping[str, str]) -> None:
     (a name that is another one there is written ``here=there``) and, as mocks do it, deleted, which brings the value
     back that it had before it was set last. For those that old programs assign to, or that change; ``lend`` is enough
     for all others."""
-    module: Any = sys.modules[borrower]
-    module.__class__ = _Sharing
-    module.__dict__["_shared"] = shared = dict(module.__dict__.get("_shared", {}))
+    module = _facade(borrower)
+    shared = module.__dict__["_shared"]
     for home, listed in names.items():
         for item in listed.split():
             here, _, there = item.partition("=")
@@ -63,35 +62,55 @@ def share(borrower: str, names: Mapping[str, str]) -> None:
             shared[here] = (home, there or here)
 
 
-class _Sharing(ModuleType):
-    """A module some of whose attributes are those of others."""
+def tell_if_patched(facade: str, names: str, home: str, function: str) -> None:
+    """Whenever somebody sets one of *names* in the module *facade*: call *function* of the module *home* with that
+    module, the name, what it was before and what it is now."""
+
+    def tell(*replaced: Any) -> None:
+        getattr(importlib.import_module(home), function)(*replaced)
+
+    _facade(facade).__dict__["_patchable"].update(dict.fromkeys(names.split(), tell))
+
+
+def _facade(name: str) -> Any:
+    module: Any = sys.modules[name]
+    if not isinstance(module, _Facade):
+        module.__dict__.update(_shared={}, _patchable={}, _earlier={})
+        module.__class__ = _Facade
+    return module
+
+
+class _Facade(ModuleType):
+    """A module some of whose attributes are those of others, or are to be replaced elsewhere, too."""
+
+    _shared: dict[str, tuple[str, str]]  # where they are, by their names here
+    _earlier: dict[str, deque[Any]]  # what those were before they were set
+    _patchable: dict[str, Callable[..., None]]  # whom to tell
 
     def __getattr__(self, name: str) -> Any:
-        shared = self.__dict__.get("_shared", ())
-        if name not in shared:
+        if name not in self._shared:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        home, there = shared[name]
+        home, there = self._shared[name]
         return getattr(importlib.import_module(home), there)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        shared = self.__dict__.get("_shared", ())
-        if name not in shared:
-            ModuleType.__setattr__(self, name, value)
+        if name in self._shared:
+            home, there = self._shared[name]
+            module: Any = importlib.import_module(home)
+            self._earlier.setdefault(name, deque(maxlen=NESTED)).append(getattr(module, there))
+            setattr(module, there, value)
             return
-        home, there = shared[name]
-        module: Any = importlib.import_module(home)
-        earlier = self.__dict__.setdefault("_earlier", {}).setdefault(name, deque(maxlen=NESTED))
-        earlier.append(getattr(module, there))
-        setattr(module, there, value)
+        before = self.__dict__.get(name)
+        super().__setattr__(name, value)
+        if name in self._patchable and value is not before:
+            self._patchable[name](self, name, before, value)
 
     def __delattr__(self, name: str) -> None:
-        if name not in self.__dict__.get("_shared", ()):
-            ModuleType.__delattr__(self, name)
-            return
-        earlier = self.__dict__.get("_earlier", {}).get(name)
-        if earlier:
-            home, there = self.__dict__["_shared"][name]
-            setattr(importlib.import_module(home), there, earlier.pop())
+        if name not in self._shared:
+            super().__delattr__(name)
+        elif self._earlier.get(name):
+            home, there = self._shared[name]
+            setattr(importlib.import_module(home), there, self._earlier[name].pop())
 
 
 def _looking_up(module: Any, homes: Mapping[str, tuple[str, str]]) -> Callable[[str], Any]:
@@ -192,31 +211,6 @@ def tell_if_replaced(borrower: Borrower, names: str, home: str, function: str) -
         getattr(importlib.import_module(home), function)(are)
 
     borrower._replaceable = (tuple(names.split()), tell)
-
-
-class _Patchable(ModuleType):
-    """A module that says when a test puts something else in the place of a name."""
-
-    _patchable: tuple[tuple[str, ...], Callable[..., None]]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        names, tell = self.__dict__["_patchable"]
-        before = self.__dict__.get(name)
-        super().__setattr__(name, value)
-        if name in names and value is not before:
-            tell(self, name, before, value)
-
-
-def tell_if_patched(facade: str, names: str, home: str, function: str) -> None:
-    """Whenever somebody sets one of *names* in the module *facade*: call *function* of the module *home* with that
-    module, the name, what it was before and what it is now."""
-
-    def tell(*replaced: Any) -> None:
-        getattr(importlib.import_module(home), function)(*replaced)
-
-    module: Any = sys.modules[facade]
-    module.__dict__["_patchable"] = (tuple(names.split()), tell)
-    module.__class__ = _Patchable
 
 
 class _LentAttribute:

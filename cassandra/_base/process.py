@@ -86,10 +86,11 @@ def here() -> object:
     return current
 
 
-def stay(began_in: object) -> None:
-    """Raise ConnectionShutdown where a call that the parent has begun would go on in a forked child."""
+def stay(began_in: object, error: BaseException | None = None) -> None:
+    """Raise ConnectionShutdown where a call that the parent has begun would go on in a forked child; or *error*, which
+    it would go on with: whoever forked may have raised it, such as the handler of a signal."""
     if began_in is not current:
-        raise ConnectionShutdown("The call was made by the parent of this process, which goes on with it")
+        raise error or ConnectionShutdown("The call was made by the parent of this process, which goes on with it")
 
 
 class Bell:

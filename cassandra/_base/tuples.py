@@ -8,7 +8,7 @@ by their names, so that rows travel between processes.
 import logging
 import re
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from keyword import iskeyword
 from string import ascii_letters, digits
@@ -51,9 +51,30 @@ def row_class(names: tuple[str, ...]) -> Any:
 
 @lru_cache(maxsize=1024)
 def udt_class(type_name: str, names: tuple[str, ...]) -> Any:
-    """The class for values of a user type that no class was registered for."""
-    plain = type_name.isidentifier() and not iskeyword(type_name)
-    return _tuple_class(type_name if plain else "UserType", _usable(names), type_name, names)
+    """The class for values of a user type that no class was registered for: plain ``tuple`` where a named one would
+    need another name than that of the type, or names for its fields that are neither theirs nor their positions."""
+    fields = tuple(positional_names(names))
+    if not type_name.isidentifier() or iskeyword(type_name) or len(set(fields)) < len(fields):
+        return tuple
+    return _tuple_class(type_name, fields, type_name, names)
+
+
+def positional_names(names: Iterable[str]) -> list[str]:
+    """*names*, those that are no names of attributes by their position."""
+    return [name if _is_usable(name) else _by_position(position) for position, name in enumerate(names)]
+
+
+def _is_usable(name: str) -> bool:
+    return name.isidentifier() and not iskeyword(name) and not name.startswith("_")
+
+
+def _by_position(position: int) -> str:
+    return f"field_{position}_"
+
+
+def field_names(names: Sequence[str]) -> tuple[str, ...]:
+    """What the fields of :func:`row_class` are called."""
+    return _usable(tuple(map(clean_name, names)))
 
 
 def _usable(names: Sequence[str]) -> tuple[str, ...]:
@@ -64,13 +85,12 @@ def _usable(names: Sequence[str]) -> tuple[str, ...]:
     """
     fields: dict[str, None] = {}
     for position, name in enumerate(names):
-        usable = name.isidentifier() and not iskeyword(name) and not name.startswith("_")
-        field = name if usable else f"field_{position}_"
+        field = name if _is_usable(name) else _by_position(position)
         for _ in range(_UNDERSCORES):
             if field in fields:
                 field += "_"
         if field in fields:
-            field = f"field_{position}_"
+            field = _by_position(position)
         while field in fields:
             field += "_"
         fields[field] = None

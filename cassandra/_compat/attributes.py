@@ -192,7 +192,8 @@ class _Event:
         self._request = request
 
     def is_set(self) -> bool:
-        return self._request._outcome is not None
+        has_come: bool = self._request._has_come()
+        return has_come
 
     def wait(self, timeout: float | None = None) -> bool:
         if not self.is_set():

@@ -17,6 +17,8 @@ from cassandra._net.connection import Connection
 from cassandra._wire.messages.requests import OptionsMessage
 from cassandra._wire.messages.results import SupportedMessage
 
+from .connection import LONGEST_WAIT
+
 log = logging.getLogger("cassandra.connection")
 
 
@@ -94,7 +96,7 @@ class ConnectionHeartbeat(threading.Thread):
     def stop(self) -> None:
         """It ends, and is waited for."""
         self._shutdown_event.set()
-        self.join()
+        self.join(LONGEST_WAIT)
 
     def _raise_if_stopped(self) -> None:
         if self._shutdown_event.is_set():

@@ -7,11 +7,11 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from keyword import iskeyword
 from typing import Any
 
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
+from cassandra._base.tuples import positional_names
 from cassandra._routing.schema.extensions import RegisteredTableExtension
 from cassandra._session.cluster import life
 from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT
@@ -116,10 +116,7 @@ def pseudo_namedtuple_factory(colnames: Sequence[str], rows: Iterable[Any]) -> l
 
 def _positional_rename_invalid_identifiers(field_names: Iterable[str]) -> list[str]:
     """*field_names*, those that are no names of attributes by their position."""
-    return [
-        name if name.isidentifier() and not iskeyword(name) and not name.startswith("_") else f"field_{position}_"
-        for position, name in enumerate(field_names)
-    ]
+    return positional_names(field_names)
 
 
 def _sanitize_identifiers(field_names: Iterable[str]) -> list[str]:

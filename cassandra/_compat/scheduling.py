@@ -15,6 +15,8 @@ from typing import Any
 from cassandra._base.public import public
 from cassandra._base.real import threading
 
+from .connection import LONGEST_WAIT
+
 log = logging.getLogger("cassandra.cluster")
 
 Call = tuple[Callable[..., object], tuple[Any, ...], tuple[tuple[str, Any], ...]]
@@ -61,7 +63,7 @@ class _Scheduler(threading.Thread):
             self._tasks.clear()
             self._wake.notify()
         if self.is_alive() and self is not threading.current_thread():
-            self.join()
+            self.join(LONGEST_WAIT)
 
     def run(self) -> None:
         while True:

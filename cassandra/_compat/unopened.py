@@ -12,7 +12,6 @@ import struct
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable
-from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -231,9 +230,7 @@ class Connection(connection.Connection):
         algorithm = self._algorithm(response.options.get("COMPRESSION", []))
         self.compressor, self.decompressor = algorithm[1] if algorithm else (None, None)
         options = {"COMPRESSION": algorithm[0]} if algorithm else {}
-        self.send_msg(
-            StartupMessage(self.cql_version, options), self.get_request_id(), partial(self._handle_startup_response)
-        )
+        self.send_msg(StartupMessage(self.cql_version, options), self.get_request_id(), self._handle_startup_response)
 
     def _algorithm(self, offered: list[str]) -> tuple[str, Any] | None:
         """The compression that both sides have, and its functions."""

@@ -47,6 +47,9 @@ class Codec:
     py_type: Any  # L2's class for it; None until L2 sets it
     factory: Any  # UDT: namedtuple class (filled natively) or callable(**fields); None gives a cached namedtuple
     empty_value: Any  # what zero bytes decode to where they are no value of the type (all but text, ascii, blob): None
+    @property
+    def element_size(self) -> int:
+        """Bytes of an element of a vector of this type; -1 when a length goes ahead of each."""
     def cql(self) -> str:
         """CQL spelling, such as ``frozen<map<text, list<int>>>`` without frozen marks: ``map<text, list<int>>``."""
     def decode(self, data: Buffer | None, protocol_version: int = 4) -> Any:
@@ -119,9 +122,26 @@ class RowPlan:
     plan: Final[ResultPlan]
     kind: Final[str]
     row_class: Final[type | None]
-    def __init__(self, plan: ResultPlan, kind: str, row_class: type | None = None) -> None:
+    def __init__(
+        self, plan: ResultPlan, kind: str, row_class: type | None = None, maker: InstanceMaker | None = None
+    ) -> None:
         """*kind*: "tuple", "named" (row_class: a namedtuple class with as many fields as there are columns), "dict",
-        "ordered"."""
+        "ordered", "instance" (by *maker*)."""
+
+class InstanceMaker:
+    """How to make an instance of *row_class* of the cells of a row. Immutable."""
+
+    row_class: Final[type]
+    kind: Final[str]  # call, init, tuple, slots, values, attributes
+    def __init__(
+        self, row_class: type, kind: str, columns: int, sources: Any, names: Iterable[str] = (), defaults: Any = ()
+    ) -> None:
+        """*kind*: "call" and "init" (``object.__new__``, then ``__init__``) give *sources*, numbers of *columns*, as
+        arguments, the last of them by *names*. "fields" sets the attributes *names*, and "tuple" the items, to their
+        *sources*; -1 is the value of *defaults* at that place, -2 what that returns. It is the caller who knows that no
+        ``__init__``, ``__setattr__`` or ``__new__`` of the class is passed over."""
+    def make(self, row: Iterable[Any]) -> Any:
+        """The instance for one row. What a constructor raises comes out of here."""
 
 _I = TypeVar("_I", bound="Instance")
 
@@ -146,6 +166,11 @@ class Instance:
         """From now on *row* has the values of before, and *now* those that are read instead."""
     def _came(self, name: str, missing: Any = None) -> Any:
         """What was loaded of the column *name*, as it is read; *missing* if it was not."""
+    def _as_loaded(self, names: tuple[str, ...]) -> list[Any] | None:
+        """The values of these columns, where all were loaded or written, none is made anew for who reads it, and
+        nothing was set since, on the instance neither; else None."""
+    def _set_all(self, values: dict[str, Any]) -> None:
+        """As if each was set as an attribute."""
     def __setstate__(self, state: Any) -> None: ...
 
 class ColumnAccess:
@@ -154,12 +179,7 @@ class ColumnAccess:
     column: Final[Any]
     query_evaluator: Any
     def __init__(
-        self,
-        column: Any,
-        query_evaluator: Any,
-        name: str,
-        initial: Callable[[], Any],
-        undeletable: str | None = None,
+        self, column: Any, query_evaluator: Any, name: str, initial: Callable[[], Any], undeletable: str | None = None
     ) -> None:
         """*initial* makes the value of a column that was not loaded; *undeletable* says why none can be deleted."""
     def __get__(self, instance: Any, owner: type) -> Any: ...
@@ -175,14 +195,33 @@ def load_instances(
     """One instance of *cls*, a subclass of Instance, per row; ``__init__`` is not called. *shared* has the values of
     the last columns of *layout*, the same for all."""
 
+class Untouched:
+    """A class of which, and of whose objects, nobody has replaced these methods since this was made. Any thread."""
+
+    def __init__(self, kind: type, names: Iterable[str]) -> None: ...
+    def holds(self) -> bool:
+        """Whether the class has these methods still."""
+    def of(self, one: object) -> bool:
+        """Whether *one* is of the class itself, which has these methods still, and so has *one*."""
+
+class ExactKinds:
+    """Values that are bound as they are, if they are of these classes: at which place each is bound. Immutable."""
+
+    def __init__(self, kinds: Iterable[Any], places: Iterable[int], count: int) -> None: ...
+    def bound(self, given: dict[str, Any]) -> list[Any] | None:
+        """A list of *count*: what is bound, None where nothing was given. None if a value is of another class than that
+        of its place in *given*."""
+
 LARGE_PAGE: Final[int]  # bytes of rows
 
 class RowsPage:
-    """Rows of one answer, still as bytes. Pins its frame."""
+    """Rows of one answer, still as bytes, which the buffer protocol gives, read-only. Pins its frame."""
 
     plan: Final[ResultPlan]
     nbytes: Final[int]
     def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    _block: Final[Any]  # of the frame that it pins; None when it pins none
     def decode(self, row_plan: RowPlan, start: int = 0, stop: int | None = None) -> list[Any]:
         """All rows, or a slice of them; slices that follow one another are found without a search. Raises
         DriverException naming column, row and type."""
@@ -192,6 +231,10 @@ class RowsPage:
         """The same rows, copied: whoever keeps them for long pins no frame."""
     def batches(self, row_plan: RowPlan, size: int = 8192, nbytes: int = 1 << 18) -> RowBatches: ...
 
+def decrypted_page(page: RowsPage, plan: ResultPlan) -> RowsPage:
+    """*page* with the plain bytes of its encrypted columns, by their ciphers' ``decrypt(bytes)``; the others are copied
+    as they are. *plan* says what they are then. DriverException as :meth:`RowsPage.decode`."""
+
 class RowBatches:
     """Iterates over lists of up to *size* rows, shorter ones once they took *nbytes* on the wire, each decoded when it
     is asked for. Rows in front of a broken one come before its DriverException. Changes nothing but itself; one thread
@@ -200,17 +243,9 @@ class RowBatches:
     def __iter__(self) -> Iterator[list[Any]]: ...
     def __next__(self) -> list[Any]: ...
 
-def decode_columns(page: RowsPage, targets: Sequence[tuple[Buffer, Buffer | None]]) -> None:
-    """Decode all rows of *page* into arrays: a pair (values, nulls) per column, contiguous, writable, of as many items
-    as the page has rows.
-
-    *values* is an array of objects (format ``O``: any column), or of machine numbers of the column's own type: ``h``
-    smallint, ``i`` int, ``q`` bigint and counter, ``f`` float, ``d`` double; for vectors of int, bigint, float and
-    double one with their elements after one another. *nulls*, for numbers only, is of one byte per row: 1 where the
-    value is null or empty (the number is left as it was), else 0.
-
-    ValueError when arrays do not fit; DriverException naming column, row and type as :meth:`RowsPage.decode`, the
-    arrays then hold part of the rows."""
+def decode_objects(page: RowsPage, column: int, places: Buffer, array: Buffer) -> None:
+    """A column, whose values are at *places* (``columns.decode_arrays``), into *array*, contiguous, writable, of one
+    object per row (format ``O``). ValueError when it does not fit; DriverException as :meth:`RowsPage.decode`."""
 
 def decode_numbers(codec: Codec, data: Buffer) -> memoryview:
     """The elements of a vector of int, bigint, float or double as a new, writable memoryview of machine numbers
@@ -263,6 +298,21 @@ def decode_result(
     A malformed body raises ProtocolError; an answer whose columns do not fit *plan* (stale metadata) DriverException.
     Cells are looked at when rows are decoded, and only then can fail. ``cls.__init__`` is not called."""
 
+class UnmadeRows:
+    """The rows of a page, made when they are asked for."""
+
+    page: Final[RowsPage]
+    def __len__(self) -> int: ...
+    def rows(self) -> list[Any]:
+        """The same list each time. DriverException as :meth:`RowsPage.decode`, also each time."""
+
+def split_page(page: RowsPage, how: RowPlan) -> tuple[list[Any], list[Any] | bytes] | tuple[UnmadeRows, RowsPage]:
+    """The rows of a page of LARGE_PAGE bytes at most, and what is kept of it for :func:`kept_page`. Those of a small
+    page are made at once; what is kept of it pins no frame, and is the rows themselves where that is enough."""
+
+def kept_page(plan: ResultPlan, kept: list[Any] | bytes | RowsPage) -> RowsPage:
+    """The page again; *plan* is its own. RuntimeError when it was rows, which were changed to something else."""
+
 class ResultDecoder:
     """decode_result() with what is the same for all frames of a connection told once."""
 
@@ -278,10 +328,11 @@ class ResultDecoder:
 
     def plain(
         self, frame: Any, header: int, plan: ResultPlan | None, factory: Any
-    ) -> tuple[list[Any] | None, bytes | None] | None:
-        """``(rows, paging state)`` of a frame with rows of *plan*, made by *factory*, and nothing beside; rows are None
-        for a RESULT without any. None for every other frame, a large page, and the first of a row plan: decode() tells
-        all. *header* is the frame's version, flags and opcode, a byte each, so that no attributes are looked up."""
+    ) -> tuple[list[Any] | UnmadeRows | None, bytes | None, list[Any] | bytes | RowsPage | None] | None:
+        """``(rows, paging state, what is kept)`` of a frame with rows of *plan*, made by *factory*, and nothing beside;
+        rows are None for a RESULT without any. None for every other frame, a large page, and the first of a row plan:
+        decode() tells all. *header* is the frame's version, flags and opcode, a byte each, so that no attributes are
+        looked up."""
 
 class UnreadRows:
     """A RESULT with rows, none of it decoded, not even what its columns are: most programs never look at some of them,
@@ -402,6 +453,9 @@ class ExecuteTemplate:
 
     def timestamp(self, frame: bytes) -> int | None:
         """The timestamp in an envelope that this template made."""
+    def around(self) -> tuple[bytes, bytes]:
+        """What surrounds the values: the envelope up to their number, its length open, and what follows them up to the
+        timestamp."""
 
 def encode_batch(
     version: int,

@@ -90,6 +90,9 @@ class MemoryPool:
     def _native(self) -> Any:
         """Capsule ``fastcql::memory::FramePool`` for the other extensions (cpp/memory/frames.h); borrowed, valid while
         this object lives."""
+    @property
+    def _blocks(self) -> Any:
+        """Capsule ``fastcql::memory::BlockPool`` (cpp/memory/blocks.h), as ``_native``: blocks for columns."""
     def commit(self, data: Buffer) -> int:
         """Copy *data* (any contiguous buffer, also an empty one) into a block; its reference, a positive int.
 

@@ -5,6 +5,7 @@ Threads. A :class:`Reactor` owns one I/O thread. It takes the GIL only to run Py
 that nobody called for. Every method here may be called from any thread unless it says otherwise.
 """
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from ssl import MemoryBIO, SSLError, SSLObject
 from typing import Any, Final, Protocol
@@ -35,6 +36,7 @@ class Frame:
         """For tests and custom handlers: a frame around *body*."""
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+    _block: Final[Any]  # capsule of the ``FrameBlock`` that the body lies in, or None; valid while the frame is there
 
 class Failure:
     """An attempt ended without an answer. ``sent`` is False only when no byte of it reached the socket."""
@@ -66,8 +68,7 @@ class Operation:
     """
 
     _right: int
-    """What it submits as: ORDINARY; IN_LINE, the first of those who wait for room, past whom nobody else gets a place;
-    DRIVER, the driver's own, which no limit but the protocol's applies to and none counts."""
+    """ORDINARY; IN_LINE, the first of those who wait for room; DRIVER, which no limit but the protocol's applies to."""
     def __init__(self) -> None: ...
     def _take(self) -> tuple[int, Frame | Failure] | None: ...
     def _take_all(self) -> list[tuple[int, Frame | Failure]]:
@@ -135,6 +136,7 @@ class Request(Operation):
     _outcome: Any
     _attempts: Final[dict[int, Attempt]]
     _timers: Final[tuple[Any, ...] | None]
+    _callbacks: Any
     _waiters: Final[tuple[Any, ...]]
     _blocked: Final[bool]  # somebody waited, or waits, for it in a thread
     _compiled: Any  # how it was made, if it is a compiled one
@@ -144,6 +146,7 @@ class Request(Operation):
     _execution: Any  # what is out of the ordinary about it; made by ``_compiled.execution(self)`` when it is needed
     _is_ordinary: Final[bool]  # it was not needed so far
     row_factory: Callable[..., Any] | None
+    _prefetch: int  # pages that are asked for while the one before is consumed
     attempted_hosts: list[Any]
     coordinator_host: Any
     _picked: Any
@@ -166,6 +169,7 @@ class Request(Operation):
     def _add(self, callback: Call | None, errback: Call | None) -> None: ...
     def clear_callbacks(self) -> None: ...
     def _settle(self) -> Any: ...
+    def _result(self) -> Any: ...
     def _settle_async(self) -> Generator[Any, None, Any]: ...
     def __await__(self) -> Generator[Any, None, Any]: ...
     def _join(self, loop: Any, waiter: Any) -> Any: ...
@@ -174,8 +178,11 @@ class Request(Operation):
 
 def set_default_ending(ending: Callable[..., bool] | None) -> None: ...  # of all requests from now on
 def has_default_ending() -> bool: ...
-def set_result_type(kind: type[Answer], raise_error: Callable[[BaseException], object]) -> None:
-    """What ``await`` of a request gives, and who raises what it failed with."""
+def set_result_type(
+    kind: type[Answer], raise_outcome: Callable[[Any], object], raise_error: Callable[[BaseException], object]
+) -> None:
+    """What waiting for a request gives, and who raises what it failed with: the outcome to a thread, the error of it to
+    a task."""
 
 class Bridge:
     """How answers get to an asyncio loop, and what that sends at the end of its turn."""
@@ -210,25 +217,23 @@ class Lane:
     meter: Final[Callable[[Any, float, bool], None] | None]  # is told how long attempts take
     direct: Final[bool]  # nothing has to happen between making a request and sending it
     def __init__(
-        self,
-        session: Any,
-        compiled: Any,
-        state: Any,
-        route: Callable[[int | None], Any],
-        direct: bool,
-        default: tuple[Any, Any, int] | None,
-        kind: type[Request],
-        not_sent: tuple[type[BaseException], ...],
-        meter: Callable[[Any, float, bool], None] | None = None,
-    ) -> None:
+        self, session: Any, compiled: Any, state: Any, route: Callable[[int | None], Any], direct: bool,
+        default: tuple[Any, Any, int] | None, kind: type[Request], not_sent: tuple[type[BaseException], ...],
+        unset: Any, own_options: Callable[[Any, Any], Any], meter: Callable[[Any, float, bool], None] | None
+    ) -> None:  # fmt: skip
         """*default*: if the requests' profile is what a default profile resolved to, the key and the profile, and its
         version then. *kind*: the class of the requests. *not_sent*: what picking and submitting raise when nothing was
-        sent."""
+        sent. *unset*: a timeout or row factory that a call does not give; *own_options* makes attributes of a request
+        of those it gives."""
     def holds(self, session: Any) -> bool:
         """Whether nothing of what it was made of has changed, and it was made for *session*."""
-    def send(self, session: Any, prepared: Any, profile_key: Any, values: Any) -> Any:
-        """A new request of *session* to execute *prepared* with *values*, on its way. None if just now such requests do
-        not go by this lane. Raises what encoding the values raises."""
+    def send(
+        self, session: Any, prepared: Any, values: Any, trace: bool, custom_payload: Any, timeout: Any,
+        profile_key: Any, paging_state: bytes | None, host: Any, execute_as: str | None, row_factory: Any,
+        prefetch: int | None
+    ) -> Any:  # fmt: skip
+        """A new request on its way, of the arguments of ``execute_async``. None if just now none goes by this lane, or
+        not with these arguments."""
     def try_launch(self, request: Request) -> bool:
         """The first attempt of a compiled request. False if nothing was sent."""
 
@@ -289,7 +294,9 @@ class Answer:
     """What a page came to. ResultSet derives from it."""
 
     _flight: Flight | None
-    _current_rows: Any
+    _current_rows: Any  # made when they are read first, which may raise DriverException
+    _unopened: Any  # the same, or their UnmadeRows
+    _kept: Any  # for kept_page(), or None
     _plan: Any
     _paging_state: bytes | None
     _beside: Any
@@ -298,8 +305,101 @@ class Answer:
     @classmethod
     def _of(cls, future: Any, outcome: tuple[Any, ...]) -> Self:
         """The page that *future* has come to."""
-    def _future_of(self, flight: Flight) -> Any:
-        """Override. The future of a request that had none."""
+    def _future_of(self, flight: Flight) -> Any: ...  # override: the future of a request that had none
+
+# What Writes.launch and again return: as many were sent as asked for; there are no more rows; so many are in flight
+# that none is sent before one of them has ended; a write could not be sent, or its rows not written: see ``ended``.
+LAUNCHED: Final[int]
+AT_END: Final[int]
+FULL: Final[int]
+HELD: Final[int]
+
+class Way:
+    """A connection that writes went to."""
+
+    host: Final[Any]
+    pool: Final[Any]
+    connection: Final[Any]
+    in_flight: Final[int]
+
+class Writes(Operation):
+    """Rows of Arrow batches as requests, many under one operation; a *write* is one of them, and has a number. One
+    thread at a time, but for :meth:`nudge`.
+
+    All that ends otherwise than by "done" is in :attr:`ended`, and its write is held until it is sent again or closed:
+    ``(number, outcome, way)``, the outcome a Frame or Failure, what submitting raised, None where there was no
+    connection for it, or the text that says why its row cannot be written."""
+
+    in_flight: Final[int]
+    open: Final[int]  # writes that are not over
+    reached: Final[int]  # rows that were taken: the number of the next one
+    done: Final[int]  # rows that were written
+    encoded: Final[int]  # bytes of all writes, without what was sent again
+    at_end: Final[bool]  # new rows are needed
+    answered: Final[bool]  # there is something to harvest, or has ended
+    ended: Final[deque[tuple[int, Frame | Failure | Exception | str | None, Way | None]]]
+    def _begin(
+        self, session: Any, not_sent: tuple[type[BaseException], ...], most: int, adaptive: bool, timestamp: int | None
+    ) -> None:
+        """At most *most* writes are open at a time; *adaptive* finds out how many each host takes, by what it answers.
+        *timestamp*: of the first row, each that follows has one more; None asks the clock."""
+    def _compile(
+        self,
+        head: bytes,
+        values: bytes,
+        tail: bytes,
+        batch_head: bytes,
+        entry: bytes,
+        batch_tail: bytes,
+        clustering: Sequence[int],
+        most_rows: int,
+        most_bytes: int,
+        overhead: int,
+    ) -> None:
+        """What requests consist of, beside the rows' values: an EXECUTE's *head*, up to the number of values, the
+        *values* that follow a row's own, and its *tail* up to the timestamp; the same for a BATCH, and what precedes
+        each row in it. *clustering*: by marker, whether it belongs to the clustering key. A batch has at most
+        *most_rows*, and *most_bytes* of values, each row counting *overhead* more."""
+    def _direct(
+        self,
+        route: Callable[[int | None], Any],
+        dialect: Any,
+        block: Callable[[int | None], int] | None,
+        timeout: float | None,
+        timestamps: Callable[[], int],
+        clock: Any,
+        most_of_host: int,
+    ) -> None:
+        """How writes are sent from now on: *route* gives the place for a token, *block* a byte at the end of EXECUTE;
+        to connections of *dialect* only."""
+    def add(self, rows: Any) -> None:
+        """The Rows that come next, when there are no others."""
+    def launch(self, count: int) -> int:
+        """Queue the next *count* writes, or as many as there are rows and room for."""
+    def again(self, number: int) -> int:
+        """Queue a held write once more, as it was, where the router says."""
+    def again_by(self, number: int, host: Any, pool: Any, connection: Any) -> bool:
+        """The same by this connection. False if its requests look otherwise."""
+    def frame(self, number: int, index: int) -> tuple[bytes, int | None]:
+        """Row *index* of a held write as an EXECUTE of its own, and its token."""
+    def send(self) -> None:
+        """Send what was queued."""
+    def harvest(self) -> None:
+        """Take all outcomes that are there. Never waits."""
+    def close(self, number: int, written: int) -> None:
+        """A held write is over; so many of its rows were written."""
+    def about(self, number: int) -> tuple[int, int, int, int | None, float] | None:
+        """First row, number of rows, attempts, token and age in seconds of a write; None if it is over."""
+    def orphan(self, number: int) -> bool:
+        """Give up the attempt of a write in flight, which is held then. False if its outcome is on its way."""
+    def unfinished(self) -> list[int]:
+        """The numbers of the rows that were taken and are not over."""
+    def window_sizes(self) -> dict[Any, int] | None:
+        """How many writes each host takes at a time; None where that is fixed."""
+    def nudge(self) -> None:
+        """End a wait. Any thread."""
+    def abandon(self) -> None:
+        """Nobody waits any more: outcomes that are still to come are dropped."""
 
 class Limit:
     """At most *maximum* requests in flight over all channels that have it, and within the limits of *parent*. Requests
@@ -490,11 +590,9 @@ class Reactor:
         """channels, timers, wakeups, leads (how often a thread polled for its own answer), runtime_entries,
         slabs_in_use, bytes_in_use (blocks received into), paused (channels)."""
 
-# Of a pool that nobody gave.
-DEFAULT_POOL_BYTES: Final[int]
+DEFAULT_POOL_BYTES: Final[int]  # of a pool that nobody gave
 MIN_STRICT_BYTES: Final[int]
 
 def default_pool(name: str) -> MemoryPool: ...
 def debug_counters() -> dict[str, int]:
-    """Live native objects: reactors, channels, timers, loop_queues; with CQL_DEBUG also those made per
-    request: operations, frames, requests. All zero when nothing is alive."""
+    """Live native objects: reactors, channels, timers, loop_queues; with CQL_DEBUG operations, frames, requests."""

@@ -13,10 +13,10 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetObject, PyErr_WriteUnraisable
 from cpython.long cimport PyLong_FromVoidPtr
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.pycapsule cimport PyCapsule_GetPointer
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int16_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.string cimport string
@@ -25,6 +25,7 @@ from libcpp.vector cimport vector
 
 from cassandra._core.codec cimport TimestampClock
 from cassandra._core.routing cimport Place
+from cassandra._core.codec import UnmadeRows as _UnmadeRows
 
 include "transport_parts/native.pxi"
 include "transport_parts/errors.pxi"
@@ -46,6 +47,8 @@ include "transport_parts/outlet.pxi"
 include "transport_parts/picks.pxi"
 include "transport_parts/filter.pxi"
 include "transport_parts/tls.pxi"
+include "transport_parts/writes_native.pxi"
+include "transport_parts/writes.pxi"
 include "transport_parts/runtime.pxi"
 include "transport_parts/reactor.pxi"
 include "transport_parts/life.pxi"

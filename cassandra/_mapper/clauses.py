@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cassandra._base.names import cql_quote
+from cassandra._base.names import cql_quote, escape_name
 from cassandra._base.public import public
 from cassandra._mapper.errors import StatementException, UnicodeMixin
 from cassandra._mapper.functions import QueryValue
 from cassandra._mapper.operators import BaseWhereOperator, InOperator, IsNotNullOperator
 
 HOME = "cassandra.cqlengine.statements"
-
-
-def quoted(field: str) -> str:
-    """The name of a column as CQL takes it, whatever its letters."""
-    return '"' + field.replace('"', '""') + '"'
 
 
 def placeholder(context_id: Any) -> str:
@@ -91,6 +86,10 @@ class BaseClause(UnicodeMixin):
         ctx[str(self.context_id)] = self.value
 
 
+def _equal(clause: BaseClause) -> str:
+    return f"{escape_name(clause.field)} = {placeholder(clause.context_id)}"
+
+
 @public(HOME)
 class WhereClause(BaseClause):
     """A column, an operator and a value: ``"a" > %(0)s``."""
@@ -105,7 +104,7 @@ class WhereClause(BaseClause):
         self.quote_field = quote_field
 
     def __unicode__(self) -> str:
-        field = quoted(self.field) if self.quote_field else self.field
+        field = escape_name(self.field) if self.quote_field else self.field
         return f"{field} {self.operator} {self.query_value}"
 
     def __hash__(self) -> int:
@@ -136,7 +135,7 @@ class IsNotNullClause(WhereClause):
         super().__init__(field, IsNotNullOperator(), "")
 
     def __unicode__(self) -> str:
-        return f"{quoted(self.field)} {self.operator}"
+        return f"{escape_name(self.field)} {self.operator}"
 
     def get_context_size(self) -> int:
         return 0
@@ -153,7 +152,7 @@ class AssignmentClause(BaseClause):
     """A column and its new value: ``"a" = %(0)s``."""
 
     def __unicode__(self) -> str:
-        return f"{quoted(self.field)} = {placeholder(self.context_id)}"
+        return _equal(self)
 
     def insert_tuple(self) -> tuple[str, Any]:
         return self.field, self.context_id
@@ -164,7 +163,7 @@ class ConditionalClause(BaseClause):
     """A column and the value that it has to have for the statement to be applied."""
 
     def __unicode__(self) -> str:
-        return f"{quoted(self.field)} = {placeholder(self.context_id)}"
+        return _equal(self)
 
     def insert_tuple(self) -> tuple[str, Any]:
         return self.field, self.context_id
@@ -183,7 +182,7 @@ class FieldDeleteClause(BaseDeleteClause):
         super().__init__(field, None)
 
     def __unicode__(self) -> str:
-        return quoted(self.field)
+        return escape_name(self.field)
 
     def get_context_size(self) -> int:
         return 0
@@ -205,7 +204,7 @@ class MapDeleteClause(BaseDeleteClause):
         return sorted_keys(key for key in self.previous if key not in self.value)
 
     def __unicode__(self) -> str:
-        field = quoted(self.field)
+        field = escape_name(self.field)
         return ", ".join(f"{field}[{placeholder(self.context_id + i)}]" for i in range(len(self._removals)))
 
     def get_context_size(self) -> int:

@@ -193,9 +193,11 @@ class Connection:
 
 
 def _configure(session: Any, option: str, value: Any) -> None:
-    """Where profiles are used, in the default one; else as an option of the session."""
+    """Where profiles are used, and where setting it in a session is deprecated, in the default profile; else as an
+    option of the session."""
     manager: Any = getattr(session.cluster, "profile_manager", None)  # a program may have a session of its own
-    if getattr(getattr(manager, "mode", None), "name", "") == "PROFILES":
+    mode = getattr(getattr(manager, "mode", None), "name", None)
+    if mode == "PROFILES" or (option == "consistency_level" and isinstance(mode, str)):
         setattr(manager.default, option, value)
     else:
         setattr(session, option if option == "row_factory" else f"default_{option}", value)
@@ -305,6 +307,12 @@ async def get_connection_async(name: Any = None) -> Connection:
 def known_connection(name: Any) -> Connection | None:
     """The connection of that name, or the default one, connected or not; None if there is none."""
     return _connections.get(name or DEFAULT_CONNECTION)
+
+
+def connected_session(name: Any) -> Any:
+    """The session of the connection of that name, or of the default one; None if there is none, or not yet."""
+    found = _connections.get(name or DEFAULT_CONNECTION)
+    return None if found is None or found.lazy_connect else found.session
 
 
 def _find(name: Any) -> Connection:

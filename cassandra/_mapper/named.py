@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cassandra._base.names import escape_name
 from cassandra._base.public import public
 from cassandra._mapper.connections import get_cluster
 from cassandra._mapper.errors import CQLEngineException
@@ -54,7 +55,7 @@ class NamedColumn(AbstractQueryableColumn):
 
     def get_cql(self) -> str:
         """Its name in quotes."""
-        return f'"{self.name}"'
+        return escape_name(self.name)
 
     def to_database(self, val: Any) -> Any:
         return val

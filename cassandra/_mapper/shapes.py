@@ -160,6 +160,13 @@ def prepared_of(session: Session) -> Prepared:
     return found  # type: ignore[no-any-return]
 
 
+def usually_prepared(session: Any, shape: Shape) -> PreparedStatement | None:
+    """As ``prepared_of(session).find(shape)``: with nothing said of consistency and pages."""
+    known: Prepared | None = getattr(session, "_shapes", None)
+    found = None if known is None else known._statements.get(shape)
+    return None if found is None or found._outdated is not None else found
+
+
 class WrittenLater(BaseCQLStatement):
     """A statement whose shape and values are known: it is written when somebody looks at it, by *write*."""
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
+from cassandra._base.names import escape_name
 from cassandra._base.public import public
-from cassandra._mapper.clauses import HOME, AssignmentClause, placeholder, quoted, sorted_keys
+from cassandra._mapper.clauses import HOME, AssignmentClause, placeholder, sorted_keys
 from cassandra._mapper.columns.containers import List, Map, Set
 from cassandra._mapper.columns.counter import Counter
 
@@ -74,7 +75,7 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         return list(operation(self)) if self.value else []
 
     def __unicode__(self) -> str:
-        field, number, texts = quoted(self.field), 0, []
+        field, number, texts = escape_name(self.field), 0, []
         for text, values in self._parts:
             ids = (self.context_id + i if i else self.context_id for i in range(number, number + len(values)))
             texts.append(text.format(*map(placeholder, ids), field=field))
@@ -193,13 +194,10 @@ class CounterUpdateClause(AssignmentClause):
         super().__init__(field, value)
         self.previous = previous or 0
 
-    def get_context_size(self) -> int:
-        return 1
-
     def update_context(self, ctx: dict[str, Any]) -> None:
         ctx[str(self.context_id)] = abs(self.value - self.previous)
 
     def __unicode__(self) -> str:
         sign = "-" if self.value < self.previous else "+"
-        field = quoted(self.field)
+        field = escape_name(self.field)
         return f"{field} = {field} {sign} {placeholder(self.context_id)}"

@@ -200,9 +200,11 @@ class UserTypeMetaClass(type):
 
 @public(HOME)
 class UserType(BaseUserType, metaclass=UserTypeMetaClass):
-    """Base of a program's user types::
+    """Base of a program's user types.
 
-    class Address(UserType):
-        street = columns.Text()
-        number = columns.Integer()
+    Example::
+
+        class Address(UserType):
+            street = columns.Text()
+            number = columns.Integer()
     """

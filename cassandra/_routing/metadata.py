@@ -52,8 +52,8 @@ class TopologyChange:
 class Metadata:
     """The cluster as its nodes describe it: hosts, token ring, schema. Found at ``cluster.metadata``.
 
-    Kept fresh by the control connection. Keyspaces, tables and views that are found here follow later changes; a dict
-    or list that is read from it is of one moment and stays as it is.
+    Kept fresh by the control connection. Keyspaces, their dicts, tables and views that are found here follow later
+    changes; a dict or list that is read from a table or view is of one moment and stays as it is.
     """
 
     #: Name of the cluster.
@@ -76,7 +76,7 @@ class Metadata:
 
     @property
     def keyspaces(self) -> Mapping[str, KeyspaceMetadata]:
-        """Keyspaces by name."""
+        """Keyspaces by name. The dict follows changes; when everything is read again, there is another one."""
         return self.state.keyspaces
 
     @keyspaces.setter
@@ -97,7 +97,8 @@ class Metadata:
 
     @property
     def token_map(self) -> TokenMap | None:
-        """The ring; None until it is known, or if the partitioner is not."""
+        """The ring, empty if no tokens were read; None until the partitioner is known, or if the driver does not have
+        it."""
         state = self.state
         made_for, token_map = self._token_map
         if made_for is not state:
@@ -222,7 +223,7 @@ class Metadata:
             before = self.state.keyspaces
             after = updated(before, target, rows)
             self._upkeep.schema_read(self._tablets, target, rows, before, after)
-            self._publish(keyspaces=carry_on(before, after))
+            self._publish(keyspaces=carry_on(before, after, target.kind == EVERYTHING))
 
     def schema_not_read(self, target: SchemaTarget) -> None:
         """*target* was altered or dropped (everything: may have been), but the schema is not followed: forget the

@@ -2,8 +2,8 @@
 
 Writers (the control connection, through :class:`~cassandra._routing.metadata.Metadata`) make a new state and
 publish it by one assignment. Readers take the state once and see hosts, ring, replicas and keyspaces of the same
-moment, with no lock. What a keyspace *is* may be of a later one: keyspaces are objects that programs hold, and that
-follow changes (``schema/live.py``).
+moment, with no lock. Keyspaces may be those of a later one: they are objects that programs hold, and so is the dict
+of them; they follow changes (``schema/live.py``).
 """
 
 from __future__ import annotations

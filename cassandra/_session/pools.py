@@ -313,3 +313,28 @@ class PoolSet:
             pool.close()
         self._end_waiting()
         self.line.close()
+
+
+def tell_pools(
+    pools: Mapping[Host, HostPool], keyspace: str, on_done: Callable[[Mapping[Host, Any]], None], waiting: set[Host]
+) -> None:
+    """After a USE: have all connections of *pools* follow; *on_done* gets the errors by host, of all hosts. *waiting*
+    holds those that have not followed yet."""
+    errors: dict[Host, Any] = {}
+    waiting.update(pools)
+    lock = threading.Lock()
+    if not waiting:
+        on_done(errors)
+        return
+
+    def one_done(host: Host, failed: list[BaseException]) -> None:
+        with lock:
+            if failed:
+                errors[host] = failed
+            waiting.discard(host)
+            last = not waiting
+        if last:
+            on_done(errors)
+
+    for host, pool in pools.items():
+        pool.set_keyspace(keyspace, lambda failed, host=host: one_done(host, failed))  # type: ignore[misc]

@@ -11,7 +11,6 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.copies import not_copied
 from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
 from cassandra._base.names import protect_name
@@ -21,17 +20,20 @@ from cassandra._base.real import Future, threading
 from cassandra._routing.policies.router import Router, router_for
 from cassandra._wire.handlers import ProtocolHandler
 
+from .bulk import Bulk
 from .cluster.profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
 from .control import prefetch
 from .control.agreement import SchemaAgreementScope
 from .ending import Ending
-from .pools import PoolSet
+from .own_options import OF_PROFILE, of_call, of_caller, profile_option
+from .pools import PoolSet, tell_pools
 from .request.future import ResponseFuture
 from .request.measured import measured
 from .request.preparing import Preparer
 from .request.repreparing import Repreparing
 from .request.requests import RequestBuilder
 from .request.result import ResultSet
+from .request.row_types import Row, RowFactory
 from .request.sending import CLOSED
 from .statements.prepared import PreparedStatement
 from .statements.sentinels import NOT_SET, Sentinel
@@ -70,24 +72,8 @@ def _tracking_of(cluster: Cluster) -> Tracking | None:
     return Tracking(cluster.request_tracker, cluster.slow_request_threshold)
 
 
-def _profile_option(name: str, attribute: str, doc: str) -> property:
-    """A legacy session option *name*: reads *attribute* of the default profile, and overrides it for this session
-    when set."""
-
-    def read(self: Session) -> Any:
-        return getattr(self._resolve_profile(EXEC_PROFILE_DEFAULT), attribute)
-
-    def write(self: Session, value: Any) -> None:
-        if name == "default_serial_consistency_level" and value is not None and not ConsistencyLevel.is_serial(value):
-            raise ValueError(f"{name} must be either ConsistencyLevel.SERIAL or ConsistencyLevel.LOCAL_SERIAL.")
-        self.cluster.profile_manager.commit_legacy(f"Session.{name}")
-        self._overrides = {**self._overrides, attribute: value}
-
-    return property(read, write, doc=doc)
-
-
 @public("cassandra.cluster")
-class Session:
+class Session(Bulk):
     """Executes statements; made by :meth:`Cluster.connect`, one per application and keyspace is enough.
 
     All methods may be called from any thread. Example::
@@ -110,20 +96,20 @@ class Session:
     _draining = False  # nothing new is taken
     _version_blocks: bool  # compiled requests are for connections that send them
 
-    default_timeout = _profile_option(
+    default_timeout = profile_option(
         "default_timeout",
         "request_timeout",
         "Seconds a request may take unless told otherwise; None waits without limit.",
     )
-    default_consistency_level = _profile_option(
+    default_consistency_level = profile_option(
         "default_consistency_level", "consistency_level", "Consistency of statements that set none."
     )
-    default_serial_consistency_level = _profile_option(
+    default_serial_consistency_level = profile_option(
         "default_serial_consistency_level",
         "serial_consistency_level",
         "Serial consistency of statements that set none.",
     )
-    row_factory = _profile_option(
+    row_factory = profile_option(
         "row_factory", "row_factory", "``factory(column_names, rows)`` that makes the rows of results."
     )
 
@@ -180,7 +166,9 @@ class Session:
         paging_state: bytes | None = None,
         host: Host | EndPoint | str | None = None,
         execute_as: str | None = None,
-    ) -> ResultSet:
+        row_factory: RowFactory[Row] = OF_PROFILE,
+        prefetch: int | None = None,
+    ) -> ResultSet[Row]:
         """Execute *query* and wait for its :class:`ResultSet`.
 
         :param query: CQL text, or any statement. Text and SimpleStatement take *parameters* as ``%s`` or ``%(name)s``
@@ -189,12 +177,19 @@ class Session:
         :param trace: ask the server for a trace (:meth:`ResultSet.get_query_trace`).
         :param paging_state: start after this position of an earlier result.
         :param host: send to this host only: a Host, its endpoint, or its address. NoHostAvailable if it is not known.
+        :param row_factory: makes the rows of this result, of all its pages, in the place of the profile's.
+        :param prefetch: 1 or 0, in the place of the profile's.
 
         Raises what the server answered, :exc:`NoHostAvailable`, :exc:`OperationTimedOut` or a connection error.
         Ctrl-C interrupts the wait.
         """
+        if row_factory is OF_PROFILE and prefetch is None:  # an execute_async of a program's may not know them
+            return self.execute_async(
+                query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, execute_as
+            ).result()
+        own = of_caller(row_factory, prefetch)
         return self.execute_async(
-            query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, execute_as
+            query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, execute_as, **own
         ).result()
 
     def execute_async(
@@ -208,30 +203,30 @@ class Session:
         paging_state: bytes | None = None,
         host: Host | EndPoint | str | None = None,
         execute_as: str | None = None,
-    ) -> ResponseFuture:
+        row_factory: RowFactory[Row] = OF_PROFILE,
+        prefetch: int | None = None,
+    ) -> ResponseFuture[Row]:
         """Send *query* and return its :class:`ResponseFuture` at once; ``await`` it, add callbacks, or ask its result.
 
         Parameters as of :meth:`execute`. Errors of the arguments are raised here, all others by the future.
         """
-        if (
-            type(query) is PreparedStatement
-            and timeout is NOT_SET
-            and not trace
-            and custom_payload is None
-            and paging_state is None
-            and host is None
-            and not execute_as
-        ):  # nearly all
+        if type(query) is PreparedStatement:
             lane: Lane | None = query._compiled.lane
             if lane is not None:
-                request: ResponseFuture | None = lane.send(self, query, execution_profile, parameters)
+                request: ResponseFuture[Row] | None = lane.send(
+                    self, query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host,
+                    execute_as, row_factory, prefetch,
+                )  # fmt: skip
                 if request is not None:
                     return request
+        own = of_call(row_factory, prefetch)
         if execute_as:
             custom_payload = {**(custom_payload or {}), "ProxyExecute": execute_as.encode()}
         future = self._builder.build(
             query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host
         )
+        for name in own or ():
+            setattr(future, name, own[name])  # type: ignore[index]
         for listener, args, kwargs in self._listeners:
             listener(future, *args, **kwargs)
         if self._tracking is not None:
@@ -244,7 +239,7 @@ class Session:
 
     def _execute_with(
         self, statement: Statement, parameters: Parameters, timeout: float | None, row_factory: Callable[..., Any]
-    ) -> ResultSet:
+    ) -> ResultSet[Any]:
         """For the driver's own queries: with this row factory, whatever the profile says."""
         future = self._builder.build(statement, parameters, False, None, timeout, EXEC_PROFILE_DEFAULT, None, None)
         future.row_factory = row_factory
@@ -258,7 +253,7 @@ class Session:
         trace: bool = False,
         execution_profile: Any = None,
         execute_as: str | None = None,
-    ) -> ResultSet:
+    ) -> ResultSet[Any]:
         """Graph queries need DSE Graph, which this driver does not include: UnsupportedOperation."""
         raise UnsupportedOperation("Graph queries need a DSE server, which this driver does not support.")
 
@@ -386,26 +381,7 @@ class Session:
     ) -> None:
         """After a USE: set it on every connection of every pool; *on_done* gets the errors by host, of all hosts.
         *waiting* holds those that have not followed yet."""
-        pools = self._pool_set.use(keyspace)
-        errors: dict[Host, Any] = {}
-        waiting = set() if waiting is None else waiting
-        waiting.update(pools)
-        lock = threading.Lock()
-        if not waiting:
-            on_done(errors)
-            return
-
-        def one_done(host: Host, failed: list[BaseException]) -> None:
-            with lock:
-                if failed:
-                    errors[host] = failed
-                waiting.discard(host)
-                last = not waiting
-            if last:
-                on_done(errors)
-
-        for host, pool in pools.items():
-            pool.set_keyspace(keyspace, lambda failed, host=host: one_done(host, failed))  # type: ignore[misc]
+        tell_pools(self._pool_set.use(keyspace), keyspace, on_done, set() if waiting is None else waiting)
 
     def wait_for_schema_agreement(
         self, wait_time: float | None = None, scope: SchemaAgreementScope = SchemaAgreementScope.CLUSTER

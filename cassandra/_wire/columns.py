@@ -1,15 +1,18 @@
 """Pages as columns: one NumPy array per column of a result (L2).
 
-For :class:`~cassandra.protocol.NumpyProtocolHandler`. NumPy itself is imported with the first page.
+For :class:`~cassandra.protocol.NumpyProtocolHandler`: numbers are those that Arrow columns have, in memory of the
+application's; other values are objects as in rows. NumPy itself is imported with the first page.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from cassandra._base.constants import TypeId
-from cassandra._core.codec import Codec, RowsPage, decode_columns
+from cassandra._base.errors import DriverException
+from cassandra._core.codec import Codec, ResultPlan, RowPlan, RowsPage, decode_objects
+from cassandra._core.columns import ColumnPlan, decode_arrays
 
 _DTYPES = {
     TypeId.SMALLINT: "int16",
@@ -22,14 +25,32 @@ _DTYPES = {
 _VECTOR_ELEMENTS = {TypeId.INT, TypeId.BIGINT, TypeId.FLOAT, TypeId.DOUBLE}
 
 
+class _Plan(NamedTuple):
+    """What the arrays of a result are."""
+
+    dtypes: list[str | None]  # None: of objects
+    columns: ColumnPlan
+
+
 def numpy_columns(page: RowsPage, vector_arrays: bool = False) -> dict[str, Any]:
     """All rows of *page* as a dict of column name to array. ImportError without NumPy; DriverException when a value is
     none of its type. Of two columns with one name the last is there."""
     numpy = load_numpy()
     rows = len(page)
-    arrays = [_allocate(numpy, codec, rows, vector_arrays) for codec in page.plan.codecs]
-    decode_columns(page, arrays)
-    made = [_masked(numpy, values, nulls) for values, nulls in arrays]
+    plan = _plan_of(page.plan, vector_arrays)
+    made = []
+    try:
+        found = decode_arrays(plan.columns, page)
+        for at, (dtype, codec, (memory, valid)) in enumerate(zip(plan.dtypes, page.plan.codecs, found, strict=True)):
+            if dtype is None:
+                array = numpy.empty(rows, object)
+                decode_objects(page, at, memory, array)
+            else:
+                array = _masked(numpy, dtype, rows, codec.dimensions, memory, valid)
+            made.append(array)
+    except DriverException:
+        page.decode(RowPlan(page.plan, "tuple"))  # which of several values is at fault is told as for rows
+        raise
     return dict(zip(page.plan.names, made, strict=True))
 
 
@@ -41,23 +62,37 @@ def load_numpy() -> Any:
         raise ImportError("NumpyProtocolHandler needs NumPy: pip install fastcql[numpy]") from error
 
 
-def _allocate(numpy: Any, codec: Codec, rows: int, vector_arrays: bool) -> tuple[Any, Any]:
-    """(values, nulls) of a column; nulls is None for objects."""
-    dtype = _DTYPES.get(codec.kind)
-    shape: tuple[int, ...] = (rows,)
-    if dtype is None and vector_arrays and codec.dimensions and codec.children[0].kind in _VECTOR_ELEMENTS:
-        dtype = _DTYPES[codec.children[0].kind]
-        shape = (rows, codec.dimensions)
-    if dtype is None:
-        return numpy.empty(rows, object), None
-    return numpy.zeros(shape, dtype), numpy.empty(rows, bool)
+def _plan_of(plan: ResultPlan, vector_arrays: bool) -> _Plan:
+    known: dict[Any, Any] = plan.extra or {}
+    key = ("numpy", vector_arrays)
+    found: _Plan | None = known.get(key)
+    if found is None:
+        dtypes = [_dtype(codec, vector_arrays) for codec in plan.codecs]
+        columns = [
+            (name, None if dtype is None else codec)
+            for name, codec, dtype in zip(plan.names, plan.codecs, dtypes, strict=True)
+        ]
+        found = _Plan(dtypes, ColumnPlan(columns, None))
+        plan.extra = {**known, key: found}
+    return found
 
 
-def _masked(numpy: Any, values: Any, nulls: Any) -> Any:
+def _dtype(codec: Codec, vector_arrays: bool) -> str | None:
+    if vector_arrays and codec.dimensions and codec.children[0].kind in _VECTOR_ELEMENTS:
+        return _DTYPES[codec.children[0].kind]
+    return _DTYPES.get(codec.kind)
+
+
+def _masked(numpy: Any, dtype: str, rows: int, dimensions: int, memory: Any, valid: Any) -> Any:
     """Numbers are masked arrays, with or without nulls. The rows of vectors share their marks: a mask of every element
     would be as large as many a page."""
-    if nulls is None:
-        return values
-    if values.ndim == 2:
-        nulls = numpy.broadcast_to(nulls[:, None], values.shape)
+    shape = (rows, dimensions) if dimensions else (rows,)
+    values = numpy.ndarray(shape, dtype, memory)
+    if valid is None:
+        nulls = numpy.zeros(rows, bool)
+    else:
+        bits = numpy.unpackbits(numpy.frombuffer(valid, "uint8"), count=rows, bitorder="little").view(bool)
+        nulls = numpy.logical_not(bits, out=bits)
+    if dimensions:
+        nulls = numpy.broadcast_to(nulls[:, None], shape)
     return numpy.ma.MaskedArray(values, nulls)

@@ -113,25 +113,31 @@ class ColumnCipher:
 
     def __init__(self, policy: ColumnEncryptionPolicy, column: ColDesc, inner: Codec) -> None:
         self.made_by = (policy, column, inner)
-        self._inner = inner
+        self.inner = inner
         self._column = column
         self._encrypt, self._decrypt = policy.encrypt, policy.decrypt
 
     def encode(self, value: Any, version: int) -> bytes:
         try:
-            plain = self._inner.encode(value, version)
+            plain = self.inner.encode(value, version)
         except (TypeError, ValueError, OverflowError) as error:
-            raise TypeError(f"its values are {self._inner.cql()}, encrypted: {error}") from error
+            raise TypeError(f"its values are {self.inner.cql()}, encrypted: {error}") from error
+        return self.seal(plain)
+
+    def seal(self, plain: bytes) -> bytes:
+        """What is stored of a value that :attr:`inner` has encoded."""
         return self._encrypt(self._column, plain)
 
     def decode(self, data: bytes, version: int) -> Any:
+        return self.inner.decode(self.decrypt(data), version)
+
+    def decrypt(self, data: bytes) -> bytes:
         try:
-            plain = self._decrypt(self._column, data)
+            return self._decrypt(self._column, data)
         except Exception as error:
             raise ValueError(
                 f"it cannot be decrypted ({error}): it was encrypted by another key, or not at all"
             ) from error
-        return self._inner.decode(plain, version)
 
 
 def _encrypted(policy: ColumnEncryptionPolicy, column: ColDesc, known: Codec) -> Codec:

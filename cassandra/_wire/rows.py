@@ -1,8 +1,8 @@
 """How rows are made (L2): the row factories, and the plan that lets native code make the rows of a built-in one.
 
-A built-in factory is chosen by identity: rows then come out of the decoder in their final form. Any other callable
-gets ``(column_names, list_of_tuples)``. ``named_tuple_factory`` caches its classes by column names, so that a statement
-that is executed again makes no new class.
+A built-in factory is chosen by identity, and ``class_row`` by its type: rows then come out of the decoder in their
+final form. Any other callable gets ``(column_names, list_of_tuples)``. ``named_tuple_factory`` caches its classes by
+column names, so that a statement that is executed again makes no new class.
 
 Rows of a small page are all made at once. Those of a large one (``LARGE_PAGE`` bytes) are a :class:`PageRows`, which
 makes them as they are consumed.
@@ -16,7 +16,8 @@ from typing import Any
 
 from cassandra._base.public import public
 from cassandra._base.tuples import row_class
-from cassandra._core.codec import LARGE_PAGE, ResultPlan, RowBatches, RowPlan, RowsPage
+from cassandra._core.codec import LARGE_PAGE, ResultPlan, RowBatches, RowPlan, RowsPage, UnmadeRows, split_page
+from cassandra._wire.class_rows import ClassRow
 from cassandra._wire.types.registry import type_class
 
 RowFactory = Callable[[list[str], list[Any]], Any]
@@ -62,7 +63,7 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 
 
 def row_plan(result_plan: ResultPlan, factory: RowFactory | None) -> RowPlan | None:
-    """The native plan for a built-in *factory*, kept with the result plan; None for any other callable."""
+    """The native plan for a built-in *factory* or a class, kept with the result plan; None for any other callable."""
     known = result_plan.row_plan(factory)
     if known is not None:
         return known
@@ -70,6 +71,9 @@ def row_plan(result_plan: ResultPlan, factory: RowFactory | None) -> RowPlan | N
         if factory is built_in:
             cls = row_class(result_plan.names) if kind == "named" else None
             return result_plan.note_row_plan(factory, RowPlan(result_plan, kind, cls))
+    if type(factory) is ClassRow:
+        maker = factory.maker(result_plan.names)
+        return result_plan.note_row_plan(factory, RowPlan(result_plan, "instance", None, maker))
     return None
 
 
@@ -78,6 +82,16 @@ def decode_page(page: RowsPage, factory: RowFactory | None) -> Any:
     PageRows when the page is large. DriverException when a value is not what its column says."""
     rows = page.made_by(factory)
     return _first_of_plan(page, factory) if rows is None else rows
+
+
+def rows_and_page(page: RowsPage, factory: RowFactory | None, at_once: bool) -> tuple[Any, Any]:
+    """As :func:`decode_page`, and what is kept of the page for ``kept_page``. Rows may be UnmadeRows unless they are
+    wanted *at_once*."""
+    how = row_plan(page.plan, factory)
+    if how is None or page.nbytes > LARGE_PAGE:
+        return decode_page(page, factory), page if page.nbytes > LARGE_PAGE else page.detached()
+    rows, kept = split_page(page, how)
+    return rows.rows() if at_once and isinstance(rows, UnmadeRows) else rows, kept
 
 
 def _first_of_plan(page: RowsPage, factory: RowFactory | None) -> Any:

@@ -57,4 +57,10 @@ lend(
         "cassandra.query": "SimpleStatement dict_factory",
     },
 )
-share(__name__, {"cassandra._mapper.connections": "_connections _register_known_types cluster session"})
+share(
+    __name__,
+    {
+        "cassandra._mapper.connections": "_connections _register_known_types cluster session",
+        "cassandra._mapper.execution.text": "execute=executed_by",
+    },
+)

@@ -1,6 +1,6 @@
 """Query sets, batches and conditions."""
 
-from cassandra._base.lending import lend
+from cassandra._base.lending import lend, lend_attributes
 from cassandra._mapper.errors import (
     CQLEngineException,
     DoesNotExist,
@@ -74,3 +74,9 @@ lend(
         " MapDeleteClause SelectStatement UpdateStatement WhereClause",
     },
 )
+lend_attributes(
+    AbstractQuerySet,
+    "cassandra._compat.mapper_queries",
+    "_get_result_constructor _materialize_results _maybe_inject_deferred _parse_filter_arg _result_generator",
+)
+lend_attributes(DMLQuery, "cassandra._compat.mapper_queries", "_delete_null_columns")

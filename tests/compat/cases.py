@@ -29,6 +29,7 @@ from pathlib import Path
 
 CONTACT = os.environ.get("CASSANDRA_CONTACT", "")
 HOST, _, PORT = CONTACT.partition(":")
+USUAL = "127.0.0.1"  # of servers that were recorded, if no other was running; and a value in programs
 NAMED = re.compile(r" \(\w+\.\w+ = .*\)\Z", re.DOTALL)  # at the end of an error: ours names model, column and value
 KEYSPACE = "compat_" + Path(sys.argv[0]).stem
 
@@ -47,7 +48,7 @@ def show(name, function, *args, text=False, caught=(), **kwargs):
         kind = next((kind for kind in kinds if isinstance(error, kind)), type(error))
         told = kind.__name__ + (f": {text_of(error)}" if text else "")
     if CONTACT:
-        told = told.replace(CONTACT, "SERVER").replace(HOST, "SERVER")
+        told = told.replace(CONTACT, "SERVER").replace(HOST, "SERVER").replace(USUAL, "SERVER")
     print(re.sub(" at 0x[0-9a-f]+", " at 0x", f"{name}: {told}"), flush=True)
 
 

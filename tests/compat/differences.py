@@ -64,6 +64,7 @@ VALUES: dict[str, str] = {
     "a Timer whose callback raises": "is over; theirs is called for ever",
     "fmix, rotl64": "numbers of 64 bits; those of theirs grow",
     "WriteTimeout without a write type": "can be made; theirs raises KeyError",
+    "class of keyspaces, tables and the other dicts of a keyspace": "a subclass of dict; copies are plain",
     "repr of ResultSet": "tells the number of rows",
     "make_query_plan: working_keyspace": "the statement's keyspace, where it has one; theirs is the session's",
 }
@@ -86,8 +87,23 @@ BEHAVIOUR: dict[str, list[str]] = {
         "a list as routing key is packed at once, and its parts may be text",
         "BoundStatement needs no partition key to be made, and its routing_key can be set",
     ],
-    "Results can be asked more.": ["next(result), results without a future, was_applied is always a bool"],
+    "Results can be asked more.": [
+        "next(result), results without a future, was_applied is always a bool",
+        "result[0] is not deprecated: a result keeps its rows, and one() is not what all programs mean by it",
+    ],
+    "Encrypted columns": ["ciphers, and cache_info(), are of each policy; theirs are of the process, for its life"],
+    "CQL of the schema.": [
+        "strategies with wrong options: unknown ones, which print them and route nothing; theirs are None",
+        "EverywhereStrategy of ScyllaDB: known; theirs is unknown",
+    ],
     "What DRIVER_CONFIG says is true of this driver.": ["32,768 requests per connection, TCP_NODELAY"],
+    "What comes with an answer is waited for.": [
+        "warnings, custom_payload, ids of traces, all traces of a future that is not done; theirs raises, or has none",
+        "ids of the traces of a request that was not traced: none; theirs TypeError",
+    ],
+    "What cannot be sent says so itself.": [
+        "a batch that was filled past its limit by hand: ValueError; theirs NoHostAvailable",
+    ],
     "An error ends a request, not its connection.": ["wait_for_response of a Connection raises and goes on"],
     "The object mapper says what it refuses.": [
         "values that a column cannot convert: ValidationError; theirs TypeError or OverflowError",
@@ -97,6 +113,7 @@ BEHAVIOUR: dict[str, list[str]] = {
         "DoesNotExist: of the module of its model, says what was looked for, can be pickled",
         "KeyError, IndexError and TypeError of instances and query sets: have a text",
         "ContextQuery: takes models only",
+        "BatchQuery of models of several connections: refused; theirs sends all to one, if one of them is the default",
         "conditions on columns of another model: QueryException; theirs AttributeError",
     ],
     "The object mapper connects when it can.": [

@@ -17,7 +17,7 @@ import cassandra.cluster
 import cassandra.query
 from cassandra import ConsistencyLevel, InvalidRequest
 from cassandra._base.lent import _ATTRIBUTES as lent_to
-from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session
+from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session, TraceUnavailable
 from cassandra.metadata import TableMetadataV3
 from cassandra.policies import DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy, RoundRobinPolicy
 from cassandra.pool import HostConnection
@@ -395,3 +395,21 @@ def test_util_has_the_ordered_dict_of_old_programs() -> None:
 
     util: Any = importlib.import_module("cassandra.util")
     assert util.OrderedDict is collections.OrderedDict
+
+
+@pytest.mark.parametrize("prepared", [True, False], ids=["prepared", "text"])
+def test_who_only_looks_sees_that_a_request_is_over(session: Any, prepared: bool) -> None:
+    """Nobody waits for it, and nobody is called."""
+    text = "SELECT c FROM t"
+    future = session.execute_async(session.prepare(text) if prepared else text)
+    eventually(future._event.is_set)
+    traced = session.execute_async(text, trace=True)
+
+    def trace() -> Any:
+        try:
+            return traced.get_query_trace()
+        except TraceUnavailable as error:
+            assert "not done" in str(error)
+            return None
+
+    assert eventually(trace).trace_id == traced.get_query_trace_ids()[0]

@@ -290,6 +290,21 @@ def test_a_wrapped_init_of_sessions_is_called_once(cluster: Cluster, made: str) 
         assert seen == [future]
 
 
+def test_a_wrapped_init_of_futures_is_called_for_texts(session: Any) -> None:
+    """Those of prepared statements are made natively."""
+    seen: list[Any] = []
+
+    def init(wrapped: Any, *args: Any, **kwargs: Any) -> None:
+        wrapped(*args, **kwargs)
+        seen.append(wrapped.__self__)
+
+    with patch.object(ResponseFuture, "__init__", Wrapper(ResponseFuture.__init__, init)):
+        future = session.execute_async("SELECT p FROM t")
+        future.result()
+        session.execute("SELECT p FROM t")
+    assert seen[0] is future and len(seen) == 2
+
+
 async def _awaited(session: Any, prepared: Any) -> None:
     assert (await session.execute_async(prepared, (1,))).one().p == 1
     async for _, result in execute_concurrent_async(session, [(prepared, (1,))]):

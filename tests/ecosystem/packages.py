@@ -40,7 +40,8 @@ PACKAGES = {
         Package("feast", ("feast[cassandra]",)),
         Package("flask-cqlalchemy", ("flask-cqlalchemy", "flask")),
         Package("django-cassandra-engine", ("django-cassandra-engine",)),
-        Package("cassandra-medusa", ("cassandra-medusa",)),
+        Package("aiocqlengine", ("aiocqlengine", "six")),  # which it does not ask for
+        Package("cassandra-medusa", ("cassandra-medusa",), stand_ins=("cassandra-driver==3.29.2",)),
         Package("airflow", ("apache-airflow-providers-apache-cassandra",)),
         Package("cql-track", ("cql-track",)),
         Package("cassachange", ("cassachange",)),
@@ -66,8 +67,9 @@ PACKAGES = {
         Package("aiocassandra", ("aiocassandra",)),
         Package("cassandra-asyncio", ("cassandra-asyncio-driver",)),
         Package("async-cassandra", ("async-cassandra",), python="3.12"),
-        Package("baseplate", ("baseplate[cassandra]",)),
+        Package("baseplate", ("baseplate[cassandra]",), constraints=("setuptools<81",)),  # which has pkg_resources
         Package("notebooks", ("ipython", "nest-asyncio", "ipykernel")),
+        Package("pyright", ("pyright[nodejs]",)),  # what editors show of the types, of the driver as it is installed
         Package("celery", ("celery", "gevent"), programs=("with_celery_prefork.py", "with_celery_gevent.py")),
     )
 }

@@ -43,7 +43,7 @@ def drop(session: Session) -> None:
 
 
 def exported(cluster: Cluster) -> dict[str, str]:
-    keyspaces = cluster.metadata.keyspaces
+    keyspaces = cluster.metadata.keyspaces.copy()  # of one moment
     return {name: keyspaces[name].export_as_string() for name in OWN if name in keyspaces}
 
 

@@ -418,11 +418,13 @@ class TestLegacySettings:
         assert session.default_consistency_level == ConsistencyLevel.LOCAL_ONE
         assert session.default_serial_consistency_level is None
         session.default_timeout = 7.5
-        session.default_consistency_level = ConsistencyLevel.TWO
+        with pytest.warns(DeprecationWarning, match="session level"):
+            session.default_consistency_level = ConsistencyLevel.TWO
         assert session.execute_async("SELECT key FROM system.local").timeout == 7.5
         with pytest.raises(NoHostAvailable, match="TWO"):
             session.execute("SELECT * FROM kv")
-        session.default_consistency_level = ConsistencyLevel.ONE
+        with pytest.warns(DeprecationWarning, match="session level"):
+            session.default_consistency_level = ConsistencyLevel.ONE
         session.execute("SELECT * FROM kv")
 
     def test_profiles_are_refused_with_legacy_settings(self, cluster_to: Connect, cassandra_node: Any) -> None:

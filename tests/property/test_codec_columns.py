@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,36 +13,29 @@ from cassandra._core.codec import (
     ResultPlan,
     RowPlan,
     RowsPage,
-    decode_columns,
     decode_numbers,
     scalar,
     vector_codec,
 )
+from cassandra._wire.columns import numpy_columns
 from tests.property.codec_types import plain, tables
 from tests.property.test_codec_fuzz import mutations
 from tests.unit.core.codec_frames import NO_METADATA, decode, encoded, rows_body
 
-DTYPES = {0x13: "i2", 0x09: "i4", 0x02: "i8", 0x05: "i8", 0x08: "f4", 0x07: "f8"}
 ELEMENTS = {0x09, 0x02, 0x08, 0x07}
 
 
-def arrays_for(codec: Codec, rows: int) -> tuple[Any, Any]:
-    """Arrays of numbers wherever the type has such."""
-    shape: tuple[int, ...] = (rows,)
-    dtype = DTYPES.get(codec.kind)
-    if dtype is None and codec.dimensions and codec.children[0].kind in ELEMENTS:
-        dtype, shape = DTYPES[codec.children[0].kind], (rows, codec.dimensions)
-    return (np.empty(rows, object), None) if dtype is None else (np.zeros(shape, dtype), np.zeros(rows, bool))
-
-
 def from_columns(page: RowsPage) -> list[list[Any]]:
-    """The rows of a page, by way of columns."""
-    arrays = [arrays_for(codec, len(page)) for codec in page.plan.codecs]
-    decode_columns(page, arrays)
+    """The rows of a page, by way of columns: numbers as arrays wherever the type has such."""
     columns = []
-    for values, nulls in arrays:
-        column = list(values) if nulls is None else values.tolist()
-        columns.append([None if nulls is not None and nulls[i] else value for i, value in enumerate(column)])
+    for array in numpy_columns(page, vector_arrays=True).values():
+        nulls = getattr(array, "mask", None)
+        if nulls is None:
+            columns.append(list(array))
+        elif array.ndim == 2:
+            columns.append([None if nulls[i].all() else row for i, row in enumerate(array.data.tolist())])
+        else:
+            columns.append(array.tolist())
     return [[column[i] for column in columns] for i in range(len(page))]
 
 

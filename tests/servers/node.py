@@ -112,7 +112,8 @@ class ServerNode:
 
     def pause(self) -> None:
         """SIGSTOP: the kernel still accepts connections and data, nobody answers."""
-        self._send(signal.SIGSTOP)
+        if self._process is not None:
+            self._process.pause()
         self._paused = True
 
     def resume(self) -> None:

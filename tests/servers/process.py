@@ -49,6 +49,12 @@ class Process:
     def signal(self, number: signal.Signals) -> None:
         self._popen.send_signal(number)
 
+    def pause(self) -> None:
+        """SIGSTOP. Returns when all its threads have stopped: until one of them, any, has run again and told the others
+        of the signal, these go on, which takes its time on a busy machine."""
+        self.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # it stays so for whoever asks again
+
     def terminate(self, timeout: float) -> None:
         """SIGTERM, then SIGKILL after *timeout* seconds."""
         self.signal(signal.SIGTERM)

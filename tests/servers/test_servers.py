@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,21 @@ import pytest
 from tests.servers import ServerCluster
 from tests.servers.classpath import HOME, ROOT
 from tests.servers.probe import ProbeError
+from tests.servers.process import Process
+
+ECHO = """
+import hashlib, socket, threading, time
+for _ in range(6):  # busy, without Python's lock
+    threading.Thread(target=hashlib.pbkdf2_hmac, args=("sha256", b"", b"", 1 << 30), daemon=True).start()
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+peer, _ = listening.accept()
+def echo():
+    while data := peer.recv(1):
+        peer.sendall(data)
+threading.Thread(target=echo, daemon=True).start()
+time.sleep(600)
+"""
 
 
 def until(condition: Callable[[], bool], seconds: float = 300) -> None:
@@ -45,6 +61,29 @@ def test_a_paused_node_accepts_but_does_not_answer(cassandra_three: ServerCluste
     cassandra_three.restore()
     with node.probe() as probe:
         probe.options()
+
+
+def test_a_paused_process_has_stopped(tmp_path: Path) -> None:
+    """The thread that gets the signal is asleep, and has to wait for its turn; the one that answers is another."""
+    log = tmp_path / "log"
+    process = Process([sys.executable, "-c", ECHO], log, tmp_path / "pid", tmp_path)
+    try:
+        until(lambda: log.exists() and log.read_text().endswith("\n"))
+        with socket.create_connection(("127.0.0.1", int(log.read_text()))) as peer:
+            for _ in range(20):
+                peer.sendall(b"1")
+                assert peer.recv(1) == b"1"
+                process.pause()
+                process.pause()
+                peer.sendall(b"2")
+                peer.settimeout(0.1)
+                with pytest.raises(TimeoutError):
+                    peer.recv(1)
+                process.signal(signal.SIGCONT)
+                peer.settimeout(None)
+                assert peer.recv(1) == b"2"
+    finally:
+        process.kill()
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ def test_the_demo_without_java(
     assert "there is none" in shown
     assert "This runs on a simulated cluster" in shown
     assert "600 rows there and back" in shown
+    assert "Write, from Arrow" in shown and "Read as columns" in shown
 
 
 def test_tablets_and_shards(

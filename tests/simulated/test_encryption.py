@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from cassandra import DriverException
@@ -69,6 +70,23 @@ def test_what_is_stored_is_encrypted(session: Session, encrypting: Session, poli
     bound = select.bind(("k0",))
     assert bound.values == [bound.routing_key] == [row.k]
     assert encrypting.execute(bound).one().c == 0 and encrypting.execute(select, {"k": "k0"}).one() == (0,)
+
+
+def test_ingest_encrypts(session: Session, encrypting: Session, policy: Any) -> None:
+    keys, values = ["a", "b", "c"], pa.array([7, None, 1 << 31])
+    report = encrypting.ingest("ks.t", pa.table({"k": keys, "c": values, "d": [b"plain"] * 3}), on_error="collect")
+    assert list(report.errors) == [2]
+    assert "column 'c' (int), row 2: 2147483648 is out of range" in str(report.errors[2])
+    assert set(encrypting.execute("SELECT k, c, d FROM t")) == {("a", 7, b"plain"), ("b", None, b"plain")}
+    stored = {(policy.encode_and_encrypt(KEY_COLUMN, key), value) for key, value in (("a", True), ("b", False))}
+    assert {(row.k, row.c is not None) for row in session.execute("SELECT k, c FROM t")} == stored
+    # What a result has as Arrow goes back, too.
+    columns = encrypting.execute("SELECT k, c, d FROM t").to_arrow()
+    session.execute("TRUNCATE t")
+    assert encrypting.ingest("ks.t", columns).rows == 2
+    assert set(encrypting.execute("SELECT k, c, d FROM t")) == {("a", 7, b"plain"), ("b", None, b"plain")}
+    with pytest.raises(ValueError, match="column 'c': string cannot be written as int without loss"):
+        encrypting.ingest("ks.t", pa.table({"k": keys, "c": keys}))
 
 
 def test_requests_go_to_a_replica_of_what_is_sent(encrypting: Session, policy: Any) -> None:
@@ -173,6 +191,23 @@ def test_columns_as_arrays(encrypting: Session) -> None:
     encrypting.client_protocol_handler = NumpyProtocolHandler
     (page,) = encrypting.execute("SELECT c, d FROM t")
     assert sorted(page["c"]) == [0, 1, 2] and page["c"].dtype == object and set(page["d"]) == {b"plain"}
+
+
+def test_columns_of_arrow(encrypting: Session, policy: Any) -> None:
+    """Of the types inside, decrypted; null where null is stored. The other columns are as they are."""
+    insert = fill(encrypting)
+    encrypting.execute(insert, ("none", None, None))
+    select = encrypting.prepare("SELECT k, c, d FROM t")
+    select.fetch_size = 7
+    found = encrypting.execute(select).to_arrow()
+    assert [str(field.type) for field in found.schema] == ["string", "int32", "binary"]
+    assert [field.metadata.get(b"cql.encrypted") for field in found.schema] == [b"true", b"true", None]
+    rows = [tuple(row.values()) for row in found.to_pylist()]
+    assert sorted(rows) == sorted(tuple(row) for row in encrypting.execute(select))
+    assert ("none", None, None) in rows and ("k3", 3, b"plain") in rows
+    encrypting.execute("INSERT INTO t (k, c) VALUES (%s, 0x00)", (policy.encode_and_encrypt(KEY_COLUMN, "bad"),))
+    with pytest.raises(DriverException, match=r"column 'c' of ks\.t as blob in row \d+ .*it cannot be decrypted"):
+        encrypting.execute(select).to_arrow()
 
 
 @pytest.mark.parametrize("own", [ResultMessage, OwnSteps])

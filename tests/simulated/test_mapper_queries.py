@@ -386,3 +386,32 @@ def test_query_sets_get_as_models_do(session: Session) -> None:
             Item.objects.consistency(1).get(part=1, at=3)
         with pytest.raises(QueryException):
             Item.objects.get(name="x")
+
+
+def test_rows_that_somebody_else_has_read(session: Session) -> None:
+    """aiocqlengine executes the statement itself and puts its rows where iterating finds them."""
+    for at in range(5):
+        Item.create(part=1, at=at, name=str(at), tags=["a"])
+
+    def read(queryset: Any) -> Any:
+        statement = queryset._select_query()
+        queryset._result_generator = iter(session.execute(str(statement), statement.get_context()))
+        queryset._result_cache = []
+        queryset._construct_result = queryset._maybe_inject_deferred(queryset._get_result_constructor())
+        assert not queryset._materialize_results
+        return queryset
+
+    assert list(read(Item.objects(part=1))) == list(Item.objects(part=1))
+    assert len(read(Item.objects(part=1))) == 5
+    assert read(Item.objects(part=1))[2].tags == ["a"]
+    assert read(Item.objects(part=1)).first().part == 1, "which was not read"
+    assert list(read(Item.objects(part=1).values_list("name", flat=True))) == [str(at) for at in range(5)]
+    assert list(read(Item.objects(part=2))) == []
+    assert Item.objects._parse_filter_arg("at__gt") == ("at", "gt")
+    item = Item.get(part=1, at=1)
+    item.name = None
+    item.words = {"k": 1}
+    query = item.__dmlquery__(Item, item)
+    query._delete_null_columns()
+    found = Item.get(part=1, at=1)
+    assert (found.name, found.words, found.tags) == (None, {}, ["a"])

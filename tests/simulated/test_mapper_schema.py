@@ -65,6 +65,21 @@ def table() -> Any:
 
 
 class TestTables:
+    def test_names_with_quotes(self, sync_table: Callable[..., None]) -> None:
+        made = model("Quoted", c=columns.Integer(primary_key=True, db_field='c"1'), text=columns.Text(db_field='a"b'))
+        sync_table(made)
+        assert table().columns.keys() == {"id", 'c"1', 'a"b'}
+        extended = model(
+            "Quoted",
+            c=columns.Integer(primary_key=True, db_field='c"1'),
+            text=columns.Text(db_field='a"b'),
+            more=columns.Text(db_field='"'),
+        )
+        sync_table(extended)
+        extended.create(id=1, c=2, text="a", more="b")
+        row = extended.objects.get(id=1, c=2)
+        assert (row.text, row.more) == ("a", "b") and table().columns.keys() == {"id", 'c"1', 'a"b', '"'}
+
     def test_created_and_extended(self, sync_table: Callable[..., None], sent: list[str]) -> None:
         sync_table(model("One", text=columns.Text()))
         assert table().columns.keys() == {"id", "text"}

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import datetime as dt
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -219,4 +219,59 @@ def test_a_table_that_is_made_again_with_other_types(server: SimulatedCluster, s
         server.clear_requests()
         model.create(id=1, value=value)
         assert [request.opcode for request in server.requests if "made_again" in (request.query or "")] == ["EXECUTE"]
+        session.execute("DROP TABLE app.made_again")
+
+
+def keyed_by(column: Any) -> Any:
+    class Keyed(Model):
+        __keyspace__ = "app"
+        __table_name__ = "made_again"
+        id = column(primary_key=True)
+        value = columns.Integer()
+
+    return Keyed
+
+
+KEYS = [(keyed_by(columns.BigInt), "bigint", 1094861636), (keyed_by(columns.Integer), "int", 1094861636)]
+
+
+def in_a_batch(model: Any, id: Any, value: Any) -> Any:
+    with BatchQuery() as batch:
+        model.batch(batch).create(id=id, value=value)
+    return model.get(id=id)
+
+
+async def in_a_batch_async(model: Any, id: Any, value: Any) -> Any:
+    async with BatchQuery() as batch:
+        model.batch(batch).create(id=id, value=value)
+    return await model.aget(id=id)
+
+
+FIRST: dict[str, Callable[..., Any]] = {
+    "get": lambda model, id, value: model.get(id=id),
+    "objects.get": lambda model, id, value: model.objects.get(id=id),
+    "first": lambda model, id, value: model.objects(id=id).first(),
+    "aget": lambda model, id, value: asyncio.run(model.aget(id=id)),
+    "objects.aget": lambda model, id, value: asyncio.run(model.objects.aget(id=id)),
+    "create": lambda model, id, value: model.create(id=id, value=value),
+    "acreate": lambda model, id, value: asyncio.run(model.acreate(id=id, value=value)),
+    "batch": in_a_batch,
+    "async batch": lambda model, id, value: asyncio.run(in_a_batch_async(model, id, value)),
+}
+
+
+@pytest.mark.parametrize("way", ["prepared"], indirect=True)
+@pytest.mark.parametrize("first", FIRST)
+def test_whatever_finds_out_that_a_table_is_another_one(
+    server: SimulatedCluster, session: Session, way: None, first: str
+) -> None:
+    values = [(model, "int", kind, 1, value) for model, kind, value in KINDS]
+    keys = [(model, kind, "int", id, 7) for model, kind, id in KEYS]
+    for model, key_kind, kind, id, value in [*values, *values[:2], *keys, *keys]:
+        session.execute(f"CREATE TABLE app.made_again (id {key_kind} PRIMARY KEY, value {kind})")
+        session.execute("INSERT INTO app.made_again (id, value) VALUES (%s, %s)", (id, value))
+        for node in server.nodes:
+            node.forget_prepared()
+        found = FIRST[first](model, id, value)
+        assert (found.id, found.value) == (id, value)
         session.execute("DROP TABLE app.made_again")

@@ -6,7 +6,7 @@ from cassandra.cluster import Cluster, ExecutionProfile, ResponseFuture, Session
 from cassandra.concurrent import execute_concurrent_async
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.usertype import UserType
-from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
+from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement, class_row
 
 
 def wrong(session: Session, prepared: PreparedStatement, future: ResponseFuture) -> None:
@@ -27,7 +27,17 @@ def wrong(session: Session, prepared: PreparedStatement, future: ResponseFuture)
     Cluster(port="9042")  # error
     ExecutionProfile(request_timeout="1")  # error
     text: str = session.execute("SELECT 1")  # error
+    session.execute("SELECT 1", row_factory=class_row(int, extra="drop"))  # error
+    session.execute("SELECT 1", row_factory=5)  # error
+    print(session.execute("SELECT 1", row_factory=class_row(str)).all()[0].no_such_attribute)  # error
     print(text)
+    session.ingest("ks.t", 5)  # error
+    session.ingest("ks.t", [5])  # error
+    session.ingest(5, [])  # error
+    session.ingest("ks.t", [], concurrency="many")  # error
+    session.ingest("ks.t", [], on_error="ignore")  # error
+    session.ingest("ks.t", [], nulls="keep")  # error
+    session.ingest("ks.t", [], progress=lambda: None)  # error
 
 
 async def forgotten(session: Session) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import dataclass
 from uuid import UUID
 
+from polars import DataFrame
 from typing_extensions import reveal_type
 
 from cassandra import ConsistencyLevel, InvalidRequest, OperationTimedOut, Unavailable
@@ -24,6 +26,7 @@ from cassandra.concurrent import (
     execute_concurrent_with_args,
     execute_concurrent_with_args_async,
 )
+from cassandra.ingest import IngestError, report_of
 from cassandra.policies import DCAwareRoundRobinPolicy, RetryPolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import (
     UNSET_VALUE,
@@ -32,6 +35,7 @@ from cassandra.query import (
     BoundStatement,
     PreparedStatement,
     SimpleStatement,
+    class_row,
     dict_factory,
     tuple_factory,
 )
@@ -70,7 +74,7 @@ async def connecting_async() -> None:
         reveal_type(session)  # cassandra._session.session.Session
         reveal_type(await session.prepare_async("SELECT 1"))  # cassandra._session.statements.prepared.PreparedStatement
         result = await session.execute_async("SELECT 1")
-        reveal_type(result)  # cassandra._session.request.result.ResultSet
+        reveal_type(result)  # cassandra._session.request.result.ResultSet[Any]
         async for row in result:
             reveal_type(row)  # Any
         await cluster.shutdown_async()
@@ -91,7 +95,7 @@ async def many_async(session: Session, prepared: PreparedStatement) -> None:
 
 def executing(session: Session) -> None:
     result = session.execute("SELECT 1", ("a", 1), timeout=None, trace=True)
-    reveal_type(result)  # cassandra._session.request.result.ResultSet
+    reveal_type(result)  # cassandra._session.request.result.ResultSet[Any]
     reveal_type(result.one())  # Any
     reveal_type(result.all())  # list[Any]
     reveal_type(result.was_applied)  # bool
@@ -101,8 +105,8 @@ def executing(session: Session) -> None:
     for row in result:
         reveal_type(row)  # Any
     future = session.execute_async(SimpleStatement("SELECT %(a)s"), {"a": 1})
-    reveal_type(future)  # cassandra._session.request.future.ResponseFuture
-    reveal_type(future.result())  # cassandra._session.request.result.ResultSet
+    reveal_type(future)  # cassandra._session.request.future.ResponseFuture[Any]
+    reveal_type(future.result())  # cassandra._session.request.result.ResultSet[Any]
     reveal_type(future.has_more_pages)  # bool
     reveal_type(future.warnings)  # list[str] | None
 
@@ -128,7 +132,7 @@ def callbacks(future: ResponseFuture) -> None:
     def on_rows(rows: list[tuple[int, str]], tag: str) -> None: ...
     def on_error(error: BaseException) -> None: ...
 
-    reveal_type(future.add_callback(on_rows, "tag"))  # cassandra._session.request.future.ResponseFuture
+    reveal_type(future.add_callback(on_rows, "tag"))  # cassandra._session.request.future.ResponseFuture[Any]
     future.add_callbacks(on_rows, on_error, callback_args=("tag",))
 
 
@@ -142,6 +146,49 @@ def errors(session: Session) -> None:
         reveal_type(error.maybe_executed)  # bool | None
     except (InvalidRequest, NoHostAvailable) as error:
         reveal_type(error.attempts)  # int | None
+
+
+@dataclass
+class Product:
+    id: int
+    name: str
+
+
+async def own_classes(session: Session) -> None:
+    products = class_row(Product, rename={"product_id": "id"}, extra="ignore")
+    reveal_type(products)  # cassandra._wire.class_rows.ClassRow[tests.typing.public_api.Product]
+    result = session.execute("SELECT 1", row_factory=products)
+    reveal_type(result)  # cassandra._session.request.result.ResultSet[tests.typing.public_api.Product]
+    reveal_type(result.one())  # tests.typing.public_api.Product | Any
+    reveal_type(result.all())  # list[tests.typing.public_api.Product]
+    reveal_type([product.name for product in result])  # list[str]
+    future = session.execute_async("SELECT 1", row_factory=products, prefetch=0)
+    reveal_type(future)  # cassandra._session.request.future.ResponseFuture[tests.typing.public_api.Product]
+    reveal_type(future.result().one())  # tests.typing.public_api.Product | Any
+    async for product in await future:
+        reveal_type(product)  # tests.typing.public_api.Product
+    reveal_type(session.execute("SELECT 1", row_factory=dict_factory).all())  # list[dict[str, Any]]
+    reveal_type(session.execute("SELECT 1", row_factory=tuple_factory).all())  # list[Any]
+    reveal_type(session.execute("SELECT 1", row_factory=None).all())  # list[Any]
+    reveal_type(session.execute("SELECT 1").one())  # Any
+    ExecutionProfile(row_factory=products, prefetch=0)
+
+
+def annotated(result: ResultSet, other: ResultSet[Product]) -> None:
+    reveal_type(result)  # cassandra._session.request.result.ResultSet[Any]
+    for product in other:
+        reveal_type(product)  # tests.typing.public_api.Product
+
+
+async def bulk(session: Session, frame: dict[str, list[int]], polars: DataFrame, result: ResultSet) -> None:
+    report = session.ingest("ks.t", frame, concurrency="auto", progress=lambda so_far: print(so_far.rows))
+    reveal_type(report)  # cassandra._session.ingest.report.IngestReport
+    session.ingest("ks.t", polars, on_error="collect", progress=True)
+    session.ingest("ks.t", (one for one in [polars]), columns=["a"], ttl=5, timestamp=1, nulls="null", batch_rows=1)
+    session.ingest("ks.t", result)
+    reveal_type(await session.ingest_async("ks.t", [frame]))  # cassandra._session.ingest.report.IngestReport
+    reveal_type(report.errors)  # dict[int, Exception]
+    reveal_type(report_of(IngestError("", report)))  # cassandra._session.ingest.report.IngestReport | None
 
 
 class MyPolicy(RoundRobinPolicy):

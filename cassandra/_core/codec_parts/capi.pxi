@@ -1,7 +1,7 @@
 # What the parts below need from C: the Python C API with bare pointers, where Cython's object handling would cost
 # a reference count or a type check per value, and our Python-free C++ headers.
 
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDES, PyBuffer_FillInfo, PyBuffer_Release, PyObject_CheckBuffer
 from cpython.buffer cimport PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.datetime cimport PyDate_Check, PyDateTime_Check, PyDateTime_CheckExact, PyTime_Check, import_datetime
@@ -107,6 +107,7 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object o, Py_ssize_t* n) except NULL
     void SET_TUPLE "PyTuple_SET_ITEM"(PyObject* t, Py_ssize_t i, PyObject* v)
     void SET_LIST "PyList_SET_ITEM"(PyObject* t, Py_ssize_t i, PyObject* v)
+    PyObject* GET_LIST "PyList_GET_ITEM"(PyObject* t, Py_ssize_t i)
     PyObject* NEW_TUPLE "PyTuple_New"(Py_ssize_t n)
     list PyList_New(Py_ssize_t n)
     int SET_SLICE "PyList_SetSlice"(list l, Py_ssize_t start, Py_ssize_t stop, PyObject* items) except -1
@@ -212,7 +213,10 @@ cdef extern from *:
         Py_ssize_t offset = -1;
         if (Py_TYPE(descriptor) == &PyMemberDescr_Type) {
             PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
-            if (member->type == T_OBJECT_EX) offset = member->offset;
+            PyTypeObject* owner = PyDescr_TYPE(descriptor);  /* it may have been put into another class */
+            if (member->type == T_OBJECT_EX && PyType_Check(cls)
+                && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), owner))
+                offset = member->offset;
         }
         Py_DECREF(descriptor);
         return offset;

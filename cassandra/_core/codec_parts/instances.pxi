@@ -5,6 +5,8 @@
 # The garbage collector is not told of one before it may be part of a cycle: until then it refers to what cannot change.
 # Going over thousands of them again and again would cost more than making them.
 
+from copy import deepcopy
+
 cdef extern from "Python.h":
     bint GC_IS_TRACKED "PyObject_GC_IsTracked"(PyObject* o)
     int SET_ATTRIBUTE "PyObject_GenericSetAttr"(object o, object name, object value) except -1
@@ -13,8 +15,6 @@ cdef extern from "Python.h":
 cdef inline void tell_collector(object one) noexcept:
     if not GC_IS_TRACKED(<PyObject*>one):
         GC_TRACK(<PyObject*>one)
-
-from copy import deepcopy
 
 
 @cython.final
@@ -122,6 +122,31 @@ cdef class Instance:
         """What was loaded of the column *name*, as it is read; *missing* if it was not."""
         return self.came(name, missing)
 
+    def _as_loaded(self, tuple names not None):
+        """The values of these columns, as a list, where all were loaded or written, none is made anew for who reads it,
+        and nothing was set since, on the instance neither; else None."""
+        cdef InstanceLayout layout = self._layout
+        cdef list found = []
+        cdef Py_ssize_t place
+        if layout is None or not self._is_persisted or self._now or self._explicit or getattr(self, "__dict__", None):
+            return None
+        for name in names:
+            known = layout._places.get(name)
+            if known is None:
+                return None
+            place = known
+            if layout.converters[place] is not None:
+                return None
+            found.append(self.as_it_came(place))
+        return found
+
+    def _set_all(self, dict values not None):
+        """As if each was set as an attribute."""
+        if self._explicit is None:
+            self._explicit = set()
+        self._explicit.update(values)
+        self.now().update(values)
+
     def __reduce__(self):
         """Of what was loaded, as it is read, and which of it was made: converters are of the program that reads."""
         layout = self._layout
@@ -151,8 +176,6 @@ def _instance_of(cls):
     """An empty one, that was pickled or is copied."""
     check_model(cls)
     return Ref_take(new_of(cls))
-
-
 
 
 cdef Instance loaded_of(cls, InstanceLayout layout, tuple row, tuple shared):

@@ -71,7 +71,7 @@ cdef int load_decimal() except -1:
 
 
 cdef object make_namedtuple(str name, tuple fields):
-    """For whoever gave no class: cached, with the names that Python cannot have replaced."""
+    """For whoever gave no class: cached, with the names that Python cannot have replaced; or tuple."""
     from cassandra._base.tuples import udt_class
 
     return udt_class(name, fields)

@@ -138,6 +138,11 @@ cdef class Codec:
         self.node.empty = <PyObject*>value
         del old
 
+    @property
+    def element_size(self):
+        """Bytes of an element of a vector of this type; -1 when a length goes ahead of it."""
+        return self.node.fixed
+
     def cql(self):
         """CQL spelling without ``frozen``: ``map<text, list<int>>``."""
         if self.node.op in (LIST, SET, MAP, TUPLE):
@@ -326,7 +331,7 @@ cdef int set_factory(Codec codec, factory) except -1:
     codec._factory = factory
     codec._make = make
     codec.node.make = <PyObject*>make
-    codec.node.how = MAKE_ROW if is_fields_tuple(make, codec.field_names) else MAKE_CALL
+    codec.node.how = MAKE_ROW if make is tuple or is_fields_tuple(make, codec.field_names) else MAKE_CALL
     codec.node.atomic = codec.node.how == MAKE_ROW
     for child in codec.children:
         codec.node.atomic &= (<Codec>child).node.atomic

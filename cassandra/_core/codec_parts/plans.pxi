@@ -1,5 +1,9 @@
 # ResultPlan: how to decode the rows of one result shape. RowPlan: the same for one way of making rows.
 
+cdef enum:
+    KEPT_FACTORIES = 15  # the latest, beside a new one: a program may make one per request
+
+
 @cython.final
 cdef class ResultPlan:
     """Names and codecs of a result's columns. Immutable but for what is found out about it once: row plans, and
@@ -53,7 +57,7 @@ cdef class ResultPlan:
             return known
         if row_plan.plan is not self:
             raise ValueError("this row plan is for another result")
-        self._factories = (*self._factories, (factory, row_plan))
+        self._factories = (*self._factories[-KEPT_FACTORIES:], (factory, row_plan))
         return row_plan
 
     @property
@@ -90,9 +94,12 @@ cdef enum RowKind:
     ROW_NAMED
     ROW_DICT
     ROW_ORDERED
+    ROW_INSTANCE
 
 
-_ROW_KINDS = {"tuple": ROW_TUPLE, "named": ROW_NAMED, "dict": ROW_DICT, "ordered": ROW_ORDERED}
+_ROW_KINDS = {
+    "tuple": ROW_TUPLE, "named": ROW_NAMED, "dict": ROW_DICT, "ordered": ROW_ORDERED, "instance": ROW_INSTANCE
+}
 
 
 @cython.final
@@ -103,14 +110,21 @@ cdef class RowPlan:
     cdef readonly str kind
     cdef readonly object row_class
     cdef RowKind _kind
+    cdef bint _turns_back
+    cdef InstanceMaker _maker
 
-    def __cinit__(self, ResultPlan plan not None, str kind not None, row_class=None):
+    def __cinit__(self, ResultPlan plan not None, str kind not None, row_class=None, InstanceMaker maker=None):
         self.plan = plan
         self.kind = kind
         self.row_class = row_class
+        self._maker = maker
         if kind not in _ROW_KINDS:
             raise ValueError(f"rows are made as {', '.join(_ROW_KINDS)}, not {kind!r}")
         self._kind = _ROW_KINDS[kind]
+        if (maker is not None) != (self._kind == ROW_INSTANCE):
+            raise ValueError("a maker is needed for instances, and only for those")
+        if maker is not None and maker._columns != plan._count:
+            raise ValueError(f"{maker!r} is for {maker._columns} columns, the result has {plan._count}")
         if (row_class is not None) != (self._kind == ROW_NAMED):
             raise ValueError("a row class is needed for named rows, and only for those")
         if self._kind == ROW_NAMED and not is_plain_tuple_class(row_class):
@@ -118,6 +132,7 @@ cdef class RowPlan:
         fields = getattr(row_class, "_fields", None)
         if fields is not None and len(fields) != plan._count:
             raise ValueError(f"{row_class!r} has {len(fields)} fields, the result has {plan._count} columns")
+        self._turns_back = turns_back(self)
 
 
 cdef RowPlan tuple_plan(ResultPlan plan):

@@ -317,8 +317,9 @@ cdef class ResultDecoder:
         return new_unread(&c, body, frame.version, self._context)
 
     def plain(self, frame, int header, ResultPlan plan, factory):
-        """``(rows, paging state)`` of a frame with rows of *plan*, made by *factory*, and nothing beside; rows are None
-        for a RESULT without any. None for every other frame, and for the first of a row plan: decode() tells all."""
+        """``(rows, paging state, what is kept)`` of a frame with rows of *plan*, made by *factory*, and nothing beside;
+        rows are None for a RESULT without any. None for every other frame, and for the first of a row plan: decode()
+        tells all."""
         cdef int opcode = header & 0xFF, flags = header >> 8 & 0xFF
         cdef Py_buffer view
         cdef Cursor c
@@ -328,15 +329,16 @@ cdef class ResultDecoder:
         try:
             c.p = <const uint8_t*>view.buf
             c.end = c.p + view.len
-            return self._plain(&c, header >> 16, plan, factory)
+            return self._plain(frame, &c, header >> 16, plan, factory)
         finally:
             PyBuffer_Release(&view)
 
-    cdef tuple _plain(self, Cursor* c, int version, ResultPlan plan, factory):
+    cdef tuple _plain(self, frame, Cursor* c, int version, ResultPlan plan, factory):
         cdef int32_t kind = take_int(c)
         cdef int32_t flags, columns, count
         cdef RowPlan how
         cdef RowRange part
+        cdef Cursor at
         if kind == RESULT_VOID:
             return _nothing
         if kind != RESULT_ROWS or plan is None:
@@ -355,14 +357,20 @@ cdef class ResultDecoder:
         how = factory_plan(plan, factory)
         if how is None or c.end - c.p > LARGE or not holds_rows(c, count, plan):
             return None
+        if c.end - c.p > EAGER:
+            return unmade_of(plan, how, c, frame, count, version, paging_state)
+        at = c[0]
         part.at.row = 0
         part.at.column = 0
         part.limit = NULL
         part.version = version
-        return (decode_rows(how, c, count, &part, None), paging_state)
+        rows = decode_rows(how, c, count, &part, None)
+        if how._turns_back:
+            return (rows, paging_state, rows)
+        return (rows, paging_state, keep(&at, count, version))
 
 
-cdef tuple _nothing = (None, None)
+cdef tuple _nothing = (None, None, None)
 
 
 @cython.final

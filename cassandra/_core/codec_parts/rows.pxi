@@ -1,7 +1,6 @@
 # One native loop per page: the cells of a row straight into the object that is the row.
 
 from libcpp.atomic cimport atomic
-from libcpp.vector cimport vector
 
 cdef enum:
     LARGE = 1 << 20  # bytes; rows of larger pages are made as they are consumed
@@ -112,6 +111,44 @@ cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, RowRange* part) ex
     return n
 
 
+cdef Py_ssize_t fill_instances(RowPlan how, Cursor* c, list rows, RowRange* part) except -1:
+    """Rows that are instances of a program's class. While its code runs, part.at.column is MAKING."""
+    cdef ResultPlan plan = how.plan
+    cdef InstanceMaker maker = how._maker
+    cdef Py_ssize_t i, j, n = len(rows), first = part.at.row
+    cdef Cells cells
+    if not cells.allocate(plan._count):
+        raise MemoryError()
+    for i in range(n):
+        if part.limit != NULL and c.p >= part.limit:
+            return i
+        part.at.row = first + i
+        fill_row(plan, c, cells.items(), part.version, &part.at)
+        part.at.column = MAKING
+        SET_LIST(<PyObject*>rows, i, make_instance(maker, cells.items()))
+        for j in range(plan._count):
+            cells.clear(j)
+    return n
+
+
+cdef int tell_collector_of_rows(RowPlan how, list rows, Py_ssize_t filled) except -1:
+    """Of instances, and of the list they are in, which code of constructors was not to see."""
+    cdef Py_ssize_t i
+    cdef InstanceMaker maker = how._maker
+    if maker._is_untold() and not (maker._kind == BY_TUPLE and how.plan._atomic):
+        for i in range(filled):
+            GC_TRACK(GET_LIST(<PyObject*>rows, i))
+    GC_TRACK(<PyObject*>rows)
+    return 0
+
+
+cdef object making_error(error, RowPosition* at):
+    """An error of a program's own constructor is raised as it is; where it can, it says which row it was."""
+    if hasattr(error, "add_note"):
+        error.add_note(f"in row {at.row} of the page")
+    return error
+
+
 cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, list failure):
     """The next rows at the cursor: *count*, or those that begin before the limit.
 
@@ -125,19 +162,29 @@ cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, 
             filled = fill_tuples(how, &PyTuple_Type, c, rows, part)
         elif how._kind == ROW_NAMED:
             filled = fill_tuples(how, <PyTypeObject*>how.row_class, c, rows, part)
+        elif how._kind == ROW_INSTANCE:
+            GC_UNTRACK(<PyObject*>rows)
+            filled = fill_instances(how, c, rows, part)
         else:
             filled = fill_dicts(how, c, rows, part)
     except MemoryError:
         raise
     except Exception as error:
-        wrapped = row_error(how.plan, &part.at, error)
-        if failure is None:
-            raise wrapped from error
-        wrapped.__cause__ = error
+        if part.at.column == MAKING:
+            wrapped = making_error(error, &part.at)
+            if failure is None:
+                raise
+        else:
+            wrapped = row_error(how.plan, &part.at, error)
+            if failure is None:
+                raise wrapped from error
+            wrapped.__cause__ = error
         failure.append(wrapped)
         filled = part.at.row - first
     if filled < count:
         SET_SLICE(rows, filled, count, NULL)
+    if how._kind == ROW_INSTANCE:
+        tell_collector_of_rows(how, rows, filled)
     part.at.row = first + filled
     return rows
 
@@ -177,10 +224,17 @@ cdef class RowsPage:
     def __len__(self):
         return self._count
 
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyBuffer_FillInfo(view, self, <void*>self._rows.p, self._rows.end - self._rows.p, 1, flags)
+
     @property
     def nbytes(self):
         """Bytes of the rows on the wire."""
         return self._rows.end - self._rows.p
+
+    @property
+    def _block(self):
+        return getattr(self._owner, "_block", None)
 
     def __repr__(self):
         return f"<RowsPage: {self._count} rows in {self.nbytes} bytes>"
@@ -200,15 +254,8 @@ cdef class RowsPage:
 
     def detached(self):
         """The same rows in memory of their own: whoever keeps them for long keeps no frame of the pool."""
-        cdef RowsPage page = RowsPage.__new__(RowsPage)
         cdef bytes data = PyBytes_FromStringAndSize(<const char*>self._rows.p, self._rows.end - self._rows.p)
-        page.plan = self.plan
-        page._count = self._count
-        page._version = self._version
-        page._owner = data
-        page._rows.p = <const unsigned char*>PyBytes_AS_STRING(data)
-        page._rows.end = page._rows.p + PyBytes_GET_SIZE(data)
-        return page
+        return page_of_bytes(self.plan, data, self._count, self._version)
 
     cdef int _check(self, RowPlan how) except -1:
         if how.plan is not self.plan and how.plan.codecs != self.plan.codecs:
@@ -331,10 +378,25 @@ cdef inline bint holds_rows(Cursor* c, int32_t count, ResultPlan plan) noexcept:
 
 cdef RowsPage new_page(ResultPlan plan, Cursor* c, object body, int version):
     """The rows at the cursor. Refuses a count that the body cannot hold, so that nobody allocates for it."""
-    cdef RowsPage page = RowsPage.__new__(RowsPage)
     cdef int32_t count = take_int(c)
     if not holds_rows(c, count, plan):
         raise protocol_error(f"answer claims {count} rows of {plan._count} columns in {c.end - c.p} bytes")
+    return rows_page(plan, c, body, count, version)
+
+
+cdef RowsPage page_of_bytes(ResultPlan plan, bytes data, int32_t count, int version):
+    cdef RowsPage page = RowsPage.__new__(RowsPage)
+    page.plan = plan
+    page._count = count
+    page._version = version
+    page._owner = data
+    page._rows.p = <const uint8_t*>PyBytes_AS_STRING(data)
+    page._rows.end = page._rows.p + PyBytes_GET_SIZE(data)
+    return page
+
+
+cdef RowsPage rows_page(ResultPlan plan, Cursor* c, object body, int32_t count, int version):
+    cdef RowsPage page = RowsPage.__new__(RowsPage)
     page.plan = plan
     page._count = count
     page._version = version

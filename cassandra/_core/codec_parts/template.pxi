@@ -103,6 +103,10 @@ cdef class ExecuteTemplate:
             out.put8(block)
         return close_envelope(out)
 
+    def around(self):
+        """What surrounds values and timestamp: the envelope up to the values, and what follows them."""
+        return self._head, self._tail
+
     cdef Py_ssize_t _after_tail(self):
         return (8 if self._stamped else 0) + (0 if self._version_block is None else 1)
 

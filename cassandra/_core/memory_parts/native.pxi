@@ -4,6 +4,10 @@ cdef extern from "memory/frames.h" namespace "fastcql::memory" nogil:
     cdef cppclass FramePool:
         pass
 
+cdef extern from "memory/blocks.h" namespace "fastcql::memory" nogil:
+    cdef cppclass BlockPool:
+        pass
+
 cdef extern from "memory/entries.h" namespace "fastcql::memory" nogil:
     cdef cppclass Entry:
         uint8_t* data

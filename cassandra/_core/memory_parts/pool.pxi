@@ -44,6 +44,10 @@ cdef class MemoryPool:
     def _native(self):
         return PyCapsule_New(<FramePool*>self.pool, "fastcql::memory::FramePool", NULL)
 
+    @property
+    def _blocks(self):
+        return PyCapsule_New(<BlockPool*>self.pool, "fastcql::memory::BlockPool", NULL)
+
     # ---- blocks
 
     def commit(self, data):

@@ -1,10 +1,19 @@
-# Answer: what a page came to, as it is kept.
+# Answer: what a page came to, as it is kept; and how callbacks are told.
+
+cdef object UNMADE = _UnmadeRows
+
+
+cdef inline object opened(rows):
+    """*rows*, made if nobody asked for them yet."""
+    return rows.rows() if type(rows) is UNMADE else rows
+
 
 cdef class Answer:
     """What a page came to, as ResultSet keeps it."""
 
     cdef object future
-    cdef public object _current_rows
+    cdef object rows  # a list, what a user's factory made, or UnmadeRows until somebody asks
+    cdef public object _kept  # the page, as bytes or as it is; None when it is gone or never was
     cdef readonly Flight _flight
     cdef public object _plan
     cdef public object _paging_state
@@ -14,6 +23,21 @@ cdef class Answer:
     def _of(cls, future, tuple outcome not None):
         """The page that *future* has come to."""
         return answer_of(cls, future, outcome)
+
+    @property
+    def _current_rows(self):
+        if type(self.rows) is UNMADE:
+            self.rows = self.rows.rows()
+        return self.rows
+
+    @_current_rows.setter
+    def _current_rows(self, rows):
+        self.rows = rows
+
+    @property
+    def _unopened(self):
+        """The rows as they are."""
+        return self.rows
 
     @property
     def response_future(self):
@@ -38,10 +62,35 @@ cdef object answer_of(kind, future, tuple outcome):
     made._plan = came[0]
     made._paging_state = came[1]
     made._beside = came[2]
-    if type(rows) is list:
-        made._current_rows = rows
+    made._kept = came[3]
+    if type(rows) is list or type(rows) is UNMADE:
+        made.rows = rows
     elif rows is None:
-        made._current_rows = []
+        made.rows = []
     else:
         made._turn_to_rows(rows)
     return made
+
+
+cdef int tell_rows(tuple calls, unmade) except -1:
+    try:
+        rows = unmade.rows()
+    except Exception as error:
+        import logging
+
+        logging.getLogger("cassandra.cluster").error("The rows of a request cannot be read: %s", error)
+        return 0
+    for call in calls:
+        call_back(call, rows)
+    return 0
+
+
+cdef int call_back(tuple call, value) except -1:
+    function, args, kwargs = call
+    try:
+        function(value, *args, **kwargs)
+    except Exception:
+        import logging
+
+        logging.getLogger("cassandra.cluster").exception("A callback of a request raised: %r", function)
+    return 0

@@ -1,5 +1,20 @@
 # Channel: one connection.
 
+cdef inline Submitted submit_bytes(
+    Channel channel, const uint8_t* data, size_t size, Operation operation, uint32_t attempt, double limit, bint later
+) except *:
+    channel.check_process()
+    operation.home = channel.reactor
+    Py_INCREF(operation)  # the stream's
+    cdef Submitted submitted = channel.core.submit(data, size, &operation.core, attempt, limit, later)
+    if not channel.reactor.core.drops.empty():
+        drop_operations(channel.reactor.core.drops.take_all())
+    if submitted.status != SubmitStatus.Accepted:
+        Py_DECREF(operation)
+        channel.refuse(submitted.status)
+    raise_interruption()
+    return submitted
+
 
 cdef class Channel:
     """One connection: socket, frame splitter, stream ids, coalesced writes. Made by Reactor.connect."""
@@ -30,17 +45,13 @@ cdef class Channel:
         cdef size_t size = <size_t> PyBytes_GET_SIZE(frame)
         if size < 9 or load32(data + 5) != size - 9:
             raise ValueError("a request is a header of 9 bytes and a body of the length it says")
-        self.check_process()
-        operation.home = self.reactor
-        Py_INCREF(operation)  # the stream's
-        cdef Submitted submitted = self.core.submit(data, size, &operation.core, attempt, limit, later)
-        if not self.reactor.core.drops.empty():
-            drop_operations(self.reactor.core.drops.take_all())
-        if submitted.status != SubmitStatus.Accepted:
-            Py_DECREF(operation)
-            self.refuse(submitted.status)
-        raise_interruption()
-        return submitted
+        return submit_bytes(self, data, size, operation, attempt, limit, later)
+
+    cdef Submitted put_bytes(
+        self, const uint8_t* data, size_t size, Operation operation, uint32_t attempt, double limit, bint later
+    ) except *:
+        """As put, of a frame whose length is right."""
+        return submit_bytes(self, data, size, operation, attempt, limit, later)
 
     cdef int refuse(self, SubmitStatus status) except -1:
         if status == SubmitStatus.NoMemory:

@@ -40,6 +40,12 @@ cdef class Frame:
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         PyBuffer_FillInfo(buffer, self, <void*> self.native.body, <Py_ssize_t> self.native.length, 1, flags)
 
+    @property
+    def _block(self):
+        if self.native.block.get() == NULL:
+            return None
+        return PyCapsule_New(self.native.block.get(), "fastcql::memory::FrameBlock", NULL)
+
     def __repr__(self):
         return (
             f"<Frame version={self.version} opcode=0x{self.opcode:02x} stream={self.stream} "

@@ -44,12 +44,15 @@ cdef class Lane:
     cdef object dialect
     cdef object timeout
     cdef object row_factory
+    cdef int prefetch
     cdef object result_plan
     cdef object not_sent
+    cdef object unset
+    cdef object own_options
     cdef readonly object meter
 
     def __init__(
-        self, session, compiled, state, route, bint direct, default, kind not None, not_sent, meter=None
+        self, session, compiled, state, route, bint direct, default, kind not None, not_sent, unset, own_options, meter
     ):
         self.compiled = compiled
         self.direct = direct
@@ -71,8 +74,11 @@ cdef class Lane:
         self.dialect = compiled.dialect
         self.timeout = compiled.profile.request_timeout
         self.row_factory = compiled.profile.row_factory
+        self.prefetch = compiled.profile.prefetch
         self.result_plan = compiled.result_plan
         self.not_sent = not_sent
+        self.unset = unset
+        self.own_options = own_options
         self.meter = meter
 
     def holds(self, session):
@@ -102,19 +108,38 @@ cdef class Lane:
 
     # ---- requests with a future each
 
-    def send(self, session, prepared, profile_key, values):
-        if not self.takes(session, prepared, profile_key):
+    def send(
+        self, session, prepared, values, trace, custom_payload, timeout, profile_key, paging_state, host, execute_as,
+        row_factory, prefetch,
+    ):
+        """A request on its way, for the arguments of execute_async; None if it has to go another one."""
+        cdef dict own = None
+        if (
+            timeout is not self.unset
+            or trace is not False
+            or custom_payload is not None
+            or paging_state is not None
+            or host is not None
+            or execute_as is not None
+            or not self.takes(session, prepared, profile_key)
+        ):
             return None
+        if row_factory is not self.unset or prefetch is not None:
+            own = self.own_options(row_factory, prefetch)
         frame, token = self.encode(values, self.timestamp())
         cdef Request request = new_object(self.kind)
         request.begin(session, self.lock, self.metrics, self.timeout, seconds_now())
         request.row_factory = self.row_factory
+        request._prefetch = self.prefetch
         request.result_plan = self.result_plan
         request._token = token
         request._meter = self.meter
         request._compiled = self.compiled
         request._frame = frame
         request._values = values
+        if own is not None:
+            for name, value in own.items():
+                setattr(request, name, value)
         if not self.launch(request):
             request._execution.sending.send(request, 0)
         return request

@@ -23,6 +23,8 @@ cdef extern from "transport/refs.h" namespace "fastcql" nogil:
 cdef extern from "memory/frames.h" namespace "fastcql::memory" nogil:
     cdef cppclass FramePool:
         pass
+    cdef cppclass FrameBlock:
+        pass
 
 cdef extern from "transport/envelope.h" namespace "fastcql" nogil:
     cdef cppclass CFrame "fastcql::Frame":
@@ -32,6 +34,7 @@ cdef extern from "transport/envelope.h" namespace "fastcql" nogil:
         int16_t stream
         uint32_t length
         const uint8_t* body
+        Ref[FrameBlock] block
     cdef cppclass EnvelopeRules:
         uint8_t version
         uint32_t max_frame

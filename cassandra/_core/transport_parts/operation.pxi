@@ -197,12 +197,7 @@ cdef class Operation:
         cdef Ref[CLoopQueue] queue
         if self.enter_process():
             self._on_forked()
-        cdef Next next = self.core.set_eager(&queue)
-        if next == Next.Dispatch:
-            Py_INCREF(self)
-            dispatch(self)
-        else:
-            hand_on(self, next, queue)
+        hand_on(self, self.core.set_eager(&queue), queue)
         self.watch()
         return 0
 

@@ -36,7 +36,7 @@ cdef inline object new_object(kind):
     return fastcql_new_object(<PyTypeObject*> kind, <PyObject*> NO_ARGUMENTS)
 
 
-cdef object NOTHING = (None, None, None)
+cdef object NOTHING = (None, None, None, None)
 # Who is asked in the place of ``_end``: ``(request, page, result, error, came)``; ``_ending`` of requests from now on.
 cdef object default_ending = None
 
@@ -81,6 +81,7 @@ cdef class Request(Operation):
     cdef public object _values
     cdef object result_plan
     cdef public object row_factory
+    cdef public int _prefetch  # pages that are asked for while the one before is consumed
     cdef object execution  # what is out of the ordinary; None: nothing so far
     # where it went
     cdef object first_host
@@ -199,7 +200,9 @@ cdef class Request(Operation):
                 plain = None  # to be read again, and reported
             if plain is not None:
                 rows = (<tuple> plain)[0]
-                came = NOTHING if rows is None else (attempt.plan, (<tuple> plain)[1], None)
+                came = NOTHING if rows is None else (attempt.plan, (<tuple> plain)[1], None, (<tuple> plain)[2])
+                if type(rows) is UNMADE and (self._callbacks or self._ending is not None):  # they are given rows
+                    rows = rows.rows()
                 self.conclude(attempt.page, rows, None, came)
                 return 0
         self._execution.process(self, attempt, answer)
@@ -398,6 +401,9 @@ cdef class Request(Operation):
             self._metrics.request_timer.addValue((self.arrived or seconds_now()) - self._start_time)
         for waiter in waiters:
             tell(waiter, outcome)
+        if calls and type(result) is UNMADE:  # a callback came while it was processed
+            tell_rows(calls, result)
+            return True
         for call in calls:
             call_back(call, result if error is None else error)
         return True
@@ -466,6 +472,11 @@ cdef class Request(Operation):
         if in_greenlet is not None:
             in_greenlet.let_go()
         result, error, _, _ = outcome
+        if error is None and type(result) is UNMADE:
+            try:
+                result = opened(result)
+            except Exception as broken:
+                error = broken
         if error is None and callback is not None:
             call_back(callback, result)
         elif error is not None and errback is not None:
@@ -490,6 +501,15 @@ cdef class Request(Operation):
             self._wait(None)
             self.on_outcome()
         return self._outcome
+
+    def _result(self):
+        """What the application gets of the outcome, which is waited for; or its exception, raised."""
+        cdef tuple outcome = self._outcome
+        if outcome is None:
+            outcome = self._settle()
+        if outcome[1] is not None:
+            raise_waited(outcome)
+        return answer_of(result_type, self, outcome)
 
     def __await__(self):
         return self._settling(True)
@@ -571,22 +591,10 @@ cdef class Request(Operation):
         return self._fail(self._page, self.cancelled())
 
 
-# What applications get: ``ResultSet``; and who raises the exception of an outcome to a task.
-cdef object result_type = None
-cdef object raise_awaited = None
+# What applications get: ``ResultSet``; and who raises the exception of an outcome to a thread, and to a task.
+cdef object result_type = None, raise_waited = None, raise_awaited = None
 
 
-def set_result_type(type kind not None, raise_error):
-    global result_type, raise_awaited
-    result_type, raise_awaited = kind, raise_error
-
-
-cdef int call_back(tuple call, value) except -1:
-    function, args, kwargs = call
-    try:
-        function(value, *args, **kwargs)
-    except Exception:
-        import logging
-
-        logging.getLogger("cassandra.cluster").exception("A callback of a request raised: %r", function)
-    return 0
+def set_result_type(type kind not None, raise_outcome, raise_error):
+    global result_type, raise_waited, raise_awaited
+    result_type, raise_waited, raise_awaited = kind, raise_outcome, raise_error

@@ -26,12 +26,27 @@ cdef extern from *:
     PyGILState_STATE kept_token
 
 
+from cassandra._base.real import green as _among
+
+cdef bint among_greenlets = _among is not None
+
+
+cdef void note_thread() noexcept with gil:
+    """It has no hub, and waits for none of what greenlets have."""
+    try:
+        _among.note_thread("fastcql-io")
+    except BaseException as exception:
+        report(exception, None)
+
+
 cdef cbool runtime_enter(void** token) noexcept nogil:
     global kept_state, kept_token
     if runtime_gone.load():
         return False
     if PyGILState_GetThisThreadState() == NULL:
         kept_token = PyGILState_Ensure()
+        if among_greenlets:
+            note_thread()
         kept_state = PyEval_SaveThread()
     token[0] = <void*> <size_t> PyGILState_Ensure()
     return True

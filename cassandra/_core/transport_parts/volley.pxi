@@ -41,8 +41,8 @@ cdef object handed_over(entry):
     cdef Answer answer
     if not PyObject_GC_IsTracked(entry):
         answer = <Answer> result
-        if type(answer._current_rows) is list:
-            track(answer._current_rows)
+        if type(answer.rows) is list:
+            track(answer.rows)
         track(answer._flight)
         track(answer)
         track(entry)
@@ -202,12 +202,13 @@ cdef class Flights(Operation):
                     answer = new_object(self.result_type)
                     rows = (<tuple> plain)[0]
                     answer._flight = flight
-                    answer._current_rows = [] if rows is None else rows
+                    answer.rows = [] if rows is None else rows
+                    answer._kept = (<tuple> plain)[2]
                     answer._plan = None if rows is None else flight.lane.result_plan
                     answer._paging_state = (<tuple> plain)[1]
                     entry = new_entry(self.entry_type, answer)
-                    if type(answer._current_rows) is list:
-                        PyObject_GC_UnTrack(answer._current_rows)
+                    if type(answer.rows) is list:
+                        PyObject_GC_UnTrack(answer.rows)
                     PyObject_GC_UnTrack(flight)
                     PyObject_GC_UnTrack(answer)
                     PyObject_GC_UnTrack(entry)

@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
+from cassandra._base.names import escape_name
 from cassandra._base.public import public
 from cassandra._mapper.columns.tracking import HOME, BaseValueManager
 from cassandra._mapper.errors import ValidationError
@@ -126,9 +127,6 @@ class Column(_Described[T]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Column) and self.position == other.position
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
     def __lt__(self, other: Column[Any]) -> bool:
         return self.position < other.position if isinstance(other, Column) else NotImplemented
 
@@ -220,7 +218,7 @@ class Column(_Described[T]):
 
     def get_cql(self) -> str:
         """Its name in quotes."""
-        return f'"{self.db_field_name}"'
+        return escape_name(str(self.db_field_name))  # None where it was not assigned yet
 
     def get_column_def(self) -> str:
         """Its line in ``CREATE TABLE``."""

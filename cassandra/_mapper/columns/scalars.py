@@ -85,7 +85,17 @@ class Ascii(Text):
         return value
 
 
-class _Whole(Column[int]):
+class _Converted(Column[T]):
+    """Of values that are converted as they are validated, whichever way they go."""
+
+    def to_python(self, value: Any) -> Any:
+        return self.validate(value)
+
+    def to_database(self, value: Any) -> Any:
+        return self.validate(value)
+
+
+class _Whole(_Converted[int]):
     """Of whole numbers."""
 
     stored_as = int
@@ -98,12 +108,6 @@ class _Whole(Column[int]):
             return int(value)
         except (TypeError, ValueError, OverflowError):
             raise self._refusal(f"{value} can't be converted to integral value", value) from None
-
-    def to_python(self, value: Any) -> Any:
-        return self.validate(value)
-
-    def to_database(self, value: Any) -> Any:
-        return self.validate(value)
 
 
 @public(HOME)
@@ -142,7 +146,7 @@ class VarInt(_Whole):
 
 
 @public(HOME)
-class UUID(Column[uuid.UUID]):
+class UUID(_Converted[uuid.UUID]):
     """``uuid``: of any version; text is converted."""
 
     db_type = "uuid"
@@ -158,12 +162,6 @@ class UUID(Column[uuid.UUID]):
             except ValueError:
                 pass
         raise self._refusal(f"{value} is not a valid uuid", value)
-
-    def to_python(self, value: Any) -> Any:
-        return self.validate(value)
-
-    def to_database(self, value: Any) -> Any:
-        return self.validate(value)
 
 
 @public(HOME)
@@ -189,7 +187,7 @@ class Boolean(Column[bool]):
 
 
 @public(HOME)
-class BaseFloat(Column[float]):
+class BaseFloat(_Converted[float]):
     """Of binary fractions."""
 
     stored_as = float
@@ -202,12 +200,6 @@ class BaseFloat(Column[float]):
             return float(value)
         except (TypeError, ValueError, OverflowError):
             raise self._refusal(f"{value} is not a valid float", value) from None
-
-    def to_python(self, value: Any) -> Any:
-        return self.validate(value)
-
-    def to_database(self, value: Any) -> Any:
-        return self.validate(value)
 
 
 @public(HOME)
@@ -225,7 +217,7 @@ class Double(BaseFloat):
 
 
 @public(HOME)
-class Decimal(Column[decimal.Decimal]):
+class Decimal(_Converted[decimal.Decimal]):
     """``decimal``. A ``float`` becomes what is written for it: 1.1 is ``Decimal("1.1")``."""
 
     db_type = "decimal"
@@ -239,12 +231,6 @@ class Decimal(Column[decimal.Decimal]):
             return decimal.Decimal(repr(value)) if isinstance(value, float) else decimal.Decimal(value)
         except (TypeError, ValueError, decimal.InvalidOperation):
             raise self._refusal(f"{_shown(value)} can't be coerced to decimal", value) from None
-
-    def to_python(self, value: Any) -> Any:
-        return self.validate(value)
-
-    def to_database(self, value: Any) -> Any:
-        return self.validate(value)
 
 
 def _shown(value: Any) -> str:

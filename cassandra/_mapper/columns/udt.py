@@ -65,7 +65,13 @@ class UserDefinedType(Column[U]):
         tuples, which become instances."""
         if value is None:
             return None
-        if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        if isinstance(value, tuple):
+            if not hasattr(value, "_asdict"):  # the type has a name that no class can have
+                raise self._refusal(
+                    f"{value} has no names of fields: it was read before {self.user_type.__name__} was registered, "
+                    "which sync_type() and register_for_keyspace() do",
+                    value,
+                )
             value = self.user_type(**value._asdict())
         return self._convert(value, "to_python")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cassandra._base.errors import DriverException
 from cassandra._mapper.connections import get_connection_async, get_session
 from cassandra._mapper.shapes import prepared_of, shape_and_values
 from cassandra._session.session import Session
@@ -14,7 +15,7 @@ from cassandra._session.statements.statements import BatchType
 from cassandra._wire.rows import dict_factory
 
 from .applied import check_applied
-from .requests import REFUSED
+from .requests import REFUSED, is_outdated
 from .text import by_text, by_text_async, can_prepare
 
 #: A batch of so many statements goes by its text: the protocol has no more.
@@ -24,7 +25,7 @@ MOST = 0xFFFF
 class BatchRequest:
     """Statements that are executed as one. *text* writes all of them, with their context."""
 
-    __slots__ = ("_connection", "_consistency", "_kind", "_queries", "_text", "_timeout", "_used")
+    __slots__ = ("_connection", "_consistency", "_kind", "_queries", "_text", "_timeout")
 
     def __init__(
         self,
@@ -42,7 +43,6 @@ class BatchRequest:
         self._consistency = consistency
         self._timeout = timeout
         self._connection = connection
-        self._used: list[Any] = []
 
     def execute(self) -> Any:
         session = get_session(self._connection)
@@ -57,8 +57,13 @@ class BatchRequest:
                 pass  # the server says of the text what is wrong, if that is
             else:
                 future = self._sent(session, gathered)
-        if future is not None:
-            result = future.result()
+        if gathered is not None and future is not None:
+            try:
+                result = future.result()
+            except DriverException as error:
+                if not is_outdated(error, [prepared for _, _, prepared in gathered]):
+                    raise
+                return self.execute()
         else:
             text, context = self._text()
             result = by_text(text, context, self._consistency, self._timeout, self._connection)
@@ -78,8 +83,13 @@ class BatchRequest:
                 pass
             else:
                 future = self._sent(session, gathered)
-        if future is not None:
-            result = await future
+        if gathered is not None and future is not None:
+            try:
+                result = await future
+            except DriverException as error:
+                if not is_outdated(error, [prepared for _, _, prepared in gathered]):
+                    raise
+                return await self.execute_async()
         else:
             text, context = self._text()
             result = await by_text_async(session, text, context, self._consistency, self._timeout)

@@ -7,8 +7,8 @@ from typing import Any
 
 from cassandra._base.errors import DriverException, InvalidRequest
 from cassandra._base.errors_messages import SyntaxException
-from cassandra._mapper.connections import get_connection_async, get_session, known_connection
-from cassandra._mapper.shapes import Shape, WrittenLater, prepared_of, shape_and_values
+from cassandra._mapper.connections import connected_session, get_connection_async, get_session
+from cassandra._mapper.shapes import Shape, WrittenLater, prepared_of, shape_and_values, usually_prepared
 from cassandra._mapper.statements import BaseCQLStatement
 from cassandra._session.session import Session
 from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, NOT_SET
@@ -21,27 +21,25 @@ REFUSED = (InvalidRequest, SyntaxException)
 
 
 def send_prepared(shape: Shape, values: Any, connection: Any) -> Any:
-    """The future of a read that was sent, whose rows are tuples; None where there is more to do: nothing is prepared
-    yet, the connection is not connected, or the values are none that could be bound."""
-    found = known_connection(connection)
-    if found is None or found.lazy_connect or not can_prepare(found.session):
+    """The future of a request that was sent; None where there is more to do: nothing is prepared yet, the connection is
+    not connected, or the values are none that could be bound."""
+    session: Any = connected_session(connection)
+    if session is None or not can_prepare(session):
         return None
-    session: Any = found.session
-    prepared = prepared_of(session).find(shape)
+    prepared = usually_prepared(session, shape)
     if prepared is None:
         return None
     try:
-        future = session.execute_async(prepared, values)
+        return session.execute_async(prepared, values)
     except (TypeError, ValueError, OverflowError):
         return None
-    future.row_factory = tuple_factory
-    return future
 
 
 def is_outdated(error: DriverException, used: Iterable[Any]) -> bool:
     """Whether it says that a table was made again, with other types, since the statements that were *used* were
-    prepared. Such a request was not executed."""
-    return type(error) is DriverException and any(one is not None and one._outdated is not None for one in used)
+    prepared. Such a request was not executed; one whose answer cannot be read was, which is another error."""
+    reasons = [one._outdated for one in used if one is not None and one._outdated is not None]
+    return type(error) is DriverException and any(reason in str(error) for reason in reasons)
 
 
 class Request:

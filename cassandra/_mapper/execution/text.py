@@ -11,11 +11,11 @@ So goes a statement where
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.public import public
+from cassandra._core.codec import Untouched
 from cassandra._mapper import connections
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.statements import BaseCQLStatement
@@ -24,8 +24,8 @@ from cassandra._session.statements.sentinels import NOT_SET
 from cassandra._session.statements.statements import SimpleStatement
 from cassandra._wire.rows import dict_factory
 
-FACADE = "cassandra.cqlengine.connection"
-EXECUTE, EXECUTE_ASYNC = Session.execute, Session.execute_async
+#: Sessions of the driver in which nobody wants to see texts.
+PLAIN = Untouched(Session, ("execute", "execute_async"))
 
 #: Whether statements are prepared at all; read once per process.
 PREPARING = os.environ.get("CQLENG_PREPARE", "1") != "0"
@@ -33,22 +33,12 @@ PREPARING = os.environ.get("CQLENG_PREPARE", "1") != "0"
 
 def can_prepare(session: Any) -> bool:
     """Whether it is a session of the driver, in which nobody wants to see texts."""
-    if not PREPARING or type(session) is not Session:
-        return False
-    own = session.__dict__
-    if "execute" in own or "execute_async" in own:
-        return False
-    return Session.execute is EXECUTE and Session.execute_async is EXECUTE_ASYNC and _executing() is execute
-
-
-def _executing() -> Any:
-    facade = sys.modules.get(FACADE)
-    return execute if facade is None else facade.__dict__.get("execute", execute)
+    return PREPARING and executed_by is execute and PLAIN.of(session)
 
 
 def by_text(query: Any, context: Any, consistency: int | None, timeout: Any, connection: Any) -> Any:
     """The result of *query*, by whatever is ``cassandra.cqlengine.connection.execute`` now."""
-    return _executing()(query, context, consistency, timeout=timeout, connection=connection)
+    return executed_by(query, context, consistency, timeout=timeout, connection=connection)
 
 
 async def by_text_async(session: Any, query: Any, context: Any, consistency: int | None, timeout: Any) -> Any:
@@ -109,3 +99,7 @@ def execute(
     elif isinstance(query, str):
         query = SimpleStatement(query, consistency_level=consistency_level)
     return found.session.execute(query, params, timeout=timeout)
+
+
+#: What executes a text: ``cassandra.cqlengine.connection.execute``, where programs put something else.
+executed_by: Any = execute

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
 
-from cassandra._base.errors import DriverException
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._core.codec import Instance
@@ -21,7 +20,8 @@ from cassandra._mapper.instances import begin, is_changed, left_out, settle
 from cassandra._mapper.query.batch import BatchQuery
 from cassandra._mapper.query.dml import DMLQuery
 from cassandra._mapper.query.models import ModelQuerySet
-from cassandra._mapper.query.points import creates_plainly, point_read
+from cassandra._mapper.query.plain import create, create_async, plain_insert, plain_update, rewrite, rewrite_async
+from cassandra._mapper.query.points import creates_plainly, point_read, read, read_async
 from cassandra._session.statements.sentinels import NOT_SET
 
 from .descriptors import (
@@ -220,6 +220,7 @@ class BaseModel(Instance):
 
     # ---- what was changed
 
+    @left_out
     def validate(self) -> None:
         """Check all values, and convert those that can be; ValidationError names the column."""
         now = self._touched
@@ -237,6 +238,7 @@ class BaseModel(Instance):
         """Names of the columns whose values differ from those that were loaded or written last."""
         return [name for name, column in self._columns.items() if is_changed(self, name, column)]
 
+    @left_out
     def _set_column_value(self, name: str, value: Any) -> None:
         self._touched[name] = value
 
@@ -244,6 +246,7 @@ class BaseModel(Instance):
     def _set_persisted(self, force: bool = False) -> None:
         settle(self, self._blueprint)
 
+    @left_out
     def _can_update(self) -> bool:
         """Whether it is a row that exists already: it was loaded or written, and has the same key since."""
         if not self._is_persisted:
@@ -259,6 +262,10 @@ class BaseModel(Instance):
     @classmethod
     def create(cls: type[M], **kwargs: Any) -> M:
         """Insert a row with these values, and return its instance."""
+        insert = plain_insert(cls, tuple(kwargs))
+        if insert is not None:
+            made: M = create(insert, kwargs, lambda defaults: cls._begun(kwargs, defaults).save())
+            return made
         cls._check_names(kwargs)
         if creates_plainly(cls):
             return cls(**kwargs).save()
@@ -268,11 +275,22 @@ class BaseModel(Instance):
     @classmethod
     async def acreate(cls: type[M], **kwargs: Any) -> M:
         """As :meth:`create`, without blocking the running loop."""
+        insert = plain_insert(cls, tuple(kwargs))
+        if insert is not None:
+            made: M = await create_async(insert, kwargs, lambda defaults: cls._begun(kwargs, defaults).asave())
+            return made
         cls._check_names(kwargs)
         if creates_plainly(cls):
             return await cls(**kwargs).asave()
         created: M = await cls.objects.acreate(**kwargs)
         return created
+
+    @classmethod
+    def _begun(cls: type[M], given: dict[str, Any], defaults: dict[str, Any]) -> M:
+        """An instance of values that were given, and of defaults that were made already."""
+        instance = cls(**given, **defaults)
+        instance._given.difference_update(defaults)
+        return instance
 
     @classmethod
     def _check_names(cls, values: Any) -> None:
@@ -293,31 +311,19 @@ class BaseModel(Instance):
     def get(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """The one row that meets these conditions; ``DoesNotExist`` or ``MultipleObjectsReturned`` of the model."""
         found = None if args else point_read(cls, tuple(kwargs))
-        sent = None if found is None else found.send(kwargs.values())
-        if found is None or sent is None:
+        if found is None:
             return cls.objects.get(*args, **kwargs)
-        try:
-            result = sent[0].result()
-        except DriverException as error:
-            if type(error) is not DriverException:
-                raise
-            return cls.objects.get(**kwargs)  # its table was made again, and it is prepared again
-        return found.only_one(result, sent[1])  # type: ignore[no-any-return]
+        made: M = read(found, kwargs, lambda: cls.objects.get(**kwargs))
+        return made
 
     @classmethod
     async def aget(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """As :meth:`get`, without blocking the running loop."""
         found = None if args else point_read(cls, tuple(kwargs))
-        sent = None if found is None else found.send(kwargs.values())
-        if found is None or sent is None:
+        if found is None:
             return await cls.objects.aget(*args, **kwargs)
-        try:
-            result = await sent[0]
-        except DriverException as error:
-            if type(error) is not DriverException:
-                raise
-            return await cls.objects.aget(**kwargs)
-        return found.only_one(result, sent[1])  # type: ignore[no-any-return]
+        made: M = await read_async(found, kwargs, lambda: cls.objects.aget(**kwargs))
+        return made
 
     def timeout(self: M, timeout: float | None) -> M:
         """Requests of this instance take that many seconds at most; None: they wait without limit."""
@@ -325,27 +331,37 @@ class BaseModel(Instance):
         self._timeout = timeout
         return self
 
+    @left_out
     def save(self: M) -> M:
         """Insert the row, or write what was changed in it."""
         self._dml_to_write(self._if_not_exists).save()
         return self._written()
 
+    @left_out
     async def asave(self: M) -> M:
         """As :meth:`save`, without blocking the running loop."""
         await self._dml_to_write(self._if_not_exists).asave()
         return self._written()
 
+    @left_out
     def update(self: M, **values: Any) -> M:
         """Set these values, and write what was changed."""
-        self._take(values)
-        self._dml_to_write(False).update()
-        return self._written()
+        update = plain_update(type(self), tuple(values))
+        if update is None or not rewrite(update, self, values):
+            self._take(values)
+            self._dml_to_write(False).update()
+            self._written()
+        return self
 
+    @left_out
     async def aupdate(self: M, **values: Any) -> M:
         """As :meth:`update`, without blocking the running loop."""
-        self._take(values)
-        await self._dml_to_write(False).aupdate()
-        return self._written()
+        update = plain_update(type(self), tuple(values))
+        if update is None or not await rewrite_async(update, self, values):
+            self._take(values)
+            await self._dml_to_write(False).aupdate()
+            self._written()
+        return self
 
     def delete(self) -> None:
         """Delete the row."""
@@ -355,6 +371,7 @@ class BaseModel(Instance):
         """As :meth:`delete`, without blocking the running loop."""
         await self._dml(False).adelete()
 
+    @left_out
     def _dml(self, if_not_exists: bool) -> Any:
         return self.__dmlquery__(
             type(self),
@@ -369,6 +386,7 @@ class BaseModel(Instance):
             if_exists=self._if_exists,
         )
 
+    @left_out
     def _dml_to_write(self, if_not_exists: bool) -> Any:
         if self._is_polymorphic:
             if self._is_polymorphic_base:
@@ -377,6 +395,7 @@ class BaseModel(Instance):
         self.validate()
         return self._dml(if_not_exists)
 
+    @left_out
     def _take(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
             column = self._columns.get(name)
@@ -388,9 +407,11 @@ class BaseModel(Instance):
                 )
             setattr(self, name, value)
 
+    @left_out
     def _written(self: M) -> M:
         self._set_persisted()
-        self._timestamp = None
+        if self._timestamp is not None:
+            self._timestamp = None
         return self
 
     # ---- batches and connections

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from cassandra._base.names import escape_name
 from cassandra._base.public import public
 from cassandra._core.codec import ColumnAccess
-from cassandra._mapper.clauses import quoted
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.instances import initial
 from cassandra._mapper.query.columns import AbstractQueryableColumn
@@ -190,7 +190,7 @@ class ColumnQueryEvaluator(AbstractQueryableColumn):
         return self.column
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {quoted(self.column.db_field_name)}>"
+        return f"<{type(self).__name__} {escape_name(self.column.db_field_name)}>"
 
 
 @public(HOME)

@@ -3,6 +3,7 @@
 * ``columns``: a column in conditions
 * ``filters``: conditions from what ``filter()`` and ``iff()`` take
 * ``loading``: instances from rows
+* ``reading``: rows of a query set, page by page
 * ``batch``: many writes as one
 * ``base``, ``models``, ``simple``: query sets
 * ``dml``: an instance as statements that write it

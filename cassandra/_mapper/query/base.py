@@ -1,14 +1,14 @@
 """AbstractQuerySet: conditions and options, and the rows that they lead to.
 
 A query set is changed by nobody once a program has it: every method returns another one. What it has read it keeps, for
-all that is asked of it later. It belongs to a thread or a task, as iterators do.
+all that is asked of it later.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from cassandra._base.public import public
 from cassandra._mapper.errors import CQLEngineException, QueryException
@@ -22,7 +22,7 @@ from cassandra._session.statements.sentinels import NOT_SET
 from .batch import BatchQuery
 from .context import ContextQuery
 from .filters import conditions, requirements
-from .loading import Pages
+from .reading import READ, Reading
 
 T = TypeVar("T")
 S = TypeVar("S", bound="AbstractQuerySet[Any]")
@@ -40,7 +40,7 @@ def _count_from_the_end(what: str) -> None:
 
 
 @public("cassandra.cqlengine.query")
-class AbstractQuerySet(Generic[T]):
+class AbstractQuerySet(Reading[T]):
     """What query sets of models and of named tables have."""
 
     _allow_filtering = False
@@ -48,10 +48,6 @@ class AbstractQuerySet(Generic[T]):
     _values_list = False
     _flat_values_list = False
     _distinct_fields: list[str] | None = None
-    _result_cache: list[Any] | None = None
-    _pages: Pages | None = None
-    _count: int | None = None
-    _batch: Any = None
     _ttl: int | None = None
     _consistency: int | None = None
     _timestamp: Any = None
@@ -100,7 +96,8 @@ class AbstractQuerySet(Generic[T]):
         attributes["_defer_fields"] = self._defer_fields.copy()
         attributes["_deferred_values"] = self._deferred_values.copy()
         attributes["_only_fields"] = list(self._only_fields)
-        attributes["_result_cache"] = attributes["_pages"] = attributes["_count"] = None
+        for name in READ:
+            attributes.pop(name, None)
         clone.__dict__.update(attributes)
         return clone
 
@@ -146,102 +143,7 @@ class AbstractQuerySet(Generic[T]):
         conditional = bool(self._if_not_exists or self._if_exists or self._conditional)
         return (yield self._request(statement, conditional=conditional))
 
-    def _refuse_batch(self) -> None:
-        if self._batch is not None:
-            raise CQLEngineException("Only inserts, updates, and deletes are available in batch mode")
-
     # ---- rows
-
-    def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:
-        """What rows of the result become."""
-        raise NotImplementedError(f"{type(self).__name__} makes nothing of rows")
-
-    def _reading(self) -> Any:
-        """Steps of the first page."""
-        self._refuse_batch()
-        self._pages = Pages((yield self._select_request()))
-        self._result_cache = []
-
-    @left_out
-    def _execute_query(self) -> None:
-        """Execute it, if that was not done."""
-        self._refuse_batch()
-        if self._result_cache is None:
-            run(self._reading())
-            self._more()
-
-    async def _aexecute_query(self) -> None:
-        self._refuse_batch()
-        if self._result_cache is None:
-            await arun(self._reading())
-            await self._amore()
-
-    def _more(self) -> bool:
-        """Read one more page; False if there is none."""
-        pages = self._pages
-        return pages is not None and pages.has_more and self._add(pages, *pages.next())
-
-    async def _amore(self) -> bool:
-        pages = self._pages
-        return pages is not None and pages.has_more and self._add(pages, *await pages.anext())
-
-    def _add(self, pages: Pages, names: tuple[str, ...], rows: Any) -> bool:
-        assert self._result_cache is not None
-        self._result_cache += self._made_of(names, rows)
-        if not pages.has_more:
-            self._pages = None
-            self._count = len(self._result_cache)
-        return True
-
-    def _fill_result_cache(self) -> list[Any]:
-        """All rows."""
-        self._execute_query()
-        while self._more():
-            pass
-        assert self._result_cache is not None
-        return self._result_cache
-
-    @left_out
-    def _fill_result_cache_to_idx(self, idx: int) -> list[Any]:
-        """So many rows, if there are."""
-        self._execute_query()
-        assert self._result_cache is not None
-        while len(self._result_cache) <= idx and self._more():
-            pass
-        return self._result_cache
-
-    async def _afill_to(self, idx: int) -> list[Any]:
-        await self._aexecute_query()
-        assert self._result_cache is not None
-        while len(self._result_cache) <= idx and await self._amore():
-            pass
-        return self._result_cache
-
-    def __len__(self) -> int:
-        """How many rows there are; reads them."""
-        return len(self._fill_result_cache())
-
-    def __iter__(self) -> Iterator[T]:
-        self._execute_query()
-        if self._pages is None:
-            return iter(self._result_cache or ())
-        return self._page_by_page()
-
-    def _page_by_page(self) -> Iterator[T]:
-        rows: Any = self._result_cache
-        at = 0
-        while at < len(rows) or self._more():
-            upto = len(rows)
-            yield from rows[at:upto]
-            at = upto
-
-    async def __aiter__(self) -> AsyncIterator[T]:
-        await self._aexecute_query()
-        rows: Any = self._result_cache
-        at = 0
-        while at < len(rows) or await self._amore():
-            yield rows[at]
-            at += 1
 
     def __getitem__(self, s: Any) -> Any:
         """A row, or a list of rows; reads no more than it has to."""
@@ -288,9 +190,10 @@ class AbstractQuerySet(Generic[T]):
     async def aall(self) -> list[T]:
         """All rows as a list, without blocking the running loop."""
         await self._aexecute_query()
-        while await self._amore():
+        rows: Any = self._result_cache
+        while await self._ahas(len(rows)):
             pass
-        return list(self._result_cache or ())
+        return list(rows)
 
     @left_out
     def get(self, *args: Any, **kwargs: Any) -> T:

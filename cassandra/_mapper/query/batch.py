@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cassandra._base.public import public
+from cassandra._mapper.connections import known_connection
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.execution.batches import BatchRequest
 from cassandra._mapper.execution.steps import arun, run
@@ -34,11 +35,13 @@ KINDS = {
 
 @public("cassandra.cqlengine.query")
 class BatchQuery:
-    """Writes that are collected, and executed together at the end of a ``with`` or ``async with`` block::
+    """Writes that are collected, and executed together at the end of a ``with`` or ``async with`` block.
 
-    with BatchQuery() as batch:
-        Product.batch(batch).create(id=1)
-        Product.objects(id=2).batch(batch).delete()
+    Example::
+
+        with BatchQuery() as batch:
+            Product.batch(batch).create(id=1)
+            Product.objects(id=2).batch(batch).delete()
     """
 
     #: Whether a batch that is executed twice warns.
@@ -47,6 +50,7 @@ class BatchQuery:
     _consistency: int | None = None
     _connection: Any = None
     _connection_explicit = False
+    _joined = False  # whether statements of models are part of it
 
     def __init__(
         self,
@@ -80,11 +84,20 @@ class BatchQuery:
 
     def _join(self, statement: Any, connection: Any) -> None:
         """Collect a statement of a model that uses this connection."""
-        if not self._connection:
-            self._connection = connection
-        elif not self._connection_explicit and connection != self._connection:
-            raise CQLEngineException("BatchQuery queries must be executed on the same connection")
+        if not self._joined or connection != self._connection:
+            self._choose(connection)
         self.add_query(statement)
+
+    def _choose(self, connection: Any) -> None:
+        """What is for one connection must not go to another because it is in a batch. A model that names none means the
+        default one, if there is one."""
+        if not self._connection_explicit and self._joined and (connection or self._connection):
+            found, chosen = known_connection(connection), known_connection(self._connection)
+            both = connection and self._connection
+            if both or (found is not None and chosen is not None and found is not chosen):
+                raise CQLEngineException("BatchQuery queries must be executed on the same connection")
+        self._connection = self._connection or connection
+        self._joined = True
 
     def consistency(self, consistency: int | None) -> None:
         self._consistency = consistency

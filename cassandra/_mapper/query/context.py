@@ -10,10 +10,12 @@ from cassandra._core.codec import Instance
 
 @public("cassandra.cqlengine.query")
 class ContextQuery:
-    """Models of their own, derived from those that are given, that use another keyspace or connection::
+    """Models of their own, derived from those that are given, that use another keyspace or connection.
 
-    with ContextQuery(Product, keyspace="archive") as Archived:
-        Archived.objects.get(id=1)
+    Example::
+
+        with ContextQuery(Product, keyspace="archive") as Archived:
+            Archived.objects.get(id=1)
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

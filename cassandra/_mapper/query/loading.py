@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cassandra._core.codec import Instance, InstanceLayout, load_instances, new_loaded
+from cassandra._mapper import defaults
 from cassandra._mapper.instances import is_left_out
 from cassandra._session.request.result import ResultSet
 
 #: Shapes and layouts per model; programs that select many sets of columns fill no memory.
 KEPT = 512
 NATIVE = "native"
+#: Kept where nothing can be worked out.
+NONE = object()
 
 
 def keep(model: Any, key: Any, found: Any) -> Any:
@@ -21,6 +24,20 @@ def keep(model: Any, key: Any, found: Any) -> Any:
         shapes.clear()
     shapes[key] = found
     return found
+
+
+def worked_out(kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]) -> Callable[[Any, tuple[str, ...]], Any]:
+    """A function that gives what *work_out* makes of a model and names of columns: once, and anew for another default
+    keyspace, which it has as ``keyspace``. None, where it makes None."""
+
+    def find(model: Any, names: tuple[str, ...]) -> Any:
+        key = (kind, names)
+        found = model._shapes.get(key)
+        if found is None or (found is not NONE and found.keyspace is not defaults.DEFAULT_KEYSPACE):
+            found = keep(model, key, work_out(model, names) or NONE)
+        return None if found is NONE else found
+
+    return find
 
 
 def is_native(model: Any) -> bool:

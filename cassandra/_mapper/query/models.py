@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypeVar
 
 from cassandra._base.public import public
@@ -22,7 +23,7 @@ from cassandra._mapper.statements import DeleteStatement, UpdateStatement
 from .base import AbstractQuerySet
 from .filters import name_and_operator
 from .loading import from_dict, from_tuples
-from .points import is_fresh, point_read, selection_of
+from .points import is_fresh, point_read, read, read_async, selection_of
 
 T = TypeVar("T")
 S = TypeVar("S", bound="ModelQuerySet[Any]")
@@ -111,18 +112,16 @@ class ModelQuerySet(AbstractQuerySet[T]):
     def get(self, *args: Any, **kwargs: Any) -> T:
         """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
         found = point_read(self.model, tuple(kwargs)) if kwargs and not args and is_fresh(self) else None
-        sent = None if found is None else found.send(kwargs.values())
-        if found is None or sent is None:
+        if found is None:
             return super().get(*args, **kwargs)
-        return found.only_one(sent[0].result(), sent[1])  # type: ignore[no-any-return]
+        return read(found, kwargs, partial(super().get, **kwargs))  # type: ignore[no-any-return]
 
     async def aget(self, *args: Any, **kwargs: Any) -> T:
         """As :meth:`get`, without blocking the running loop."""
         found = point_read(self.model, tuple(kwargs)) if kwargs and not args and is_fresh(self) else None
-        sent = None if found is None else found.send(kwargs.values())
-        if found is None or sent is None:
+        if found is None:
             return await super().aget(*args, **kwargs)
-        return found.only_one(await sent[0], sent[1])  # type: ignore[no-any-return]
+        return await read_async(found, kwargs, partial(super().aget, **kwargs))  # type: ignore[no-any-return]
 
     @left_out
     def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:

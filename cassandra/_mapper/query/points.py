@@ -6,10 +6,11 @@ until something is set on that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from cassandra._core.codec import InstanceLayout, load_instances, new_loaded
+from cassandra._base.errors import DriverException
+from cassandra._core.codec import ExactKinds, InstanceLayout, load_instances, new_loaded
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import WhereClause
 from cassandra._mapper.execution.requests import send_prepared
@@ -17,18 +18,16 @@ from cassandra._mapper.functions import BaseQueryFunction, QueryValue
 from cassandra._mapper.instances import is_left_out
 from cassandra._mapper.operators import EqualsOperator
 from cassandra._mapper.shapes import Shape, shape_and_values
+from cassandra._wire.rows import tuple_factory
 
 from .filters import TOKEN
-from .loading import is_native, keep, layout_of
-
-#: Kept for names of which no point read can be made.
-NONE = object()
+from .loading import NONE, is_native, keep, layout_of, worked_out
 
 
 class PointRead:
     """How the row with some values is read. Immutable, but for the layout of its rows, which the first one tells."""
 
-    __slots__ = ("_layout", "_limit", "_stored", "keyspace", "model", "names", "shape")
+    __slots__ = ("_exact", "_layout", "_limit", "_stored", "keyspace", "model", "names", "shape")
 
     def __init__(self, model: Any, names: tuple[str, ...], shape: Shape, limit: int) -> None:
         self.model = model
@@ -40,13 +39,22 @@ class PointRead:
         self._stored: list[tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = [
             (_as_it_is(column), column.to_database, column.to_python) for column in columns
         ]
+        #: Then the limit.
+        self._exact = ExactKinds([kind for kind, _, _ in self._stored], range(len(names)), len(names) + 1)
         self._layout: tuple[Any, InstanceLayout | None] = (None, None)
 
-    def send(self, given: Iterable[Any]) -> tuple[Any, tuple[Any, ...]] | None:
+    def send(self, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
         """The future of a request for the row with these values, and the values as they are read; None where there is
         more to do, or something wrong, so that a query set does it."""
+        values = self._exact.bound(given)
+        if values is None:
+            return self._send_converted(given)
+        values[-1] = self._limit
+        return self._sent(values, tuple(given.values()))
+
+    def _send_converted(self, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
         values, read = [], []
-        for value, (kind, to_database, to_python) in zip(given, self._stored, strict=True):
+        for value, (kind, to_database, to_python) in zip(given.values(), self._stored, strict=True):
             if type(value) is kind:
                 values.append(value)
                 read.append(value)
@@ -56,8 +64,14 @@ class PointRead:
                 values.append(to_database(value))
                 read.append(to_python(value))
         values.append(self._limit)
+        return self._sent(values, tuple(read))
+
+    def _sent(self, values: list[Any], read: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | None:
         future = send_prepared(self.shape, values, self.model.__connection__)
-        return None if future is None else (future, tuple(read))
+        if future is None:
+            return None
+        future.row_factory = tuple_factory
+        return future, read
 
     def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
         """The instance of a result of one row."""
@@ -73,19 +87,38 @@ class PointRead:
         return self.model.objects.filter(**dict(zip(self.names, known, strict=True)))._only_one(made)
 
 
+def read(point: PointRead, given: dict[str, Any], otherwise: Callable[[], Any]) -> Any:
+    """The row with these values; what a query set reads, *otherwise*, where there is more to it."""
+    sent = point.send(given)
+    if sent is None:
+        return otherwise()
+    try:
+        result = sent[0].result()
+    except DriverException as error:
+        if type(error) is not DriverException:
+            raise
+        return otherwise()  # its table was made again, and the statement is prepared again
+    return point.only_one(result, sent[1])
+
+
+async def read_async(point: PointRead, given: dict[str, Any], otherwise: Callable[[], Awaitable[Any]]) -> Any:
+    """As :func:`read`, without blocking the running loop."""
+    sent = point.send(given)
+    if sent is None:
+        return await otherwise()
+    try:
+        result = await sent[0]
+    except DriverException as error:
+        if type(error) is not DriverException:
+            raise
+        return await otherwise()
+    return point.only_one(result, sent[1])
+
+
 def _as_it_is(column: Any) -> Any:
     """The class of values that are stored and read as they are."""
     stored, read = column.unconverted("to_database"), column.unconverted("to_python")
     return stored if stored is read and not column.changes_in_place else None
-
-
-def point_read(model: Any, names: tuple[str, ...]) -> PointRead | None:
-    """The point read of *model* by these columns; None if there is none."""
-    key = ("point", names)
-    found = model._shapes.get(key)
-    if found is None or (found is not NONE and found.keyspace is not defaults.DEFAULT_KEYSPACE):
-        found = keep(model, key, _compiled(model, names) or NONE)
-    return None if found is NONE else found
 
 
 def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
@@ -104,6 +137,10 @@ def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
     if shape.keys != (*(str(number) for number in range(len(names))), "limit"):
         return None
     return PointRead(model, names, shape, limit)
+
+
+#: The point read of a model by columns of these names; None if there is none.
+point_read: Callable[[Any, tuple[str, ...]], PointRead | None] = worked_out("point", _compiled)
 
 
 def _statement(queryset: Any, columns: list[Any]) -> Any:

@@ -118,8 +118,8 @@ def _syncing(table: _Table, connection: Any) -> Steps:
     existing = table.metadata(connection)
     if existing is None:
         meanwhile = f"Another program has created table {table.full_name} meanwhile"
-        if not (yield from unless_there(_create(table), told(meanwhile))):
-            return  # and it creates the indexes
+        yield from unless_there(_create(table), told(meanwhile))
+        # its indexes, too, as the other program may be this one, whose answer was lost
     else:
         _validate_pk(model, existing)
         yield from _adding_columns(table, existing, connection)

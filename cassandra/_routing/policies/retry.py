@@ -142,7 +142,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
-            "DowngradingConsistencyRetryPolicy is deprecated: it gives up the consistency that was asked for",
+            "DowngradingConsistencyRetryPolicy is deprecated and will be removed in the next major release.",
             DeprecationWarning,
             stacklevel=2,
         )

@@ -9,7 +9,7 @@ from cassandra._base.public import public
 
 from .replication import finder_for
 from .ring import ReplicaMap, Ring
-from .tokens import Token
+from .tokens import Token, token_class_of
 
 if TYPE_CHECKING:
     from ..host import Host
@@ -38,10 +38,14 @@ class TokenMap:
 
     @classmethod
     def _of(cls, state: ClusterState) -> TokenMap | None:
-        if state.topology.ring is None:
-            return None
+        ring = state.topology.ring
+        if ring is None:
+            token_class = token_class_of(state.topology.partitioner)
+            if token_class is None:
+                return None
+            ring = Ring(token_class, {})
         made = cls.__new__(cls)
-        made._start(state.topology.ring, state)
+        made._start(ring, state)
         return made
 
     def _start(self, ring: Ring, metadata: Any) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 from cassandra._base.public import public
 from cassandra._routing.ring.replication import _ReplicationStrategy
 
+from .contents import LOCK, LiveDict, Part
 from .functions import Aggregate, Function, UserType
-from .live import LOCK
+from .live import PARTS
 from .table import IndexMetadata, MaterializedViewMetadata, TableMetadata
 
 
@@ -32,15 +33,12 @@ def _part() -> Any:
     return _Part()
 
 
-PARTS = ("tables", "indexes", "user_types", "functions", "aggregates", "views")
-
-
 @public("cassandra.metadata")
 class KeyspaceMetadata:
     """A keyspace: how it is replicated, and its tables, views, indexes, types, functions and aggregates.
 
-    One that was found at ``cluster.metadata`` follows changes of the schema until it is dropped, and so do its tables
-    and views. A dict that was read from it stays as it is: read it again to see later ones.
+    One that was found at ``cluster.metadata`` follows changes of the schema until it is dropped, and so do its dicts,
+    tables and views. Who goes through such a dict goes through what it was at that moment; its ``copy()`` stays that.
     """
 
     name: str = None  # type: ignore[assignment]
@@ -137,13 +135,14 @@ class KeyspaceMetadata:
             with LOCK:
                 if self.__dict__ is known and known.get("_read") is not None:
                     for name in PARTS:
-                        known.setdefault(name, contents.get(name, {}))
+                        known.setdefault(name, Part(contents.get(name, {})))
                     known["_read"] = None  # the rows are not needed any more
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickle: everything, parsed, of one moment."""
         self._parse()
-        return dict(self.__dict__)
+        with LOCK:
+            return {name: part.copy() if isinstance(part, LiveDict) else part for name, part in self.__dict__.items()}
 
     def _with(self, **parts: Any) -> KeyspaceMetadata:
         """A copy with some attributes replaced, parsed no further than this."""

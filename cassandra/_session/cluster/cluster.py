@@ -36,11 +36,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from cassandra._base.constants import ProtocolVersion
 from cassandra._base.copies import not_copied
 from cassandra._base.encryption import ColumnEncryptionPolicy
 from cassandra._base.errors import OperationTimedOut
-from cassandra._base.face import Attribute, method
+from cassandra._base.face import Attribute, attributes_of, method, take_defaults
 from cassandra._base.process import Bell
 from cassandra._base.public import public
 from cassandra._core.memory import MemoryPool
@@ -71,7 +70,7 @@ from .registered_types import RegisteredTypes
 from .schema import SchemaChanges
 from .sessions import SessionSet, shard_stats
 from .topology import TopologyUpdater
-from .versions import Versions
+from .versions import SpokenVersion, Versions
 
 if TYPE_CHECKING:
     import ssl
@@ -162,6 +161,7 @@ class Cluster:
     ssl_session_cache: Attribute[Any] = option()
     sockopts: Attribute[Sequence[tuple[int, int, int | bytes]] | None] = option()
     cql_version: Attribute[str | None] = option()
+    protocol_version: Attribute[int] = SpokenVersion("versions", Versions, "spoken")
     allow_beta_protocol_version: Attribute[bool] = option()
     no_compact: Attribute[bool] = option()
     executor_threads: Attribute[int] = option()
@@ -218,10 +218,7 @@ class Cluster:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A plain attribute of a subclass is another default of that option."""
         super().__init_subclass__(**kwargs)
-        for name, value in list(vars(cls).items()):
-            known = vars(Cluster).get(name)
-            if isinstance(known, Attribute) and not hasattr(value, "__get__"):
-                setattr(cls, name, known.with_default(value))
+        take_defaults(cls, Cluster, ATTRIBUTES)
 
     def __init__(
         self,
@@ -281,6 +278,7 @@ class Cluster:
         request_tracker: RequestTracker | None = None,
         slow_request_threshold: float | None = None,
     ) -> None:
+        take_defaults(type(self), Cluster, ATTRIBUTES)
         config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
         options = self.options = Options(type(self))
         options.set_contact(contact_points, port, endpoint_factory, address_translator)
@@ -305,8 +303,7 @@ class Cluster:
             options, execution_profiles, load_balancing_policy, default_retry_policy
         )
         self.versions = Versions(self)
-        if not isinstance(protocol_version, Sentinel):
-            self.protocol_version = protocol_version
+        self.versions.begin(protocol_version, type(self).protocol_version)
         options.set_cloud(cloud, contact_points, endpoint_factory)
         options.endpoint_factory.configure(self)
         self._build()
@@ -347,16 +344,6 @@ class Cluster:
     endpoints_resolved: Attribute[list[EndPoint]] = Attribute("contacts", ContactPoints)
     connection_factory = method("connections", ConnectionFactory.open_blocking)
     protocol_downgrade = method("versions", Versions.lower)
-
-    @property
-    def protocol_version(self) -> int:
-        """The version spoken; until one was given, or negotiated by the first connection, the highest there is."""
-        spoken = self.versions.spoken  # asked by each request of a text
-        return ProtocolVersion.MAX_SUPPORTED if spoken is None else spoken
-
-    @protocol_version.setter
-    def protocol_version(self, version: int) -> None:
-        self.versions.give(version)
 
     def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
         """Connect, and make a session that uses *keyspace*.
@@ -498,3 +485,6 @@ class Cluster:
 
     async def __aexit__(self, *args: object) -> None:
         await self.shutdown_async()
+
+
+ATTRIBUTES = attributes_of(Cluster)

@@ -384,7 +384,8 @@ class Options:
     def set_meta_refresh_enabled(self, enabled: bool) -> None:
         """Deprecated: set ``schema_metadata_enabled`` and ``token_metadata_enabled``."""
         warnings.warn(
-            "Cluster.set_meta_refresh_enabled is deprecated: set schema_metadata_enabled and token_metadata_enabled",
+            "Cluster.set_meta_refresh_enabled is deprecated and will be removed in 4.0. Set "
+            "Cluster.schema_metadata_enabled and Cluster.token_metadata_enabled instead.",
             DeprecationWarning,
             stacklevel=3,
         )

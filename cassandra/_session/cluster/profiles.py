@@ -42,9 +42,11 @@ log = logging.getLogger("cassandra.cluster")
 
 EXEC_PROFILE_DEFAULT: Final = Sentinel("EXEC_PROFILE_DEFAULT")
 
-LEGACY = (
-    "Legacy execution parameters (load_balancing_policy, default_retry_policy) are deprecated. "
-    "Consider using execution profiles."
+# As scylla-driver has them, for filters that programs set up by the text.
+LEGACY = "Legacy execution parameters will be removed in 4.0. Consider using execution profiles."
+LEGACY_CONSISTENCY = (
+    "Setting the consistency level at the session level will be removed in 4.0. Consider using execution profiles and "
+    "setting the desired consistency level to the EXEC_PROFILE_DEFAULT profile."
 )
 
 ProfileKey = Any  # a name, any hashable, or EXEC_PROFILE_DEFAULT
@@ -55,6 +57,13 @@ def default_lbp_factory() -> LoadBalancingPolicy:
     return TokenAwarePolicy(DCAwareRoundRobinPolicy())
 
 
+def checked_prefetch(pages: Any) -> int:
+    """*pages*, which may be 0 or 1: where a page begins is not known before the one in front of it is here."""
+    if pages not in (0, 1):
+        raise ValueError(f"prefetch is 1, the next page, or 0, none: not {pages!r}")
+    return int(pages)
+
+
 class ResolvedProfile:
     """The options one request runs with. Immutable; read with every request, which is why it has slots."""
 
@@ -62,6 +71,7 @@ class ResolvedProfile:
         "consistency_level",
         "continuous_paging_options",
         "load_balancing_policy",
+        "prefetch",
         "request_timeout",
         "retry_policy",
         "row_factory",
@@ -77,6 +87,7 @@ class ResolvedProfile:
     row_factory: Callable[..., Any]
     speculative_execution_policy: SpeculativeExecutionPolicy
     continuous_paging_options: Any
+    prefetch: int
 
     def __init__(self, **options: Any) -> None:
         """*options*: every one of the attributes."""
@@ -96,8 +107,9 @@ class ResolvedProfile:
 class ExecutionProfile:
     """Options of a class of requests, given to ``Cluster(execution_profiles={name: profile})``.
 
-    *request_timeout* is in seconds, None waits without limit. Attributes may be set later; requests sent after that
-    use them.
+    *request_timeout* is in seconds, None waits without limit. With *prefetch*, of 1 page, the next page of a result is
+    asked for as soon as iteration goes beyond the first row of the page before it; 0 asks when it is needed. Attributes
+    may be set later; requests sent after that use them.
     """
 
     __module__ = "cassandra.cluster"
@@ -110,6 +122,7 @@ class ExecutionProfile:
     row_factory: Callable[..., Any] = staticmethod(named_tuple_factory)
     speculative_execution_policy: SpeculativeExecutionPolicy = None  # type: ignore[assignment]
     continuous_paging_options: Any = None
+    prefetch: int = 1
 
     _version = 0  # counts attribute writes
     _resolved: tuple[int, ResolvedProfile] | None = None
@@ -124,6 +137,7 @@ class ExecutionProfile:
         row_factory: Callable[..., Any] = named_tuple_factory,
         speculative_execution_policy: SpeculativeExecutionPolicy | None = None,
         continuous_paging_options: Any = None,
+        prefetch: int = 1,
     ) -> None:
         if serial_consistency_level is not None and not ConsistencyLevel.is_serial(serial_consistency_level):
             raise ValueError(
@@ -144,6 +158,7 @@ class ExecutionProfile:
         self.row_factory = row_factory
         self.speculative_execution_policy = speculative_execution_policy or NoSpeculativeExecutionPolicy()
         self.continuous_paging_options = continuous_paging_options
+        self.prefetch = checked_prefetch(prefetch)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = value
@@ -233,6 +248,8 @@ class ProfileManager:
 
     def commit_legacy(self, what: str) -> None:
         """A legacy option is about to be set; ValueError when profiles are in use."""
+        if what == "Session.default_consistency_level":
+            warnings.warn(LEGACY_CONSISTENCY, DeprecationWarning, stacklevel=4)
         if self.mode is ConfigMode.PROFILES:
             raise ValueError(f"Cannot set {what} while using Configuration Profiles. Set this in a profile instead.")
         self.mode = ConfigMode.LEGACY

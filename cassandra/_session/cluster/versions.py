@@ -20,13 +20,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException
+from cassandra._base.face import NONE, Attribute
 from cassandra._base.process import renew
 from cassandra._base.real import threading
 
+from ..statements.sentinels import Sentinel
 from . import config
 
 if TYPE_CHECKING:
@@ -54,6 +56,14 @@ class Versions:
     def leave_to_parent(self) -> None:
         """In a forked child: whoever held the lock is not here."""
         renew(self._lock)
+
+    def begin(self, given: int | Sentinel, default: int) -> None:
+        """Speak the version that was *given*, or the *default* of a class that has another one than ours."""
+        if isinstance(given, Sentinel):
+            given = default
+            if given == ProtocolVersion.MAX_SUPPORTED:
+                return
+        self.give(given)
 
     def give(self, version: int) -> None:
         """Speak *version* with every node."""
@@ -114,6 +124,20 @@ class Versions:
             session._protocol_version = self._cluster.protocol_version
             for pool in session.get_pools():
                 pool.follow_version()
+
+
+class SpokenVersion(Attribute[int]):
+    """``protocol_version`` of a cluster: the version spoken; until one was given, or negotiated by the first
+    connection, the highest there is."""
+
+    def __get__(self, whole: Any, owner: type | None = None) -> Any:
+        if whole is None:
+            return ProtocolVersion.MAX_SUPPORTED if self._default is NONE else self._default
+        spoken = whole.versions.spoken  # asked by each request of a text
+        return ProtocolVersion.MAX_SUPPORTED if spoken is None else spoken
+
+    def __set__(self, whole: Any, version: int) -> None:
+        whole.versions.give(version)
 
 
 def _warn(speaks: Mapping[EndPoint, int], common: int) -> None:

@@ -57,7 +57,7 @@ class Calls:
         self._bell = Bell()
         self._on_io_thread: Callable[[], bool] | None = None
 
-    def profile(self, key: Any) -> Any:
+    def profile(self, key: Any, own: dict[str, Any]) -> Any:
         """Its own session knows what *key* means."""
 
     def fill(

@@ -16,8 +16,9 @@ from cassandra._base import process
 from cassandra._core.transport import hand_over, hand_over_one
 
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
+from ..own_options import OF_PROFILE, of_caller
 from .calls import volley_of
-from .volley import ExecutionResult, Results
+from .volley import ExecutionResult, Results, error_of
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -32,19 +33,22 @@ def execute_concurrent(
     raise_on_first_error: bool = True,
     results_generator: bool = False,
     execution_profile: Any = EXEC_PROFILE_DEFAULT,
+    row_factory: Any = OF_PROFILE,
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
     """Execute (statement, parameters) pairs, at most *concurrency* at a time; outcomes in the order of the statements.
 
     :param raise_on_first_error: raise the first failure, leaving the rest unsent; else failures are in the outcomes.
     :param results_generator: return an iterator instead of a list; the first requests are sent at once, the others
         while it is consumed.
+    :param row_factory: as of :meth:`Session.execute`, for all of them.
 
     ValueError when *concurrency* is not positive.
     """
     if concurrency <= 0:
         raise ValueError("concurrency must be greater than 0")
+    own = of_caller(row_factory, None)
     run = _BlockingRun(
-        session, iter(statements_and_parameters or ()), concurrency, raise_on_first_error, execution_profile
+        session, iter(statements_and_parameters or ()), concurrency, raise_on_first_error, execution_profile, own
     )
     return run.in_order(concurrency * WINDOW) if results_generator else run.all()
 
@@ -75,6 +79,7 @@ class _BlockingRun:
         concurrency: int,
         fail_fast: bool,
         execution_profile: Any,
+        own: dict[str, Any],
     ) -> None:
         self._session = session
         self._statements = statements
@@ -83,6 +88,7 @@ class _BlockingRun:
         self._most = max(1, concurrency // 2)
         self._fail_fast = fail_fast
         self._profile = execution_profile
+        self._own = own
         self._process = process.here()
         self._volley = volley_of(session)
         self._sent = 0
@@ -127,7 +133,7 @@ class _BlockingRun:
             room = min(room, limit - self._sent)
         if room <= 0 or self._exhausted:
             return
-        profile = self._volley.profile(self._profile)
+        profile = self._volley.profile(self._profile, self._own)
         before = self._sent
         self._sent, ended = self._volley.fill(self._statements, room, before, profile, self._start)
         self._in_flight += self._sent - before
@@ -135,14 +141,16 @@ class _BlockingRun:
 
     def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
         """A request that goes by a ResponseFuture, or cannot go at all. False: no more are sent."""
-        process.stay(self._process)  # it may have been the source of the statements that forked
+        process.stay(self._process, error)  # it may have been the source of the statements that forked
         if error is None:
             try:
-                future = self._session.execute_async(statement, values, execution_profile=self._profile)
+                future = self._session.execute_async(statement, values, execution_profile=self._profile, **self._own)
+                process.stay(self._process, error_of(future))
                 self._volley.watch(future, index)
                 return True
             except Exception as raised:
                 error = raised
+                process.stay(self._process, error)
         self._volley.did_not_start(index, error)
         self._exhausted |= self._fail_fast
         return not self._fail_fast

@@ -19,10 +19,11 @@ from cassandra._core.transport import hand_over, hand_over_one
 
 from ..background import aio
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
+from ..own_options import OF_PROFILE, of_caller
 from ..request.result import ResultSet
 from .calls import plain_session
 from .concurrent import WINDOW
-from .volley import ExecutionResult, Results, Volley
+from .volley import ExecutionResult, Results, Volley, error_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -47,9 +48,16 @@ class ConcurrentResults:
     """
 
     def __init__(
-        self, session: Session, statements: Pairs, concurrency: int, fail_fast: bool, execution_profile: Any
+        self,
+        session: Session,
+        statements: Pairs,
+        concurrency: int,
+        fail_fast: bool,
+        execution_profile: Any,
+        row_factory: Any = OF_PROFILE,
     ) -> None:
-        self._arguments: tuple[Any, ...] | None = (session, statements, concurrency, fail_fast, execution_profile)
+        own = of_caller(row_factory, None)
+        self._arguments: tuple[Any, ...] | None = (session, statements, concurrency, fail_fast, execution_profile, own)
 
     def _begin(self) -> _AsyncRun:
         arguments, self._arguments = self._arguments, None
@@ -71,6 +79,7 @@ def execute_concurrent_async(
     concurrency: int = 100,
     raise_on_first_error: bool = True,
     execution_profile: Any = EXEC_PROFILE_DEFAULT,
+    row_factory: Any = OF_PROFILE,
 ) -> ConcurrentResults:
     """:func:`execute_concurrent` for asyncio: (statement, parameters) pairs, at most *concurrency* at a time.
 
@@ -90,7 +99,9 @@ def execute_concurrent_async(
     """
     if concurrency <= 0:
         raise ValueError("concurrency must be greater than 0")
-    return ConcurrentResults(session, statements_and_parameters, concurrency, raise_on_first_error, execution_profile)
+    return ConcurrentResults(
+        session, statements_and_parameters, concurrency, raise_on_first_error, execution_profile, row_factory
+    )
 
 
 @public("cassandra.concurrent")
@@ -101,6 +112,7 @@ def execute_concurrent_with_args_async(
     concurrency: int = 100,
     raise_on_first_error: bool = True,
     execution_profile: Any = EXEC_PROFILE_DEFAULT,
+    row_factory: Any = OF_PROFILE,
 ) -> ConcurrentResults:
     """Execute one *statement* with each item of *parameters*; the rest as of :func:`execute_concurrent_async`.
 
@@ -116,7 +128,7 @@ def execute_concurrent_with_args_async(
         pairs = _with(statement, parameters)
     else:
         pairs = zip(repeat(statement), parameters)
-    return execute_concurrent_async(session, pairs, concurrency, raise_on_first_error, execution_profile)
+    return execute_concurrent_async(session, pairs, concurrency, raise_on_first_error, execution_profile, row_factory)
 
 
 async def _with(statement: Any, parameters: AsyncIterable[Any]) -> AsyncGenerator[tuple[Any, Any], None]:
@@ -176,7 +188,13 @@ class _AsyncRun:
     """One call, from the first look at it to the last."""
 
     def __init__(
-        self, session: Session, statements: Pairs, concurrency: int, fail_fast: bool, execution_profile: Any
+        self,
+        session: Session,
+        statements: Pairs,
+        concurrency: int,
+        fail_fast: bool,
+        execution_profile: Any,
+        own: dict[str, Any],
     ) -> None:
         self.loop = aio.running_loop()
         self._process = process.here()
@@ -185,6 +203,7 @@ class _AsyncRun:
         self._concurrency = concurrency
         self._fail_fast = fail_fast
         self._profile = execution_profile
+        self._own = own
         self.results: Results = {}
         self._error: BaseException | None = None
         self._sent = 0
@@ -216,7 +235,7 @@ class _AsyncRun:
             return
         if self._volley is None:
             self._volley = _LoopVolley(self._session, self)
-        profile = self._session._resolve_profile(self._profile)
+        profile = self._volley.profile(self._profile, self._own)
         self._sent, ended = self._volley.fill(self._statements, room, self._sent, profile, self._start)
         self._exhausted |= ended
         self._volley.send()
@@ -243,12 +262,14 @@ class _AsyncRun:
 
     def _start(self, index: int, statement: Any, values: Any, error: Exception | None) -> bool:
         """A request that goes by a ResponseFuture, or cannot go at all. False: no more are sent."""
-        process.stay(self._process)  # it may have been the source of the statements that forked
+        process.stay(self._process, error)  # it may have been the source of the statements that forked
         if error is None:
             try:
-                future = self._session.execute_async(statement, values, execution_profile=self._profile)
+                future = self._session.execute_async(statement, values, execution_profile=self._profile, **self._own)
+                process.stay(self._process, error_of(future))
             except Exception as raised:
                 error = raised
+                process.stay(self._process, error)
             else:
                 self._at_once += self.watch(future, index)
         if error is not None:

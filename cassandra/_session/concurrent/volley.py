@@ -58,15 +58,20 @@ class Volley(Flights):
     def __init__(self, session: Session, one_by_one: bool = False) -> None:
         self.ended: deque[Ended] = deque()
         self.silent: deque[int] = deque()
+        self._replaced: tuple[ResolvedProfile, ResolvedProfile] | None = None
         self._one_by_one = one_by_one  # by a ResponseFuture each
         self._begin(session, ResultSet, ExecutionResult)
 
     # ---- sending
 
-    def profile(self, key: Any) -> ResolvedProfile:
-        """What requests under *key* are sent with just now."""
+    def profile(self, key: Any, own: dict[str, Any]) -> ResolvedProfile:
+        """What requests under *key* are sent with just now, but for what the caller says himself."""
         found: ResolvedProfile = self.session._resolve_profile(key)
-        return found
+        if not own:
+            return found
+        if self._replaced is None or self._replaced[0] is not found:  # one object: statements are compiled for it
+            self._replaced = (found, found.replace(**own))
+        return self._replaced[1]
 
     def fill(
         self, pairs: Iterator[tuple[Any, Any]], count: int, index: int, profile: ResolvedProfile, start: Start
@@ -205,3 +210,9 @@ def future_of(flight: Flight) -> ResponseFuture:
     future._picked = Place(flight.host)
     future.coordinator_host = flight.host
     return future
+
+
+def error_of(future: Any) -> BaseException | None:
+    """What a request has failed with already, if it has."""
+    outcome = getattr(future, "_outcome", None)  # a program may have put something else in the place of ours
+    return outcome[1] if type(outcome) is tuple else None

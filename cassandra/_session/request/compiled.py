@@ -23,8 +23,9 @@ from cassandra._routing.policies.router import PickingRouter
 from cassandra._wire.messages.requests import NO_METADATA, ExecuteMessage
 
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
+from ..own_options import of_call
 from ..statements.prepared import BoundStatement, CompiledCache, PreparedStatement
-from ..statements.sentinels import Sentinel
+from ..statements.sentinels import NOT_SET, Sentinel
 from ..statements.timestamps import MonotonicTimestampGenerator
 from .attempts import NOT_SENT
 from .content import METADATA_IDS, USE, Content
@@ -69,6 +70,7 @@ class CompiledExecute:
         "scope",
         "template",
         "timestamps",
+        "version_block",
     )
 
     def __init__(
@@ -78,6 +80,7 @@ class CompiledExecute:
         cache: CompiledCache,
         prepared: PreparedStatement,
         profile: ResolvedProfile,
+        with_timestamp: bool = False,
     ) -> None:
         self._cache = cache
         self.scope = scope
@@ -104,6 +107,10 @@ class CompiledExecute:
         specs = prepared._bind_plan.specs
         self.keyspace = specs[0][0] if specs else prepared._home
         blocks = session._version_blocks
+        self.version_block = None
+        if blocks:
+            table = specs[0][1] if specs else None
+            self.version_block = version_block_of(session.cluster.metadata._tablets, self.keyspace, table)
         self.template = ExecuteTemplate(
             prepared._bind_plan,
             version,
@@ -113,12 +120,8 @@ class CompiledExecute:
             skip_metadata=skip and with_ids,
             page_size=fetch_size or None,
             serial_consistency=serial,
-            with_timestamp=self.timestamps is not None,
-            version_block=version_block_of(
-                session.cluster.metadata._tablets, self.keyspace, specs[0][1] if specs else None
-            )
-            if blocks
-            else None,
+            with_timestamp=with_timestamp or self.timestamps is not None,
+            version_block=self.version_block,
         )
         self.dialect = dialect_of(version, with_ids, blocks)
         self._message = (consistency, serial, fetch_size, skip, metadata_id)
@@ -128,6 +131,11 @@ class CompiledExecute:
         self.meter = meter_of(self.router)
         self._route: tuple[Any, Any, Any] = (None, None, None)
         self._lane: Lane | None = None
+
+    @property
+    def levels(self) -> tuple[int, int | None]:
+        """Consistency and serial consistency."""
+        return self._message[:2]
 
     def route(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Place | None] | None:
         """How to pick the first place of a request by its token; None if that takes more than the token."""
@@ -153,7 +161,8 @@ class CompiledExecute:
             lane = None
             if route is not None:
                 default = _default_of(session, self.profile)
-                lane = Lane(session, self, state, route, direct, default, ResponseFuture, NOT_SENT, self.meter)
+                ways = ResponseFuture, NOT_SENT, NOT_SET, of_call
+                lane = Lane(session, self, state, route, direct, default, *ways, self.meter)
             self._lane = lane
         self._cache.lane = lane
         return lane
@@ -192,6 +201,7 @@ class CompiledExecute:
         """Pending, with nothing sent."""
         future = _new_future(ResponseFuture)
         future._begin(session, timeout, monotonic(), self.profile.row_factory, self.result_plan, token)
+        future._prefetch = self.profile.prefetch
         future._compiled = self
         future._frame = frame
         future._values = values

@@ -27,7 +27,7 @@ from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Place
 from cassandra._core.transport import Attempt, Failure, Frame
 from cassandra._wire.messages.results import ResultMessage
-from cassandra._wire.rows import apply_factory, decode_page
+from cassandra._wire.rows import apply_factory, rows_and_page
 
 from . import completing
 from .attempts import (
@@ -120,8 +120,8 @@ class Execution:
             plan, sent_with = message.plan, attempt.plan
             if sent_with is not None and sent_with is not plan:
                 self._described(message)
-            rows = decode_page(message.page, request.row_factory)
-            request._conclude(attempt.page, rows, None, (plan, message.paging_state, None))
+            rows, kept = rows_and_page(message.page, request.row_factory, bool(request._callbacks))
+            request._conclude(attempt.page, rows, None, (plan, message.paging_state, None, kept))
         elif isinstance(message, ResultMessage):
             self._set_other_result(request, attempt, message, message.kind)
         else:
@@ -162,14 +162,14 @@ class Execution:
                 self.content.use_snapshot(self.content.prepared)
         elif attempt.plan is not None and attempt.plan is not message.plan:
             self._described(message)
-        names = types = None
+        names = types = kept = None
         if message.page is not None:
-            rows = decode_page(message.page, request.row_factory)
+            rows, kept = rows_and_page(message.page, request.row_factory, bool(request._callbacks))
         else:  # a custom protocol handler decoded the rows itself
             names, types = message.column_names, message.column_types
             rows = apply_factory(request.row_factory, names, message.parsed_rows)
         rest = Beside(message.warnings, message.custom_payload, names, types)
-        request._conclude(attempt.page, rows, None, (message.plan, message.paging_state, rest))
+        request._conclude(attempt.page, rows, None, (message.plan, message.paging_state, rest, kept))
 
     def _described(self, message: ResultMessage) -> None:
         """Rows of a prepared statement came with metadata of their own, which hold for them. Where the server has no

@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.copies import not_copied
-from cassandra._base.errors import DriverException, NoHostAvailable, QueryExhausted, as_before, copy_to_raise
+from cassandra._base.errors import (
+    DriverException,
+    NoHostAvailable,
+    QueryExhausted,
+    TraceUnavailable,
+    as_before,
+    copy_to_raise,
+)
 from cassandra._base.lending import Borrower
 from cassandra._base.public import public
+from cassandra._core.codec import UnmadeRows
 from cassandra._core.transport import Request, set_result_type
 
 from ..statements.prepared import BoundStatement
@@ -26,6 +34,7 @@ from .measured import meter_of
 from .outcome import Beside, Came, Outcome
 from .plan import QueryPlan
 from .result import ResultSet, described
+from .row_types import OfRows, Row
 from .sending import CLOSED, Sending, hosts_of
 from .trace import QueryTrace
 
@@ -40,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @public("cassandra.cluster")
-class ResponseFuture(Request, metaclass=Borrower):
+class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     """The answer to come of :meth:`Session.execute_async`: wait with :meth:`result`, add callbacks, or ``await`` it.
 
     Callbacks run on the driver's I/O thread and must not block. ``await future`` gives the :class:`ResultSet`;
@@ -98,22 +107,26 @@ class ResponseFuture(Request, metaclass=Borrower):
 
     def _wait_for_result(self) -> Any:
         """The raw final result (rows of the current page, None, or a message), or the final exception raised."""
-        return _result_of(self._settle())[0]
+        return _opened(_result_of(self._settle())[0])
 
-    def result(self) -> ResultSet:
+    def result(self) -> ResultSet[Row]:
         """Wait and return a :class:`ResultSet`, or raise what the request failed with:
         ``concurrent.futures.CancelledError`` if it was cancelled. Ctrl-C interrupts the wait."""
-        outcome = self._settle()
-        return ResultSet._of(self, outcome if outcome[1] is None else _result_of(outcome))
+        return self._result()  # type: ignore[no-any-return]
+
+    def _has_come(self) -> bool:
+        """Without waiting."""
+        self._on_outcome()  # which may be here, and nobody has taken it
+        return self._outcome is not None
 
     @coroutine
     def _wait_async(self) -> Generator[Any, None, Any]:
         """As :meth:`_wait_for_result`, without blocking the running loop."""
-        return _awaited((yield from self._settle_async()))[0]
+        return _opened(_awaited((yield from self._settle_async()))[0])
 
     if TYPE_CHECKING:
 
-        def __await__(self) -> Generator[Any, None, ResultSet]: ...
+        def __await__(self) -> Generator[Any, None, ResultSet[Row]]: ...
 
     def cancel(self) -> bool:
         """Give the request up; a late answer is dropped. False if it was over.
@@ -143,13 +156,14 @@ class ResponseFuture(Request, metaclass=Borrower):
 
     # ---- callbacks
 
-    def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
+    def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture[Row]:
         """Call ``fn(rows, *args, **kwargs)`` with the rows of each page (None when there are none); at once, on this
-        thread, if the answer is here already, else on the I/O thread. Exceptions of *fn* are logged."""
+        thread, if the request has ended, as one whose result was asked for has, else on the I/O thread, even if the
+        answer is here. Exceptions of *fn* are logged."""
         self._add((fn, args, kwargs), None)
         return self
 
-    def add_errback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
+    def add_errback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture[Row]:
         """As :meth:`add_callback`, with the exception when the request fails."""
         self._add(None, (fn, args, kwargs))
         return self
@@ -188,12 +202,18 @@ class ResponseFuture(Request, metaclass=Borrower):
             raise QueryExhausted("There are no more pages")
         self._fetch(paging_state)
 
+    @property
+    def _asks_itself(self) -> bool:
+        """Whether nobody has put another ``start_fetching_next_page`` in the place of ours."""
+        asked: Any = self.start_fetching_next_page
+        return type(asked) is MethodType and asked.__func__ is _START_FETCHING
+
     def _ask_for(self, paging_state: bytes | None) -> int:
         """The number of the page at *paging_state*, which is on its way. Whoever has put another
         ``start_fetching_next_page`` in the place of ours, in the class or in this object, is asked for it."""
-        asked: Any = self.start_fetching_next_page
-        if type(asked) is MethodType and asked.__func__ is _START_FETCHING:
+        if self._asks_itself:
             return self._fetch(paging_state)
+        asked: Any = self.start_fetching_next_page
         before = self._page
         asked()
         if self._page == before:
@@ -290,7 +310,7 @@ class ResponseFuture(Request, metaclass=Borrower):
 
     @property
     def _final_result(self) -> Any:
-        return None if self._outcome is None else self._outcome[0]
+        return None if self._outcome is None else _opened(self._outcome[0])
 
     @property
     def _final_exception(self) -> BaseException | None:
@@ -333,8 +353,9 @@ class ResponseFuture(Request, metaclass=Borrower):
         self, max_wait: float | None = None, query_cl: int = ConsistencyLevel.LOCAL_ONE
     ) -> QueryTrace | None:
         """The trace of the last attempt, or None without tracing; waits up to *max_wait* seconds for it to be written,
-        then raises :exc:`TraceUnavailable`."""
-        self._settle()
+        then raises :exc:`TraceUnavailable`; so it does at once if the request is not over."""
+        if not self._has_come():
+            raise TraceUnavailable("Trace information was not available. The ResponseFuture is not done.")
         return None if not self._traces else self._populated(self._traces[-1], max_wait, query_cl)
 
     def get_all_query_traces(
@@ -386,6 +407,10 @@ class ResponseFuture(Request, metaclass=Borrower):
 _START_FETCHING: Any = ResponseFuture.start_fetching_next_page
 
 
+def _opened(rows: Any) -> Any:
+    return rows.rows() if isinstance(rows, UnmadeRows) else rows
+
+
 def _result_of(outcome: Outcome) -> Outcome:
     """*outcome*, or its exception raised."""
     error = outcome[1]
@@ -409,7 +434,7 @@ def _raise_to_task(error: BaseException) -> None:
     raise copy_to_raise(error, _raise_to_task.__code__)
 
 
-set_result_type(ResultSet, _raise_to_task)
+set_result_type(ResultSet, _result_of, _raise_to_task)
 
 
 def _must_be(page: int, outcome: Outcome) -> Outcome:

@@ -31,13 +31,14 @@ class Beside:
         self.column_types = column_types
 
 
-#: What is kept of an answer: how its rows were decoded, where the next page begins, the rest. Not the message: its
-#: bytes are not needed any more, and may be many.
-Came = tuple[ResultPlan | None, bytes | None, Beside | None]
-#: What a page came to: its rows (or None, or a PREPARED message), the exception, what is kept of the answer, its page.
+#: What is kept of an answer: how its rows were decoded, where the next page begins, the rest, and the page itself for
+#: ``kept_page``, as it may be asked for as columns. Not the message.
+Came = tuple[ResultPlan | None, bytes | None, Beside | None, Any]
+#: What a page came to: its rows (or UnmadeRows, None, or a PREPARED message), the exception, what is kept of the
+#: answer, its page.
 Outcome = tuple[Any, BaseException | None, Came, int]
 
-NOTHING: Came = (None, None, None)
+NOTHING: Came = (None, None, None, None)
 
 
 def beside(answer: Any) -> Came:
@@ -45,4 +46,4 @@ def beside(answer: Any) -> Came:
     if not isinstance(answer, (ResultMessage, ErrorMessage)):
         return NOTHING
     warnings, payload = answer.warnings, answer.custom_payload
-    return NOTHING if warnings is None and payload is None else (None, None, Beside(warnings, payload))
+    return NOTHING if warnings is None and payload is None else (None, None, Beside(warnings, payload), None)

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     from ..session import Session
 
-#: As it is before a facade looks at what a program makes a future of.
-_begin = ResponseFuture.__init__
-
 
 class RequestBuilder:
     """Builds the requests of one session."""
@@ -70,23 +67,24 @@ class RequestBuilder:
             message.update_custom_payload(statement.custom_payload)
         if custom_payload:
             message.update_custom_payload(custom_payload)
-        future = ResponseFuture.__new__(ResponseFuture)
-        _begin(
-            future,
+        future = ResponseFuture(
             session,
             message,
             statement,
             timeout,
-            metrics=session.cluster.metrics,
-            prepared_statement=statement.prepared_statement if isinstance(statement, BoundStatement) else None,
-            retry_policy=statement.retry_policy or profile.retry_policy,
-            row_factory=profile.row_factory,
-            load_balancer=profile.load_balancing_policy,
-            speculative_execution_plan=self._speculation(statement, profile),
-            host=self._host(host, query, profile),
-            bound_result_metadata=plan,
-            routing_token=_token(statement),
+            session.cluster.metrics,
+            statement.prepared_statement if isinstance(statement, BoundStatement) else None,
+            statement.retry_policy or profile.retry_policy,
+            profile.row_factory,
+            profile.load_balancing_policy,
+            None,
+            self._speculation(statement, profile),
+            None,
+            self._host(host, query, profile),
+            plan,
+            _token(statement),
         )
+        future._prefetch = profile.prefetch
         return future
 
     def _statement(

@@ -1,6 +1,12 @@
 """ResultSet: the rows of a request, page after page (cassandra.cluster).
 
 L5. A ResultSet belongs to the thread or task that iterates it. Not slotted: applications subclass it.
+
+A result with a next page is *idle*, or that page is *asked for* (``_fetching`` is its number), ahead (``_ahead`` is
+when) or because it is needed. It is asked for ahead by iteration alone, when that has begun with the page in front of
+it; turning to it, or its failure once somebody has seen that, makes the result idle again. So there is at most one page
+ahead. It is an outcome of the future until then: bytes. A result that is dropped tells nobody: what was asked for
+arrives, and is freed with the future.
 """
 
 from __future__ import annotations
@@ -8,18 +14,21 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sized
-from itertools import chain
+from itertools import chain, islice
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.copies import not_copied
-from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.errors import DriverException, OperationTimedOut, UnsupportedOperation
 from cassandra._base.public import public
-from cassandra._core.transport import Answer
+from cassandra._core.codec import UnmadeRows
 from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory
 
 from ..statements.batch import BatchStatement
 from ..statements.statements import SimpleStatement
+from .columnar import Columnar
 from .outcome import NOTHING
+from .row_types import OfRows, Row
 
 if TYPE_CHECKING:
     from cassandra._core.codec import ResultPlan
@@ -33,13 +42,13 @@ log = logging.getLogger("cassandra.cluster")
 
 
 @public("cassandra.cluster")
-class ResultSet(Answer):
+class ResultSet(Columnar, OfRows[Row]):
     """Rows of the current page, and the way to the next ones.
 
-    Iterating yields the rows of all pages, fetching the next page when it is needed; ``async for`` does the same
-    without blocking the loop, one page ahead. Empty pages in the middle are passed over. Indexing and ``==`` read every
-    page into memory first. When a page cannot be fetched, that is raised, and whatever is asked next asks for it again:
-    rows never end before all of them were there.
+    Iterating yields the rows of all pages; ``async for`` does the same without blocking the loop. The next page is
+    asked for while the current one is consumed, unless ``prefetch`` is 0: then when it is needed. Empty pages in the
+    middle are passed over. Indexing and ``==`` read every page into memory first. When a page cannot be fetched, that
+    is raised, and whatever is asked next asks for it again: rows never end before all of them were there.
 
     Example::
 
@@ -47,7 +56,7 @@ class ResultSet(Answer):
             print(row.name)
     """
 
-    response_future: ResponseFuture
+    response_future: ResponseFuture[Row]
     _plan: ResultPlan | None
     _beside: Beside | None
 
@@ -57,23 +66,24 @@ class ResultSet(Answer):
     _list_mode: bool = False
     _given_names: list[str] | None = None  # what a program has set
     _fetching: int | None = None  # the page that is on its way
+    _ahead: float | None = None  # when it was asked for, if nobody waited for it then
 
-    def __init__(self, response_future: ResponseFuture, initial_response: Any) -> None:
+    def __init__(self, response_future: ResponseFuture[Row], initial_response: Any) -> None:
         self.response_future = response_future
         self._set_current_rows(initial_response)
 
-    def _future_of(self, flight: Flight) -> ResponseFuture:
+    def _future_of(self, flight: Flight) -> ResponseFuture[Row]:
         """Of a result whose request had none."""
         from ..concurrent.volley import future_of  # which makes results of its flights
 
         future = future_of(flight)
-        future._outcome = (self._current_rows, None, (self._plan, self._paging_state, self._beside), 0)
+        future._outcome = (self._unopened, None, (self._plan, self._paging_state, self._beside, self._kept), 0)
         future._finish()
         return future
 
     def _came_with(self, came: Came) -> None:
         """What belongs to the current page is kept here: the future may be further on."""
-        self._plan, self._paging_state, self._beside = came
+        self._plan, self._paging_state, self._beside, self._kept = came
 
     def _set_current_rows(self, result: Any) -> None:
         """To the page that the future has now: for subclasses that page their own way."""
@@ -82,8 +92,8 @@ class ResultSet(Answer):
         self._turn_to_rows(result)
 
     def _turn_to_rows(self, result: Any) -> None:
-        if isinstance(result, list):
-            self._current_rows: Any = result
+        if isinstance(result, (list, UnmadeRows)):
+            self._current_rows = result
         elif isinstance(result, Mapping):
             self._current_rows = [result] if result else []
         else:
@@ -98,7 +108,7 @@ class ResultSet(Answer):
 
     def __repr__(self) -> str:
         more = ", and there are more" if self.has_more_pages else ""
-        return f"<ResultSet: {described(self._current_rows)}{more}>"
+        return f"<ResultSet: {described(self._unopened)}{more}>"
 
     # ---- columns
 
@@ -148,12 +158,14 @@ class ResultSet(Answer):
         if self._paging_state is None:
             self._current_rows = []
         else:
-            page = self._ask_ahead()
+            again = self._ran_out()
             try:
-                outcome = self.response_future._wait_for_page(page)
-            except BaseException:
+                outcome = self.response_future._wait_for_page(self._ask_ahead())
+            except BaseException as error:
                 self._not_fetched()
-                raise
+                if not again or not isinstance(error, OperationTimedOut):
+                    raise
+                return self.fetch_next_page()
             self._turn_to(outcome)
 
     async def fetch_next_page_async(self) -> None:
@@ -164,12 +176,14 @@ class ResultSet(Answer):
         if self._paging_state is None:
             self._current_rows = []
         else:
-            page = self._ask_ahead()
+            again = self._ran_out()
             try:
-                outcome = await self.response_future._wait_for_page_async(page)
-            except BaseException:
+                outcome = await self.response_future._wait_for_page_async(self._ask_ahead())
+            except BaseException as error:
                 self._not_fetched()
-                raise
+                if not again or not isinstance(error, OperationTimedOut):
+                    raise
+                return await self.fetch_next_page_async()
             self._turn_to(outcome)
 
     def _ask_ahead(self) -> int:
@@ -179,13 +193,36 @@ class ResultSet(Answer):
             self._fetching = self.response_future._ask_for(self._paging_state)
         return self._fetching
 
+    def _go_ahead(self) -> None:
+        """Ask for the next page while the current one is consumed, where that is wanted. Whatever is in the way of that
+        is raised when the page is needed, which is when it is asked for anew."""
+        if self._fetching is not None or self._paging_state is None:
+            return
+        future = self.response_future
+        if not future._prefetch or future._outcome is None or not future._asks_itself:
+            return
+        self._ahead = monotonic()
+        try:
+            self._ask_ahead()
+        except DriverException:  # somebody else began a page
+            self._ahead = None
+
+    def _ran_out(self) -> bool:
+        """Whether the time of a page that was asked for ahead was over before anybody waited for it. If it has not come
+        then, it is asked for once more: whoever waits has all the time that a request has."""
+        if self._fetching is None or self._ahead is None:
+            return False
+        timeout = self.response_future.timeout
+        return timeout is not None and monotonic() - self._ahead >= timeout
+
     def _not_fetched(self) -> None:
         """An interrupted wait can be taken up again, a page that failed is asked for anew."""
         if self._fetching is not None and self.response_future._is_over(self._fetching):
-            self._fetching = None
+            self._fetching = self._ahead = None
 
     def _turn_to(self, outcome: Outcome) -> None:
-        self._fetching = None
+        self._fetching = self._ahead = None
+        self._turned = True
         self._came_with(outcome[2])
         self._turn_to_rows(outcome[0])
         if self._page_iter is not None:
@@ -195,7 +232,7 @@ class ResultSet(Answer):
         while self._paging_state is not None and not self._current_rows:
             self.fetch_next_page()
 
-    def all(self) -> list[Any]:
+    def all(self) -> list[Row]:
         """All rows of all remaining pages as one list. When a page cannot be fetched the rows before it are kept:
         calling this again goes on from there."""
         if self._page_iter is not None or self._list_mode or self._iterates_its_own_way():
@@ -211,12 +248,13 @@ class ResultSet(Answer):
         try:
             while self._paging_state is not None:
                 self.fetch_next_page()
+                self._go_ahead()
                 rows.extend(self._current_rows or ())
         finally:
             self._current_rows = rows
         return rows
 
-    async def all_async(self) -> list[Any]:
+    async def all_async(self) -> list[Row]:
         """As :meth:`all`, without blocking the running loop.
 
         .. versionadded:: 4.0
@@ -227,6 +265,7 @@ class ResultSet(Answer):
         try:
             while self._paging_state is not None:
                 await self.fetch_next_page_async()
+                self._go_ahead()
                 rows.extend(self._current_rows or ())
         except BaseException:
             self._current_rows = rows
@@ -235,7 +274,7 @@ class ResultSet(Answer):
         self._page_iter = iter(())
         return rows
 
-    def one(self) -> Any:
+    def one(self) -> Row | Any:  # and not None, for which every program would have to look
         """The first row of the current page, or None. Use it for queries that give one row at most.
 
         Pages that are empty although there are more (a server that filters sends them) are passed over.
@@ -253,7 +292,7 @@ class ResultSet(Answer):
 
     # ---- iteration
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Row]:
         if self._list_mode:
             return iter(self._current_rows)
         self._page_iter = iter(self._current_rows or ())
@@ -263,7 +302,7 @@ class ResultSet(Answer):
 
     def _iterates_its_own_way(self) -> bool:
         cls = type(self)
-        return cls.__next__ is not ResultSet.__next__ or cls.next is not ResultSet.next
+        return cls.__next__ is not _NEXT or cls.next is not ResultSet.next
 
     def _pages(self) -> Iterator[Iterator[Any]]:
         """The rows of page after page, for ``chain``, which then needs no Python call per row. It never raises: chain
@@ -271,6 +310,8 @@ class ResultSet(Answer):
         pages, each time it is asked."""
         while True:
             page = self._page_iter or iter(())
+            yield islice(page, 1)
+            yield _Ahead(self)  # not before: a program that wants the first row alone asks for no more
             yield page
             turn = _Turn(self, page)
             yield turn
@@ -278,13 +319,15 @@ class ResultSet(Answer):
                 return
             del page, turn  # the bytes of a large page must not wait for the end of the next one
 
-    def next(self) -> Any:
+    def next(self) -> Row:
         """The next row; StopIteration after the last row of the last page."""
         if self._page_iter is None:
             self._page_iter = iter(self._current_rows or ())
         while True:
             for row in self._page_iter:
-                return row
+                if self._fetching is None and self._paging_state is not None:
+                    self._go_ahead()
+                return row  # type: ignore[no-any-return]
             if not self._turn_page():
                 raise StopIteration
 
@@ -299,18 +342,18 @@ class ResultSet(Answer):
         self.fetch_next_page()
         return True
 
-    def __aiter__(self) -> ResultSet:
+    def __aiter__(self) -> ResultSet[Row]:
         self._page_iter = iter(self._current_rows or ())
         return self
 
-    async def __anext__(self) -> Any:
+    async def __anext__(self) -> Row:
         if self._page_iter is None:
             self.__aiter__()
         while True:
             if self._fetching is None and self._paging_state is not None:
-                self._ask_ahead()  # the next page travels while this one is consumed
+                self._go_ahead()
             for row in self._page_iter or ():
-                return row
+                return row  # type: ignore[no-any-return]
             if self._paging_state is None:
                 if not self._list_mode:
                     self._current_rows = []
@@ -395,13 +438,32 @@ def described(result: Any) -> str:
     return f"{len(result)} row{'' if len(result) == 1 else 's'}"
 
 
+_NEXT: Any = ResultSet.__dict__["__next__"]
+
+
+class _Ahead:
+    """Stands behind the first row of a page, as an iterator without rows."""
+
+    __slots__ = ("_result",)
+
+    def __init__(self, result: ResultSet[Any]) -> None:
+        self._result = result
+
+    def __iter__(self) -> _Ahead:
+        return self
+
+    def __next__(self) -> Any:
+        self._result._go_ahead()
+        raise StopIteration
+
+
 class _Turn:
     """Stands between two pages, as an iterator without rows: asked for one, it fetches the next page, or raises why it
     cannot, each time anew."""
 
     __slots__ = ("_page", "_result", "was_last")
 
-    def __init__(self, result: ResultSet, page: Iterator[Any]) -> None:
+    def __init__(self, result: ResultSet[Any], page: Iterator[Any]) -> None:
         self._result = result
         self._page = page
         self.was_last = False

@@ -24,7 +24,9 @@ def read_error(reader: Reader, version: int, rate_limit_error: int | None = None
         cls = RateLimitReachedException
     elif cls is RateLimitReachedException:
         cls = ErrorMessage  # the stand-in code means nothing unless it was negotiated
-    return cls(code, message, _read_info(cls, reader, version))
+    error = cls(code, message, _read_info(cls, reader, version))
+    error.args = (str(error),)  # as every exception has it: tools that report errors take it for the text
+    return error
 
 
 def _read_info(cls: type[ErrorMessage], reader: Reader, version: int) -> Any:

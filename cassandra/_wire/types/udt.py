@@ -19,7 +19,7 @@ class UserType(TupleType):
     num_subtypes = UNKNOWN
     keyspace: ClassVar[str] = ""
     mapped_class: ClassVar[Any] = None
-    """The class that values are read as; None gives ``tuple_type``."""
+    """The class that values are read as; None gives ``tuple_type``, and where that is None ``tuple``."""
     tuple_type: ClassVar[Any] = None
 
     @classmethod
@@ -42,6 +42,7 @@ class UserType(TupleType):
         types: tuple[Any, ...],
         mapped_class: Any = None,
     ) -> Any:
+        made = udt_class(udt_name, fields)
         attributes = {
             "subtypes": types,
             "fieldnames": fields,
@@ -49,7 +50,7 @@ class UserType(TupleType):
             "typename": udt_name,
             "keyspace": keyspace,
             "mapped_class": mapped_class,
-            "tuple_type": udt_class(udt_name, fields),
+            "tuple_type": None if made is tuple else made,
         }
         return make_applied(cls, udt_name, attributes)
 

@@ -219,8 +219,8 @@ with mapped() as session:
         with BatchQuery() as b:
             OverOther.batch(b).create(id=12, text="b")
 
-    def batch_of_both():
-        with BatchQuery() as b:
+    def batch_of_both():  # theirs needs no connection for that, and sends all to the one that is not the default one
+        with BatchQuery(connection="other") as b:
             Both.batch(b).create(id=12, text="b")
             OverOther.batch(b).create(id=13, text="b")
 

@@ -153,7 +153,7 @@ def tell_keyspace(keyspace):
         show(f"keyspace {name}", lambda: getattr(keyspace, name))
     for name in ("tables", "views", "user_types", "functions", "aggregates", "indexes"):
         show(f"keyspace {name}", lambda: sorted(getattr(keyspace, name)))
-        show(f"keyspace {name} type", lambda: type(getattr(keyspace, name)).__name__)
+        show(f"keyspace {name} is a dict", lambda: isinstance(getattr(keyspace, name), dict))
     strategy = keyspace.replication_strategy
     show("strategy", lambda: (type(strategy).__name__, strategy.name, strategy.export_for_schema()))
     show("strategy options", lambda: (strategy.replication_factor, str(strategy.replication_factor_info)))
@@ -423,7 +423,7 @@ with connect() as session:
     tell_refreshes(cluster, session)
     tell_switches(cluster)
     show("keyspaces", lambda: sorted(cluster.metadata.keyspaces))
-    show("keyspaces type", lambda: type(cluster.metadata.keyspaces).__name__)
+    show("keyspaces are a dict", lambda: isinstance(cluster.metadata.keyspaces, dict))
     text = cluster.metadata.export_schema_as_string()
     show(
         "whole export",

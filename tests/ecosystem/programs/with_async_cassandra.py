@@ -6,9 +6,14 @@ import asyncio
 
 from async_cassandra import AsyncCluster, ConnectionMonitor, StreamConfig
 from async_cassandra.exceptions import QueryError
+from async_cassandra.result import AsyncResultSet
 from server import CREATE, HOST, KEYSPACE, PORT
 
 from cassandra.query import BatchStatement, SimpleStatement
+
+# It takes a result without rows that comes before it is asked for as none, and waits for ever: one statement in some
+# thousands where other threads are busy, with scylla-driver, too.
+AsyncResultSet.__bool__ = lambda self: True
 
 
 async def main():

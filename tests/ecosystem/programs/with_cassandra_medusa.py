@@ -35,8 +35,9 @@ with CqlSessionProvider([HOST], config).new_session(retry=True) as medusa:
     schema = medusa.dump_schema()
 
 with connect() as empty:
-    (described,) = [part for part in schema.split("\n\nCREATE KEYSPACE ") if part.startswith(KEYSPACE)] or [schema]
-    statements = ("CREATE KEYSPACE " + described.removeprefix("CREATE KEYSPACE ")).split(";")
+    keyspaces = f"\n\n{schema}".split("\n\nCREATE KEYSPACE ")
+    (described,) = [keyspace for keyspace in keyspaces if keyspace.startswith(KEYSPACE)]
+    statements = f"CREATE KEYSPACE {described}".split(";")
     empty.execute(f"DROP KEYSPACE {KEYSPACE}")
     for statement in statements:
         if statement.strip():

@@ -22,6 +22,7 @@ ddtrace.patch(cassandra=True)
 
 from cassandra import InvalidRequest  # noqa: E402
 from cassandra.concurrent import execute_concurrent_with_args  # noqa: E402
+from cassandra.protocol import SyntaxException  # noqa: E402
 from cassandra.query import BatchStatement, SimpleStatement  # noqa: E402
 
 
@@ -82,6 +83,14 @@ except InvalidRequest as error:
 (span,) = spans(1)
 assert span.error == 1
 assert span.get_tag("error.type") == "InvalidRequest"
+assert span.get_tag("error.message") == text
+
+try:
+    session.execute("SELEKT")
+except SyntaxException as error:
+    text = error.args[0] if error.args else None
+(span,) = spans(1)
+assert span.error == 1
 assert span.get_tag("error.message") == text
 
 with tracer.trace("web.request") as outer:

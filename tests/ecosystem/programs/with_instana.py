@@ -9,6 +9,7 @@ from instana.singletons import get_agent, get_tracer
 from server import HOST, KEYSPACE, PORT, connect
 
 from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.protocol import SyntaxException
 
 tracer = get_tracer()
 agent = get_agent()  # spans are queued although there is no agent to send them to
@@ -51,6 +52,15 @@ assert {span.p for span in made} == {work.s}
 text = by_query["INSERT INTO t (k, v) VALUES (1, 'one')"].data["cassandra"]
 assert text["keyspace"] == KEYSPACE
 assert text["triedHosts"] == [f"{HOST}:{PORT}"], text
+
+with tracer.start_as_current_span("work"):
+    try:
+        session.execute("SELEKT")
+    except SyntaxException as error:
+        text = error.summary  # which it asks of every error: those that have none are logged, and have no span
+    (failed,), _ = spans(1)
+assert failed.ec == 1
+assert failed.data["cassandra"]["error"] == text
 
 with tracer.start_as_current_span("work"):
     execute_concurrent_with_args(session, insert, [(k, str(k)) for k in range(30)])

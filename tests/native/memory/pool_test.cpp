@@ -374,4 +374,68 @@ TEST(threads_share_blocks) {
     done(pool);
 }
 
+TEST(column_blocks_are_charged_and_given_back) {
+    Pool* pool = new Pool({size_t{1} << 20, size_t{1} << 20, 64, false});
+    BlockPool& blocks = *pool;
+    ColumnBlock small, large;
+    CHECK(blocks.take_block(1000, small) && small.capacity >= 1000 && small.capacity % 64 == 0);
+    CHECK(reinterpret_cast<uintptr_t>(small.data) % 64 == 0);
+    CHECK(pool->stats().in_use == static_cast<int64_t>(small.capacity));
+    std::memset(small.data, 7, 1000);
+    CHECK(blocks.grow_block(small, 100000, 1000) && small.capacity >= 100000);
+    for (int i = 0; i < 1000; ++i) CHECK(small.data[i] == 7);
+    CHECK(blocks.take_block(size_t{2} << 20, large));  // beyond the limit
+    CHECK(!large.handle && pool->stats().overflow_bytes == int64_t{2} << 20);
+    large.data[0] = 9;
+    CHECK(blocks.grow_block(large, size_t{3} << 20, 1) && large.data[0] == 9);
+    CHECK(pool->stats().overflow_bytes == int64_t{3} << 20);
+    blocks.give_block(large);
+    blocks.give_block(small);
+    CHECK(pool->stats().in_use == 0 && pool->stats().overflow_bytes == 0);
+    pool->release();
+}
+
+TEST(a_block_that_grows_takes_pages_that_are_there) {
+    constexpr size_t kMiB = size_t{1} << 20;
+    Pool* pool = new Pool({256 * kMiB, 256 * kMiB, 64, false});
+    BlockPool& blocks = *pool;
+    ColumnBlock first;
+    CHECK(blocks.take_block(16 * kMiB, first));
+    uint8_t* const pages = first.data;
+    blocks.give_block(first);
+    ColumnBlock second;
+    CHECK(blocks.take_block(2 * kMiB, second) && second.data != pages);
+    second.data[kMiB] = 5;
+    CHECK(blocks.grow_block(second, 4 * kMiB, 2 * kMiB));
+    CHECK(second.data == pages && second.data[kMiB] == 5 && second.capacity >= 16 * kMiB);
+    blocks.give_block(second);
+    CHECK(pool->stats().in_use == 0);
+    pool->release();
+}
+
+TEST(a_block_that_outgrows_its_range_takes_its_pages_with_it) {
+    constexpr size_t kFirst = 2 * kMiB, kLast = 256 * kMiB;
+    Pool* pool = make(512 * kMiB, 0);
+    BlockPool& blocks = *pool;
+    ColumnBlock block, other;
+    CHECK(blocks.take_block(kFirst, block) && blocks.take_block(kFirst, other));  // one stands in the way of the other
+    const auto fill = [&block](size_t from, size_t to) {
+        for (size_t at = from; at < to; at += 4096) std::memcpy(block.data + at, &at, sizeof at);
+    };
+    fill(0, kFirst);
+    for (size_t size = kFirst * 2; size <= kLast; size *= 2) {
+        CHECK(blocks.grow_block(block, size, size / 2) && block.capacity >= size);
+        fill(size / 2, size);
+        CHECK(pool->stats().in_use == static_cast<int64_t>(block.capacity + other.capacity));
+    }
+    CHECK(reinterpret_cast<uintptr_t>(block.data) % 64 == 0);
+    size_t right = 0;
+    for (size_t at = 0; at < kLast; at += 4096) right += std::memcmp(block.data + at, &at, sizeof at) == 0;
+    CHECK(right == kLast / 4096);
+    blocks.give_block(block);
+    blocks.give_block(other);
+    CHECK(pool->stats().in_use == 0);
+    done(pool);
+}
+
 TEST_MAIN()

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from cassandra._base.lending import lend, share
+from cassandra._base.lending import lend, share, tell_if_patched
 
 
 @pytest.fixture
@@ -73,3 +73,22 @@ def test_what_is_lent_still_is(borrower: Any) -> None:
     assert borrower.lent == "lent"
     with pytest.raises(AttributeError, match="'borrower_of_shared' has no attribute 'nothing'"):
         _ = borrower.nothing
+
+
+def test_one_module_shares_and_tells(home: Any, borrower: Any) -> None:
+    """And hears of what is set under either kind of name alone."""
+    home.heard = heard = []
+    home.tell = lambda *replaced: heard.append(replaced)
+    borrower.clock = "before"
+    tell_if_patched(borrower.__name__, "clock", home.__name__, "tell")
+    tell_if_patched(borrower.__name__, "later", home.__name__, "tell")
+    borrower.state = 6
+    borrower.clock = "before"
+    assert (home.state, heard) == (6, [])
+    with mock.patch("borrower_of_shared.clock", "now"):
+        assert heard.pop() == (borrower, "clock", "before", "now")
+    assert heard.pop() == (borrower, "clock", "now", "before") and not heard
+    borrower.later = 1
+    assert heard == [(borrower, "later", None, 1)] and borrower.lent == "lent"
+    del borrower.state
+    assert home.state == 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cassandra._core import codec
-from cassandra._core.codec import Codec, scalar
+from cassandra._core.codec import Codec, list_codec, scalar, udt_codec
 
 VOID, ROWS, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE = 1, 2, 3, 4, 5
 GLOBAL, MORE, NO_METADATA, CHANGED = 1, 2, 4, 8
@@ -88,3 +88,25 @@ def page_of(columns: Sequence[tuple[str, Codec]], rows: Sequence[Sequence[Any]])
     page = decode(rows_body(columns, encoded(columns, rows))).page
     assert page is not None
     return page
+
+
+COLUMNS = [("a", INT), ("b", TEXT)]
+PLACE = udt_codec("ks", "place", ("street", "more"), (TEXT, list_codec(INT)))
+
+
+def prepared(
+    parameters: list[tuple[str, Codec]],
+    columns: list[tuple[str, Codec]],
+    version: int = 4,
+    indexes: tuple[int, ...] = (),
+    flags: int = 0,
+    metadata_id: bytes | None = None,
+) -> bytes:
+    body = int_(PREPARED) + short(3) + b"qid"
+    if metadata_id is not None:
+        body += short(len(metadata_id)) + metadata_id
+    body += int_(GLOBAL | flags if parameters else flags) + int_(len(parameters))
+    if version >= 4:
+        body += int_(len(indexes)) + b"".join(map(short, indexes))
+    body += specs(parameters) if parameters else b""
+    return body + (metadata(columns) if columns else int_(NO_METADATA) + int_(0))

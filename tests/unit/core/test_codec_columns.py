@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import datetime
 import gc
 import math
@@ -22,8 +21,8 @@ from cassandra._core.codec import (
     RowPlan,
     RowsPage,
     custom_codec,
-    decode_columns,
     decode_numbers,
+    decode_objects,
     list_codec,
     map_codec,
     set_codec,
@@ -31,6 +30,7 @@ from cassandra._core.codec import (
     udt_codec,
     vector_codec,
 )
+from cassandra._core.columns import ColumnPlan, debug_counters, decode_arrays
 from tests.unit.core.codec_frames import (
     ASCII,
     BIGINT,
@@ -77,17 +77,29 @@ def name_of(item: Any) -> str:
     return item.name if isinstance(item, Codec) else str(item)[:20]
 
 
-def numbers(page: RowsPage, dtype: str) -> tuple[Any, Any]:
-    """The only column of a page."""
-    values, nulls = np.full(len(page), 77, dtype), np.full(len(page), 9, "u1")
-    decode_columns(page, [(values, nulls)])
-    return values, nulls
+def numbers(page: RowsPage, dtype: str) -> tuple[Any, list[int]]:
+    """The only column of a page, and which of its values are null."""
+    plan = ColumnPlan([(name, codec) for _, _, name, codec in page.plan.specs], None)
+    (found,) = decode_arrays(plan, page)
+    values, valid = found
+    read = np.frombuffer(values, dtype)
+    if valid is None:
+        return read, [0] * len(page)
+    bits = np.unpackbits(np.frombuffer(valid, "u1"), count=len(page), bitorder="little")
+    return read, (1 - bits).tolist()
+
+
+def places(page: RowsPage) -> list[memoryview]:
+    """Where the values of each column are."""
+    plan = ColumnPlan([(name, None) for name in page.plan.names], None)
+    return [memory for memory, _ in decode_arrays(plan, page)]
 
 
 def objects(page: RowsPage) -> list[Any]:
     """Every column of a page as an array of objects."""
     arrays = [np.empty(len(page), object) for _ in range(len(page.plan))]
-    decode_columns(page, [(values, None) for values in arrays])
+    for column, (array, where) in enumerate(zip(arrays, places(page), strict=True)):
+        decode_objects(page, column, where, array)
     return arrays
 
 
@@ -105,16 +117,16 @@ NUMBERS: list[tuple[Codec, str, list[Any]]] = [
 def test_numbers(codec: Codec, dtype: str, values: list[Any]) -> None:
     read, nulls = numbers(page_of([("c", codec)], [(value,) for value in values]), dtype)
     assert read.tolist() == values
-    assert nulls.tolist() == [0] * len(values)
+    assert nulls == [0] * len(values)
+    read[0] = 7  # the memory is the caller's
 
 
 @pytest.mark.parametrize(("codec", "dtype", "values"), NUMBERS, ids=name_of)
 def test_null_and_empty_numbers(codec: Codec, dtype: str, values: list[Any]) -> None:
-    """What is no number leaves the array as it was, and is marked."""
     data = codec.encode(values[1])
     read, nulls = numbers(raw_page([("c", codec)], [[data], [None], [b""], [data]]), dtype)
-    assert read.tolist() == [values[1], 77, 77, values[1]]
-    assert nulls.tolist() == [0, 1, 1, 0]
+    assert read.tolist() == [values[1], 0, 0, values[1]]
+    assert nulls == [0, 1, 1, 0]
 
 
 def test_nan_keeps_its_bits() -> None:
@@ -173,27 +185,32 @@ def test_zero_bytes_as_objects() -> None:
 
 def test_columns_of_both_kinds() -> None:
     page = page_of([("a", INT), ("b", TEXT), ("c", DOUBLE)], [(1, "one", 1.5), (None, None, None), (3, "three", -3.5)])
-    a, b, c = np.zeros(3, "i4"), np.empty(3, object), np.zeros(3, "f8")
-    no_a, no_c = np.zeros(3, bool), np.zeros(3, bool)
-    decode_columns(page, [(a, no_a), (b, None), (c, no_c)])
-    assert (a.tolist(), b.tolist(), c.tolist()) == ([1, 0, 3], ["one", None, "three"], [1.5, 0.0, -3.5])
-    assert no_a.tolist() == no_c.tolist() == [False, True, False]
+    a, b, c = decode_arrays(ColumnPlan([("a", INT), ("b", None), ("c", DOUBLE)], None), page)
+    assert np.frombuffer(a[0], "i4").tolist() == [1, 0, 3] and np.frombuffer(c[0], "f8").tolist() == [1.5, 0.0, -3.5]
+    texts = np.empty(3, object)
+    decode_objects(page, 1, b[0], texts)
+    assert texts.tolist() == ["one", None, "three"]
 
 
-def test_other_arrays_than_numpys() -> None:
-    page = page_of([("a", INT), ("b", DOUBLE)], [(1, 1.5), (2, None)])
-    a, b = array.array("i", [0, 0]), array.array("d", [0, 0])
-    no_a, no_b = bytearray(2), bytearray(2)
-    decode_columns(page, [(a, no_a), (b, no_b)])
-    assert (a.tolist(), b.tolist(), no_a, no_b) == ([1, 2], [1.5, 0.0], b"\0\0", b"\0\1")
-    no_a.append(1)  # nobody holds it any more
+def test_a_column_keeps_its_own_memory_alone() -> None:
+    """Arrays of the others are given back."""
+    before = debug_counters()["column_blocks"]
+    page = page_of([("a", INT), ("b", DOUBLE)], [(1, 1.5), (None, None)])
+    found = decode_arrays(ColumnPlan([("a", INT), ("b", DOUBLE)], None), page)
+    assert debug_counters()["column_blocks"] == before + 4
+    kept = found[0][0]
+    del found
+    gc.collect()
+    assert debug_counters()["column_blocks"] == before + 1 and kept.nbytes == 8
+    del kept
+    assert debug_counters()["column_blocks"] == before
 
 
 def test_an_empty_page() -> None:
     page = page_of([("a", INT), ("b", TEXT)], [])
-    a, b = np.zeros(0, "i4"), np.empty(0, object)
-    decode_columns(page, [(a, np.zeros(0, bool)), (b, None)])
-    assert len(a) == len(b) == 0
+    a, b = decode_arrays(ColumnPlan([("a", INT), ("b", None)], None), page)
+    assert (a[0].nbytes, a[1], b[0].nbytes, b[1]) == (0, None, 0, None)
+    decode_objects(page, 1, b[0], np.empty(0, object))
 
 
 @pytest.mark.parametrize(
@@ -206,11 +223,10 @@ def test_vectors_of_numbers(element: Codec, dtype: str, dimensions: int) -> None
     codec = vector_codec(element, dimensions)
     wanted = np.arange(3 * dimensions).reshape(3, dimensions).astype(dtype)
     page = page_of([("c", codec)], [(wanted[0],), (None,), (wanted[2],)])
-    read, nulls = np.full((3, dimensions), 77, dtype), np.zeros(3, bool)
-    decode_columns(page, [(read, nulls)])
-    wanted[1] = 77
-    assert (read == wanted).all()
-    assert nulls.tolist() == [False, True, False]
+    read, nulls = numbers(page, dtype)
+    wanted[1] = 0
+    assert (read.reshape(3, dimensions) == wanted).all()
+    assert nulls == [0, 1, 0]
 
 
 def test_references_are_counted() -> None:
@@ -224,7 +240,7 @@ def test_references_are_counted() -> None:
     values[:] = kept  # what was there is given back
     before = sys.getrefcount(kept)
     for _ in range(3):
-        decode_columns(page, [(values, None)])
+        decode_objects(page, 0, places(page)[0], values)
         assert sys.getrefcount(kept) == before
     assert values.tolist() == [kept, kept]
     del values
@@ -232,56 +248,34 @@ def test_references_are_counted() -> None:
     assert sys.getrefcount(kept) == before - 2
 
 
-I4, F4 = np.zeros(1, "i4"), np.zeros(1, "f4")
-MARKS = np.zeros(1, bool)
-REFUSED: list[tuple[str, Codec, list[Any], str]] = [
-    ("no target", INT, [], "0 targets for 1 columns"),
-    ("two targets", INT, [(I4, MARKS), (I4, MARKS)], "2 targets for 1 columns"),
-    ("other width", INT, [(np.zeros(1, "i8"), MARKS)], "int do not go into an array of this format"),
-    ("float for int", INT, [(F4, MARKS)], "int do not go into an array of this format"),
-    ("int for float", FLOAT, [(I4, MARKS)], "float do not go into an array of this format"),
-    ("unsigned", INT, [(np.zeros(1, "u4"), MARKS)], "do not go into an array of this format"),
-    (
-        "byte order",
-        INT,
-        [(np.zeros(1, np.dtype("i4").newbyteorder()), MARKS)],
-        "do not go into an array of this format",
-    ),
-    ("bytes", INT, [(bytearray(4), MARKS)], "do not go into an array of this format"),
-    ("text", TEXT, [(I4, MARKS)], "text do not go into an array of this format"),
-    ("timestamp", TIMESTAMP, [(np.zeros(1, "i8"), MARKS)], "timestamp do not go into an array of this format"),
-    ("two numbers", DOUBLE, [(np.zeros(1, "i4,i4"), MARKS)], "do not go into an array of this format"),
-    ("no marks", INT, [(I4, None)], "which of them are null"),
-    ("few marks", INT, [(I4, np.zeros(0, bool))], "0 marks of nulls for 1 rows"),
-    ("wide marks", INT, [(I4, np.zeros(1, "i4"))], "marks of nulls for 1 rows"),
-    ("few values", INT, [(np.zeros(0, "i4"), MARKS)], "an array of 0 bytes for 1 values of type int"),
-    ("many values", INT, [(np.zeros(2, "i4"), MARKS)], "an array of 8 bytes for 1 values of type int"),
-    ("many objects", INT, [(np.empty(2, object), None)], "an array of 16 bytes for 1 values of type int"),
-    ("vector", vector_codec(FLOAT, 2), [(F4, MARKS)], "an array of 4 bytes for 1 values of type vector<float, 2>"),
-    ("odd vector", vector_codec(FLOAT, 2), [(np.zeros(3, "f4"), MARKS)], "an array of 12 bytes"),
-    ("small vector", vector_codec(SMALLINT, 1), [(np.zeros(1, "i2"), MARKS)], "do not go into an array of this format"),
-    ("deep", vector_codec(vector_codec(FLOAT, 1), 1), [(F4, MARKS)], "do not go into an array of this format"),
-    ("read-only", INT, [(memoryview(bytes(4)).cast("i"), MARKS)], "(?i)writable|read-only"),
-    ("gaps", INT, [(np.zeros(3, "i4")[::2], MARKS)], "(?i)contiguous"),
-    ("no array", INT, [(5, MARKS)], "buffer|bytes-like"),
+FOUR, NONE = bytes(4), np.empty(1, object)
+REFUSED: list[tuple[str, int, Any, Any, str]] = [
+    ("numbers", 0, FOUR, np.zeros(1, "i4"), "values go into arrays of objects"),
+    ("bytes", 0, FOUR, bytearray(8), "values go into arrays of objects"),
+    ("a structure", 0, FOUR, np.zeros(1, "O,O"), "values go into arrays of objects"),
+    ("few", 0, FOUR, np.empty(0, object), "an array of 0 bytes and 4 bytes of places for 1 objects"),
+    ("many", 0, FOUR, np.empty(2, object), "an array of 16 bytes and 4 bytes of places for 1 objects"),
+    ("few places", 0, b"", NONE, "an array of 8 bytes and 0 bytes of places for 1 objects"),
+    ("read-only", 0, FOUR, memoryview(bytes(4)).cast("i"), "(?i)writable|read-only"),
+    ("gaps", 0, FOUR, np.empty(3, object)[::2], "(?i)contiguous"),
+    ("no array", 0, FOUR, 5, "buffer|bytes-like"),
+    ("no places", 0, 5, NONE, "buffer|bytes-like"),
+    ("another column", 1, FOUR, NONE, "the page has 1 columns"),
+    ("no column", -1, FOUR, NONE, "the page has 1 columns"),
+    ("behind the page", 0, b"\1\0\0\0", NONE, "row 0 of the page: it is not in the page"),
+    ("before the page", 0, b"\xff\xff\xff\xff", NONE, "row 0 of the page: it is not in the page"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("codec", "targets", "message"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
+    ("column", "where", "array", "message"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
 )
-def test_arrays_that_do_not_fit(codec: Codec, targets: list[Any], message: str) -> None:
-    page = raw_page([("c", codec)], [[None]])
-    with pytest.raises((ValueError, TypeError, BufferError), match=message):
-        decode_columns(page, targets)
-    assert not MARKS.any() and not I4.any()
-
-
-def test_not_a_pair() -> None:
-    with pytest.raises((TypeError, ValueError)):
-        decode_columns(page_of([("c", INT)], [(1,)]), [5])  # type: ignore[list-item]
+def test_arrays_that_do_not_fit(column: int, where: Any, array: Any, message: str) -> None:
+    refused = (ValueError, TypeError, BufferError, IndexError, DriverException)
+    with pytest.raises(refused, match=message):
+        decode_objects(raw_page([("c", INT)], [[None]]), column, where, array)
     with pytest.raises(TypeError):
-        decode_columns(None, [])  # type: ignore[arg-type]
+        decode_objects(None, 0, FOUR, NONE)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -299,9 +293,11 @@ def test_not_a_pair() -> None:
 )
 def test_errors_name_column_row_and_type(codec: Codec, dtype: str, data: bytes, message: str) -> None:
     page = raw_page([("a", BLOB), ("b", codec)], [[b"", None], [b"", data]])
-    values = np.zeros(2, dtype)
     with pytest.raises(DriverException) as caught:
-        decode_columns(page, [(np.empty(2, object), None), (values, None if dtype == "O" else np.zeros(2, bool))])
+        if dtype == "O":
+            decode_objects(page, 1, places(page)[1], np.empty(2, object))
+        else:
+            decode_arrays(ColumnPlan([("a", None), ("b", codec)], None), page)
     assert f"column 'b' of ks.t as {codec.cql()} in row 1 of the page" in str(caught.value)
     assert message in str(caught.value)
 
@@ -311,9 +307,10 @@ def test_pages_that_are_cut_off(codec: Codec, dtype: str) -> None:
     data = codec.encode(7 if codec is INT else "seven")
     for cut in range(1, 9):
         page = raw_page([("c", codec)], [[data]] * 3, cut)
-        values = np.zeros(3, dtype)
         with pytest.raises(DriverException, match=r"column 'c' of ks\.t .* in row 2"):
-            decode_columns(page, [(values, None if codec is TEXT else np.zeros(3, bool))])
+            objects(page) if codec is TEXT else numbers(page, dtype)
+        with pytest.raises(DriverException, match=r"column 'c' of ks\.t .* in row 2"):
+            decode_arrays(ColumnPlan([("c", None)], None), page)
 
 
 def test_a_failure_in_a_users_type_is_chained() -> None:

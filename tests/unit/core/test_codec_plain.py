@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from cassandra._base.errors import DriverException, ProtocolError
-from cassandra._core.codec import Codec, Result, ResultDecoder, ResultPlan, TypeContext, custom_codec, udt_codec
+from cassandra._core.codec import (
+    Codec,
+    Result,
+    ResultDecoder,
+    ResultPlan,
+    RowPlan,
+    TypeContext,
+    UnmadeRows,
+    custom_codec,
+    kept_page,
+    udt_codec,
+)
 from cassandra._wire.rows import decode_page
 from cassandra._wire.rows import tuple_factory as factory
 from tests.unit.core.codec_frames import GLOBAL, INT, MORE, NO_METADATA, TEXT, bytes_, encoded, rows_body
@@ -31,7 +42,26 @@ def known(context: TypeContext, columns: list[tuple[str, Codec]] = COLUMNS) -> t
 def plain(
     decoder: ResultDecoder, answer: Any, plan: ResultPlan | None, factory: Any
 ) -> tuple[list[Any] | None, bytes | None] | None:
-    return decoder.plain(answer, answer.version << 16 | answer.flags << 8 | answer.opcode, plan, factory)
+    """Rows and paging state. What is kept of the page gives the rows again."""
+    found = decoder.plain(answer, answer.version << 16 | answer.flags << 8 | answer.opcode, plan, factory)
+    if found is None:
+        return None
+    rows, paging_state, kept = found
+    if isinstance(rows, UnmadeRows):
+        assert rows.rows() is rows.rows()
+        rows = rows.rows()
+    if rows is not None:
+        assert plan is not None and kept is not None
+        assert kept_page(plan, kept).decode(RowPlan(plan, "tuple")) == rows
+    return rows, paging_state
+
+
+@pytest.mark.parametrize("count", [0, 1, 200, 3000, 20_000])
+def test_pages_of_any_size(count: int) -> None:
+    """Rows of small ones are made at once; what is kept of large ones is the page, of others a copy."""
+    decoder, plan = known(TypeContext())
+    rows = [(i, f"text {i}") for i in range(count)]
+    assert plain(decoder, frame(rows_body(COLUMNS, encoded(COLUMNS, rows))), plan, factory) == (rows, None)
 
 
 def test_the_same_metadata() -> None:

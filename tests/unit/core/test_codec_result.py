@@ -13,33 +13,28 @@ import pytest
 from cassandra._base.descriptors import UserAggregateDescriptor, UserFunctionDescriptor
 from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._core.codec import (
-    Codec,
     Result,
     ResultDecoder,
     ResultPlan,
     TypeContext,
-    custom_codec,
     decode_result,
     is_plain_rows,
     list_codec,
     map_codec,
-    set_codec,
-    tuple_codec,
-    udt_codec,
-    vector_codec,
 )
 from tests.unit.core.codec_frames import (
     CHANGED,
+    COLUMNS,
     GLOBAL,
     INT,
     MORE,
     NO_METADATA,
+    PLACE,
     PREPARED,
     ROWS,
     SCHEMA_CHANGE,
     SET_KEYSPACE,
     TEXT,
-    UUID,
     VOID,
     bytes_,
     cells,
@@ -48,13 +43,12 @@ from tests.unit.core.codec_frames import (
     int_,
     metadata,
     option,
+    prepared,
     rows_body,
     short,
-    specs,
     string,
 )
 
-COLUMNS = [("a", INT), ("b", TEXT)]
 FIELDS = [
     "page",
     "plan",
@@ -367,24 +361,6 @@ def test_prefix_of_the_flags() -> None:
     assert decode(trace.bytes + int_(VOID), flags=0x02 | 0x10 | 0x01).trace_id == trace
 
 
-def prepared(
-    parameters: list[tuple[str, Codec]],
-    columns: list[tuple[str, Codec]],
-    version: int = 4,
-    indexes: tuple[int, ...] = (),
-    flags: int = 0,
-    metadata_id: bytes | None = None,
-) -> bytes:
-    body = int_(PREPARED) + short(3) + b"qid"
-    if metadata_id is not None:
-        body += short(len(metadata_id)) + metadata_id
-    body += int_(GLOBAL | flags if parameters else flags) + int_(len(parameters))
-    if version >= 4:
-        body += int_(len(indexes)) + b"".join(map(short, indexes))
-    body += specs(parameters) if parameters else b""
-    return body + (metadata(columns) if columns else int_(NO_METADATA) + int_(0))
-
-
 def test_prepared() -> None:
     result = decode(prepared([("x", INT), ("y", TEXT)], COLUMNS, indexes=(1, 0)))
     assert (result.kind, result.query_id, result.pk_indexes) == (PREPARED, b"qid", [1, 0])
@@ -444,149 +420,9 @@ def test_as_many_columns_as_a_statement_can_have() -> None:
     assert decode(prepared(columns, [])).bind_metadata == [("ks", "t", "", INT)] * 65535
 
 
-PLACE = udt_codec("ks", "place", ("street", "more"), (TEXT, list_codec(INT)))
-TYPES = [
-    list_codec(INT),
-    set_codec(map_codec(TEXT, UUID)),
-    tuple_codec((INT, tuple_codec(()), TEXT)),
-    PLACE,
-    map_codec(TEXT, list_codec(PLACE)),
-    custom_codec("com.example.Shape"),
-]
-
-
-@pytest.mark.parametrize("codec", TYPES, ids=lambda c: c.cql())
-@pytest.mark.parametrize("shared", [True, False])
-def test_types_in_metadata(codec: Codec, shared: bool) -> None:
-    columns = [("before", INT), ("x", codec), ("after", TEXT)]
-    result = decode(rows_body(columns, [], GLOBAL if shared else 0))
-    assert result.plan is not None
-    assert [one.cql() for one in result.plan.codecs] == ["int", codec.cql(), "text"]
-    assert result.plan.names == ("before", "x", "after")
-
-
-def test_unknown_types_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="unknown CQL type 0x0099"):
-        decode(int_(ROWS) + int_(GLOBAL) + int_(1) + string("ks") + string("t") + string("a") + short(0x99) + int_(0))
-
-
-@pytest.mark.parametrize("head", [short(0x20), short(0x22), short(0x31) + short(1)])
-def test_types_nested_too_deeply_are_refused(head: bytes) -> None:
-    start = int_(ROWS) + int_(GLOBAL) + int_(1) + string("ks") + string("t") + string("a")
-    with pytest.raises(ProtocolError, match="nested more than 128 levels"):
-        decode(start + head * 100000 + option(INT) + int_(0))
-    assert decode(start + head * 127 + option(INT) + int_(0)).plan is not None
-    with pytest.raises(ProtocolError, match="nested more than 128 levels"):
-        decode(start + head * 128 + option(INT) + int_(0))
-
-
-def test_custom_types_are_resolved_once() -> None:
-    asked: list[str] = []
-
-    def resolve(name: str) -> Codec:
-        asked.append(name)
-        return vector_codec(INT, 2)
-
-    context = TypeContext(resolve)
-    columns = [("a", custom_codec("Vector")), ("b", list_codec(custom_codec("Vector")))]
-    for name in ("x", "y"):
-        result = decode(rows_body([*columns, (name, INT)], []), context=context)
-        assert result.plan is not None and result.plan.codecs[1].cql() == "list<vector<int, 2>>"
-    assert asked == ["Vector"]
-    context.clear()
-    decode(rows_body(columns, []), context=context)
-    assert asked == ["Vector", "Vector"]
-    with pytest.raises(ProtocolError, match="type 'Vector' is not understood: 'Vector'"):
-        decode(rows_body(columns, []), context=TypeContext({}.__getitem__))
-    with pytest.raises(TypeError, match="resolve_custom returned str"):
-        decode(rows_body(columns, []), context=TypeContext(lambda name: name))  # type: ignore[arg-type,return-value]
-
-
-def test_user_types_are_resolved() -> None:
-    context = TypeContext(None, lambda keyspace, name: dict if (keyspace, name) == ("ks", "place") else None)
-    data = PLACE.encode(("Main", [1]))
-    result = decode(rows_body([("p", PLACE)], [[data]]), context=context)
-    assert result.parsed_rows == [({"street": "Main", "more": [1]},)]
-
-
-def test_plans_are_shared_by_equal_metadata() -> None:
-    context = TypeContext()
-    one = decode(rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")])), context=context)
-    two = decode(rows_body(COLUMNS, [], GLOBAL | MORE, bytes_(b"p")), context=context)
-    other = decode(rows_body([("a", INT), ("c", TEXT)], []), context=context)
-    unshared = decode(rows_body(COLUMNS, [], 0), context=context)
-    third = decode(prepared([("x", INT)], COLUMNS), context=context)
-    assert one.plan is two.plan is third.plan
-    assert len({id(r.plan) for r in (one, other, unshared)}) == 3
-    assert len(context) == 3
-    context.clear()
-    assert len(context) == 0
-    assert decode(rows_body(COLUMNS, []), context=context).plan is not one.plan
-
-
-def test_a_type_that_changes_while_it_is_read_is_not_kept() -> None:
-    """A user type is registered in another thread, just as metadata with the type as it was is read."""
-    place = udt_codec("ks", "place", ["x"], [INT])
-    columns = [("p", place)]
-    body = rows_body(columns, [[bytes_(int_(1))]])
-    found: list[Any] = [None, dict]
-
-    def resolve(keyspace: str, name: str) -> Any:
-        before = found.pop(0)
-        if not before:
-            context.clear()  # what registering ends with
-        return before
-
-    context = TypeContext(resolve_udt=resolve)
-    assert decode(body, context=context).parsed_rows == [((1,),)] and len(context) == 0
-    assert decode(body, context=context).parsed_rows == [({"x": 1},)] and len(context) == 1
-
-
-def test_a_custom_type_that_changes_while_it_is_read_is_not_kept() -> None:
-    def resolve(name: str) -> Codec:
-        seen.append(name)
-        if len(seen) == 1:
-            context.clear()
-        return custom_codec(name)
-
-    seen: list[str] = []
-    context = TypeContext(resolve)
-    columns = [("p", custom_codec("my.Type"))]
-    for _ in range(3):
-        decode(rows_body(columns, []), context=context)
-    assert len(seen) == 2
-
-
-def test_metadata_of_unreasonable_length_is_not_kept() -> None:
-    context = TypeContext()
-    for length, kept in ((2**16 - 1, 0), (1000, 1)):
-        columns = [(f"{i}" + "x" * (length - 1), INT) for i in range(5)]
-        assert len(decode(rows_body(columns, []), context=context).column_names or ()) == 5
-        assert len(context) == kept
-
-
-def test_the_plan_cache_drops_what_was_used_least_recently() -> None:
-    context = TypeContext(plan_cache_size=3)
-
-    def plan(name: str) -> ResultPlan | None:
-        return decode(rows_body([(name, INT)], []), context=context).plan
-
-    a, b, _ = plan("a"), plan("b"), plan("c")
-    assert plan("a") is a
-    plan("d")
-    assert len(context) == 3
-    assert plan("a") is a
-    assert plan("b") is not b
-    uncached = TypeContext(plan_cache_size=0)
-    decode(rows_body(COLUMNS, []), context=uncached)
-    assert len(uncached) == 0
-    with pytest.raises(ValueError, match="negative"):
-        TypeContext(plan_cache_size=-1)
-
-
 WHOLE = [
     (rows_body(COLUMNS, encoded(COLUMNS, [(1, "x")]), GLOBAL | MORE, bytes_(b"page")), 4, 0),
-    (rows_body([("a", TYPES[4])], [], 0), 4, 0),
+    (rows_body([("a", map_codec(TEXT, list_codec(PLACE)))], [], 0), 4, 0),
     (prepared([("x", INT), ("y", PLACE)], COLUMNS, indexes=(1, 0), metadata_id=b"m"), 5, 0),
     (int_(SET_KEYSPACE) + string("ks"), 4, 0),
     (

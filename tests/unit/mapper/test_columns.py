@@ -267,6 +267,8 @@ def test_a_named_tuple_becomes_an_instance() -> None:
 
     row = namedtuple("row", "street number")("s", 1)
     assert columns.UserDefinedType(Address).to_python(row) == Address(street="s", number=1)
+    with pytest.raises(ValidationError, match=r"\('s', 1\) has no names of fields: it was read before Address was reg"):
+        columns.UserDefinedType(Address).to_python(("s", 1))  # of a type whose name is no identifier
 
 
 def test_names_of_classes_are_not_given_to_subclasses() -> None:

@@ -117,6 +117,6 @@ def test_codecs() -> None:
         assert dict(decoded) == value if isinstance(value, dict) else type(value)(decoded) == value
     codec = codec_of('frozen<"Point of">', keyspace)
     point = codec.decode(codec.encode((1, {"a"}), 4), 4)
-    assert (point.x, set(point.tags)) == (1, {"a"})
+    assert (point[0], set(point[1])) == (1, {"a"})
     with pytest.raises(ValueError, match="no type gone"):
         codec_of("list<frozen<gone>>", keyspace)

@@ -95,7 +95,7 @@ def test_a_removed_host_loses_its_tokens() -> None:
     assert not metadata.remove_host_by_host_id(UUID(int=1), DefaultEndPoint("10.0.0.77"))
     assert metadata.remove_host_by_host_id(UUID(int=1))
     assert metadata.remove_host(hosts[2])
-    assert metadata.token_map is None
+    assert metadata.token_map is not None and metadata.token_map.ring == []
 
 
 def test_rebuild_token_map() -> None:
@@ -106,7 +106,8 @@ def test_rebuild_token_map() -> None:
     assert [token.value for token in metadata.token_map.ring] == [5, 6]
     assert metadata.all_hosts() == [host]
     metadata.rebuild_token_map(MURMUR3, {})
-    assert metadata.token_map is None
+    assert metadata.token_map.ring == [] and metadata.token_map.token_to_host_owner == {}
+    assert metadata.token_map.get_replicas("ks", metadata.token_map.token_class(5)) == []
 
 
 def test_replacing_the_topology_tells_what_changed() -> None:

@@ -146,7 +146,7 @@ def test_fallthrough_and_never() -> None:
 
 
 def downgrading() -> DowngradingConsistencyRetryPolicy:
-    with pytest.warns(DeprecationWarning, match="gives up the consistency"):
+    with pytest.warns(DeprecationWarning, match="DowngradingConsistencyRetryPolicy is deprecated"):
         return DowngradingConsistencyRetryPolicy()
 
 

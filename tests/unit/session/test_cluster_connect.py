@@ -198,7 +198,8 @@ def test_without_schema_and_tokens(fake: FakeCluster) -> None:
     with Cluster(fake.contact_points, **options) as cluster:
         cluster.connect()
         assert cluster.metadata.keyspaces == {}
-        assert cluster.metadata.token_map is None
+        token_map = cluster.metadata.token_map
+        assert token_map is not None and token_map.ring == [] and token_map.token_to_host_owner == {}
         assert len(cluster.metadata.all_hosts()) == 3
         assert sum(node.asked("system_schema") for node in fake.nodes) == 0
         assert not any("*" in query for node in fake.nodes for query in node.queries)

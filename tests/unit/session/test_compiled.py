@@ -97,7 +97,11 @@ class TestSettings:
             pytest.param(lambda lab, select: setattr(select, "consistency_level", 4), id="consistency"),
             pytest.param(lambda lab, select: setattr(lab.session, "timestamp_generator", lambda: 5), id="timestamps"),
             pytest.param(lambda lab, select: setattr(lab.profile, "consistency_level", 6), id="profile"),
-            pytest.param(lambda lab, select: setattr(lab.session, "default_consistency_level", 5), id="legacy"),
+            pytest.param(
+                lambda lab, select: setattr(lab.session, "default_consistency_level", 5),
+                id="legacy",
+                marks=pytest.mark.filterwarnings("ignore:Setting the consistency level:DeprecationWarning"),
+            ),
         ],
     )
     def test_a_change_shows_in_the_next_request(self, change: Callable[[Lab, PreparedStatement], None]) -> None:

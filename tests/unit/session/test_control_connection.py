@@ -307,7 +307,7 @@ def test_refreshing_works_though_schema_metadata_is_disabled(fake: FakeCluster) 
         cluster.refresh_schema_metadata()
         assert "ks" in cluster.metadata.keyspaces
         assert cluster.control_connection.refresh_schema() is False
-        with pytest.warns(DeprecationWarning, match="set schema_metadata_enabled"):
+        with pytest.warns(DeprecationWarning, match="set_meta_refresh_enabled is deprecated"):
             cluster.set_meta_refresh_enabled(True)
         assert cluster.control_connection.refresh_schema() is True
 

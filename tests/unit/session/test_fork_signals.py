@@ -91,6 +91,100 @@ def test_a_fork_by_the_handler_of_a_signal(fake: FakeCluster, wait: str, leaves:
     assert finish(process) == ""
 
 
+#: Calls that ask *requests* for what they send.
+MANY = {
+    "list": "execute_concurrent(session, requests())",
+    "generator": "list(execute_concurrent(session, requests(), results_generator=True))",
+    "await": "asyncio.run(whole(execute_concurrent_async(session, requests())))",
+}
+#: Where the handler finds the thread: at what a request is made of.
+PLACES = {
+    "text": "('SELECT 1 %s', (Odd(),))",
+    "bound": "(prepared, Odd())",
+    "policy": "(Asks('SELECT 1'), None)",
+    "sent": "(sending('SELECT 1'), None)",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("many", MANY)
+def test_what_is_raised_where_a_request_is_made(fake: FakeCluster, many: str, place: str) -> None:
+    """In the child it comes out of the call as it is, and nothing says instead that the parent goes on."""
+    process = start(
+        fake,
+        f"""
+        from cassandra.concurrent import execute_concurrent, execute_concurrent_async
+        from cassandra.query import SimpleStatement
+
+        parent, children = os.getpid(), []
+
+        class Left(Exception):
+            pass
+
+        class Odd:
+            def __len__(self):
+                if not children and os.getpid() == parent:
+                    pid = os.fork()
+                    if not pid:
+                        raise Left
+                    children.append(pid)
+                return 0
+
+            def __iter__(self):
+                return iter(range(len(self)))
+
+        def sending(text):
+            def look(frame, event, argument):  # what it raises is raised there
+                if event == "return" and frame.f_code.co_name == "frame_for":
+                    sys.setprofile(None)
+                    len(Odd())
+
+            sys.setprofile(look)
+            return text
+
+        class Asks(SimpleStatement):
+            pass
+
+        class Policy(RoundRobinPolicy):
+            def make_query_plan(self, working_keyspace=None, query=None):
+                if type(query) is Asks:
+                    len(Odd())
+                return super().make_query_plan(working_keyspace, query)
+
+        cluster, session = connected(Policy())
+        prepared = session.prepare("SELECT prepared")
+        session.encoder.mapping[Odd] = lambda value: str(len(value))
+
+        def requests():
+            yield {PLACES[place]}
+
+        async def whole(results):
+            return await results
+
+        code = 1
+        try:
+            try:
+                {MANY[many]}
+            except Left:
+                assert os.getpid() != parent
+            else:
+                assert os.getpid() == parent
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            if os.getpid() != parent:
+                sys.stdout.flush(), sys.stderr.flush()
+                os._exit(code)
+        cluster.shutdown()
+        for child in children:
+            ended(child)
+        print(len(children))
+        """,
+    )
+    assert finish(process) == "1\n"
+
+
 #: What is waited for while the nodes stand still: what comes before, and the call.
 CALLS = {
     "connect": ("cluster = unconnected()", "cluster.connect()"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException, InvalidRequest
-from cassandra.cluster import QueryExhausted, ResponseFuture, ResultSet
+from cassandra.cluster import QueryExhausted, ResponseFuture, ResultSet, TraceUnavailable
 from cassandra.policies import RetryPolicy
 from cassandra.query import SimpleStatement
 from tests.unit.session.harness import Answer, Lab, Lost, error, routed_lab, rows, schema_change, set_keyspace, void
@@ -365,6 +365,15 @@ class TestWhatCame:
         assert future.get_query_trace_ids() == []
         assert future.get_query_trace() is None
         assert future.get_all_query_traces() == []
+
+    def test_a_trace_is_not_waited_for(self) -> None:
+        lab = Lab()
+        future = lab.session.execute_async(QUERY)
+        with pytest.raises(TraceUnavailable, match="The ResponseFuture is not done"):
+            future.get_query_trace()
+        lab[0].answer(rows(1))
+        future.result()
+        assert future.get_query_trace() is None
 
     def test_of_a_failed_request(self) -> None:
         lab = Lab()

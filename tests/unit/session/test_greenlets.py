@@ -6,6 +6,7 @@ Each script runs in an interpreter of its own; scripted or simulated servers liv
 from __future__ import annotations
 
 import importlib
+import re
 import select
 import signal
 import subprocess
@@ -264,6 +265,33 @@ def test_a_line_of_requests_is_waited_for_with_the_hub(library: str, fake: FakeC
     finish(process)
 
 
+def test_rows_by_the_million(library: str, simulated: Any) -> None:
+    """Whoever ingests waits as others do."""
+    run(
+        library,
+        simulated,
+        """
+        import numpy
+        neighbour = Neighbour()
+        cluster = made()
+        session = cluster.connect(wait_for_all_pools=True)
+        session.execute(
+            "CREATE KEYSPACE app WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 1}"
+        )
+        session.execute("CREATE TABLE app.t (id int PRIMARY KEY, v double)")
+        turns = neighbour.turns
+        works = [
+            spawn(session.ingest, "app.t", {"id": numpy.arange(1000) + 1000 * n, "v": numpy.zeros(1000)})
+            for n in range(3)
+        ]
+        assert [report.rows for report in ended(works)] == [1000] * 3
+        assert neighbour.turns > turns
+        assert session.execute("SELECT count(*) FROM app.t").one()[0] == 3000
+        cluster.shutdown()
+        """,
+    )
+
+
 def test_a_forked_child_and_its_parent_both_go_on(library: str, fake: FakeCluster) -> None:
     out = run(
         library,
@@ -321,3 +349,95 @@ def test_the_names_of_the_connection_classes(library: str) -> None:
     module = importlib.import_module(f"cassandra.io.{library}reactor")
     connection = getattr(module, f"{library.capitalize()}Connection")
     assert issubclass(connection, Connection) and connection.__module__ == module.__name__
+
+
+def test_greenlets_read_one_query_set(library: str, simulated: Any) -> None:
+    """One of them reads a page; those that wait for it have the hub wait for them."""
+    said = run(
+        library,
+        simulated,
+        """
+        from cassandra.cqlengine import columns, connection, models
+        from cassandra.cqlengine.models import Model
+
+        class Row(Model):
+            part = columns.Integer(partition_key=True)
+            at = columns.Integer(primary_key=True)
+
+        models.DEFAULT_KEYSPACE = "app"
+        cluster = made()
+        session = cluster.connect()
+        session.execute("CREATE KEYSPACE app WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        session.execute("CREATE TABLE app.row (part int, at int, PRIMARY KEY (part, at))")
+        connection.set_session(session)
+        for at in range(30):
+            Row.create(part=1, at=at)
+        for _ in range(3):
+            rows = Row.objects(part=1).fetch_size(3)
+            read = ended([spawn(lambda: [row.at for row in rows]) for _ in range(5)])
+            assert read == [list(range(30))] * 5, read
+        cluster.shutdown()
+        print("read")
+        """,
+    )
+    assert said == "read\n"
+
+
+def test_what_threads_log_waits_for_no_greenlet(library: str, simulated: Any) -> None:
+    """The locks of handlers are those of greenlets: here one holds them nearly all of the time, and switches."""
+    said = run(
+        library,
+        simulated,
+        """
+        import atexit, logging
+        records = []
+
+        class Slow(logging.Handler):
+            def emit(self, record):
+                sleep(0.002)
+                records.append(record)
+
+        logging.getLogger("cassandra").addHandler(Slow())
+        logging.getLogger("cassandra").setLevel(logging.DEBUG)
+
+        def busy():
+            while not over:
+                logging.getLogger("cassandra.pool").info("a greenlet's")
+                sleep(0.0001)
+
+        from cassandra._base.real import threading as real
+        early = real.Thread(target=lambda: logging.getLogger("cassandra.pool").info("early"), name="fastcql-early")
+        early.start()
+        while early.is_alive():
+            pass  # nobody has waited yet, so there is no loop
+        made(idle_heartbeat_interval=0).shutdown()
+        real.Event().wait(0.01)
+        assert eventually(lambda: [record.threadName for record in records] == ["fastcql-early"]), records
+
+        records.clear()
+        over = False
+        greenlet = spawn(busy)
+        for _ in range(5):
+            cluster = made(idle_heartbeat_interval=1)
+            session = cluster.connect()
+            session.execute("SELECT * FROM system.local")
+            cluster.shutdown()
+        assert eventually(lambda: any(record.threadName.startswith("fastcql") for record in records)), records
+        over = True
+        ended([greenlet])
+        theirs = [record for record in records if record.threadName.startswith("fastcql")]
+        assert theirs and all(record.filename.endswith(".py") and record.getMessage() for record in theirs)
+        assert all(0 <= time.time() - record.created < PATIENCE and 0 <= record.msecs < 1000 for record in theirs)
+        print("ended")
+        """,
+    )
+    assert said == "ended\n"
+
+
+def test_every_logger_of_the_drivers_threads_is_known(library: str) -> None:
+    root = ROOT / "cassandra"  # as some copies of the package are without the sources of what is native
+    used = set()
+    for path in [*root.rglob("_*/**/*.py"), *root.rglob("*.pxi")]:
+        used |= set(re.findall(r'getLogger\("([^"]+)"\)', path.read_text()))
+    names = re.findall(r'"(cassandra\.[^"]+)"', (root / "_base" / "green_logs.py").read_text())
+    assert sorted(used) == sorted(names)

@@ -89,7 +89,9 @@ class TestWhatWins:
 
     def test_session_overrides(self) -> None:
         lab = Lab()
-        lab.session.default_consistency_level = CL.THREE
+        with pytest.warns(DeprecationWarning, match="EXEC_PROFILE_DEFAULT") as told:
+            lab.session.default_consistency_level = CL.THREE
+        assert [one.filename for one in told] == [__file__]
         lab.session.row_factory = dict_factory
         lab.session.default_timeout = None
         future = sent(lab, "SELECT 1")

@@ -49,6 +49,7 @@ def test_errors_without_details(code: int, message_class: Any, exception_class: 
     assert (message.code, message.message, message.info, message.stream_id) == (code, "it broke", None, 7)
     assert type(message.to_exception()) is exception_class
     assert "it broke" in str(message.to_exception())
+    assert message.to_exception().args == (str(message.to_exception()),), "what tools that report errors read"
 
 
 def test_unavailable() -> None:

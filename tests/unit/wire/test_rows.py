@@ -26,6 +26,15 @@ ROWS: list[tuple[Any, ...]] = [(1, "a"), (2, None), (None, "")]
 def page(names: list[str], codecs: list[Codec], rows: list[tuple[Any, ...]]) -> RowsPage:
     """A page as a server sends it."""
     writer = Writer()
+    for row in rows:
+        for value, codec in zip(row, codecs, strict=True):
+            writer.bytes(None if value is None else codec.encode(value))
+    return answer(names, codecs, len(rows), writer.getvalue())
+
+
+def answer(names: list[str], codecs: list[Codec], count: int, rows: bytes) -> RowsPage:
+    """The page of *count* rows whose bytes are *rows*."""
+    writer = Writer()
     writer.int(2)
     writer.int(1)  # one keyspace and table for all columns
     writer.int(len(names))
@@ -34,11 +43,8 @@ def page(names: list[str], codecs: list[Codec], rows: list[tuple[Any, ...]]) -> 
     for name, codec in zip(names, codecs, strict=True):
         writer.string(name)
         writer.short(codec.kind)
-    writer.int(len(rows))
-    for row in rows:
-        for value, codec in zip(row, codecs, strict=True):
-            writer.bytes(None if value is None else codec.encode(value))
-    decoded = decode_result(Result, writer.getvalue(), 0, 4, TypeContext()).page
+    writer.int(count)
+    decoded = decode_result(Result, writer.getvalue() + rows, 0, 4, TypeContext()).page
     assert decoded is not None
     return decoded
 

@@ -1,22 +1,11 @@
 // Big-endian numbers of the wire to machine numbers in an array.
 #pragma once
 
-#include "codec/arrays.h"
+#include <cstring>
+
+#include "base/bytes.h"
 
 namespace fastcql {
-
-// Whether an array of this struct-module format holds machine numbers of that width in this machine's order.
-inline bool is_array_of(const char* format, size_t itemsize, size_t width, bool floating) {
-    bool swapped = false;
-    if (!format || itemsize != width) return false;
-    const Element element = element_of(format, itemsize, &swapped);
-    if (swapped && width > 1) return false;
-    switch (element) {
-        case Element::kInt16: case Element::kInt32: case Element::kInt64: return !floating;
-        case Element::kFloat: case Element::kDouble: return floating;
-        default: return false;
-    }
-}
 
 // One number of 2, 4 or 8 bytes.
 inline void load_number(const uint8_t* p, size_t width, uint8_t* out) {

@@ -154,6 +154,18 @@ bool Pool::give_memory(Entry* entry, size_t size) {
     return true;
 }
 
+bool Pool::give_warm(Entry* entry, size_t size) {
+    Range* range = ranges_.take_warm(size, budget_.room());
+    if (!range) return false;
+    if (!charge(range->committed)) {
+        ranges_.give(range);
+        return false;
+    }
+    entry->range = range;
+    entry->data = range->data;
+    return true;
+}
+
 size_t Pool::capacity(const Entry* entry) const {
     return entry->slab ? entry->slab->block_bytes : entry->range ? entry->range->committed : 0;
 }
@@ -163,9 +175,11 @@ bool Pool::resize(Entry* entry, size_t size, size_t length, bool may_move) {
     {
         const Guard guard(lock_);
         if (size <= capacity(entry)) return true;
-        if (entry->range && grow_range(entry, size, may_move)) return true;
         larger.index = entry->index;
-        if (!may_move || !give_memory(&larger, size)) return false;
+        if (!may_move || !entry->range || !give_warm(&larger, size)) {
+            if (entry->range && grow_range(entry, size, may_move)) return true;
+            if (!may_move || !give_memory(&larger, size)) return false;
+        }
     }
     // Nobody else knows either of them: compaction leaves blocks alone that their entry does not name.
     if (length) std::memcpy(larger.data, entry->data, length);

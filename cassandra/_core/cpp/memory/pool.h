@@ -19,6 +19,7 @@
 #include <mutex>
 #include <vector>
 
+#include "memory/blocks.h"
 #include "memory/budget.h"
 #include "memory/entries.h"
 #include "memory/frames.h"
@@ -45,7 +46,7 @@ struct Segment {
 
 enum class Unlatched { Done, Unknown, NotLatched };
 
-class Pool final : public FramePool {
+class Pool final : public FramePool, public BlockPool {
 public:
     struct Options {
         size_t max_bytes;
@@ -88,6 +89,14 @@ public:
     Unlatched unlatch(int64_t ref);
     bool drop(int64_t ref);
     void count_failure();
+
+    // ---- blocks for columns, see blocks.h; any thread
+
+    bool take_block(size_t size, ColumnBlock& block) override;
+    bool grow_block(ColumnBlock& block, size_t size, size_t used) override;
+    void give_block(const ColumnBlock& block) override;
+    void hold() override { retain(); }
+    void let_go() override { release(); }
 
     // ---- upkeep; any thread
 
@@ -132,6 +141,7 @@ private:
 
     ~Pool();
     bool give_memory(Entry* entry, size_t size);
+    bool give_warm(Entry* entry, size_t size);
     bool grow_range(Entry* entry, size_t size, bool may_move);
     void take_memory(const Entry& entry);
     void free_locked(Entry* entry);

@@ -18,6 +18,16 @@ constexpr size_t kHugeWorth = size_t{4} << 20;       // cold growth from here on
 constexpr size_t kRoom = 8;                          // reserved for growth, times the first size
 constexpr size_t kMaxReserve = size_t{16} << 30;     // beyond that only what is asked for
 
+size_t room_for(size_t bytes) { return bytes <= kMaxReserve / kRoom ? round_up(bytes * kRoom, kHuge) : bytes; }
+
+void* reserve(size_t bytes) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+#ifdef MAP_NORESERVE
+    flags |= MAP_NORESERVE;
+#endif
+    return mmap(nullptr, bytes, PROT_NONE, flags, -1, 0);
+}
+
 void advise_huge([[maybe_unused]] uint8_t* memory, [[maybe_unused]] size_t bytes) {
 #ifdef MADV_HUGEPAGE
     if (bytes >= kHugeWorth) madvise(memory, bytes, MADV_HUGEPAGE);  // advice: a refusal changes nothing
@@ -33,6 +43,11 @@ Range* Ranges::take(size_t size, size_t extra) {
     if (Range* range = idle_fit(bytes, bytes + std::min(bytes / 4, extra))) return range;
     if (budget_.would_exceed(bytes)) trim();
     return create(bytes);
+}
+
+Range* Ranges::take_warm(size_t size, size_t extra) {
+    const size_t bytes = capacity(size);
+    return idle_ ? idle_fit(bytes, bytes + std::min(bytes * (kRoom - 1), extra)) : nullptr;
 }
 
 // The smallest idle range that has the pages already.
@@ -52,12 +67,8 @@ Range* Ranges::idle_fit(size_t bytes, size_t most) {
 Range* Ranges::create(size_t bytes) {
     Range* range = new (std::nothrow) Range{};
     if (!range) return nullptr;
-    const size_t roomy = bytes <= kMaxReserve / kRoom ? round_up(bytes * kRoom, kHuge) : bytes;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-#ifdef MAP_NORESERVE
-    flags |= MAP_NORESERVE;
-#endif
-    void* memory = mmap(nullptr, roomy, PROT_NONE, flags, -1, 0);
+    const size_t roomy = room_for(bytes);
+    void* memory = reserve(roomy);
     if (memory != MAP_FAILED) {
         range->data = static_cast<uint8_t*>(memory);
         range->reserved = roomy;
@@ -79,7 +90,7 @@ bool Ranges::commit(Range* range, size_t bytes) {
     uint8_t* cold = range->data + range->committed;
     const size_t more = bytes - range->committed;
     if (mprotect(cold, more, PROT_READ | PROT_WRITE) != 0) return false;
-    advise_huge(cold, more);
+    advise_huge(more >= kHugeWorth ? range->data : cold, more >= kHugeWorth ? bytes : more);
     range->committed = bytes;
     budget_.took(more);
     return true;
@@ -90,6 +101,7 @@ bool Ranges::grow(Range* range, size_t size, [[maybe_unused]] bool may_move) {
     if (bytes <= range->committed) return true;
     if (bytes <= range->reserved && commit(range, bytes)) return true;
 #ifdef __linux__
+    if (may_move && move(range, bytes)) return true;
     if (may_move && range->reserved == range->committed) {
         void* moved = mremap(range->data, range->reserved, bytes, MREMAP_MAYMOVE);
         if (moved == MAP_FAILED) return false;
@@ -101,6 +113,35 @@ bool Ranges::grow(Range* range, size_t size, [[maybe_unused]] bool may_move) {
 #endif
     return false;
 }
+
+#ifdef __linux__
+// To more address space: the system moves the pages, which costs much less than others and a copy. Both places lie alike
+// in huge pages, so that those stay whole.
+bool Ranges::move(Range* range, size_t bytes) {
+    if (bytes > kMaxReserve / kRoom) return false;
+    const size_t roomy = room_for(bytes);
+    void* memory = reserve(roomy + kHuge);
+    if (memory == MAP_FAILED) return false;
+    auto* space = static_cast<uint8_t*>(memory);
+    const auto head = (reinterpret_cast<uintptr_t>(range->data) - reinterpret_cast<uintptr_t>(space)) % kHuge;
+    uint8_t* to = space + head;
+    if (head) munmap(space, head);
+    munmap(to + roomy, kHuge - head);
+    const size_t kept = range->committed;
+    if (mprotect(to + kept, bytes - kept, PROT_READ | PROT_WRITE) != 0 ||
+        mremap(range->data, kept, kept, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+        munmap(to, roomy);
+        return false;
+    }
+    if (range->reserved > kept) munmap(range->data + kept, range->reserved - kept);
+    range->data = to;
+    range->reserved = roomy;
+    range->committed = bytes;
+    advise_huge(to, bytes);
+    budget_.took(bytes - kept);
+    return true;
+}
+#endif
 
 void Ranges::give(Range* range) {
     if (budget_.keep_idle(range->committed)) {

@@ -26,6 +26,9 @@ public:
     static size_t capacity(size_t size);
     // At least capacity(size) bytes, and a quarter or *extra* more at most; null when memory is exhausted.
     Range* take(size_t size, size_t extra);
+    // One that has the pages for *size* bytes already, and is not much too large for a buffer that grows; at most *extra*
+    // more. Null if there is none: to copy what is written costs less than pages from the system.
+    Range* take_warm(size_t size, size_t extra);
     void give(Range* range);
     // Makes *range* at least *size* bytes where it is, or, when *may_move*, where the system moves its pages. Else false:
     // it is as it was.
@@ -37,6 +40,7 @@ private:
     Range* idle_fit(size_t bytes, size_t most);
     Range* create(size_t bytes);
     bool commit(Range* range, size_t bytes);
+    bool move(Range* range, size_t bytes);
     void destroy(Range* range);
 
     Budget& budget_;

@@ -1,0 +1,82 @@
+"""A million rows of five columns into a real Apache Cassandra and back to Arrow, every value compared.
+
+``Session.ingest`` beside ``execute_concurrent_with_args`` of this driver and of scylla-driver, one after the other,
+each into a table of its own. Server and client share the machine, so rows per second are mostly the server's; CPU is
+the client's alone. ``python -m benchmarks.load`` starts a server, or uses the one at ``LOAD_CONTACT=host:port``;
+``LOAD_ROWS`` changes the number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+
+from benchmarks.clients.load import COLUMNS
+from benchmarks.demo import cassandra_server, existing
+from benchmarks.measure import FASTCQL, Driver, Samples, alternate
+from benchmarks.peers import SCYLLA
+from benchmarks.report import Line, seconds, show
+from cassandra.cluster import Cluster
+
+ROWS = 1_000_000
+FLAT = 64 << 20  # bytes that an ingest may grow by, after its first batches
+TYPES = "int PRIMARY KEY", "bigint", "text", "double", "timestamp"
+INGEST, CONCURRENT = "ingest", "execute_concurrent_with_args"
+
+
+def lines(host: str, port: int, rows: int) -> list[Line]:
+    keyspace = f"load_{secrets.token_hex(4)}"
+    kinds = {INGEST: ("ingest", None), CONCURRENT: ("concurrent", None), SCYLLA.name: ("concurrent", SCYLLA)}
+    with Cluster([host], port=port) as cluster, contextlib.ExitStack() as stack:
+        session = cluster.connect()
+        session.execute(
+            f"CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+        )
+        stack.callback(session.execute, f"DROP KEYSPACE {keyspace}")
+        drivers = {}
+        warm = Driver(
+            "load", ("concurrent", host, str(port), f"{keyspace}.points{len(kinds)}", str(max(1, rows // 10)))
+        )
+        columns = ", ".join(map(" ".join, zip(COLUMNS.split(", "), TYPES, strict=True)))
+        for number in range(len(kinds) + 1):
+            session.execute(f"CREATE TABLE {keyspace}.points{number} ({columns})")
+        for number, (name, (kind, peer)) in enumerate(kinds.items()):
+            table = f"{keyspace}.points{number}"
+            drivers[name] = Driver("load", (kind, host, str(port), table, str(rows)), peer)
+        alternate({CONCURRENT: warm}, 1)  # the server compiles as it goes
+        samples = alternate(drivers, 1)
+    return [*(_written(samples, name, rows) for name in kinds), *_read(samples, rows)]
+
+
+def _written(samples: Samples, name: str, rows: int) -> Line:
+    rate, cpu = rows / samples[name, "write"], samples[name, "write cpu"] / rows
+    ours = samples[INGEST, "write cpu"] / rows
+    what = f"{FASTCQL} {name}" if name != SCYLLA.name else f"{name} {CONCURRENT}"
+    ratio = "" if name == INGEST else f"{cpu / ours:.1f}x the CPU"
+    return Line(f"{rows:,} rows, {what}", f"{rate:,.0f} rows/s", "", f"client CPU per row {seconds(cpu)}", ratio)
+
+
+def _read(samples: Samples, rows: int) -> list[Line]:
+    rate, cpu = rows / samples[INGEST, "read"], samples[INGEST, "read cpu"] / rows
+    grown = samples[INGEST, "growth"]
+    return [
+        Line("back to Arrow, every value compared", f"{rate:,.0f} rows/s", "", f"client CPU per row {seconds(cpu)}"),
+        Line(
+            "memory that ingest grew by after two batches",
+            f"{grown / (1 << 20):.1f} MiB",
+            f"≤ {FLAT >> 20} MiB",
+            reached=grown <= FLAT,
+        ),
+    ]
+
+
+def main() -> int:
+    contact = os.environ.get("LOAD_CONTACT")
+    rows = int(os.environ.get("LOAD_ROWS", ROWS))
+    with existing(contact) if contact else cassandra_server() as (host, port):
+        return min(show(f"{rows:,} rows into a real server and back", lines(host, port, rows)), 1)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

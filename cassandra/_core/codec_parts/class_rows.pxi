@@ -1,0 +1,303 @@
+# InstanceMaker: cells of a row to an instance of a program's own class.
+#
+# Where making one is nothing but setting its fields (who says so is _wire/class_shapes.py) no Python code runs: fields are
+# slots, values beside the instance, or a tuple's items. Otherwise it is one call per row.
+#
+# The collector is not told of instances, nor of the list they are in, before the page is made: it would go over them again
+# and again, and constructors could see a list with holes.
+
+from libcpp.vector cimport vector
+
+cdef extern from *:
+    """
+    namespace fastcql {
+
+    /* Where CPython 3.11 keeps the attributes of an instance that has no dict yet: an array of values, ordered as the keys
+       that all instances of the class share; in front of it how many there are and in which order they were set. Other
+       versions keep them elsewhere: there attributes are set by name. */
+    #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION)
+    inline PyObject** attribute_values(PyObject* self) {
+        if (!(Py_TYPE(self)->tp_flags & Py_TPFLAGS_MANAGED_DICT)) return nullptr;
+        return reinterpret_cast<PyObject***>(self)[-4];
+    }
+    inline int values_kept(PyObject** values) { return reinterpret_cast<uint8_t*>(values)[-2]; }
+    inline int values_room(PyObject** values) { return reinterpret_cast<uint8_t*>(values)[-1] - 2; }
+    inline int value_place(PyObject** values, int n) { return reinterpret_cast<uint8_t*>(values)[-3 - n]; }
+    inline void add_value(PyObject** values, Py_ssize_t place, PyObject* value) {
+        uint8_t* kept = reinterpret_cast<uint8_t*>(values) - 2;
+        kept[-++*kept] = static_cast<uint8_t>(place);
+        values[place] = value;
+    }
+    #else
+    inline PyObject** attribute_values(PyObject*) { return nullptr; }
+    inline int values_kept(PyObject**) { return 0; }
+    inline int values_room(PyObject**) { return 0; }
+    inline int value_place(PyObject**, int) { return 0; }
+    inline void add_value(PyObject**, Py_ssize_t, PyObject*) {}
+    #endif
+
+    /* object.__new__(cls), of a class that has no other; it gives the instance room for values. A msgspec struct is
+       nothing but memory. */
+    inline PyObject* new_plain(PyObject* cls, PyObject* no_arguments) {
+        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
+        if (type->tp_new != PyBaseObject_Type.tp_new && type->tp_dictoffset == 0) return type->tp_alloc(type, 0);
+        return PyBaseObject_Type.tp_new(type, no_arguments, nullptr);
+    }
+
+    inline int is_gc_class(PyObject* cls) { return PyType_IS_GC(reinterpret_cast<PyTypeObject*>(cls)); }
+
+    /* Whether instances are nothing but memory that PyObject_GC_New can give. */
+    inline int is_bare_class(PyObject* cls) {
+        PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
+        return is_slotted_class(cls) && type->tp_alloc == PyType_GenericAlloc && type->tp_free == PyObject_GC_Del;
+    }
+
+    }  // namespace fastcql
+    """
+    PyObject** attribute_values "fastcql::attribute_values"(PyObject* self) nogil
+    int values_kept "fastcql::values_kept"(PyObject** values) nogil
+    int values_room "fastcql::values_room"(PyObject** values) nogil
+    int value_place "fastcql::value_place"(PyObject** values, int n) nogil
+    void add_value "fastcql::add_value"(PyObject** values, Py_ssize_t place, PyObject* value) nogil
+    PyObject* new_plain "fastcql::new_plain"(object cls, tuple no_arguments) except NULL
+    bint is_gc_class "fastcql::is_gc_class"(object cls)
+    bint is_bare_class "fastcql::is_bare_class"(object cls)
+    PyObject* VECTORCALL "PyObject_Vectorcall"(
+        PyObject* function, PyObject** args, size_t flags, PyObject* names
+    ) except NULL
+    PyObject* CALL_NOTHING "PyObject_CallNoArgs"(PyObject* function) except NULL
+    int SET_GENERIC "PyObject_GenericSetAttr"(PyObject* o, PyObject* name, PyObject* value) except -1
+    size_t ARGUMENTS_OFFSET "PY_VECTORCALL_ARGUMENTS_OFFSET"
+
+cdef enum MakerKind:
+    BY_CALL  # cls(...)
+    BY_INIT  # object.__new__(cls), then its __init__
+    BY_TUPLE
+    BY_SLOTS
+    BY_VALUES
+    BY_ATTRIBUTES
+
+cdef enum:
+    MAKING = -1  # in the place of a column: while a constructor runs
+
+cdef enum:
+    DEFAULT = -1  # sources that are no column
+    FACTORY = -2
+
+_MAKER_KINDS = {"call": BY_CALL, "init": BY_INIT, "tuple": BY_TUPLE, "fields": BY_ATTRIBUTES}
+
+
+@cython.final
+cdef class InstanceMaker:
+    """How to make an instance of *row_class* of the cells of a row. Immutable."""
+
+    cdef readonly object row_class
+    cdef MakerKind _kind
+    cdef bint _bare
+    cdef bint _collected
+    cdef Py_ssize_t _columns
+    cdef Py_ssize_t _count
+    cdef tuple _names
+    cdef tuple _defaults
+    cdef object _init
+    cdef vector[Py_ssize_t] _sources
+    cdef vector[Py_ssize_t] _places  # offsets of slots, or places among the values
+
+    def __cinit__(self, row_class not None, str kind not None, Py_ssize_t columns, sources, names=(), defaults=()):
+        if not isinstance(row_class, type):
+            raise TypeError(f"{row_class!r} is not a class")
+        if kind not in _MAKER_KINDS:
+            raise ValueError(f"instances are made by {', '.join(_MAKER_KINDS)}, not {kind!r}")
+        self.row_class = row_class
+        self._kind = _MAKER_KINDS[kind]
+        self._columns = columns
+        self._names = tuple([intern_name(name) for name in names])
+        self._defaults = tuple(defaults)
+        self._collected = is_gc_class(row_class)
+        used = set()
+        for source in sources:
+            if source in used and source >= 0:
+                raise ValueError(f"column {source} is used twice")
+            if not FACTORY <= source < columns:
+                raise ValueError(f"there is no column {source} of {columns}")
+            if source < 0 and self._kind in (BY_CALL, BY_INIT):
+                raise ValueError("a constructor knows its defaults")
+            used.add(source)
+            self._sources.push_back(source)
+        self._count = <Py_ssize_t>self._sources.size()
+        if self._kind == BY_CALL or self._kind == BY_INIT:
+            if len(self._names) > self._count:
+                raise ValueError(f"{len(self._names)} names for {self._count} arguments")
+        elif len(self._defaults) != self._count:
+            raise ValueError(f"{len(self._defaults)} defaults for {self._count} fields")
+        if self._kind != BY_CALL and self._kind != BY_TUPLE and row_class.__new__ is not object.__new__:
+            if not hasattr(row_class, "__struct_fields__"):
+                raise TypeError(f"{row_class!r} has its own __new__")
+        if self._kind == BY_INIT:
+            self._init = row_class.__init__
+        elif self._kind == BY_TUPLE:
+            if not is_plain_tuple_class(row_class):
+                raise TypeError(f"{row_class!r} is not a namedtuple class without instance attributes")
+        elif self._kind == BY_ATTRIBUTES:
+            if len(self._names) != self._count:
+                raise ValueError(f"{len(self._names)} names for {self._count} fields")
+            if self._find_slots():
+                self._kind = BY_SLOTS
+                self._bare = is_bare_class(row_class)
+            elif self._find_values():
+                self._kind = BY_VALUES
+
+    @property
+    def kind(self):
+        """How it does it."""
+        return ("call", "init", "tuple", "slots", "values", "attributes")[<int>self._kind]
+
+    def make(self, row):
+        """The instance for one row, a sequence of values."""
+        cdef Cells cells
+        cdef Py_ssize_t i
+        values = tuple(row)
+        if len(values) != self._columns:
+            raise ValueError(f"a row of {self._columns} values is needed, not one of {len(values)}")
+        if not cells.allocate(self._columns):
+            raise MemoryError()
+        for i in range(self._columns):
+            cells.items()[i] = owned(values[i])
+        made = Ref_take(make_instance(self, cells.items()))
+        if self._is_untold():
+            GC_TRACK(<PyObject*>made)
+        return made
+
+    cdef inline bint _is_untold(self) noexcept:
+        """Whether the collector does not know of what was made."""
+        return self._collected and self._kind >= BY_TUPLE
+
+    cdef bint _find_slots(self) except -1:
+        cdef Py_ssize_t offset
+        self._places.clear()
+        for name in self._names:
+            offset = slot_offset(self.row_class, PyUnicode_AsUTF8AndSize(name, NULL))
+            if offset < 0 or has_place(self._places, offset):
+                return False
+            self._places.push_back(offset)
+        return True
+
+    cdef bint _find_values(self) except -1:
+        """Whether the values of all fields are beside an instance, and where: found by setting them, and tried."""
+        cdef PyObject** values
+        cdef int i
+        cdef list marks = [object() for _ in self._names]
+        self._places.clear()
+        if hasattr(self.row_class, "__del__"):  # of those that are tried
+            return False
+        for name in self._names:
+            if hasattr(type(getattr(self.row_class, name, None)), "__set__"):
+                return False
+        one = Ref_take(new_plain(self.row_class, ()))
+        for name, mark in zip(self._names, marks):
+            SET_GENERIC(<PyObject*>one, <PyObject*>name, <PyObject*>mark)
+        values = attribute_values(<PyObject*>one)
+        if values == NULL or values_kept(values) != self._count or values_room(values) < self._count:
+            return False
+        for i in range(<int>self._count):
+            if values[value_place(values, i)] != <PyObject*>marks[i]:
+                return False
+            self._places.push_back(value_place(values, i))
+        other = Ref_take(new_plain(self.row_class, ()))
+        values = attribute_values(<PyObject*>other)
+        if values == NULL or values_kept(values) != 0 or values_room(values) < self._count:
+            return False
+        for i in range(<int>self._count):
+            add_value(values, self._places[i], owned(marks[i]))
+        return list(vars(other).items()) == list(zip(self._names, marks))
+
+    def __repr__(self):
+        return f"<InstanceMaker of {self.row_class!r} by {self.kind}>"
+
+
+cdef bint has_place(vector[Py_ssize_t]& places, Py_ssize_t place) noexcept:
+    cdef size_t i
+    for i in range(places.size()):
+        if places[i] == place:
+            return True
+    return False
+
+
+cdef PyObject* taken(InstanceMaker maker, Py_ssize_t i, PyObject** cells) except NULL:
+    """What field *i* is set to; a new reference."""
+    cdef Py_ssize_t source = maker._sources[i]
+    cdef PyObject* value
+    if source >= 0:
+        value = cells[source]
+        cells[source] = NULL
+        return value
+    value = tuple_items(<PyObject*>maker._defaults)[i]
+    if source == FACTORY:
+        return CALL_NOTHING(value)
+    INCREF(value)
+    return value
+
+
+cdef PyObject* make_instance(InstanceMaker maker, PyObject** cells) except NULL:
+    """An instance of *cells*, some of which it takes. The collector does not know it yet if ``_is_untold``."""
+    cdef Ref made
+    cdef Ref value
+    cdef PyObject** values
+    cdef Py_ssize_t i
+    if maker._kind == BY_CALL or maker._kind == BY_INIT:
+        return called(maker, cells)
+    if maker._kind == BY_TUPLE:
+        made.reset(new_row(<PyTypeObject*>maker.row_class, maker._count))
+        for i in range(maker._count):
+            tuple_items(made.get())[i] = taken(maker, i, cells)
+        return made.release()
+    if maker._bare:
+        made.reset(new_instance(<PyTypeObject*>maker.row_class, False))
+    else:
+        made.reset(new_plain(maker.row_class, ()))
+        if maker._collected:
+            GC_UNTRACK(made.get())
+    if maker._kind == BY_SLOTS:
+        for i in range(maker._count):
+            set_slot(made.get(), maker._places[i], taken(maker, i, cells))
+        return made.release()
+    values = attribute_values(made.get()) if maker._kind == BY_VALUES else NULL
+    if values != NULL:
+        for i in range(maker._count):
+            add_value(values, maker._places[i], taken(maker, i, cells))
+        return made.release()
+    for i in range(maker._count):
+        value.reset(taken(maker, i, cells))
+        SET_GENERIC(made.get(), tuple_items(<PyObject*>maker._names)[i], value.get())
+    return made.release()
+
+
+cdef enum:
+    FEW = 32  # arguments that need no memory of their own
+
+
+cdef PyObject* called(InstanceMaker maker, PyObject** cells) except NULL:
+    cdef PyObject* few[FEW + 2]
+    cdef vector[PyObject*] many
+    cdef PyObject** arguments = few
+    cdef PyObject* names = <PyObject*>maker._names if len(maker._names) else NULL
+    cdef Py_ssize_t i, positional = maker._count - len(maker._names)
+    cdef Ref made
+    cdef Ref nothing
+    if maker._count > FEW:
+        many.resize(<size_t>maker._count + 2)
+        arguments = many.data()
+    for i in range(maker._count):
+        arguments[i + 2] = cells[maker._sources[i]]
+    if maker._kind == BY_CALL:
+        return VECTORCALL(
+            <PyObject*>maker.row_class, arguments + 2, <size_t>positional | ARGUMENTS_OFFSET, names
+        )
+    made.reset(new_plain(maker.row_class, ()))
+    arguments[1] = made.get()
+    nothing.reset(
+        VECTORCALL(<PyObject*>maker._init, arguments + 1, <size_t>(positional + 1) | ARGUMENTS_OFFSET, names)
+    )
+    if nothing.get() != Py_None:
+        raise TypeError(f"{maker.row_class.__qualname__}.__init__() should return None")
+    return made.release()

@@ -1,0 +1,82 @@
+# What is asked on the short way from a model to its request: whether everything is as it is nearly always.
+
+cdef extern from *:
+    """
+    // Which state of a class this is: another one when an attribute of it or of a base was set. 0: Python does not say.
+    static inline unsigned int state_of_class(PyObject* kind) {
+        PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(kind);
+        return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
+    }
+    """
+    unsigned int state_of_class(object kind)
+
+
+@cython.final
+cdef class Untouched:
+    """A class of which, and of whose objects, nobody has replaced some methods since this was made."""
+
+    cdef type _kind
+    cdef tuple _names
+    cdef tuple _methods
+    cdef unsigned int _state  # in which it had these methods; 0: not known
+
+    def __init__(self, type kind not None, names):
+        self._kind = kind
+        self._names = tuple([intern_name(name) for name in names])
+        self._methods = tuple([getattr(kind, name) for name in self._names])
+
+    def holds(self):
+        """Whether the class has these methods still."""
+        return self.is_so()
+
+    def of(self, one):
+        """Whether *one* is of the class itself, which has these methods still, and so has *one*."""
+        if type(one) is not self._kind:
+            return False
+        own = getattr(one, "__dict__", None)
+        if own:
+            for name in self._names:
+                if name in <dict?>own:
+                    return False
+        return self.is_so()
+
+    cdef bint is_so(self) except -1:
+        cdef Py_ssize_t at
+        if self._state != 0 and self._state == state_of_class(self._kind):
+            return True
+        for at in range(len(self._names)):
+            if getattr(self._kind, self._names[at]) is not self._methods[at]:
+                return False
+        self._state = state_of_class(self._kind)
+        return True
+
+
+@cython.final
+cdef class ExactKinds:
+    """Values that are bound as they are, if they are of these classes: at which place each is bound."""
+
+    cdef tuple _kinds
+    cdef tuple _places
+    cdef Py_ssize_t _count
+
+    def __init__(self, kinds, places, Py_ssize_t count):
+        self._kinds = tuple(kinds)
+        self._places = tuple(places)
+        self._count = count
+        if len(self._kinds) != len(self._places) or any([not 0 <= place < count for place in self._places]):
+            raise ValueError(f"{len(self._kinds)} classes for the places {self._places} of {count}")
+
+    def bound(self, dict given not None):
+        """A list of what is bound, None where nothing was given; None if a value is of another class."""
+        cdef Py_ssize_t at = 0, place
+        cdef list found
+        if len(given) != len(self._kinds):
+            raise ValueError(f"{len(given)} values for {len(self._kinds)} classes")
+        found = [None] * self._count
+        for value in given.values():
+            if type(value) is not self._kinds[at]:
+                return None
+            place = self._places[at]
+            found[place] = value
+            at += 1
+        return found

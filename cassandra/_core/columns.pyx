@@ -1,0 +1,28 @@
+# distutils: language = c++
+# cython: language_level=3
+"""Columns extension (L1): pages of rows into Arrow columns, and those to whoever speaks Arrow's C interfaces; and what
+comes by those as values of a prepared statement. Contract: ``columns.pyi``; states and owners: cpp/columns/batch.h,
+cpp/ingest/plan.h and rows.h."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.exc cimport PyErr_SetInterrupt
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+from libcpp cimport bool as cbool
+from libcpp.memory cimport make_shared, shared_ptr
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+include "columns_parts/native.pxi"
+include "columns_parts/types.pxi"
+include "columns_parts/plan.pxi"
+include "columns_parts/batch.pxi"
+include "columns_parts/stream.pxi"
+include "columns_parts/arrow_in.pxi"
+include "columns_parts/rows_in.pxi"
+include "columns_parts/arrow_made.pxi"

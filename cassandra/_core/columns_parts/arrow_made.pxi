@@ -1,0 +1,102 @@
+# Columns that lie in buffers of Python as Arrow arrays, which keep those.
+
+from cpython.memoryview cimport PyMemoryView_GET_BUFFER
+
+cdef extern from *:
+    """
+    namespace {
+
+    void let_go_of_owner(void* owner) { let_go(static_cast<PyObject*>(owner)); }
+
+    }  // namespace
+    """
+    void let_go_of_owner(void*) noexcept nogil
+
+cdef extern from "ingest/lent.h" namespace "fastcql::ingest" nogil:
+    cdef cppclass Lent:
+        Lent()
+        string name
+        string format
+        int64_t length
+        cbool has_nulls
+        vector[const void*] buffers
+        vector[Lent] children
+    void lend(
+        vector[Lent] columns, int64_t length, void* owner, void (*let_go)(void*) noexcept, ArrowSchema& schema, ArrowArray& array
+    ) except +
+
+#: Bytes of a value, of formats with values of one size.
+_WIDTHS = {
+    "c": 1, "C": 1, "s": 2, "S": 2, "e": 2, "i": 4, "I": 4, "f": 4, "l": 8, "L": 8, "g": 8, "tdD": 4, "tdm": 8,
+    "tss:": 8, "tsm:": 8, "tsu:": 8, "tsn:": 8, "tDs": 8, "tDm": 8, "tDu": 8, "tDn": 8,
+}
+
+
+def batch_of(columns, int64_t length):
+    """Columns that lie in buffers as rows of Arrow's; see the stub."""
+    cdef vector[Lent] lent
+    cdef ArrowSchema* schema
+    cdef ArrowArray* array
+    cdef list kept = []
+    columns = list(columns)
+    lent.resize(len(columns))
+    for i, (name, format, buffers) in enumerate(columns):
+        lent[<size_t>i].name = name.encode()
+        set_lent(&lent[<size_t>i], format, list(buffers), length, kept)
+    schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
+    array = <ArrowArray*>calloc(1, sizeof(ArrowArray))
+    if schema == NULL or array == NULL:
+        free(schema)
+        free(array)
+        raise MemoryError()
+    made = PyCapsule_New(schema, "arrow_schema", free_schema), PyCapsule_New(array, "arrow_array", free_array)
+    lend(lent, length, <PyObject*>kept, let_go_of_owner, schema[0], array[0])
+    Py_INCREF(kept)
+    return made
+
+
+cdef int set_lent(Lent* lent, str format, list buffers, int64_t length, list kept) except -1:
+    """Of *buffers* the first one says which values are there, if not all are."""
+    cdef const uint8_t* offsets
+    lent.format = format.encode()
+    lent.length = length
+    lent.has_nulls = buffers[0] is not None
+    if length < 0 or length > INT32_MAX:
+        raise ValueError(f"{length} rows")
+    if format.startswith("+w:"):
+        size = int(format[3:format.index(":", 3)])
+        lent.format = f"+w:{size}".encode()
+        lent.buffers.push_back(memory_of(buffers[0], (length + 7) // 8, kept))
+        lent.children.resize(1)
+        lent.children[0].name = b"item"
+        return set_lent(&lent.children[0], format[format.index(":", 3) + 1:], [None, *buffers[1:]], length * size, kept)
+    needs = [(length + 7) // 8, (length + 7) // 8 if format == "b" else length * _WIDTHS.get(format, 0)]
+    if format in ("u", "z"):
+        needs = [needs[0], (length + 1) * 4, 0]
+    elif format != "b" and format not in _WIDTHS:
+        raise ValueError(f"{format!r} is no format of a column of buffers")
+    if len(buffers) != len(needs):
+        raise ValueError(f"{len(buffers)} buffers for the format {format!r}")
+    for buffer, need in zip(buffers, needs):
+        lent.buffers.push_back(memory_of(buffer, need, kept))
+    if len(needs) == 3:
+        offsets = <const uint8_t*>lent.buffers[1]
+        if offsets == NULL or load_offset(offsets, length) != len(buffers[2]):
+            raise ValueError(f"the offsets of a column do not end with its {len(buffers[2])} bytes")
+    return 0
+
+
+cdef int32_t load_offset(const uint8_t* offsets, int64_t i) noexcept:
+    cdef int32_t found
+    memcpy(&found, offsets + 4 * i, 4)
+    return found
+
+
+cdef const void* memory_of(buffer, int64_t needed, list kept) except? NULL:
+    if buffer is None:
+        return NULL
+    view = memoryview(buffer)
+    if view.nbytes < needed or not view.c_contiguous:
+        raise ValueError(f"a buffer of {view.nbytes} bytes where {needed} are needed")
+    kept.append(view)
+    return PyMemoryView_GET_BUFFER(view).buf

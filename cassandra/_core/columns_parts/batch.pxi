@@ -1,0 +1,272 @@
+# RecordBatch: finished columns. ColumnBuilder: what makes one of several pages.
+
+cdef enum:
+    LARGE = 64 << 10  # bytes of a page that are decoded without the GIL
+
+
+cdef class RecordBatch:
+    cdef Batch* native
+    cdef readonly ColumnPlan plan
+
+    def __init__(self):
+        raise TypeError("batches are made by decode() and ColumnBuilder.finish()")
+
+    def __dealloc__(self):
+        if self.native != NULL:
+            self.native.release()
+
+    def __len__(self):
+        return self.native.rows()
+
+    @property
+    def num_rows(self):
+        return self.native.rows()
+
+    @property
+    def num_columns(self):
+        return self.plan.native.columns
+
+    @property
+    def nbytes(self):
+        return self.native.bytes()
+
+    @property
+    def schema(self):
+        return self.plan
+
+    def __repr__(self):
+        return f"<RecordBatch: {self.native.rows()} rows of {len(self.plan)} columns in {self.nbytes} bytes>"
+
+    def column(self, which):
+        cdef int index = self._index(which)
+        cdef const Column* column = &self.native.column(index)
+        cdef list found = [
+            new_memory(self, column.validity.data(), column.validity.size()) if column.nulls else None,
+            new_memory(self, column.values.data(), column.values.size()),
+        ]
+        if column.type.is_variable():
+            found.append(new_memory(self, column.data.data(), column.data.size()))
+        return tuple(found)
+
+    cdef int _index(self, which) except -1:
+        if isinstance(which, str):
+            if self.plan.names.count(which) != 1:
+                raise KeyError(f"{self.plan.names.count(which)} columns are named {which!r}")
+            return self.plan.names.index(which)
+        return range(len(self.plan))[which]
+
+    def null_count(self, which):
+        return self.native.column(self._index(which)).nulls
+
+    def __arrow_c_schema__(self):
+        return schema_capsule(self.plan.native)
+
+    def __arrow_c_array__(self, requested_schema=None):
+        cdef ArrowArray* array
+        schema = schema_capsule(self.plan.native)
+        array = <ArrowArray*>calloc(1, sizeof(ArrowArray))
+        if array == NULL or not self.native.export_array(array):
+            free(array)
+            raise MemoryError()
+        return schema, PyCapsule_New(array, "arrow_array", free_array)
+
+
+cdef void free_array(capsule) noexcept:
+    cdef ArrowArray* array = <ArrowArray*>PyCapsule_GetPointer(capsule, "arrow_array")
+    if array.release != NULL:
+        array.release(array)
+    free(array)
+
+
+cdef uint8_t[64] _nothing
+
+
+cdef class _Memory:
+    """Exports a buffer of a batch, read-only, and keeps the batch."""
+
+    cdef RecordBatch batch
+    cdef const uint8_t* data
+    cdef size_t size
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyBuffer_FillInfo(view, self, <void*>(self.data if self.data != NULL else _nothing), <Py_ssize_t>self.size, 1, flags)
+
+
+cdef object new_memory(RecordBatch batch, const uint8_t* data, size_t size):
+    cdef _Memory memory = _Memory.__new__(_Memory)
+    memory.batch = batch
+    memory.data = data
+    memory.size = size
+    return memoryview(memory)
+
+
+cdef class ColumnBuilder:
+    cdef ColumnPlan plan
+    cdef Batch* native
+    cdef int64_t target
+    cdef bint busy  # a thread is in append() without the GIL
+
+    def __cinit__(self, ColumnPlan plan not None, target_rows=0):
+        self.plan = plan
+        self.target = target_rows
+        self.native = new_batch(plan)
+
+    def __dealloc__(self):
+        if self.native != NULL:
+            self.native.release()
+
+    def __len__(self):
+        return self.native.rows() if self.native != NULL else 0
+
+    @property
+    def nbytes(self):
+        return self.native.bytes() if self.native != NULL else 0
+
+    def append(self, page):
+        cdef Page at
+        cdef Py_buffer view
+        cdef Failure failure
+        cdef cbool done
+        self._mine()
+        PyObject_GetBuffer(page, &view, PyBUF_SIMPLE)
+        try:
+            set_page(self.plan, &at, page, &view)
+            if not self.native.has_room_for(at):
+                return False
+            self.busy = True
+            done = read_page(self.native, &at, self.target, &failure)
+        finally:
+            self.busy = False
+            PyBuffer_Release(&view)
+        if not done:
+            raise_failure(page, &failure)
+        return True
+
+    def finish(self):
+        self._mine()
+        batch = finished(self.plan, self.native)
+        self.native = NULL
+        self.native = new_batch(self.plan)
+        return batch
+
+    cdef int _mine(self) except -1:
+        if self.busy:
+            raise RuntimeError("another thread is appending to this builder")
+        if self.native == NULL:
+            self.native = new_batch(self.plan)
+        return 0
+
+
+def decode(ColumnPlan plan not None, page):
+    """All rows of a page as one batch; see the stub."""
+    cdef Batch* native
+    cdef Page at
+    cdef Py_buffer view
+    cdef Failure failure
+    cdef cbool done
+    PyObject_GetBuffer(page, &view, PyBUF_SIMPLE)
+    try:
+        native = new_batch(plan)
+        try:
+            set_page(plan, &at, page, &view)
+            if not native.has_room_for(at):
+                raise OverflowError(f"a page of {view.len} bytes is too large for one batch")
+            done = read_page(native, &at, 0, &failure)
+            if not done:
+                raise_failure(page, &failure)
+        except BaseException:
+            native.release()
+            raise
+    finally:
+        PyBuffer_Release(&view)
+    return finished(plan, native)
+
+
+def decode_arrays(ColumnPlan plan not None, page):
+    """Numbers of all rows, in memory that is the caller's; see the stub."""
+    cdef RecordBatch batch = decode(plan, page)
+    cdef const Column* column
+    cdef const Column* numbers
+    cdef int32_t i
+    cdef list found = []
+    for i in range(plan.native.columns):
+        column = &batch.native.column(i)
+        numbers = column
+        if column.type.kind == Kind.Vector:
+            numbers = column.kids
+        validity = new_array(&column.validity) if column.nulls else None
+        found.append((new_array(&numbers.values), validity))
+    return found
+
+
+cdef class _Array:
+    """Exports a buffer, writable, and keeps nothing else of its batch."""
+
+    cdef Shared* shared
+    cdef uint8_t* data
+    cdef size_t size
+
+    def __dealloc__(self):
+        if self.shared != NULL:
+            self.shared.release()
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyBuffer_FillInfo(view, self, <void*>(self.data if self.data != NULL else _nothing), <Py_ssize_t>self.size, 0, flags)
+
+
+cdef object new_array(const Buffer* buffer):
+    cdef _Array array = _Array.__new__(_Array)
+    array.shared = buffer.share()
+    array.data = buffer.data()
+    array.size = buffer.size()
+    return memoryview(array)
+
+
+cdef Batch* new_batch(ColumnPlan plan) except NULL:
+    cdef Batch* native = Batch.make(plan.native[0], plan.blocks[0])
+    if native == NULL:
+        raise MemoryError()
+    return native
+
+
+cdef int set_page(ColumnPlan plan, Page* at, page, Py_buffer* view) except -1:
+    at.data = <const uint8_t*>view.buf
+    at.size = <size_t>view.len
+    at.rows = len(page)
+    if plan.native.has_views:
+        block = page._block
+        if block is not None:
+            at.frame = <FrameBlock*>PyCapsule_GetPointer(block, "fastcql::memory::FrameBlock")
+    return 0
+
+
+cdef cbool read_page(Batch* native, Page* at, int64_t target, Failure* failure) except *:
+    cdef cbool done
+    if at.size < LARGE:
+        return native.append(at[0], target, failure[0])
+    with nogil:
+        done = native.append(at[0], target, failure[0])
+    return done
+
+
+cdef RecordBatch finished(ColumnPlan plan, Batch* native):
+    """Takes over the reference."""
+    cdef Failure failure
+    cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
+    batch.native = native
+    batch.plan = plan
+    if not native.finish(failure):
+        raise MemoryError()
+    return batch
+
+
+cdef int raise_failure(page, Failure* failure) except -1:
+    if failure.kind == FailureKind.Memory:
+        raise MemoryError(f"no memory for the columns of {page!r}")
+    from cassandra._base.errors import DriverException
+
+    keyspace, table, name, codec = page.plan.specs[failure.column]
+    raise DriverException(
+        f"Failed to decode column {name!r} of {keyspace}.{table} as {codec.cql()} in row {failure.row} of the page: "
+        f"{(<bytes>failure.text).decode(errors='replace')}"
+    )

@@ -1,0 +1,220 @@
+# IngestPlan, RowReader, Rows: rows of Arrow arrays as the bound values of a prepared statement.
+
+cdef extern from "base/bytes.h" namespace "fastcql" nogil:
+    cdef cppclass ByteBuffer:
+        ByteBuffer()
+        size_t size()
+        uint8_t* data()
+        void put(const void* bytes, size_t n)
+
+cdef extern from "base/row_source.h" namespace "fastcql" nogil:
+    cdef cppclass RowSource:
+        size_t rows()
+        cbool write(size_t row, ByteBuffer& out, int64_t& token)
+        cbool same_partition(size_t left, size_t right)
+        string failure()
+
+cdef extern from "ingest/target.h" namespace "fastcql::ingest" nogil:
+    cdef enum class Cql "fastcql::ingest::Cql":
+        Vector
+        Encrypted
+    cdef cppclass Target "fastcql::ingest::Target":
+        Target()
+        Cql cql
+        int32_t dimensions
+        int64_t element
+        string name
+        string text
+        vector[Target] children
+
+cdef extern from "ingest/plan.h" namespace "fastcql::ingest" nogil:
+    cdef cppclass TargetColumn "fastcql::ingest::Column":
+        Target target
+        cbool is_required
+    cdef cppclass WritePlan "fastcql::ingest::Plan":
+        WritePlan()
+        vector[TargetColumn] columns
+        vector[int32_t] key
+        cbool has_tokens
+        cbool nulls_are_unset
+    cdef cppclass Reading "fastcql::ingest::Reading":
+        cbool is_of(const ArrowSchema& schema) except +
+    shared_ptr[const Reading] make_reading "fastcql::ingest::Reading::make"(
+        shared_ptr[WritePlan] plan, const ArrowSchema& schema, cbool others_are_ignored, vector[string]& problems
+    ) except +
+
+cdef extern from "ingest/rows.h" namespace "fastcql::ingest" nogil:
+    cdef cppclass Sealer "fastcql::ingest::Sealer":
+        void* owner
+        cbool (*seal)(void*, size_t, const uint8_t*, size_t, ByteBuffer&, string&) noexcept nogil
+    cdef cppclass ArrowRows "fastcql::ingest::Rows" (RowSource):
+        void seal_by(const Sealer& sealer)
+        @staticmethod
+        ArrowRows* make(shared_ptr[const Reading] reading, ArrowArray& array, int64_t first, string& problem) except +
+
+
+cdef class IngestPlan:
+    cdef shared_ptr[WritePlan] native
+    cdef readonly tuple names
+    cdef tuple ciphers  # of encrypted columns; else None
+    cdef RowReader last  # the reader that was made last
+
+    def __cinit__(self, columns, *, partition_key=(), clustering=(), nulls="unset", tokens=True):
+        cdef TargetColumn* column
+        cdef WritePlan* plan
+        if nulls not in ("unset", "null"):
+            raise ValueError(f'nulls is "unset" or "null", not {nulls!r}')
+        columns = list(columns)
+        partition_key = list(partition_key)
+        required = set(partition_key).union(clustering)
+        self.names = tuple([name for name, _ in columns])
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"columns have different names, not {self.names!r}")
+        missing = sorted(required.difference(self.names))
+        if missing:
+            raise ValueError(f"columns of the primary key are not written: {', '.join(missing)}")
+        self.native = make_shared[WritePlan]()
+        plan = self.native.get()
+        plan.columns.resize(len(columns))
+        self.ciphers = tuple([codec.cipher for _, codec in columns])
+        for i, (name, codec) in enumerate(columns):
+            column = &plan.columns[<size_t>i]
+            column.is_required = name in required
+            set_target(&column.target, name, codec)
+        for name in partition_key:
+            plan.key.push_back(self.names.index(name))
+        plan.has_tokens = bool(tokens and partition_key)
+        plan.nulls_are_unset = nulls == "unset"
+
+    def __len__(self):
+        return len(self.names)
+
+    def __repr__(self):
+        return f"<IngestPlan {', '.join(self.names)}>"
+
+    def reader(self, schema, *, others="error"):
+        cdef vector[string] problems
+        cdef RowReader reader = self.last
+        cdef ArrowSchema* found = schema_of(schema)
+        if others not in ("error", "ignore"):
+            raise ValueError(f'others is "error" or "ignore", not {others!r}')
+        cdef bint ignored = others == "ignore"
+        if reader is not None and reader.ignores == ignored and reader.native.get().is_of(found[0]):
+            return reader
+        reader = RowReader.__new__(RowReader)
+        reader.plan = self
+        reader.ignores = ignored
+        reader.native = make_reading(self.native, found[0], ignored, problems)
+        if reader.native.get() == NULL:
+            lines = [(<bytes>problem).decode(errors="replace") for problem in problems]
+            raise ValueError("the data does not fit the table:\n" + "\n".join([f"  {line}" for line in lines]))
+        self.last = reader
+        return reader
+
+
+cdef int set_target(Target* target, name, codec) except -1:
+    """The CQL type of *codec*."""
+    cdef size_t i = 0
+    inner = None if codec.stored is None else getattr(codec.cipher, "inner", None)
+    target.name = name.encode()
+    target.text = codec.cql().encode()
+    target.element = codec.element_size
+    target.dimensions = codec.dimensions
+    if codec.stored is not None:
+        target.cql = Cql.Encrypted
+        if inner is not None:
+            target.text = inner.cql().encode()
+            target.children.resize(1)
+            set_target(&target.children[0], name, inner)
+        return 0
+    if codec.dimensions:
+        target.cql = Cql.Vector
+    else:
+        target.cql = <Cql><int>codec.kind
+    names = codec.field_names or [""] * len(codec.children)
+    target.children.resize(len(codec.children))
+    for field, child in zip(names, codec.children):
+        set_target(&target.children[i], field, child)
+        i += 1
+    return 0
+
+
+cdef class RowReader:
+    cdef readonly IngestPlan plan
+    cdef bint ignores
+    cdef shared_ptr[const Reading] native
+
+    def __init__(self):
+        raise TypeError("readers are made by IngestPlan.reader()")
+
+    def rows(self, array, *, int64_t first=0):
+        cdef string problem
+        cdef Sealer sealer
+        cdef Rows rows
+        cdef ArrowArray* found = array_of(array)
+        cdef ArrowRows* source = ArrowRows.make(self.native, found[0], first, problem)
+        if source == NULL:
+            raise ValueError((<bytes>problem).decode(errors="replace"))
+        rows = Rows.__new__(Rows)
+        rows.source = source
+        rows.ciphers = self.plan.ciphers
+        sealer.owner = <void*>rows.ciphers
+        sealer.seal = seal_value
+        source.seal_by(sealer)
+        rows.has_tokens = self.plan.native.get().has_tokens
+        return rows
+
+
+cdef cbool seal_value(
+    void* owner, size_t column, const uint8_t* p, size_t n, ByteBuffer& out, string& why
+) noexcept with gil:
+    """What is stored of a value of an encrypted column."""
+    try:
+        sealed = (<tuple>owner)[column].seal(PyBytes_FromStringAndSize(<const char*>p, <Py_ssize_t>n))
+        if not isinstance(sealed, bytes):
+            raise TypeError(f"it gave {type(sealed).__name__} instead of bytes")
+        out.put(<const char*>sealed, <size_t>len(sealed))
+        return True
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):  # it comes again where it can be raised
+            PyErr_SetInterrupt()
+        text = f"its cipher failed: {type(error).__name__}: {error}".encode(errors="replace")
+        why = text
+        return False
+
+
+cdef class Rows:
+    cdef RowSource* source  # owned; never NULL once made
+    cdef readonly bint has_tokens
+    cdef tuple ciphers
+
+    def __init__(self):
+        raise TypeError("rows are made by RowReader.rows()")
+
+    def __dealloc__(self):
+        del self.source
+
+    def __len__(self):
+        return <Py_ssize_t>self.source.rows()
+
+    def encode(self, Py_ssize_t row):
+        cdef ByteBuffer out
+        cdef int64_t token = 0
+        if not 0 <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)}")
+        if not self.source.write(<size_t>row, out, token):
+            problem = self.source.failure()
+            if problem.empty():
+                raise MemoryError()
+            raise ValueError((<bytes>problem).decode(errors="replace"))
+        data = PyBytes_FromStringAndSize(<const char*>out.data(), <Py_ssize_t>out.size())
+        return data, (token if self.has_tokens else None)
+
+    def same_partition(self, Py_ssize_t left, Py_ssize_t right):
+        if not 0 <= min(left, right) <= max(left, right) < len(self):
+            raise IndexError(f"rows {left} and {right} of {len(self)}")
+        return self.source.same_partition(<size_t>left, <size_t>right)
+
+    def _source(self):
+        """The RowSource, which lives as long as this, for the transport."""
+        return PyCapsule_New(self.source, "fastcql_row_source", NULL)

@@ -1,0 +1,28 @@
+// Rows that are written one after another as the bound values of one prepared statement: where they come from, as the
+// transport sees it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+
+namespace fastcql {
+
+// Of one thread at a time; no call needs the GIL.
+class RowSource {
+public:
+    virtual ~RowSource() = default;
+    virtual size_t rows() const = 0;
+    // Appends the values of *row* (below rows()), each as [bytes] (length -1 null, -2 unset), in the order of the
+    // statement's markers, without their count; *token* is that of its partition key, and 0 where the plan has none. False:
+    // the row cannot be written, failure() says why, and *out* is as before, unless it has failed() itself.
+    virtual bool write(size_t row, ByteBuffer& out, int64_t& token) = 0;
+    // Whether two rows have the same partition key. For rows of equal tokens: it may take as long as writing both.
+    virtual bool same_partition(size_t left, size_t right) = 0;
+    // Of the last write() that gave false: names column, row (of this source) and value. Empty where memory ran out.
+    virtual std::string failure() const = 0;
+};
+
+}  // namespace fastcql

@@ -1,0 +1,179 @@
+// Growable buffers over blocks of the pool: 64-byte aligned, their blocks counted by reference, so that several buffers of a
+// page share one block and each exported array keeps what it needs.
+//
+// While it is written a buffer has one owner. When it is finished nobody writes it any more; the last reference to its
+// block may be dropped by any thread.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "columns/counters.h"
+#include "memory/blocks.h"
+
+namespace fastcql::columns {
+
+inline constexpr size_t kPadding = 64;
+inline constexpr size_t padded(size_t size) { return (size + kPadding - 1) / kPadding * kPadding; }
+
+// What a batch may take, so that a hostile page cannot make much of little: nulls of vectors and structs take room.
+struct Memory {
+    memory::BlockPool* pool = nullptr;
+    size_t held = 0;
+    size_t limit = SIZE_MAX;
+
+    bool may_have(size_t bytes) const { return bytes <= limit && held <= limit - bytes; }
+};
+
+// A block with references. The pool lives as long as its blocks.
+class Shared {
+public:
+    // With one reference; null without memory.
+    static Shared* make(Memory& memory, size_t size) {
+        if (!memory.may_have(size)) return nullptr;
+        auto* shared = new (std::nothrow) Shared(*memory.pool);
+        if (!shared) return nullptr;
+        if (!memory.pool->take_block(size, shared->block_)) {
+            delete shared;
+            return nullptr;
+        }
+        memory.held += shared->block_.capacity;
+        memory.pool->hold();
+        counters().blocks.fetch_add(1, std::memory_order_relaxed);
+        return shared;
+    }
+    Shared(const Shared&) = delete;
+    Shared& operator=(const Shared&) = delete;
+
+    void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
+    void release() {
+        if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        memory::BlockPool& pool = pool_;
+        pool.give_block(block_);
+        delete this;
+        pool.let_go();
+        counters().blocks.fetch_sub(1, std::memory_order_relaxed);
+    }
+    bool alone() const { return refs_.load(std::memory_order_acquire) == 1; }
+    bool grow(Memory& memory, size_t size, size_t used) {
+        const size_t before = block_.capacity;
+        if (!memory.may_have(size > before ? size - before : 0)) return false;
+        if (!memory.pool->grow_block(block_, size, used)) return false;
+        memory.held += block_.capacity - before;
+        return true;
+    }
+    uint8_t* data() const { return block_.data; }
+    size_t capacity() const { return block_.capacity; }
+
+private:
+    explicit Shared(memory::BlockPool& pool) : pool_(pool) {}
+    ~Shared() = default;
+
+    std::atomic<uint32_t> refs_{1};
+    memory::BlockPool& pool_;
+    memory::ColumnBlock block_;
+};
+
+class Buffer {
+public:
+    Buffer() = default;
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { drop(); }
+
+    void swap(Buffer& other) {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
+        std::swap(shared_, other.shared_);
+        std::swap(carved_, other.carved_);
+    }
+    uint8_t* data() const { return data_; }
+    size_t size() const { return size_; }
+    size_t capacity() const { return capacity_; }
+    void set_size(size_t size) { size_ = size; }
+    // Another reference to what it lies in; null for a buffer of nothing.
+    Shared* share() const {
+        if (shared_) shared_->retain();
+        return shared_;
+    }
+    // Counted as written; there is room for them.
+    void add(size_t bytes) { size_ += bytes; }
+
+    // A piece of a block that others have pieces of, too.
+    void carve(Shared& shared, size_t at, size_t capacity) {
+        drop();
+        shared.retain();
+        shared_ = &shared;
+        data_ = shared.data() + at;
+        capacity_ = capacity;
+        carved_ = true;
+    }
+    // Room for *size* bytes in all. False without memory; what was written stays.
+    bool ensure(size_t size, Memory& memory) { return size <= capacity_ || grow(size, memory); }
+
+    // The bytes behind the written ones are zero, to the next multiple of 64. What is much too large becomes smaller.
+    bool finish(Memory& memory) {
+        if (size_ == 0) {
+            drop();
+            return true;
+        }
+        if (!ensure(padded(size_), memory)) return false;
+        if (!carved_ && capacity_ > kSmall && capacity_ - capacity_ / 4 > padded(size_) && !trim(memory)) return false;
+        std::memset(data_ + size_, 0, padded(size_) - size_);
+        return true;
+    }
+
+private:
+    static constexpr size_t kSmall = 4096;
+    static constexpr size_t kFirst = 256;
+
+    bool grow(size_t size, Memory& memory) {
+        if (size > SIZE_MAX / 4) return false;
+        const size_t wanted = padded(std::max({size, capacity_ * 2, kFirst}));
+        if (shared_ && !carved_ && shared_->alone()) {
+            if (!shared_->grow(memory, wanted, size_)) return false;
+            take_all();
+            return true;
+        }
+        return move_to(wanted, memory);
+    }
+    bool move_to(size_t size, Memory& memory) {
+        Shared* other = Shared::make(memory, size);
+        if (!other) return false;
+        if (size_) std::memcpy(other->data(), data_, size_);
+        const size_t written = size_;
+        drop();
+        shared_ = other;
+        size_ = written;
+        take_all();
+        return true;
+    }
+    bool trim(Memory& memory) {
+        memory.held -= std::min(memory.held, capacity_);
+        return move_to(padded(size_), memory);
+    }
+    void take_all() {
+        data_ = shared_->data();
+        capacity_ = shared_->capacity();
+        carved_ = false;
+    }
+    void drop() {
+        if (shared_) shared_->release();
+        shared_ = nullptr;
+        data_ = nullptr;
+        size_ = capacity_ = 0;
+        carved_ = false;
+    }
+
+    uint8_t* data_ = nullptr;
+    size_t size_ = 0;
+    size_t capacity_ = 0;
+    Shared* shared_ = nullptr;
+    bool carved_ = false;
+};
+
+}  // namespace fastcql::columns

@@ -1,0 +1,98 @@
+// A column while it is built: the values of one type of a plan so far. What is not null needs no mark: bits of validity
+// are one until a null clears them, and there are none before the first null.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "columns/buffer.h"
+#include "columns/failure.h"
+#include "columns/plan.h"
+
+namespace fastcql::columns {
+
+class Words;
+
+struct Column {
+    const Type* type = nullptr;
+    Column* kids = nullptr;  // type->children of them
+    int64_t length = 0;
+    int64_t nulls = 0;
+    Buffer validity;
+    Buffer values;  // numbers, bits, views, indexes, or offsets of what is in `data` or the child
+    Buffer data;
+    Words* words = nullptr;  // of a dictionary
+
+    size_t expected = 0;  // bytes of the wire that are to come, of a map; 0 when that is not known, or was made use of
+
+    // Where the page began that is being decoded, to go back to.
+    int64_t length_before = 0;
+    int64_t nulls_before = 0;
+    size_t data_before = 0;
+
+    ~Column();
+};
+
+// What a page's values are appended by. Whatever fails says why in `failure`.
+struct Appender {
+    Memory& memory;
+    Failure& failure;
+    const uint8_t* page = nullptr;  // views count from here
+    int32_t page_buffer = 0;        // of views
+    bool page_is_needed = false;    // a view refers to it
+    int64_t nulls = 0;              // of all types and levels; a few bytes may claim many
+
+    static constexpr int64_t kMostNulls = int64_t{1} << 27;
+
+    // One value of n bytes, null when n is negative. The bytes are there.
+    bool append(Column& column, const uint8_t* p, int32_t n);
+    bool append_null(Column& column);
+
+    // Room in the first buffer for one more value, or *count*.
+    bool reserve(Column& column, int64_t count = 1);
+
+    bool list(Column& column, const uint8_t* p, int32_t n);
+    bool map(Column& column, const uint8_t* p, int32_t n);
+    bool fields(Column& column, const uint8_t* p, int32_t n);
+    bool vector(Column& column, const uint8_t* p, int32_t n);
+    bool variable(Column& column, const uint8_t* p, size_t n);
+    bool view(Column& column, const uint8_t* p, size_t n);
+    bool word(Column& column, const uint8_t* p, size_t n);
+    bool number_text(Column& column, const uint8_t* p, int32_t n);
+    bool decimal(Column& column, const uint8_t* p, int32_t n);
+    bool duration(Column& column, const uint8_t* p, int32_t n);
+    bool mark_null(Column& column);
+    bool pad_vector(Column& column);
+    int32_t texts_to_numbers(Column& keys, Column& values, const uint8_t*& p, const uint8_t* end, int32_t count);
+    void expect_like(Column& column, int32_t count, int32_t n);
+    bool count_of(Column& column, const uint8_t*& p, const uint8_t* end, int cells, int32_t& count);
+    bool cell(Column& column, const uint8_t*& p, const uint8_t* end);
+    bool any_cell(Column& column, const uint8_t*& p, const uint8_t* end);
+    bool wrong_size(const Column& column, int32_t n, const char* needs);
+    bool no_room(const Column& column);
+};
+
+// Values that were appended since the page began, of types that are looked at as a whole: text that is none, times
+// beyond the day. The index of the first bad one, or -1.
+int64_t first_bad(const Column& column);
+
+// Back to where the page began.
+void take_back(Column& column);
+
+// Whether n bytes are UTF-8.
+bool is_utf8(const uint8_t* p, size_t n);
+
+// Copies n bytes: short ones as sixteen, where both sides have so many.
+inline void copy_short(uint8_t* to, const uint8_t* from, size_t n, ptrdiff_t readable, size_t writable) {
+    if (n <= 16 && readable >= 16 && writable >= 16) {
+        std::memcpy(to, from, 16);
+    } else if (n) {
+        std::memcpy(to, from, n);
+    }
+}
+
+// Offsets of a column that has some.
+inline int32_t* offsets_of(const Column& column) { return reinterpret_cast<int32_t*>(column.values.data()); }
+
+}  // namespace fastcql::columns

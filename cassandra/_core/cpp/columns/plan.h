@@ -1,0 +1,116 @@
+// A plan: the Arrow types of a result's columns and how bytes of CQL become them. Made once, never changed, counted by
+// reference: schemas that were exported keep it.
+//
+// Types are one array, each level's children side by side, so that the columns of a batch are one array of the same order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "columns/abi.h"
+#include "columns/counters.h"
+
+namespace fastcql::columns {
+
+enum class Kind : uint8_t {
+    One,        // fixed-width numbers of that many bytes
+    Two,
+    Four,
+    Eight,
+    Date,       // four bytes, counted from the middle
+    Time,       // eight bytes, within a day
+    Uuid,       // sixteen bytes as they are
+    Boolean,
+    Ascii,
+    Text,
+    Binary,
+    View,        // text as views into the page
+    Dictionary,  // text as indexes
+    Inet,
+    Duration,
+    VarintText,
+    VarintLong,
+    Varint,      // decimal of the type's precision, scale 0
+    DecimalText,
+    Decimal,
+    List,        // and set
+    Map,
+    Struct,      // tuple, user type; the entries of a map
+    Vector,
+    Place,       // where in the page the value is, with its length: such a plan is for arrays, and never exported
+};
+
+struct Type {
+    Kind kind = Kind::Binary;
+    bool nullable = true;
+    bool is_decimal256 = false;
+    int32_t precision = 0;
+    int32_t scale = 0;
+    int32_t dimensions = 0;  // of a vector
+    int64_t element = -1;    // bytes of a value of this type in a vector, -1: a length goes ahead
+    int32_t parent = -1;
+    int32_t first_child = 0;
+    int32_t children = 0;
+    std::string name;      // of the field
+    std::string format;    // Arrow's
+    std::string metadata;  // of the field, as the C interface has it; empty for none
+    std::string cql;       // for messages
+
+    bool is_text() const { return kind == Kind::Text || kind == Kind::Ascii; }
+    // Values of any length behind offsets of four bytes.
+    bool is_variable() const {
+        return is_text() || kind == Kind::Binary || kind == Kind::Inet || kind == Kind::VarintText ||
+               kind == Kind::DecimalText;
+    }
+    bool has_offsets() const { return is_variable() || kind == Kind::List || kind == Kind::Map; }
+    // Bytes of a value in the first buffer; 0 for booleans and where there is none.
+    size_t width() const;
+};
+
+class Plan {
+public:
+    Plan() { counters().plans.fetch_add(1, std::memory_order_relaxed); }
+    Plan(const Plan&) = delete;
+    Plan& operator=(const Plan&) = delete;
+
+    void retain() const { refs_.fetch_add(1, std::memory_order_relaxed); }
+    void release() const {
+        if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+
+    // Of everything, by level: first the columns, then their children, and so on.
+    std::vector<Type> types;
+    int32_t columns = 0;
+    bool has_views = false;
+    bool separate = false;  // each column has memory of its own, which others may be given back without
+
+    // Adds a field; *parent* -1 for a column. Those of one parent come one after the other.
+    Type& add(int32_t parent);
+    // After the last one: whether types are side by side as they should be.
+    bool complete();
+    // Whether batches of both may be in one stream: types and names are equal.
+    bool same_as(const Plan& other) const;
+
+private:
+    ~Plan() { counters().plans.fetch_sub(1, std::memory_order_relaxed); }
+
+    mutable std::atomic<uint32_t> refs_{1};
+};
+
+// Key-value pairs as the C interface has them.
+class Metadata {
+public:
+    void add(const std::string& key, const std::string& value);
+    std::string bytes() const;
+
+private:
+    int32_t count_ = 0;
+    std::string pairs_;
+};
+
+// A schema of struct type, all columns; false without memory. Its release may be called by any thread.
+bool export_schema(const Plan& plan, ArrowSchema* out);
+
+}  // namespace fastcql::columns

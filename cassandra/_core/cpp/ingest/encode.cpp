@@ -1,0 +1,413 @@
+// Scalars, and what all values have in common; collections are in nested.cpp.
+#include "ingest/encode.h"
+
+#include <cmath>
+
+#include "base/vint.h"
+#include "codec/integers.h"
+#include "ingest/integers.h"
+#include "ingest/text.h"
+
+namespace fastcql::ingest {
+
+namespace {
+
+constexpr int64_t kDayNanos = 86400000000000;
+constexpr uint32_t kMiddle = 0x80000000u;  // what dates count from
+
+bool bit_at(const Input& input, int64_t i) {
+    if (input.width == 1) return input.at<uint8_t>(i) != 0;
+    i += input.offset;
+    return input.values[i / 8] >> (i % 8) & 1;
+}
+
+double half(uint16_t bits) {
+    const int exponent = bits >> 10 & 0x1f;
+    const int fraction = bits & 0x3ff;
+    double value = 0;
+    if (exponent == 0x1f) {
+        value = fraction ? NAN : INFINITY;
+    } else {
+        value = exponent ? std::ldexp(fraction | 0x400, exponent - 25) : std::ldexp(fraction, -24);
+    }
+    return bits & 0x8000 ? -value : value;
+}
+
+// Whether a number of the other type is this integer, which is not too_large for int64 unless that is said.
+template <typename Number>
+bool holds(int64_t v, bool too_large, Number& out) {
+    if (too_large) {
+        out = static_cast<Number>(static_cast<uint64_t>(v));
+        return out < Number(18446744073709551616.0) && static_cast<uint64_t>(out) == static_cast<uint64_t>(v);
+    }
+    out = static_cast<Number>(v);
+    return out < Number(9223372036854775808.0) && static_cast<int64_t>(out) == v;
+}
+
+// A machine number behind its length.
+bool put_cell(ByteBuffer& out, uint32_t v) {
+    uint8_t* p = out.extend(8);
+    if (!p) return false;
+    store32(p, 4);
+    store32(p + 4, v);
+    return true;
+}
+bool put_cell(ByteBuffer& out, uint64_t v) {
+    uint8_t* p = out.extend(12);
+    if (!p) return false;
+    store32(p, 8);
+    store64(p + 4, v);
+    return true;
+}
+
+}  // namespace
+
+size_t words_at(const Input& input, int64_t i, uint64_t (&words)[4]) {
+    const uint8_t* p = input.values + (input.offset + i) * input.width;
+    if (input.width < 8) {
+        words[0] = static_cast<uint64_t>(int64_t{load<int32_t>(p, 0)});
+        return 1;
+    }
+    const size_t count = input.width / 8;
+    for (size_t k = 0; k < count; ++k) words[k] = load<uint64_t>(p, static_cast<int64_t>(k));
+    return count;
+}
+
+int64_t integer_at(const Input& input, int64_t i, bool& too_large) {
+    const bool is_signed = input.how->source->is_signed;
+    too_large = false;
+    if (input.how->source->shape == Shape::Decimal) {
+        uint64_t words[4];
+        const size_t count = words_at(input, i, words);
+        const auto v = static_cast<int64_t>(words[0]);
+        for (size_t k = 1; k < count; ++k) too_large = too_large || words[k] != (v < 0 ? ~uint64_t{0} : 0);
+        return v;
+    }
+    switch (input.width) {
+        case 1: return is_signed ? input.at<int8_t>(i) : int64_t{input.at<uint8_t>(i)};
+        case 2: return is_signed ? input.at<int16_t>(i) : int64_t{input.at<uint16_t>(i)};
+        case 4: return is_signed ? input.at<int32_t>(i) : int64_t{input.at<uint32_t>(i)};
+        default: break;
+    }
+    const auto v = input.at<int64_t>(i);
+    too_large = !is_signed && v < 0;
+    return v;
+}
+
+double floating_at(const Input& input, int64_t i) {
+    if (input.width == 2) return half(input.at<uint16_t>(i));
+    return input.width == 4 ? static_cast<double>(input.at<float>(i)) : input.at<double>(i);
+}
+
+bool Encoder::cell(const Input& input, int64_t i, uint32_t null) {
+    if (input.is_null(i)) {
+        out_.put32(null);
+        return done();
+    }
+    switch (input.way) {
+        case Way::Four: return put_cell(out_, input.at<uint32_t>(i));
+        case Way::Eight: return put_cell(out_, input.at<uint64_t>(i));
+        case Way::Text: {
+            const uint8_t* p = nullptr;
+            size_t n = 0;
+            if (!bytes_of(input, i, p, n)) return false;
+            if (!is_ascii(p, n) && !is_utf8(p, n)) return no(input, p, n, "is not UTF-8");
+            uint8_t* to = out_.extend(4 + n);
+            if (!to) return false;
+            store32(to, static_cast<uint32_t>(n));
+            if (n) std::memcpy(to + 4, p, n);
+            return true;
+        }
+        case Way::Dictionary: {
+            int64_t index = 0;
+            return index_of(input, i, index) && cell(input.children[0], index, null);
+        }
+        case Way::Runs: return cell(input.children[0], run_of(input, i), null);
+        default: break;
+    }
+    const size_t at = out_.size();
+    out_.put32(0);
+    if (!value(input, i) || !done()) return false;
+    const size_t size = out_.size() - at - 4;
+    if (size > INT32_MAX) return trouble_.no("a value of " + std::to_string(size) + " bytes is too large");
+    out_.patch32(at, static_cast<uint32_t>(size));
+    return true;
+}
+
+// Without a length; not null.
+bool Encoder::value(const Input& input, int64_t i) {
+    switch (input.way) {
+        case Way::One: out_.put8(input.at<uint8_t>(i)); return done();
+        case Way::Two: out_.put16(input.at<uint16_t>(i)); return done();
+        case Way::Four: out_.put32(input.at<uint32_t>(i)); return done();
+        case Way::Eight: out_.put64(input.at<uint64_t>(i)); return done();
+        case Way::Day: out_.put32(input.at<uint32_t>(i) ^ kMiddle); return done();
+        case Way::Sixteen: out_.put(input.values + (input.offset + i) * 16, 16); return done();
+        case Way::Boolean: out_.put8(bit_at(input, i)); return done();
+        case Way::Text:
+        case Way::Ascii:
+        case Way::Bytes: return text(input, i);
+        case Way::Integer: return integer(input, i);
+        case Way::Float:
+        case Way::Double: return floating(input, i);
+        case Way::UuidText:
+        case Way::UuidBytes: return uuid(input, i);
+        case Way::InetText:
+        case Way::InetBytes: return inet(input, i);
+        case Way::Timestamp: return timestamp(input, i);
+        case Way::Date: return date(input, i);
+        case Way::Time: return time(input, i);
+        case Way::Duration: return duration(input, i);
+        case Way::Varint:
+        case Way::Decimal: return number(input, i);
+        case Way::List: return list(input, i);
+        case Way::Map: return map(input, i);
+        case Way::Struct: return fields(input, i);
+        case Way::Vector: return vector(input, i);
+        default: return broken("a value where there is none");
+    }
+}
+
+bool Encoder::view_of(const Input& input, int64_t i, const uint8_t*& p, size_t& n) {
+    constexpr int32_t kInside = 12;
+    const uint8_t* view = input.values + (input.offset + i) * 16;
+    const auto size = load<int32_t>(view, 0);
+    if (size < 0) return broken("a view of negative length");
+    n = static_cast<size_t>(size);
+    p = view + 4;
+    if (size <= kInside) return true;
+    const auto buffer = load<int32_t>(view, 2);
+    const auto start = load<int32_t>(view, 3);
+    if (buffer < 0 || buffer >= input.buffer_count) return broken("a view into a buffer that is not there");
+    const auto held = load<int64_t>(input.sizes, buffer);
+    if (start < 0 || held - start < size) return broken("a view beyond the end of its buffer");
+    p = static_cast<const uint8_t*>(input.buffers[buffer]) + start;
+    return true;
+}
+
+bool Encoder::bytes_of(const Input& input, int64_t i, const uint8_t*& p, size_t& n) {
+    if (input.layout == Layout::View) return view_of(input, i, p, n);
+    if (input.layout == Layout::Fixed) {
+        p = input.values + (input.offset + i) * input.size;
+        n = static_cast<size_t>(input.size);
+        return true;
+    }
+    const int64_t start = input.offset_at(i), end = input.offset_at(i + 1);
+    if (start < 0 || end < start || end > input.limit) return broken("its offsets do not rise");
+    if (end - start > INT32_MAX) return trouble_.no("a value of " + std::to_string(end - start) + " bytes is too large");
+    p = input.data + start;
+    n = static_cast<size_t>(end - start);
+    return true;
+}
+
+bool Encoder::index_of(const Input& input, int64_t i, int64_t& out) {
+    bool too_large = false;
+    out = integer_at(input, i, too_large);
+    const int64_t length = input.children[0].length;
+    return (!too_large && out >= 0 && out < length) || broken("an index beyond the end of its dictionary");
+}
+
+// The first run that ends behind the value.
+int64_t Encoder::run_of(const Input& input, int64_t i) {
+    const Input& ends = input.children[1];
+    const auto end_of = [&](int64_t run) -> int64_t {
+        return input.width == 2 ? ends.at<int16_t>(run) : input.width == 4 ? ends.at<int32_t>(run) : ends.at<int64_t>(run);
+    };
+    int64_t low = 0, high = ends.length;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (end_of(middle) > input.offset + i) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+// Of text, ascii and bytes.
+bool Encoder::text(const Input& input, int64_t i) {
+    const uint8_t* p = nullptr;
+    size_t n = 0;
+    if (!bytes_of(input, i, p, n)) return false;
+    if (input.way == Way::Ascii && !is_ascii(p, n)) return no(input, p, n, "is not ASCII");
+    if (input.way == Way::Text && !is_ascii(p, n) && !is_utf8(p, n)) return no(input, p, n, "is not UTF-8");
+    out_.put(p, n);
+    return done();
+}
+
+bool Encoder::integer(const Input& input, int64_t i) {
+    bool too_large = false;
+    const int64_t v = integer_at(input, i, too_large);
+    const auto bytes = input.how->target->cql;
+    const int bits = bytes == Cql::Tinyint ? 8 : bytes == Cql::Smallint ? 16 : bytes == Cql::Int ? 32 : 64;
+    const int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
+    if (too_large || v > high || v < -high - 1) {
+        return no(input, i, "is out of range (" + std::to_string(-high - 1) + " to " + std::to_string(high) + ")");
+    }
+    switch (bits) {
+        case 8: out_.put8(static_cast<uint8_t>(v)); break;
+        case 16: out_.put16(static_cast<uint16_t>(v)); break;
+        case 32: out_.put32(static_cast<uint32_t>(v)); break;
+        default: out_.put64(static_cast<uint64_t>(v));
+    }
+    return done();
+}
+
+// Exactly, or not at all.
+bool Encoder::floating(const Input& input, int64_t i) {
+    const bool is_float = input.way == Way::Float;
+    float narrow = 0;
+    double wide = 0;
+    bool fits = true;
+    if (input.how->source->shape == Shape::Integer) {
+        bool too_large = false;
+        const int64_t v = integer_at(input, i, too_large);
+        fits = is_float ? holds(v, too_large, narrow) : holds(v, too_large, wide);
+    } else {
+        wide = floating_at(input, i);
+        const bool in_range = !(std::fabs(wide) > 3.4028234663852886e38) || std::isinf(wide);
+        if (is_float && in_range) narrow = static_cast<float>(wide);
+        fits = !is_float || std::isnan(wide) || (in_range && static_cast<double>(narrow) == wide);
+    }
+    if (!fits) return no(input, i, is_float ? "is no number of 32 bits: cast the column to float32 to round it" : "is no number of 64 bits");
+    if (is_float) {
+        out_.put_float(narrow);
+    } else {
+        out_.put_double(wide);
+    }
+    return done();
+}
+
+bool Encoder::uuid(const Input& input, int64_t i) {
+    const uint8_t* p = nullptr;
+    size_t n = 0;
+    uint8_t parsed[16];
+    if (!bytes_of(input, i, p, n)) return false;
+    if (input.way == Way::UuidText) {
+        if (!parse_uuid(p, n, parsed)) return no(input, p, n, "is no UUID");
+        p = parsed;
+    } else if (n != 16) {
+        return no(input, p, n, "is no UUID: those have 16 bytes");
+    }
+    out_.put(p, 16);
+    return done();
+}
+
+bool Encoder::inet(const Input& input, int64_t i) {
+    const uint8_t* p = nullptr;
+    size_t n = 0;
+    uint8_t parsed[16];
+    if (!bytes_of(input, i, p, n)) return false;
+    if (input.way == Way::InetText) {
+        const size_t size = parse_address(p, n, parsed);
+        if (!size) return no(input, p, n, "is no IP address");
+        p = parsed;
+        n = size;
+    } else if (n != 4 && n != 16) {
+        return no(input, p, n, "is no IP address: those have 4 or 16 bytes");
+    }
+    out_.put(p, n);
+    return done();
+}
+
+bool Encoder::timestamp(const Input& input, int64_t i) {
+    const Source& source = *input.how->source;
+    int64_t v = input.width == 4 ? input.at<int32_t>(i) : input.at<int64_t>(i);
+    if (source.shape == Shape::Date) {
+        if (input.width == 4) v *= 86400000;
+    } else if (source.unit == 1) {
+        if (__builtin_mul_overflow(v, 1000, &v)) return no(input, i, "is beyond 64 bits of milliseconds");
+    } else {
+        const int64_t per_millisecond = source.unit / 1000;
+        if (v % per_millisecond) return no(input, i, "has parts of a millisecond: cast the column to timestamp[ms] to cut them off");
+        v /= per_millisecond;
+    }
+    out_.put64(static_cast<uint64_t>(v));
+    return done();
+}
+
+// Of milliseconds or timestamps, when they are whole days.
+bool Encoder::date(const Input& input, int64_t i) {
+    const Source& source = *input.how->source;
+    const int64_t per_day = 86400 * (source.shape == Shape::Date ? 1000 : source.unit);
+    const auto v = input.at<int64_t>(i);
+    if (v % per_day) return no(input, i, "is no whole day");
+    const int64_t days = v / per_day;
+    if (days < INT32_MIN || days > INT32_MAX) return no(input, i, "is beyond the days that a date counts");
+    out_.put32(static_cast<uint32_t>(days) ^ kMiddle);
+    return done();
+}
+
+bool Encoder::time(const Input& input, int64_t i) {
+    const int64_t unit = input.how->source->unit;
+    int64_t v = input.width == 4 ? input.at<int32_t>(i) : input.at<int64_t>(i);
+    if (__builtin_mul_overflow(v, 1000000000 / unit, &v) || v < 0 || v >= kDayNanos) return no(input, i, "is not within a day");
+    out_.put64(static_cast<uint64_t>(v));
+    return done();
+}
+
+bool Encoder::duration(const Input& input, int64_t i) {
+    const Source& source = *input.how->source;
+    int64_t months = 0, days = 0, nanos = 0;
+    const uint8_t* p = input.values + (input.offset + i) * input.width;
+    switch (source.shape) {
+        case Shape::Months: months = load<int32_t>(p, 0); break;
+        case Shape::DayTime:
+            days = load<int32_t>(p, 0);
+            nanos = int64_t{load<int32_t>(p, 1)} * 1000000;
+            break;
+        case Shape::MonthDayNano:
+            months = load<int32_t>(p, 0);
+            days = load<int32_t>(p, 1);
+            nanos = load<int64_t>(p, 1);
+            break;
+        default:
+            if (__builtin_mul_overflow(load<int64_t>(p, 0), 1000000000 / source.unit, &nanos)) {
+                return no(input, i, "is beyond 64 bits of nanoseconds");
+            }
+    }
+    if ((months < 0 || days < 0 || nanos < 0) && (months > 0 || days > 0 || nanos > 0)) {
+        return no(input, i, "has parts of different sign: months, days and nanoseconds of a duration have one");
+    }
+    put_unsigned_vint(out_, zigzag_encode(months));
+    put_unsigned_vint(out_, zigzag_encode(days));
+    put_unsigned_vint(out_, zigzag_encode(nanos));
+    return done();
+}
+
+// varint and decimal, of integers, decimals and text.
+bool Encoder::number(const Input& input, int64_t i) {
+    const Source& source = *input.how->source;
+    const bool is_decimal = input.way == Way::Decimal;
+    if (source.shape == Shape::Text) {
+        const uint8_t* p = nullptr;
+        size_t n = 0;
+        if (!bytes_of(input, i, p, n)) return false;
+        const bool fits = is_decimal ? put_decimal_text(out_, p, n) : put_varint_text(out_, p, n);
+        return fits ? done() : no(input, p, n, is_decimal ? "is no decimal number" : "is no whole number");
+    }
+    if (source.shape == Shape::Integer) {
+        bool too_large = false;
+        const int64_t v = integer_at(input, i, too_large);
+        if (is_decimal) out_.put32(0);
+        if (too_large) out_.put8(0);
+        if (too_large) {
+            out_.put64(static_cast<uint64_t>(v));
+        } else {
+            put_varint(out_, v);
+        }
+        return done();
+    }
+    uint64_t words[4];
+    const size_t count = words_at(input, i, words);
+    if (is_decimal) out_.put32(static_cast<uint32_t>(source.scale));
+    if (is_decimal || source.scale == 0) {
+        put_words(out_, words, count);
+    } else if (!put_scaled_words(out_, words, count, source.scale)) {
+        return no(input, i, "is no whole number");
+    }
+    return done();
+}
+
+}  // namespace fastcql::ingest

@@ -1,0 +1,86 @@
+// Values of checked arrays as bytes of the wire.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+#include "ingest/input.h"
+
+namespace fastcql::ingest {
+
+inline constexpr uint32_t kNull = 0xffffffff, kUnset = 0xfffffffe;
+
+// Why a value cannot be written; empty when memory ran out.
+struct Trouble {
+    std::string text;
+
+    bool no(const std::string& why) {
+        text = why;
+        return false;
+    }
+    // Where it was, found out on the way up.
+    bool in(const std::string& place) {
+        if (!text.empty()) text = place + ": " + text;
+        return false;
+    }
+};
+
+// An integer of any width; *too_large*: it takes 64 bits without a sign.
+int64_t integer_at(const Input& input, int64_t i, bool& too_large);
+double floating_at(const Input& input, int64_t i);
+// The words of a decimal's two's complement, least first; how many.
+size_t words_at(const Input& input, int64_t i, uint64_t (&words)[4]);
+
+// The i-th value, for messages, but of text and bytes.
+std::string shown(const Input& input, int64_t i);
+// Text in quotes, of a long one its beginning.
+std::string shown_text(const uint8_t* p, size_t n);
+
+// Appends to *out*. After a failure that has part of a value, too, which the caller takes away.
+class Encoder {
+public:
+    Encoder(ByteBuffer& out, Trouble& trouble) : out_(out), trouble_(trouble) {}
+
+    // [bytes] of the i-th value; *null* is the length of one that is null.
+    bool cell(const Input& input, int64_t i, uint32_t null);
+
+private:
+    bool value(const Input& input, int64_t i);
+    bool done() const { return !out_.failed(); }
+    bool no(const Input& input, int64_t i, const std::string& why) { return trouble_.no(shown(input, i) + " " + why); }
+    bool no(const Input& input, const uint8_t* p, size_t n, const std::string& why) {
+        const bool is_text = input.how->source->shape == Shape::Text;
+        return trouble_.no((is_text ? shown_text(p, n) : "a value of " + std::to_string(n) + " bytes") + " " + why);
+    }
+    bool broken(const char* why) { return trouble_.no(std::string("the array is broken: ") + why); }
+
+    bool bytes_of(const Input& input, int64_t i, const uint8_t*& p, size_t& n);
+    bool view_of(const Input& input, int64_t i, const uint8_t*& p, size_t& n);
+    bool index_of(const Input& input, int64_t i, int64_t& out);
+    static int64_t run_of(const Input& input, int64_t i);
+    bool items_of(const Input& input, int64_t i, int64_t& first, int64_t& count);
+
+    bool text(const Input& input, int64_t i);
+    bool integer(const Input& input, int64_t i);
+    bool floating(const Input& input, int64_t i);
+    bool uuid(const Input& input, int64_t i);
+    bool inet(const Input& input, int64_t i);
+    bool timestamp(const Input& input, int64_t i);
+    bool date(const Input& input, int64_t i);
+    bool time(const Input& input, int64_t i);
+    bool duration(const Input& input, int64_t i);
+    bool number(const Input& input, int64_t i);
+
+    bool list(const Input& input, int64_t i);
+    bool map(const Input& input, int64_t i);
+    bool fields(const Input& input, int64_t i);
+    bool vector(const Input& input, int64_t i);
+    bool packed(const Input& items, int64_t first, int64_t count);
+    bool element(const Input& input, int64_t i, bool with_length);
+
+    ByteBuffer& out_;
+    Trouble& trouble_;
+};
+
+}  // namespace fastcql::ingest

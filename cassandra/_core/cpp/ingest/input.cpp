@@ -1,0 +1,206 @@
+#include "ingest/input.h"
+
+namespace fastcql::ingest {
+
+namespace {
+
+// No array is that long: products with the size of a value stay within 64 bits.
+constexpr int64_t kMost = int64_t{1} << 47;
+
+class ArrayReader {
+public:
+    ArrayReader(const Conversion& how, const ArrowArray& array, Input& out, std::string& problem)
+        : how_(how), source_(*how.source), array_(array), out_(out), problem_(problem) {}
+
+    bool read(int64_t needed);
+
+private:
+    bool broken(const std::string& why) {
+        problem_ = source_.text() + " array" + (source_.name.empty() ? "" : " '" + source_.name + "'") + ": " + why;
+        return false;
+    }
+    bool check(int64_t needed);
+    bool read_validity();
+    bool read_values();
+    bool read_offsets();
+    bool read_views();
+    bool read_list();
+    bool read_runs();
+    bool read_children(const std::vector<Conversion>& children, int64_t needed);
+    const uint8_t* buffer(int64_t i) const { return static_cast<const uint8_t*>(array_.buffers[i]); }
+    int64_t end() const { return array_.offset + array_.length; }
+
+    const Conversion& how_;
+    const Source& source_;
+    const ArrowArray& array_;
+    Input& out_;
+    std::string& problem_;
+};
+
+// Buffers of an array of the shape; -1: three or more.
+int64_t buffers_of(const Source& source) {
+    switch (source.shape) {
+        case Shape::Null:
+        case Shape::RunEnds: return 0;
+        case Shape::Struct: return 1;
+        case Shape::Text:
+        case Shape::Binary: return source.layout == Layout::View ? -1 : source.layout == Layout::Fixed ? 2 : 3;
+        case Shape::List:
+            if (source.layout == Layout::Fixed) return 1;
+            return source.layout == Layout::Ranges32 || source.layout == Layout::Ranges64 ? 3 : 2;
+        default: return 2;
+    }
+}
+
+bool ArrayReader::check(int64_t needed) {
+    const auto number = [](int64_t v) { return std::to_string(v); };
+    if (array_.length < 0 || array_.length > kMost) return broken("a length of " + number(array_.length));
+    if (array_.offset < 0 || array_.offset > kMost) return broken("an offset of " + number(array_.offset));
+    if (array_.null_count < -1 || array_.null_count > array_.length) {
+        return broken(number(array_.null_count) + " nulls in " + number(array_.length) + " values");
+    }
+    if (array_.length < needed) return broken(number(array_.length) + " values where " + number(needed) + " are needed");
+    const int64_t wanted = buffers_of(source_);
+    if (wanted < 0 ? array_.n_buffers < 3 : array_.n_buffers != wanted) return broken(number(array_.n_buffers) + " buffers");
+    if (array_.n_buffers > 0 && !array_.buffers) return broken("its buffers are missing");
+    const bool is_dictionary = source_.shape == Shape::Dictionary;
+    if (is_dictionary != (array_.dictionary != nullptr)) return broken(is_dictionary ? "no dictionary" : "a dictionary");
+    const auto children = static_cast<int64_t>(is_dictionary ? 0 : source_.children.size());
+    if (array_.n_children != children) return broken(number(array_.n_children) + " children where " + number(children) + " are needed");
+    if (children > 0 && !array_.children) return broken("its children are missing");
+    for (int64_t i = 0; i < children; ++i) {
+        if (!array_.children[i] || !array_.children[i]->release) return broken("child " + number(i) + " is missing");
+    }
+    if (is_dictionary && !array_.dictionary->release) return broken("its dictionary is released");
+    return true;
+}
+
+bool ArrayReader::read_validity() {
+    if (array_.n_buffers == 0 || array_.length == 0 || array_.null_count == 0) return true;
+    out_.validity = buffer(0);
+    return out_.validity || array_.null_count < 0 || broken("there are nulls, and no buffer says which");
+}
+
+bool ArrayReader::read_offsets() {
+    if (out_.length == 0) return true;
+    const int64_t first = out_.offset_at(0);
+    out_.limit = out_.offset_at(out_.length);
+    if (first < 0 || out_.limit < first) {
+        return broken("offsets from " + std::to_string(first) + " to " + std::to_string(out_.limit));
+    }
+    return true;
+}
+
+bool ArrayReader::read_views() {
+    out_.buffer_count = array_.n_buffers - 3;
+    out_.buffers = array_.buffers + 2;
+    out_.sizes = buffer(array_.n_buffers - 1);
+    if (out_.buffer_count == 0) return true;
+    if (!out_.sizes) return broken("the sizes of its buffers are missing");
+    for (int64_t i = 0; i < out_.buffer_count; ++i) {
+        const auto size = load<int64_t>(out_.sizes, i);
+        if (size < 0 || (size > 0 && !out_.buffers[i])) return broken("buffer " + std::to_string(i) + " is missing");
+    }
+    return true;
+}
+
+bool ArrayReader::read_values() {
+    if (array_.n_buffers < 2) return true;
+    out_.values = buffer(1);
+    if (!out_.values && array_.length > 0 && !(out_.layout == Layout::Fixed && source_.is_text_like() && out_.size == 0)) {
+        return broken("the buffer of its values is missing");
+    }
+    if (source_.shape != Shape::List && source_.shape != Shape::Map && !source_.is_text_like()) return true;
+    if (out_.layout == Layout::View) return read_views();
+    if (out_.layout == Layout::Fixed) {
+        int64_t bytes = 0;
+        return !__builtin_mul_overflow(end(), out_.size, &bytes) || broken("more bytes than there can be");
+    }
+    if (array_.n_buffers == 3) out_.data = buffer(2);
+    if (out_.layout == Layout::Ranges32 || out_.layout == Layout::Ranges64) {
+        return out_.data || array_.length == 0 || broken("the buffer of its sizes is missing");
+    }
+    if (!read_offsets()) return false;
+    return !source_.is_text_like() || out_.data || out_.limit == 0 || broken("the buffer of its bytes is missing");
+}
+
+bool ArrayReader::read_children(const std::vector<Conversion>& children, int64_t needed) {
+    out_.children.resize(children.size());
+    for (size_t i = 0; i < children.size(); ++i) {
+        const Conversion& child = children[i];
+        out_.children[i].how = &child;
+        if (child.from < 0) continue;
+        const ArrowArray& array = *array_.children[child.from];
+        if (!read_array(child, array, needed, out_.children[i], problem_)) return false;
+    }
+    return true;
+}
+
+bool ArrayReader::read_list() {
+    int64_t needed = out_.limit;
+    if (out_.layout == Layout::Fixed && __builtin_mul_overflow(end(), out_.size, &needed)) {
+        return broken("more items than there can be");
+    }
+    if (out_.layout == Layout::Ranges32 || out_.layout == Layout::Ranges64) needed = 0;
+    if (!read_children(how_.children, needed)) return false;
+    if (out_.layout != Layout::Fixed) out_.limit = array_.children[0]->length;
+    return true;
+}
+
+// Ends of runs rise, and the last one is not in front of the last value.
+bool ArrayReader::read_runs() {
+    const ArrowArray& ends = *array_.children[0];
+    const Source& type = source_.children[0];
+    Conversion plain;
+    plain.way = Way::Integer;
+    plain.source = &type;
+    out_.children.resize(2);
+    if (!read_array(plain, ends, 0, out_.children[1], problem_)) return false;
+    Input& runs = out_.children[1];
+    runs.how = nullptr;
+    out_.width = type.width;
+    int64_t before = 0;
+    for (int64_t i = 0; i < runs.length; ++i) {
+        const int64_t end = type.width == 2 ? runs.at<int16_t>(i) : type.width == 4 ? runs.at<int32_t>(i) : runs.at<int64_t>(i);
+        if (end <= before || runs.is_null(i)) return broken("run " + std::to_string(i) + " ends where it began");
+        before = end;
+    }
+    if (before < end()) return broken("its runs end at " + std::to_string(before) + " of " + std::to_string(end()) + " values");
+    return read_array(how_.children[0], *array_.children[1], runs.length, out_.children[0], problem_);
+}
+
+bool ArrayReader::read(int64_t needed) {
+    out_.how = &how_;
+    out_.way = how_.way;
+    if (how_.way == Way::Sealed) {
+        out_.children.resize(1);
+        return read_array(how_.children[0], array_, needed, out_.children[0], problem_);
+    }
+    if (!check(needed)) return false;
+    out_.layout = source_.layout;
+    out_.width = source_.width;
+    out_.size = source_.size;
+    out_.offset = array_.offset;
+    out_.length = array_.length;
+    if (!read_validity() || !read_values()) return false;
+    switch (how_.way) {
+        case Way::Dictionary:
+            out_.children.resize(1);
+            return read_array(how_.children[0], *array_.dictionary, 0, out_.children[0], problem_);
+        case Way::Runs: return read_runs();
+        case Way::List:
+        case Way::Map:
+        case Way::Vector: return read_list();
+        case Way::Pair:
+        case Way::Struct: return read_children(how_.children, end());
+        default: return true;
+    }
+}
+
+}  // namespace
+
+bool read_array(const Conversion& how, const ArrowArray& array, int64_t needed, Input& out, std::string& problem) {
+    return ArrayReader(how, array, out, problem).read(needed);
+}
+
+}  // namespace fastcql::ingest

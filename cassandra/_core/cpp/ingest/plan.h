@@ -1,0 +1,50 @@
+// What rows are written as, and how rows of one Arrow schema become that. Both are made once and then only read; whoever
+// reads rows by them keeps them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "columns/abi.h"
+#include "ingest/match.h"
+
+namespace fastcql::ingest {
+
+struct Column {
+    Target target;
+    bool is_required = false;  // of the primary key: never null
+};
+
+struct Plan {
+    std::vector<Column> columns;     // in the order of the statement's markers
+    std::vector<int32_t> key;        // which of them are the partition key, in its order
+    bool has_tokens = true;
+    bool nulls_are_unset = true;
+};
+
+class Reading {
+public:
+    // Null where the rows do not fit, and what is wrong with them in *problems*: all of it. *others_are_ignored*: columns
+    // that the plan has not are no mistake. Columns that only the plan has are left unset.
+    static std::shared_ptr<const Reading> make(
+        const std::shared_ptr<const Plan>& plan, const ArrowSchema& schema, bool others_are_ignored,
+        std::vector<std::string>& problems
+    );
+    // Whether it was made of the same types and names.
+    bool is_of(const ArrowSchema& schema) const;
+
+    const Plan& plan() const { return *plan_; }
+    // The row as a struct, with one child per column of the plan.
+    const Conversion& row() const { return row_; }
+
+private:
+    bool find_columns(bool others_are_ignored, std::vector<std::string>& problems);
+
+    std::shared_ptr<const Plan> plan_;
+    Source source_;
+    Conversion row_;
+};
+
+}  // namespace fastcql::ingest

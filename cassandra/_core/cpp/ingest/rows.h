@@ -1,0 +1,56 @@
+// The rows of an Arrow array as bound values. It owns the array and releases it; one thread at a time has it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/row_source.h"
+#include "ingest/encode.h"
+#include "ingest/plan.h"
+
+namespace fastcql::ingest {
+
+// Encrypts: appends what is to be stored of the bytes of a value, or says why not.
+struct Sealer {
+    void* owner = nullptr;
+    bool (*seal)(void* owner, size_t column, const uint8_t* p, size_t n, ByteBuffer& out, std::string& why) = nullptr;
+};
+
+class Rows final : public RowSource {
+public:
+    // Takes the array over, whatever comes of it. Null where it is broken, which *problem* tells. *first*: the number of
+    // its first row, for messages.
+    static Rows* make(std::shared_ptr<const Reading> reading, ArrowArray& array, int64_t first, std::string& problem);
+    ~Rows() override;
+    // For encrypted columns; its owner has to live as long as this.
+    void seal_by(const Sealer& sealer) { sealer_ = sealer; }
+    Rows(const Rows&) = delete;
+    Rows& operator=(const Rows&) = delete;
+
+    size_t rows() const override { return static_cast<size_t>(array_.length); }
+    bool write(size_t row, ByteBuffer& out, int64_t& token) override;
+    bool same_partition(size_t left, size_t right) override;
+    std::string failure() const override { return trouble_.text; }
+
+private:
+    Rows(std::shared_ptr<const Reading> reading, ArrowArray& array, int64_t first);
+    bool put(int64_t row, ByteBuffer& out, int64_t& token);
+    bool put_column(size_t i, int64_t row, ByteBuffer& out);
+    bool put_sealed(size_t i, int64_t row, ByteBuffer& out);
+    bool put_key(int64_t row, ByteBuffer& out);
+    bool hash(int64_t row, ByteBuffer& out, int64_t& token);
+    bool no(size_t column, int64_t row);
+
+    std::shared_ptr<const Reading> reading_;
+    const Plan& plan_;
+    ArrowArray array_;
+    int64_t first_;
+    Input input_;
+    std::vector<size_t> starts_;  // where in the buffer each column of the row that is written is
+    ByteBuffer key_;
+    Trouble trouble_;
+    Sealer sealer_;
+};
+
+}  // namespace fastcql::ingest

@@ -1,0 +1,77 @@
+// Arrow types that values come as: what a schema of the C data interface says, read once and checked. Formats are those of
+// its specification.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "columns/abi.h"
+
+namespace fastcql::ingest {
+
+enum class Shape : uint8_t {
+    Null,
+    Boolean,
+    Integer,
+    Floating,
+    Decimal,
+    Text,
+    Binary,
+    Date,
+    Time,
+    Timestamp,
+    Elapsed,  // a duration in units of time
+    Months,
+    DayTime,
+    MonthDayNano,
+    List,
+    Map,
+    Struct,
+    Dictionary,
+    RunEnds,
+    Other,  // nothing that can be written
+};
+
+// Where values of any length are.
+enum class Layout : uint8_t {
+    Fixed,      // side by side, of `size` bytes or items each
+    Offsets32,
+    Offsets64,
+    View,       // of text and bytes
+    Ranges32,   // of lists: an offset and a size each
+    Ranges64,
+};
+
+struct Source {
+    Shape shape = Shape::Other;
+    Layout layout = Layout::Fixed;
+    uint8_t width = 0;  // bytes of a number; of a boolean 1, where it is none of bits
+    bool is_signed = true;
+    bool is_encrypted = false;  // by its metadata: bytes that a cipher made
+    bool is_zoned = false;
+    int32_t precision = 0;
+    int32_t scale = 0;
+    int64_t size = 0;  // bytes or items of a value, where all have as many
+    int64_t unit = 0;  // of times: how many make a second
+    std::string name;
+    std::string format;
+    std::string extension;  // the name of that type, if it is one
+    std::vector<Source> children;  // of a dictionary its values
+
+    bool is_text_like() const { return shape == Shape::Text || shape == Shape::Binary; }
+    bool operator==(const Source& other) const {
+        return format == other.format && name == other.name && is_encrypted == other.is_encrypted && shape == other.shape && extension == other.extension &&
+               children == other.children;
+    }
+    // For messages: "list<int32>".
+    std::string text() const;
+};
+
+// Nested more deeply a type is refused.
+inline constexpr int kMaxDepth = 64;
+
+// False when the schema is broken, which *problem* tells.
+bool read_schema(const ArrowSchema& schema, Source& out, std::string& problem, int depth = 0);
+
+}  // namespace fastcql::ingest

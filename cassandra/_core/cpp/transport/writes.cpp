@@ -1,0 +1,187 @@
+#include "transport/writes.h"
+
+#include <algorithm>
+
+#include "base/murmur3.h"
+
+namespace fastcql {
+
+namespace {
+
+constexpr size_t kHeader = 9;
+
+}  // namespace
+
+void Window::answered() {
+    --in_flight_;
+    if (size_ >= most_ || 2 * (in_flight_ + 1) < size_) return;  // what is not used need not be larger
+    if (quick_ || ++credit_ >= size_) {
+        ++size_;
+        credit_ = 0;
+    }
+}
+
+void Window::congested(Nanos sent, Nanos now) {
+    --in_flight_;
+    if (sent < cut_at_) return;
+    size_ = std::max(kLeast, size_ / 2);
+    credit_ = 0;
+    quick_ = false;
+    cut_at_ = now;
+}
+
+uint32_t WriteTable::open() {
+    if (free_ == 0) {
+        writes_.emplace_back();
+        free_ = static_cast<uint32_t>(writes_.size());
+    }
+    const uint32_t number = free_ - 1;
+    free_ = writes_[number].next;
+    writes_[number] = Write{};
+    writes_[number].state = Write::State::Held;
+    ++open_;
+    return number;
+}
+
+void WriteTable::close(uint32_t number) {
+    Write* write = find(number);
+    if (!write) return;
+    write->state = Write::State::Free;
+    write->next = free_;
+    free_ = number + 1;
+    --open_;
+}
+
+bool WriteFrames::open_one(RowSource& source, size_t row) {
+    frame_.truncate(0);
+    put(frame_, parts_.head);
+    token_ = 0;
+    if (frame_.failed() || !source.write(row, frame_, token_)) return false;
+    put(frame_, parts_.values);
+    put(frame_, parts_.tail);
+    open_size_ = frame_.size();
+    return !frame_.failed();
+}
+
+WriteFrames::Made WriteFrames::make() {
+    if (at_end()) return Made::End;
+    if (parts_.most_rows > 1) return make_batch();
+    at_ = next_++;
+    count_ = 1;
+    return open_one(*source_, at_) ? Made::Request : Made::Failed;
+}
+
+WriteFrames::Made WriteFrames::make_again(RowSource& source, size_t at, size_t count) {
+    at_ = at;
+    count_ = count;
+    if (count == 1) return open_one(source, at) ? Made::Request : Made::Failed;
+    ahead_ = false;
+    values_.truncate(0);
+    spans_.clear();
+    for (size_t row = at; row < at + count; ++row) {
+        const size_t begin = values_.size();
+        if (!source.write(row, values_, token_)) return Made::Failed;
+        spans_.push_back({begin, values_.size()});
+    }
+    put_batch(spans_);
+    return frame_.failed() || values_.failed() ? Made::Failed : Made::Request;
+}
+
+// What tells rows of a partition apart. Two that are equal may be the same row; a batch takes one of them.
+uint64_t WriteFrames::key_of(Span span) {
+    const uint8_t* at = values_.data() + span.begin;
+    const uint8_t* const end = values_.data() + span.end;
+    uint64_t key = 0;
+    for (const uint8_t part : parts_.clustering) {
+        if (end - at < 4) break;
+        const int32_t length = load_i32(at);
+        const size_t size = 4 + static_cast<size_t>(std::max(0, length));
+        if (static_cast<size_t>(end - at) < size) break;
+        if (part) key = key * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(murmur3_token(at, size));
+        at += size;
+    }
+    return key;
+}
+
+WriteFrames::Made WriteFrames::make_batch() {
+    RowSource& source = *source_;
+    at_ = next_;
+    spans_.clear();
+    keys_.clear();
+    if (ahead_) {
+        const size_t size = ahead_at_.end - ahead_at_.begin;
+        std::memmove(values_.data(), values_.data() + ahead_at_.begin, size);
+        values_.truncate(size);
+        token_ = ahead_token_;
+    } else {
+        values_.truncate(0);
+        token_ = 0;
+        if (!source.write(next_, values_, token_)) {
+            ++next_;
+            count_ = 1;
+            return Made::Failed;
+        }
+    }
+    ahead_ = false;
+    spans_.push_back({0, values_.size()});
+    keys_.push_back(key_of(spans_[0]));
+    size_t bytes = values_.size() + parts_.overhead;
+    while (spans_.size() < parts_.most_rows && at_ + spans_.size() < source.rows()) {
+        const size_t row = at_ + spans_.size();
+        const Span span{values_.size(), 0};
+        int64_t token = 0;
+        if (!source.write(row, values_, token)) break;  // its own turn comes, and says so
+        const Span here{span.begin, values_.size()};
+        const size_t size = here.end - here.begin + parts_.overhead;
+        bool joins = token == token_ && bytes + size <= parts_.most_bytes && source.same_partition(at_, row);
+        const uint64_t key = joins ? key_of(here) : 0;
+        joins = joins && std::find(keys_.begin(), keys_.end(), key) == keys_.end();
+        if (!joins) {
+            ahead_ = true;
+            ahead_at_ = here;
+            ahead_token_ = token;
+            break;
+        }
+        bytes += size;
+        spans_.push_back(here);
+        keys_.push_back(key);
+    }
+    count_ = spans_.size();
+    next_ = at_ + count_;
+    if (count_ > 1) {
+        put_batch(spans_);
+    } else {
+        frame_.truncate(0);
+        put(frame_, parts_.head);
+        frame_.put(values_.data(), spans_[0].end);
+        put(frame_, parts_.values);
+        put(frame_, parts_.tail);
+        open_size_ = frame_.size();
+    }
+    return frame_.failed() || values_.failed() ? Made::Failed : Made::Request;
+}
+
+void WriteFrames::put_batch(const std::vector<Span>& spans) {
+    frame_.truncate(0);
+    put(frame_, parts_.batch_head);
+    frame_.put16(static_cast<uint16_t>(spans.size()));
+    for (const Span span : spans) {
+        put(frame_, parts_.entry);
+        frame_.put(values_.data() + span.begin, span.end - span.begin);
+        put(frame_, parts_.values);
+    }
+    put(frame_, parts_.batch_tail);
+    open_size_ = frame_.size();
+}
+
+bool WriteFrames::close(int64_t timestamp, int block) {
+    frame_.truncate(open_size_);
+    frame_.put64(static_cast<uint64_t>(timestamp));
+    if (block >= 0 && !is_batch()) frame_.put8(static_cast<uint8_t>(block));
+    const size_t length = frame_.size() - kHeader;
+    if (frame_.failed() || length > static_cast<size_t>(INT32_MAX)) return false;
+    frame_.patch32(5, static_cast<uint32_t>(length));
+    return true;
+}
+
+}  // namespace fastcql

@@ -1,0 +1,204 @@
+// Bulk writes: rows of a source as requests, and the requests that are not over yet.
+//
+// A *write* is one request: a row, or rows that follow each other in one partition and go as one unlogged batch. It is
+//
+//   Free      nobody's
+//   InFlight  submitted; its outcome will come, or it is orphaned
+//   Held      not in flight: to be sent again, or being looked at
+//
+// and keeps what it takes to send it again: which rows of which source, under which timestamp. Its number is the number of
+// the attempt under which it is submitted. Everything here is of one thread at a time; nothing needs the runtime lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/row_source.h"
+#include "transport/sys.h"
+
+namespace fastcql {
+
+// How many requests a host takes at a time: one more for each window that was answered, half as many when it says that
+// these are too many (AIMD). At first, and until it says so, one more for each answer.
+class Window {
+public:
+    static constexpr uint32_t kLeast = 1, kFirst = 32;
+
+    explicit Window(uint32_t most) : size_(most < kFirst ? most : kFirst), most_(most) {}
+
+    uint32_t size() const { return size_; }
+    uint32_t in_flight() const { return in_flight_; }
+    bool has_room() const { return in_flight_ < size_; }
+
+    void sent() { ++in_flight_; }
+    void answered();
+    // An answer, or none, that says that these are too many, to a request sent at *sent*: those that were in flight when
+    // the window became smaller do not make it smaller once more.
+    void congested(Nanos sent, Nanos now);
+    void gone() { --in_flight_; }
+
+private:
+    uint32_t size_;
+    uint32_t in_flight_ = 0;
+    uint32_t credit_ = 0;
+    const uint32_t most_;
+    bool quick_ = true;
+    Nanos cut_at_ = 0;
+};
+
+struct Write {
+    enum class State : uint8_t { Free, InFlight, Held };
+
+    int64_t row = 0;  // of all rows; the first one
+    int64_t timestamp = 0;
+    int64_t token = 0;
+    Nanos began = 0;  // with its first attempt
+    Nanos sent = 0;
+    uint32_t source = 0;  // number of the source
+    uint32_t at = 0;      // the row in it
+    int32_t stream = -1;
+    uint32_t next = 0;  // free one
+    uint32_t way = 0;  // the connection it went to, by number
+    uint16_t count = 0;
+    uint16_t attempts = 0;
+    State state = State::Free;
+};
+
+// The writes that are not over, by number.
+class WriteTable {
+public:
+    // A number; its write is Held. Throws std::bad_alloc.
+    uint32_t open();
+    void close(uint32_t number);
+    size_t open_count() const { return open_; }
+    size_t size() const { return writes_.size(); }
+    // Null where no write of that number is open.
+    Write* find(uint32_t number) {
+        return number < writes_.size() && writes_[number].state != Write::State::Free ? &writes_[number] : nullptr;
+    }
+
+private:
+    std::vector<Write> writes_;
+    uint32_t free_ = 0;  // 1 + the first one; 0: none
+    size_t open_ = 0;
+};
+
+// The sources that rows still have to be read from, or sent again of. Sources are numbered as they come.
+class Sources {
+public:
+    struct Entry {
+        RowSource* source;
+        int64_t first;  // number of its first row
+        size_t left;    // rows that are not done
+    };
+
+    // Throws std::bad_alloc.
+    uint32_t add(RowSource* source, int64_t first) {
+        entries_.push_back({source, first, source->rows()});
+        return base_ + static_cast<uint32_t>(entries_.size()) - 1;
+    }
+    Entry* find(uint32_t number) {
+        const uint32_t index = number - base_;
+        return index < entries_.size() ? &entries_[index] : nullptr;
+    }
+    void done(uint32_t number, size_t rows) {
+        if (Entry* entry = find(number)) entry->left -= rows;
+    }
+    // Forgets the oldest source if all of its rows are done.
+    bool drop() {
+        if (entries_.empty() || entries_.front().left > 0) return false;
+        entries_.pop_front();
+        ++base_;
+        return true;
+    }
+    void clear() {
+        base_ += static_cast<uint32_t>(entries_.size());
+        entries_.clear();
+    }
+
+private:
+    std::deque<Entry> entries_;
+    uint32_t base_ = 0;
+};
+
+// What requests consist of beside the values of rows.
+struct WriteParts {
+    std::string head;        // of EXECUTE, up to and with the number of values
+    std::string values;      // of all rows, behind their own
+    std::string tail;        // what follows the values, up to the timestamp
+    std::string batch_head;  // of BATCH, up to the number of statements
+    std::string entry;       // of a statement of it, up to and with the number of values
+    std::string batch_tail;
+    std::vector<uint8_t> clustering;  // by marker: whether its value is part of the clustering key
+    size_t most_rows = 1;    // of a batch
+    size_t most_bytes = 0;   // of the values of a batch
+    size_t overhead = 0;     // that a row counts beside its values
+};
+
+// Makes requests of the rows of a source, in their order.
+class WriteFrames {
+public:
+    enum class Made : uint8_t { Request, End, Failed };
+
+    explicit WriteFrames(WriteParts parts) : parts_(std::move(parts)) {}
+
+    // The rows of *source* come next; null: there are none for now.
+    void begin(RowSource* source) {
+        source_ = source;
+        next_ = 0;
+        ahead_ = false;
+    }
+    bool at_end() const { return source_ == nullptr || next_ >= source_->rows(); }
+    size_t next_row() const { return next_; }
+
+    // The request of the next row, or of the next rows of one partition. Failed: the row at() cannot be written, and is
+    // passed over; the source says why, unless memory ran out: then nothing can be made any more.
+    Made make();
+    // Once more the request of rows that make() made one of. Not between make() and close() of another one.
+    Made make_again(RowSource& source, size_t at, size_t count);
+
+    // What was made, until the next one is.
+    size_t at() const { return at_; }
+    size_t count() const { return count_; }
+    int64_t token() const { return token_; }
+    bool is_batch() const { return count_ > 1; }
+    bool out_of_memory() const { return frame_.failed() || values_.failed(); }
+    // Completes it: data() and size() are valid then. *block*: the last byte; negative: there is none. False: no memory,
+    // or longer than a frame can be.
+    bool close(int64_t timestamp, int block);
+    const uint8_t* data() { return frame_.data(); }
+    size_t size() const { return frame_.size(); }
+
+private:
+    struct Span {
+        size_t begin, end;
+    };
+
+    bool open_one(RowSource& source, size_t row);
+    Made make_batch();
+    void put_batch(const std::vector<Span>& spans);
+    uint64_t key_of(Span span);
+    static void put(ByteBuffer& out, const std::string& text) { out.put(text.data(), text.size()); }
+
+    const WriteParts parts_;
+    RowSource* source_ = nullptr;
+    size_t next_ = 0;
+    size_t at_ = 0;
+    size_t count_ = 0;
+    int64_t token_ = 0;
+    size_t open_size_ = 0;  // of frame_, before it was closed
+    ByteBuffer frame_;
+    ByteBuffer values_;
+    // The values of next_ are at the end of values_ already.
+    bool ahead_ = false;
+    Span ahead_at_{0, 0};
+    int64_t ahead_token_ = 0;
+    std::vector<Span> spans_;
+    std::vector<uint64_t> keys_;
+};
+
+}  // namespace fastcql

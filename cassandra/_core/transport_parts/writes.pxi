@@ -1,0 +1,524 @@
+# Writes: the rows of Arrow batches as requests, many under one operation; cpp/transport/writes.h has the states of one.
+#
+# One thread at a time launches and harvests: that of a caller, or of an asyncio loop. The I/O thread delivers outcomes, as
+# to any operation. An answer that says nothing but "done" ends here; all else is appended to ``ended``, its write is held,
+# and Python says what becomes of it: ``again``, ``frame`` (its rows go on as requests of their own) or ``close``.
+
+cdef enum:
+    OP_ERROR = 0x00
+    VOID = 1
+    OVERLOADED = 0x1001
+    WRITE_TIMEOUT = 0x1100
+    MOST_ROWS = 0x7FFFFFFF  # of a batch
+    TRIES = 3  # of the router for a host that has room
+
+cdef enum Launch:
+    AS_ASKED
+    NO_ROWS
+    NO_ROOM
+    NOT_SENT
+
+LAUNCHED = <int> AS_ASKED
+AT_END = <int> NO_ROWS
+FULL = <int> NO_ROOM
+HELD = <int> NOT_SENT
+
+
+cdef class _HostWindow:
+    cdef Window* window
+
+    def __cinit__(self, uint32_t most):
+        self.window = new Window(most)
+
+    def __dealloc__(self):
+        del self.window
+
+
+@cython.final
+cdef class Way:
+    """A connection that writes went to, with its pool and host."""
+
+    cdef readonly object host
+    cdef readonly object pool
+    cdef readonly object connection
+    cdef Outlet outlet
+    cdef _HostWindow window
+    cdef uint32_t number
+    cdef readonly Py_ssize_t in_flight
+
+
+cdef class Writes(Operation):
+    cdef object pools_of  # the session's set of pools
+    cdef WriteTable table
+    cdef Sources sources
+    cdef WriteFrames* frames
+    cdef WriteFrames* repeated
+    cdef list kept  # the Rows of sources, oldest first
+    cdef list ways
+    cdef dict way_of  # by connection
+    cdef dict windows  # by host; None: the number in flight is fixed
+    cdef object route
+    cdef object not_sent
+    cdef object dialect
+    cdef object block
+    cdef object timestamps
+    cdef TimestampClock clock
+    cdef int64_t stamp  # of the last write
+    cdef bint counts_on
+    cdef bint routed
+    cdef double timeout
+    cdef Reactor reactor
+    cdef uint32_t most_of_host
+    cdef size_t most  # writes that are open at a time
+    cdef bint pending  # frames has a request that is not a write yet
+    cdef uint32_t source
+    cdef int64_t first  # number of the first row of the source
+    cdef Batch held  # outcomes that were taken, those before *at* are harvested
+    cdef bint holds
+    cdef size_t at
+    cdef readonly int64_t reached
+    cdef readonly int64_t done
+    cdef readonly int64_t encoded
+    cdef readonly Py_ssize_t in_flight
+    cdef readonly object ended
+
+    def __dealloc__(self):
+        del self.frames
+        del self.repeated
+
+    def _begin(self, session, not_sent, int64_t most, bint adaptive, timestamp):
+        import collections
+
+        catch_up()
+        self.pools_of = session._pool_set
+        self.not_sent = not_sent
+        self.kept = []
+        self.ways = []
+        self.way_of = {}
+        self.ended = collections.deque()
+        self.most = most
+        self.windows = {} if adaptive else None
+        self.counts_on = timestamp is not None
+        if self.counts_on:
+            self.stamp = <int64_t> timestamp - 1
+        self.routed = True
+
+    def _compile(
+        self, head, values, tail, batch_head, entry, batch_tail, clustering, size_t most_rows, size_t most_bytes,
+        size_t overhead,
+    ):
+        cdef WriteParts parts
+        parts.head = head
+        parts.values = values
+        parts.tail = tail
+        parts.batch_head = batch_head
+        parts.entry = entry
+        parts.batch_tail = batch_tail
+        parts.clustering = bytes(clustering)
+        parts.most_rows = most_rows
+        parts.most_bytes = most_bytes
+        parts.overhead = overhead
+        if self.frames != NULL:
+            raise RuntimeError("compiled once")
+        self.frames = new WriteFrames(parts)
+        self.repeated = new WriteFrames(parts)
+
+    def _direct(self, route, dialect, block, timeout, timestamps, clock, uint32_t most_of_host):
+        self.route = route
+        self.dialect = dialect
+        self.block = block
+        self.timeout = limit_of(timeout)
+        self.timestamps = timestamps
+        self.clock = clock
+        self.most_of_host = most_of_host
+
+    # ---- sources
+
+    def add(self, rows):
+        cdef RowSource* source
+        if not self.at_end:
+            raise RuntimeError("there are rows that were not sent yet")
+        source = <RowSource*> PyCapsule_GetPointer(rows._source(), "fastcql_row_source")
+        self.routed = rows.has_tokens
+        self.first = self.reached
+        if source.rows() == 0:
+            return
+        if source.rows() > MOST_ROWS:
+            raise ValueError(f"a batch of {source.rows()} rows; {MOST_ROWS} are the most")
+        self.source = self.sources.add(source, self.first)
+        self.kept.append(rows)
+        self.frames.begin(source)
+
+    cdef int done_with(self, Write* write, uint32_t written) except -1:
+        self.done += written
+        self.sources.done(write.source, write.count)
+        while self.sources.drop():
+            del self.kept[0]
+            if not self.kept:
+                self.frames.begin(NULL)
+        return 0
+
+    @property
+    def at_end(self):
+        return not self.pending and self.frames.at_end()
+
+    @property
+    def open(self):
+        return self.table.open_count()
+
+    # ---- sending
+
+    def launch(self, Py_ssize_t count):
+        cdef Made made
+        cdef int status
+        while count > 0:
+            if self.table.open_count() >= self.most:
+                return NO_ROOM
+            if not self.pending:
+                made = self.frames.make()
+                if made == Made.End:
+                    return NO_ROWS
+                if made == Made.Failed:
+                    self.not_made()
+                    return NOT_SENT
+                self.pending = True
+            status = self.launch_pending()
+            if status != AS_ASKED:
+                return status
+            count -= 1
+        return AS_ASKED
+
+    cdef int not_made(self) except -1:
+        """The rows that come next cannot be written."""
+        cdef SourceEntry* entry = self.sources.find(self.source)
+        cdef string text = entry.source.failure()
+        cdef uint32_t number
+        cdef Write* write
+        if text.empty() or self.frames.out_of_memory():
+            raise MemoryError("no memory for a request of an ingest")
+        number = self.table.open()
+        write = self.table.find(number)
+        write.row = entry.first + <int64_t> self.frames.at()
+        write.count = 1
+        write.source = self.source
+        write.at = <uint32_t> self.frames.at()
+        self.reached = write.row + 1
+        self.ended.append((number, text_of(text), None))
+        return 0
+
+    cdef int launch_pending(self) except -1:
+        cdef int64_t token = self.frames.token()
+        cdef uint32_t number
+        cdef Write* write
+        cdef int tries
+        cdef Way way = None
+        routing = token if self.routed else None
+        for tries in range(TRIES):
+            way = self.way_for(routing)
+            if way is None or way.window is None or way.window.window.has_room():
+                break
+        else:
+            return NO_ROOM
+        number = self.table.open()
+        write = self.table.find(number)
+        write.at = <uint32_t> self.frames.at()
+        write.row = self.first + <int64_t> write.at
+        write.count = <uint16_t> self.frames.count()
+        write.source = self.source
+        write.token = token
+        self.pending = False
+        self.reached = write.row + write.count
+        write.timestamp = self.next_stamp()
+        write.began = monotonic_now()
+        if not self.frames.close(write.timestamp, self.block_of(routing)):
+            raise MemoryError("no memory for a request of an ingest")
+        self.encoded += self.frames.size()
+        if way is None:
+            self.ended.append((number, None, None))
+            return NOT_SENT
+        return self.submit(number, way, self.frames)
+
+    cdef int64_t next_stamp(self) except? -1:
+        """Each later than the one before, whatever gives them."""
+        cdef int64_t now
+        if self.counts_on:
+            self.stamp += 1
+            return self.stamp
+        if self.clock is not None:
+            now = self.clock.step()
+            if self.clock.ahead:
+                self.timestamps._asked_natively()
+        else:
+            now = self.timestamps()
+        self.stamp = now if now > self.stamp else self.stamp + 1
+        return self.stamp
+
+    cdef int block_of(self, routing) except -2:
+        return -1 if self.block is None else self.block(routing)
+
+    cdef Way way_for(self, routing):
+        """The connection for a token; None if there is none that takes requests just now."""
+        cdef Place place = self.route(routing)
+        if place is None:
+            return None
+        pool = (<dict> self.pools_of.pools).get(place.host)
+        if pool is None:
+            return None
+        try:
+            connection = connection_of(pool, routing, place.shard)
+        except self.not_sent:
+            return None
+        return self.way_by(place.host, pool, connection)
+
+    cdef Way way_by(self, host, pool, connection):
+        cdef Way way = <Way> self.way_of.get(connection)
+        cdef Outlet outlet
+        if way is not None:
+            return way
+        outlet = connection.outlet
+        if dialect_of(connection, outlet) is not self.dialect:
+            return None
+        way = Way.__new__(Way)
+        way.host = host
+        way.pool = pool
+        way.connection = connection
+        way.outlet = outlet
+        if self.windows is not None:
+            way.window = self.windows.get(host)
+            if way.window is None:
+                way.window = self.windows[host] = _HostWindow(self.most_of_host)
+        self.add_way(way)
+        return way
+
+    cdef int add_way(self, Way way) except -1:
+        """In the place of one that is closed, if there is one: a stream without end outlives many connections."""
+        cdef Way old
+        for index in range(len(self.ways)):
+            old = <Way> self.ways[index]
+            if old.in_flight == 0 and old.connection.is_closed:
+                del self.way_of[old.connection]
+                self.ways[index] = way
+                way.number = <uint32_t> index
+                self.way_of[way.connection] = way
+                return 0
+        way.number = <uint32_t> len(self.ways)
+        self.ways.append(way)
+        self.way_of[way.connection] = way
+        return 0
+
+    cdef int submit(self, uint32_t number, Way way, WriteFrames* frames) except -1:
+        cdef Write* write = self.table.find(number)
+        cdef Submitted submitted
+        write.way = way.number
+        write.state = WriteState.InFlight
+        write.attempts += 1
+        write.stream = -1
+        try:
+            if way.outlet is None:
+                frame = PyBytes_FromStringAndSize(<const char*> frames.data(), <Py_ssize_t> frames.size())
+                self.reactor = way.connection.reactor
+                write.sent = monotonic_now()
+                write.stream = way.connection.submit(
+                    frame, self, number, None if self.timeout == NO_TIMEOUT else self.timeout, True
+                )
+            else:
+                self.reactor = way.outlet.channel.reactor
+                submitted = way.outlet.channel.put_bytes(
+                    frames.data(), frames.size(), self, number, self.timeout, True
+                )
+                write.stream = submitted.stream
+                write.sent = submitted.started
+        except self.not_sent as error:
+            write.state = WriteState.Held
+            self.ended.append((number, error, way))
+            return NOT_SENT
+        except Exception as error:
+            if way.outlet is None or isinstance(error, MemoryError):  # else it is the handler of a signal that raised
+                write.state = WriteState.Held
+            raise
+        finally:  # what the handler of a signal raises comes when the request is on its way already
+            if write.state == WriteState.InFlight:
+                way.in_flight += 1
+                self.in_flight += 1
+                if way.window is not None:
+                    way.window.window.sent()
+        return AS_ASKED
+
+    def again(self, uint32_t number):
+        cdef Write* write = self.held_write(number)
+        cdef Way way = self.way_for(write.token if self.routed else None)
+        if way is None:
+            self.ended.append((number, None, None))
+            return NOT_SENT
+        if way.window is not None and not way.window.window.has_room():
+            return NO_ROOM
+        self.make_again(write)
+        return self.submit(number, way, self.repeated)
+
+    def again_by(self, uint32_t number, host, pool, connection):
+        cdef Write* write = self.held_write(number)
+        cdef Way way = self.way_by(host, pool, connection)
+        if way is None:
+            return False
+        self.make_again(write)
+        self.submit(number, way, self.repeated)
+        return True
+
+    cdef int make_again(self, Write* write) except -1:
+        cdef SourceEntry* entry = self.sources.find(write.source)
+        cdef Made made = self.repeated.make_again(entry.source[0], write.at, write.count)
+        if made != Made.Request or not self.repeated.close(
+            write.timestamp, self.block_of(write.token if self.routed else None)
+        ):
+            raise MemoryError("no memory for a request of an ingest")
+        return 0
+
+    cdef Write* held_write(self, uint32_t number) except NULL:
+        cdef Write* write = self.table.find(number)
+        if write == NULL or write.state != WriteState.Held:
+            raise ValueError(f"write {number} is not held")
+        return write
+
+    def frame(self, uint32_t number, uint32_t index):
+        cdef Write* write = self.held_write(number)
+        cdef SourceEntry* entry = self.sources.find(write.source)
+        cdef int64_t token
+        if self.repeated.make_again(entry.source[0], write.at + index, 1) != Made.Request:
+            raise MemoryError("no memory for a request of an ingest")
+        token = self.repeated.token()
+        routing = token if self.routed else None
+        if not self.repeated.close(write.timestamp, self.block_of(routing)):
+            raise MemoryError("no memory for a request of an ingest")
+        frame = PyBytes_FromStringAndSize(<const char*> self.repeated.data(), <Py_ssize_t> self.repeated.size())
+        return frame, routing
+
+    def send(self):
+        if self.reactor is not None:
+            self.reactor.send_unsent()
+
+    # ---- outcomes
+
+    def harvest(self):
+        cdef uint32_t number
+        cdef Write* write
+        cdef Way way
+        cdef Outcome* outcome
+        cdef Nanos now = monotonic_now()
+        if self.enter_process():
+            self.holds = False
+        if not self.holds:
+            if not self.core.take_all(&self.held):
+                return
+            self.holds = True
+            self.at = 0
+            drop_references(self, self.held.references)
+        while self.at < self.held.size():
+            outcome = &self.held.at(self.at)
+            number = outcome.attempt
+            self.at += 1
+            write = self.table.find(number)
+            if write == NULL or write.state != WriteState.InFlight:  # a nudge
+                continue
+            way = <Way> self.ways[write.way]
+            way.in_flight -= 1
+            self.in_flight -= 1
+            if is_void(outcome[0]):
+                if way.window is not None:
+                    way.window.window.answered()
+                self.done_with(write, write.count)
+                self.table.close(number)
+                continue
+            if way.window is not None:
+                if is_congestion(outcome[0]):
+                    way.window.window.congested(write.sent, now)
+                else:
+                    way.window.window.gone()
+            write.state = WriteState.Held
+            self.ended.append((number, wrap_outcome(outcome[0]), way))
+        self.holds = False
+        self.core.give_back(move(self.held))
+
+    @property
+    def answered(self):
+        return bool(self.ended) or self.holds or self.core.ready()
+
+    def close(self, uint32_t number, uint32_t written):
+        cdef Write* write = self.held_write(number)
+        self.done_with(write, written)
+        self.table.close(number)
+
+    def about(self, uint32_t number):
+        cdef Write* write = self.table.find(number)
+        if write == NULL:
+            return None
+        age = <double> (monotonic_now() - write.began) / <double> SECOND
+        return write.row, write.count, write.attempts, write.token if self.routed else None, age
+
+    def orphan(self, uint32_t number):
+        cdef Write* write = self.table.find(number)
+        cdef Way way
+        if write == NULL or write.state != WriteState.InFlight or write.stream < 0:
+            return False
+        way = <Way> self.ways[write.way]
+        if not way.connection.orphan(write.stream, self, number):
+            return False
+        write.state = WriteState.Held
+        way.in_flight -= 1
+        self.in_flight -= 1
+        if way.window is not None:
+            way.window.window.gone()
+        return True
+
+    def unfinished(self):
+        cdef list found = []
+        cdef uint32_t number
+        cdef Write* write
+        for number in range(self.table.size()):
+            write = self.table.find(number)
+            if write != NULL:
+                found.extend(range(write.row, write.row + write.count))
+        found.sort()
+        return found
+
+    def nudge(self):
+        self._inject(NOTHING_ELSE, Failure(CLOSED, "something else has ended"))
+
+    def window_sizes(self):
+        if self.windows is None:
+            return None
+        return {host: (<_HostWindow> window).window.size() for host, window in self.windows.items()}
+
+    def abandon(self):
+        cdef uint32_t number
+        self._finish()
+        for number in range(self.table.size()):
+            self.table.close(number)
+        self.ended.clear()
+        if self.frames != NULL:
+            self.frames.begin(NULL)
+        self.pending = False
+        self.sources.clear()
+        self.kept.clear()
+        self.ways.clear()
+        self.way_of.clear()
+        self.route = self.reactor = None
+
+
+cdef bint is_void(Outcome& outcome) noexcept:
+    """Done, and nothing else is said. A compressed answer to a write that is no error is that too."""
+    if outcome.failure.get() != NULL or not outcome.hot:
+        return False
+    if outcome.frame.flags & 1 and outcome.frame.version < 5:
+        return True
+    return load32(outcome.frame.body) == VOID
+
+
+cdef bint is_congestion(Outcome& outcome) noexcept:
+    """Whether it says that the host has too much to do."""
+    cdef uint32_t code
+    if outcome.failure.get() != NULL:
+        return outcome.failure.get().kind == FailureKind.TimedOut
+    if outcome.frame.opcode != OP_ERROR or outcome.frame.length < 4 or outcome.frame.flags:
+        return outcome.frame.opcode == OP_ERROR
+    code = load32(outcome.frame.body)
+    return code == OVERLOADED or code == WRITE_TIMEOUT

@@ -1,0 +1,324 @@
+"""Plain writes: ``Model.create(id=1, name="x")``, ``instance.update(name="y")`` of values that are bound as they are.
+
+What is to be done was worked out before, once per model and set of names: the values are looked at and bound, and the
+instance is made of them when they are written. Where there is anything more to it (a conversion, a null, an option, a
+method of the program's own) it is None, and :class:`~.dml.DMLQuery` does it; both write the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from cassandra._base.errors import DriverException
+from cassandra._core.codec import ColumnAccess, ExactKinds, Instance, Untouched, new_loaded
+from cassandra._mapper import defaults
+from cassandra._mapper.clauses import WhereClause
+from cassandra._mapper.columns.base import Column
+from cassandra._mapper.errors import ValidationError
+from cassandra._mapper.execution.requests import is_outdated, send_prepared
+from cassandra._mapper.instances import exact_kind, initial, is_left_out
+from cassandra._mapper.operators import EqualsOperator
+from cassandra._mapper.shapes import Shape, shape_and_values
+from cassandra._mapper.statements import InsertStatement, UpdateStatement
+from cassandra._session.statements.sentinels import NOT_SET
+
+from .dml import DMLQuery
+from .loading import is_native, worked_out
+from .points import creates_plainly
+from .writes import Writer, assignments, writers_of
+
+NOTHING: dict[str, Any] = {}
+
+#: What an instance does on its way to the statement, and what a program may have put something else in the place of.
+SEEN = (
+    "asave",
+    "aupdate",
+    "save",
+    "update",
+    "validate",
+    "_can_update",
+    "_dml",
+    "_dml_to_write",
+    "_set_column_value",
+    "_take",
+    "_written",
+)
+USUAL = Untouched(DMLQuery, ("__init__", "save", "asave", "update", "aupdate", "saving", "updating", "_execute"))
+
+#: Options of instances that a class may have, too.
+OPTIONS = {
+    **dict.fromkeys(("_batch", "_conditional", "_connection", "_timestamp", "_ttl", "__consistency__")),
+    **dict.fromkeys(("_if_exists", "_if_not_exists"), False),
+    "_timeout": NOT_SET,
+}
+
+
+class PlainInsert:
+    """How a new row with values of some columns is written. Immutable."""
+
+    __slots__ = ("_complete", "_defaults", "_exact", "_left", "_places", "keyspace", "model", "shape")
+
+    def __init__(self, model: Any, names: tuple[str, ...], written: list[Writer], shape: Shape) -> None:
+        places = {writer.name: place for place, writer in enumerate(written)}
+        self.model = model
+        self.shape = shape
+        self.keyspace = defaults.DEFAULT_KEYSPACE
+        self._exact = _exact(names, written)
+        #: What makes values that are not given: name, place among those that are bound, class.
+        self._defaults = [
+            (writer.name, place, writer.kind, initial(writer.column))
+            for place, writer in enumerate(written)
+            if writer.name not in names
+        ]
+        #: Columns without a value, which may not be taken.
+        self._left = [
+            column for name, column in model._columns.items() if name not in places and not exact_kind(column)
+        ]
+        #: Per column, where its value is among those that are bound.
+        self._places = [places.get(name) for name in model._columns]
+        self._complete = self._places == list(range(len(written)))
+
+    def defaults(self) -> dict[str, Any]:
+        """Values that are not given, made anew: once per row, as programs count them."""
+        return {name: make() for name, _, _, make in self._defaults} if self._defaults else NOTHING
+
+    def send(self, given: dict[str, Any], made: dict[str, Any]) -> tuple[Any, list[Any]] | None:
+        """The future of the request, and what was bound, also of what was *made*; None where there is more to do."""
+        if not USUAL.holds():
+            return None
+        bound = self._exact.bound(given)
+        if bound is None:
+            return None
+        for name, place, kind, _ in self._defaults:
+            bound[place] = made[name]
+            if type(bound[place]) is not kind:
+                return None
+        for column in self._left:
+            if not _takes(column, None):
+                return None
+        future = send_prepared(self.shape, bound, self.model.__connection__)
+        return None if future is None else (future, bound)
+
+    def written(self, bound: list[Any]) -> Any:
+        """The instance of a row that was written."""
+        row = tuple(bound if self._complete else [None if place is None else bound[place] for place in self._places])
+        return new_loaded(self.model, self.model._blueprint.layout, row, ())
+
+
+class PlainUpdate:
+    """How values of some columns, which are no keys, take the place of others in a row. Immutable."""
+
+    __slots__ = ("_columns", "_exact", "_key", "_others", "_places", "keyspace", "model", "shape")
+
+    def __init__(
+        self, model: Any, names: tuple[str, ...], keys: list[Writer], written: list[Writer], shape: Shape
+    ) -> None:
+        self.model = model
+        self.shape = shape
+        self.keyspace = defaults.DEFAULT_KEYSPACE
+        self._columns = tuple(model._columns)
+        self._exact = _exact(names, written)
+        place_of = self._columns.index
+        #: Where the values that are written are in a row, and the key, with its classes.
+        self._places = [place_of(writer.name) for writer in written]
+        self._key = [(place_of(writer.name), writer.kind) for writer in keys]
+        #: Where other values are, which are checked whenever one is written, and the classes of those that pass.
+        self._others = [
+            (place_of(name), exact_kind(column), column) for name, column in model._columns.items() if name not in names
+        ]
+
+    def send(self, instance: Instance, given: dict[str, Any]) -> tuple[Any, list[Any]] | None:
+        """The future of the request, and the row that will be there; None where there is more to do. Once it was sent,
+        the values are those of the instance, whatever becomes of the request."""
+        row = instance._as_loaded(self._columns)
+        if row is None or not USUAL.holds():
+            return None
+        bound = self._exact.bound(given)
+        if bound is None:
+            return None
+        for place, kind, column in self._others:
+            value = row[place]
+            if type(value) is kind:
+                continue
+            if (value is None and column.has_default) or not _takes(column, value):
+                return None
+        key = []
+        for place, kind in self._key:
+            if type(row[place]) is not kind:
+                return None
+            key.append(row[place])
+        for place, value in zip(self._places, bound):  # noqa: B905 - as long as each other, and it costs
+            if not bool(row[place] != value):  # what is the same is not written; NaN never is
+                return None
+            row[place] = value
+        future = send_prepared(self.shape, bound + key, self.model.__connection__)
+        if future is None:
+            return None
+        instance._set_all(given)
+        return future, row
+
+    def written(self, instance: Instance, row: list[Any]) -> None:
+        """The instance is that of the row now."""
+        instance._keep(self.model._blueprint.layout, tuple(row), {}, set())
+
+
+def create(insert: PlainInsert, given: dict[str, Any], otherwise: Callable[[dict[str, Any]], Any]) -> Any:
+    """The instance of a row that is written; where there is more to it, what is made of it *otherwise*, with the values
+    that were not given."""
+    made = insert.defaults()
+    sent = insert.send(given, made)
+    if sent is None:
+        return otherwise(made)
+    future, bound = sent
+    try:
+        future.result()
+    except DriverException as error:
+        if not is_outdated(error, [future.prepared_statement]):
+            raise
+        return otherwise(made)
+    return insert.written(bound)
+
+
+async def create_async(
+    insert: PlainInsert, given: dict[str, Any], otherwise: Callable[[dict[str, Any]], Awaitable[Any]]
+) -> Any:
+    """As :func:`create`, without blocking the running loop."""
+    made = insert.defaults()
+    sent = insert.send(given, made)
+    if sent is None:
+        return await otherwise(made)
+    future, bound = sent
+    try:
+        await future
+    except DriverException as error:
+        if not is_outdated(error, [future.prepared_statement]):
+            raise
+        return await otherwise(made)
+    return insert.written(bound)
+
+
+def rewrite(update: PlainUpdate, instance: Instance, given: dict[str, Any]) -> bool:
+    """Whether these values were written; if there is more to it, nothing was done."""
+    sent = update.send(instance, given)
+    if sent is None:
+        return False
+    future, row = sent
+    try:
+        future.result()
+    except DriverException as error:
+        if not is_outdated(error, [future.prepared_statement]):
+            raise
+        return False
+    update.written(instance, row)
+    return True
+
+
+async def rewrite_async(update: PlainUpdate, instance: Instance, given: dict[str, Any]) -> bool:
+    """As :func:`rewrite`, without blocking the running loop."""
+    sent = update.send(instance, given)
+    if sent is None:
+        return False
+    future, row = sent
+    try:
+        await future
+    except DriverException as error:
+        if not is_outdated(error, [future.prepared_statement]):
+            raise
+        return False
+    update.written(instance, row)
+    return True
+
+
+def _as_defined(model: Any, name: str) -> Any:
+    """What the class, or the first of its bases that has it, holds under *name*: no descriptor is asked."""
+    return next((vars(base)[name] for base in model.__mro__ if name in vars(base)), None)
+
+
+def _is_plain(model: Any) -> bool:
+    """Whether nobody sees how instances of *model* are written, and it has no columns of which more is to be known."""
+    return (
+        not model.__abstract__
+        and not model._is_polymorphic
+        and not model._has_counter
+        and not model._blueprint.changeable
+        and model.__dmlquery__ is DMLQuery
+        and model.__setattr__ is Instance.__setattr__
+        and all(getattr(model, option) is unset for option, unset in OPTIONS.items())
+        and all(isinstance(_as_defined(model, name), ColumnAccess) for name in model._columns)
+        and creates_plainly(model)
+        and is_native(model)
+        and all(is_left_out(getattr(model, name)) for name in SEEN)
+    )
+
+
+def _insert(model: Any, names: tuple[str, ...]) -> PlainInsert | None:
+    if not _is_plain(model):
+        return None
+    writers = writers_of(model)
+    written = [writer for writer in writers if writer.name in names or writer.column.has_default]
+    if not {*names} <= model._columns.keys() or not all(map(_is_taken_as_it_is, written)):
+        return None
+    left = [writer for writer in writers if writer not in written]
+    if any(writer.is_key or writer.column.required for writer in left):
+        return None
+    if any(type(writer.column)._val_is_null is not Column._val_is_null for writer in left):
+        return None
+    values = assignments(model, sum(writer.bit for writer in written), [None] * len(written))
+    shape = _shape(InsertStatement(model.column_family_name(), assignments=values), len(written))
+    return None if shape is None else PlainInsert(model, names, written, shape)
+
+
+def _update(model: Any, names: tuple[str, ...]) -> PlainUpdate | None:
+    if not names or not _is_plain(model):
+        return None
+    writers = writers_of(model)
+    written = [writer for writer in writers if writer.name in names]
+    if len(written) != len(names) or not all(map(_is_taken_as_it_is, written)):
+        return None
+    if any(writer.is_key or not writer.whole for writer in written):
+        return None
+    partition_only = all(writer.static for writer in written)
+    columns = model._partition_keys if partition_only else model._primary_keys
+    keys = [_writer(writers, name) for name in columns]
+    values = assignments(model, sum(writer.bit for writer in written), [None] * len(written))
+    statement = UpdateStatement(model.column_family_name(), assignments=values)
+    for column in columns.values():
+        statement._add_where_clause(WhereClause(column.db_field_name, EqualsOperator(), 0))
+    shape = _shape(statement, len(written) + len(keys))
+    return None if shape is None else PlainUpdate(model, names, keys, written, shape)
+
+
+def _exact(names: tuple[str, ...], written: list[Writer]) -> ExactKinds:
+    """Of values by these names, each of which is bound where its column is written."""
+    places = {writer.name: place for place, writer in enumerate(written)}
+    return ExactKinds([_writer(written, name).kind for name in names], [places[name] for name in names], len(written))
+
+
+def _takes(column: Column[Any], value: Any) -> bool:
+    try:
+        column.validate(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def _is_taken_as_it_is(writer: Writer) -> bool:
+    """Whether values of one class are neither converted nor refused."""
+    return writer.kind is not None and writer.kind is exact_kind(writer.column)
+
+
+def _writer(writers: Iterable[Writer], name: str) -> Writer:
+    return next(writer for writer in writers if writer.name == name)
+
+
+def _shape(statement: Any, count: int) -> Shape | None:
+    """Of a statement with so many values, in their order."""
+    shape, _ = shape_and_values(statement)
+    return shape if shape.keys == tuple([str(number) for number in range(count)]) else None
+
+
+#: How a new row with values of columns of these names is written; None if there is more to it.
+plain_insert: Callable[[Any, tuple[str, ...]], PlainInsert | None] = worked_out("plain insert", _insert)
+#: How values of columns of these names take the place of others; None if there is more to it.
+plain_update: Callable[[Any, tuple[str, ...]], PlainUpdate | None] = worked_out("plain update", _update)

@@ -1,0 +1,194 @@
+"""What a query set has read: rows page by page, kept for all that is asked of it later.
+
+Several threads may read a query set at a time, or several tasks of a loop: one of them reads a page, the others wait
+for it and find its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Generic, TypeVar
+
+from cassandra._base.real import patched_by, threading
+from cassandra._mapper.errors import CQLEngineException
+from cassandra._mapper.execution.steps import arun, run
+from cassandra._mapper.instances import left_out
+
+from .loading import Pages
+
+T = TypeVar("T")
+
+#: Of those who read a query set now.
+LOCKS = ("_turns", "_lock_of_loop")
+#: Attributes of a query set that has been read; of a copy they are not.
+READ = ("_result_cache", "_pages", "_count", *LOCKS)
+
+
+class Turns:
+    """A lock that is held while the thread waits for a page: greenlets wait for it with their hub."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._taken = False
+
+    def __enter__(self) -> None:
+        with self._changed:
+            while self._taken:
+                self._changed.wait()
+            self._taken = True
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._taken = False
+            self._changed.notify()
+
+
+new_turns: Any = threading.Lock if patched_by is None else Turns
+
+
+class Reading(Generic[T]):
+    """Rows of a query set."""
+
+    _result_cache: list[Any] | None = None
+    _pages: Pages | None = None
+    _count: int | None = None
+    _batch: Any = None
+    _lock_of_loop: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in LOCKS}
+
+    def _select_request(self) -> Any:
+        raise NotImplementedError
+
+    def _refuse_batch(self) -> None:
+        if self._batch is not None:
+            raise CQLEngineException("Only inserts, updates, and deletes are available in batch mode")
+
+    def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:
+        """What rows of the result become."""
+        raise NotImplementedError(f"{type(self).__name__} makes nothing of rows")
+
+    def _reading(self) -> Any:
+        """Steps of the first page."""
+        self._refuse_batch()
+        self._pages = Pages((yield self._select_request()))
+        self._result_cache = []
+
+    @left_out
+    def _execute_query(self) -> None:
+        """Execute it, if that was not done."""
+        self._refuse_batch()
+        if self._result_cache is None:
+            with self._turn():
+                if self._result_cache is None:
+                    run(self._reading())
+                    self._more()
+
+    async def _aexecute_query(self) -> None:
+        self._refuse_batch()
+        if self._result_cache is None:
+            async with self._aturn():
+                if self._result_cache is None:
+                    await arun(self._reading())
+                    await self._amore()
+
+    def _turn(self) -> Any:
+        """One thread at a time reads a page; the others find its rows then."""
+        return self.__dict__.setdefault("_turns", new_turns())
+
+    def _aturn(self) -> Any:
+        """As :meth:`_turn`, of the tasks of the running loop."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        if self._lock_of_loop is None or self._lock_of_loop[0] is not loop:
+            self._lock_of_loop = (loop, asyncio.Lock())
+        return self._lock_of_loop[1]
+
+    def _more(self) -> None:
+        """Read one more page, if there is one. Those who may not be alone have their turn."""
+        pages = self._pages
+        if pages is not None and pages.has_more:
+            self._add(pages, *pages.next())
+
+    async def _amore(self) -> None:
+        pages = self._pages
+        if pages is not None and pages.has_more:
+            self._add(pages, *await pages.anext())
+
+    def _add(self, pages: Pages, names: tuple[str, ...], rows: Any) -> None:
+        assert self._result_cache is not None
+        self._result_cache += self._made_of(names, rows)
+        if not pages.has_more:
+            self._pages = None
+            self._count = len(self._result_cache)
+
+    def _has(self, at: int) -> bool:
+        """Whether there is a row *at* that place. Reads pages until that is known: a page may have no rows."""
+        rows: Any = self._result_cache
+        while len(rows) <= at:
+            with self._turn():
+                if len(rows) <= at:
+                    if self._pages is None:
+                        return False
+                    self._more()
+        return True
+
+    async def _ahas(self, at: int) -> bool:
+        rows: Any = self._result_cache
+        while len(rows) <= at:
+            async with self._aturn():
+                if len(rows) <= at:
+                    if self._pages is None:
+                        return False
+                    await self._amore()
+        return True
+
+    def _fill_result_cache(self) -> list[Any]:
+        """All rows."""
+        self._execute_query()
+        assert self._result_cache is not None
+        while self._has(len(self._result_cache)):
+            pass
+        return self._result_cache
+
+    @left_out
+    def _fill_result_cache_to_idx(self, idx: int) -> list[Any]:
+        """So many rows, if there are."""
+        self._execute_query()
+        assert self._result_cache is not None
+        self._has(idx)
+        return self._result_cache
+
+    async def _afill_to(self, idx: int) -> list[Any]:
+        await self._aexecute_query()
+        assert self._result_cache is not None
+        await self._ahas(idx)
+        return self._result_cache
+
+    def __len__(self) -> int:
+        """How many rows there are; reads them."""
+        return len(self._fill_result_cache())
+
+    def __iter__(self) -> Iterator[T]:
+        self._execute_query()
+        if self._pages is None:
+            return iter(self._result_cache or ())
+        return self._page_by_page()
+
+    def _page_by_page(self) -> Iterator[T]:
+        rows: Any = self._result_cache
+        at = 0
+        while at < len(rows) or self._has(at):
+            upto = len(rows)
+            yield from rows[at:upto]
+            at = upto
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        await self._aexecute_query()
+        rows: Any = self._result_cache
+        at = 0
+        while at < len(rows) or await self._ahas(at):
+            yield rows[at]
+            at += 1

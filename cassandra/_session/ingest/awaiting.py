@@ -1,0 +1,197 @@
+"""An ingest as a task of an asyncio loop.
+
+L5. All of it happens on the loop's thread, in slices, so that the loop is never held up for long. What may block is
+asked elsewhere: a C stream of Arrow's on a thread of the loop's executor. Other iterables are iterated on the loop, as
+they may belong to its thread; what takes long should be an asynchronous one, which has a task while it is waited for,
+so that answers are looked at meanwhile.
+
+Cancellation stops it as Ctrl-C stops one on a thread (``blocking.py``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from time import monotonic
+from typing import Any
+
+from cassandra._base import process
+from cassandra._core.columns import column_names
+
+from ..background import aio
+from .blocking import GRACE, LOOK
+from .options import Options, outcome_of
+from .progress import Progress
+from .report import IngestError, IngestReport, with_report
+from .sources import Batch, batches_of, batches_of_async, rows_in
+from .target import Target
+from .writing import Writing
+
+
+async def ingest_async(options: Options, data: Any) -> IngestReport:
+    """See Session.ingest_async."""
+    source = _Source(data)
+    try:
+        first = await source.ask()
+        if first is None:
+            return IngestReport(options.name)
+        names = column_names(first[0])
+        target = options.target(await options.session.prepare_async(options.text(names)), names)
+        rows = target.rows(*first, 0)
+        writing = _LoopWriting(options, target)
+        progress = Progress(options.progress, writing, rows_in(data))
+        writing.take(rows)
+        return await _run(writing, target, source, progress, options.stops)
+    finally:
+        await source.close()
+
+
+class _Source:
+    """Gives the batches of *data*, one at a time."""
+
+    def __init__(self, data: Any) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._later: AsyncIterator[Batch] | None = None
+        self._batches: Iterator[Batch] = iter(())
+        self._blocks = hasattr(data, "__arrow_c_stream__")
+        self.coming: asyncio.Future[Batch | None] | None = None
+        if isinstance(data, AsyncIterable) and not self._blocks:
+            self._later = aiter(batches_of_async(data))
+        else:
+            self._batches = batches_of(data)
+
+    def ask(self) -> asyncio.Future[Batch | None]:
+        """The next batch; None if there is none."""
+        if self._later is not None:
+            self.coming = self._loop.create_task(_next_of(self._later))
+        elif self._blocks:
+            self.coming = self._loop.run_in_executor(None, next, self._batches, None)
+        else:
+            self.coming = self._loop.create_future()
+            try:
+                self.coming.set_result(next(self._batches, None))
+            except Exception as error:
+                self.coming.set_exception(error)
+        return self.coming
+
+    async def close(self) -> None:
+        """No more is asked for. A thread that waits for a batch is left alone; it drops what comes."""
+        coming, self.coming = self.coming, None
+        if coming is not None and not coming.done():
+            coming.cancel()
+            if self._later is None:
+                return
+            await asyncio.wait([coming])
+        for batches, close in ((self._batches, "close"), (self._later, "aclose")):
+            end = getattr(batches, close, None)
+            if end is not None:
+                ended = end()
+                if ended is not None:
+                    await ended
+
+
+async def _next_of(batches: AsyncIterator[Batch]) -> Batch | None:
+    try:
+        return await anext(batches)
+    except StopAsyncIteration:
+        return None
+
+
+class _LoopWriting(Writing):
+    """Whose outcomes come by the queue of a loop."""
+
+    def __init__(self, options: Options, target: Target) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiter: asyncio.Future[None] | None = None
+        super().__init__(options.session, target, options.concurrency, options.wish.timestamp, options.stops)
+        aio.deliver_to(self._loop, self)
+
+    def _on_outcome(self) -> None:
+        if aio.loop_or_none() is not self._loop:  # it watches no descriptors
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self.wake)
+        elif self._finished:
+            self._take_all()
+        else:
+            self.harvest()
+            self.wake()
+
+    def wake(self, *_: Any) -> None:
+        """End a wait."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def change(self, limit: float) -> None:
+        """Until something has ended or is due."""
+        if not self.has_news and (pause := self.pause()):
+            await asyncio.sleep(pause)
+        if not self.has_news:
+            await self._called(limit)
+
+    async def _called(self, limit: float) -> None:
+        due = self.wait_time()
+        waiter = self._waiter = self._loop.create_future()
+        timer = self._loop.call_later(limit if due is None else min(limit, due), self.wake)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+
+async def _run(writing: _LoopWriting, target: Target, source: _Source, progress: Progress, stops: bool) -> IngestReport:
+    report: IngestReport | None = None
+    coming: asyncio.Future[Batch | None] | None = None
+    going = True
+    try:
+        while True:
+            more = writing.step()
+            progress.look()
+            if more:
+                await asyncio.sleep(0)
+                continue
+            if going and coming is None and writing.hungry:
+                coming = source.ask()
+                coming.add_done_callback(writing.wake)
+            if coming is not None and coming.done():
+                going = _feed(writing, target, coming)
+                coming = None
+                await asyncio.sleep(0)
+            elif writing.is_over and (coming is None or writing.stopping):
+                break
+            else:
+                await writing.change(LOOK)
+        report = outcome_of(writing, stops)
+        return report
+    except BaseException as error:
+        await _stop(writing, error)
+        raise
+    finally:
+        progress.end(report)
+        writing.abandon()
+
+
+def _feed(writing: _LoopWriting, target: Target, coming: asyncio.Future[Batch | None]) -> bool:
+    """Have the batch that has come written; whether there was one."""
+    try:
+        batch = coming.result()
+        if batch is not None and not writing.stopping:
+            writing.take(target.rows(*batch, writing.reached))
+        return batch is not None
+    except Exception as error:
+        writing.end(error)
+        return False
+
+
+async def _stop(writing: _LoopWriting, error: BaseException) -> None:
+    """*error* ends it: wait for what is in flight, but not long, and have *error* say what was done."""
+    if isinstance(error, IngestError):
+        return
+    try:
+        writing.interrupt()
+        if writing.began_in is process.current:
+            deadline = monotonic() + GRACE
+            while writing.settle() and (left := deadline - monotonic()) > 0:
+                await writing.change(left)
+    finally:
+        with_report(error, writing.last_report())

@@ -1,0 +1,91 @@
+"""What an ingest is asked for, checked before anything is done, and what it needs before the first row is sent (L5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from cassandra._base.constants import ProtocolVersion
+from cassandra._base.errors import UnsupportedOperation
+from cassandra._routing.policies import FallthroughRetryPolicy
+
+from ..cluster.profiles import EXEC_PROFILE_DEFAULT
+from .report import IngestReport, failed
+from .target import Nulls, TableName, Target, Wish, statement_text
+
+if TYPE_CHECKING:
+    from cassandra._routing.schema import TableMetadata
+
+    from ..session import Session
+    from ..statements.prepared import PreparedStatement
+    from .progress import Told
+    from .writing import Writing
+
+OnError = Literal["raise", "collect"]
+UNSET_VALUES = 4  # first protocol version with them
+MOST_CONCURRENT = 32768
+
+
+class Options:
+    """The arguments of one call, for *session*."""
+
+    def __init__(
+        self,
+        session: Session,
+        table: str,
+        columns: Iterable[str] | None,
+        ttl: int | None,
+        timestamp: int | None,
+        nulls: Nulls,
+        consistency_level: int | None,
+        concurrency: int | Literal["auto"],
+        batch_rows: int,
+        on_error: OnError,
+        progress: Told | bool | None,
+    ) -> None:
+        session._check_open()
+        self.session = session
+        self.wish = Wish(TableName(table, session.keyspace), columns, ttl, timestamp, nulls, batch_rows)
+        if nulls == "unset" and session.cluster.protocol_version < UNSET_VALUES:
+            raise UnsupportedOperation(
+                f"leaving a column as it is where the data has null needs protocol version {ProtocolVersion.V4}, and "
+                f'this is {session.cluster.protocol_version}; with nulls="null" what is there is deleted'
+            )
+        if on_error not in ("raise", "collect"):
+            raise ValueError(f'on_error is "raise" or "collect", not {on_error!r}')
+        if concurrency != "auto" and (type(concurrency) is not int or not 1 <= concurrency <= MOST_CONCURRENT):
+            raise ValueError(f'concurrency is "auto" or 1 to {MOST_CONCURRENT} rows in flight, not {concurrency!r}')
+        if progress not in (None, False, True) and not callable(progress):
+            raise TypeError(f"progress is a callable or True, not {progress!r}")
+        self.concurrency = None if concurrency == "auto" else concurrency
+        self.stops = on_error == "raise"
+        self.progress = progress
+        own: dict[str, Any] = {"retry_policy": FallthroughRetryPolicy()}  # an ingest decides itself
+        if consistency_level is not None:
+            own["consistency_level"] = consistency_level
+        self._profile = session._resolve_profile(EXEC_PROFILE_DEFAULT).replace(**own)
+
+    @property
+    def name(self) -> str:
+        return str(self.wish.name)
+
+    def text(self, names: Sequence[str]) -> str:
+        """The statement to be prepared for data with these columns."""
+        return statement_text(self.wish, self._table(), names)
+
+    def target(self, prepared: PreparedStatement, names: Sequence[str]) -> Target:
+        """What *prepared* makes of data with these columns."""
+        return Target(self.session, self.wish, self._table(), prepared, self._profile, names)
+
+    def _table(self) -> TableMetadata | None:
+        return self.wish.name.metadata(self.session)
+
+
+def outcome_of(writing: Writing, stops: bool) -> IngestReport:
+    """What a *writing* that is over has come to: its report, or the error that says why it ended."""
+    if writing.broken is not None:
+        raise writing.broken
+    report = writing.report()
+    if writing.closed is not None or (report.failed and stops):
+        raise failed(report, writing.closed)
+    return report

@@ -1,0 +1,475 @@
+"""Sends the rows of an ingest and sees to what goes wrong.
+
+L5. A :class:`Writing` belongs to whoever ingests: the calling thread, or the thread of the task's loop. All is done in
+:meth:`step`, which never waits. Answers that say nothing but "done" are dealt with natively (``writes.pxi``); every
+other outcome of a write comes to :meth:`_consider`, and the write is then
+
+  *due*      to be sent again at a moment (``_due``)
+  *ready*    to be sent again as soon as there is room (``_ready``)
+  *alone*    its rows have gone on as requests of their own (``_alone``), which see to what a write cannot: a statement
+             that the node has forgotten, a connection that wants other bytes. So that one row does not fail with the
+             others of its batch, the rows of a batch that was refused do that too
+  *over*     closed, its rows in ``errors`` or written
+
+States of the whole: *going*, then *stopping* (no new rows are sent: a row failed and ``on_error`` is "raise", the
+source raised, or the session ends), then *over* when no write is open. :meth:`interrupt` ends it sooner.
+
+``_silent`` and ``_concluded`` are all that other threads touch: they append to them, and then end the wait.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base import process
+from cassandra._base.errors import ConnectionException, ErrorMessage, NoHostAvailable, PreparedQueryNotFound, annotate
+from cassandra._core.codec import TimestampClock
+from cassandra._core.routing import Place
+from cassandra._core.transport import AT_END, FULL, LAUNCHED, Attempt, Failure, Frame, Writes
+
+from ..request.attempts import MAYBE_EXECUTED, NOT_SENT
+from ..request.execution import server_log
+from ..request.future import ResponseFuture
+from ..request.sending import CLOSED, NO_POOL
+from ..request.tablet_routing import learn_tablet
+from ..statements.prepared import BoundStatement
+from ..statements.timestamps import MonotonicTimestampGenerator
+from .report import MOST_ERRORS, IngestReport
+from .verdicts import FIRST_DELAY, PATIENCE, Verdict, delay_before, of_error, of_failure
+
+if TYPE_CHECKING:
+    from cassandra._core.columns import Rows
+    from cassandra._core.transport import Way
+
+    from ..session import Session
+    from .target import Target
+
+SLICE = 512  # writes that are sent before answers are looked at
+MOST_OPEN = 4096  # writes; where it is found out how many each host takes
+MOST_OF_HOST = 1024
+ENOUGH = 64  # writes in flight that keep servers busy for COMPANY seconds
+COMPANY = 0.0005
+WHOLE = -1  # in the place of the index of a row of a write
+
+
+class Writing(Writes):
+    """The rows of one ingest into *target*. *concurrency*: writes in flight at a time; None finds out."""
+
+    def __init__(
+        self, session: Session, target: Target, concurrency: int | None, timestamp: int | None, stops: bool
+    ) -> None:
+        self._session = session
+        self._target = target
+        self._compiled = target.compiled
+        self._statement = BoundStatement(target.prepared)
+        self._process = process.here()
+        self._began = monotonic()
+        self._stops = stops  # when a row fails
+        self.errors: dict[int, Exception] = {}  # MOST_ERRORS of them
+        self.failed = 0
+        self.unlisted: int | None = None
+        self.retries = 0
+        self._done_before = 0
+        self.stopping = False
+        self.broken: Exception | None = None  # what the source raised
+        self.closed: Exception | None = None  # why nothing can be written any more, such as the end of the session
+        self._due: list[tuple[float, int, int]] = []  # moment, write, and which of its rows if it is alone
+        self._ready: deque[int] = deque()
+        self._alone: dict[int, _Alone] = {}
+        self._pause = 0.0  # until when no new rows are sent, as there was no host for the last one
+        self._silent: deque[int] = deque()
+        self._concluded: deque[tuple[int, int, BaseException | None]] = deque()
+        self._state: Any = None
+        generator: Any = session.timestamp_generator or MonotonicTimestampGenerator()
+        plain = type(generator) is MonotonicTimestampGenerator
+        self._clock: tuple[Any, TimestampClock | None] = (generator, generator._clock if plain else None)
+        self._begin(session, NOT_SENT, concurrency or MOST_OPEN, concurrency is None, timestamp)
+        target.compile(self)
+
+    # ---- going on
+
+    def step(self, most: int = SLICE) -> bool:
+        """Look at all that has ended, and send what there is room for, at most *most* new writes. Whether there would
+        have been room for more: then the next step is to follow without a wait."""
+        process.stay(self._process)
+        self.harvest()
+        self._look()
+        more = False
+        if self._session.is_shutdown or self._session._draining:
+            self._close_down(NoHostAvailable(CLOSED, {}))
+        elif self._target.prepared._outdated is not None:  # the table is another one by now
+            self._close_down(self._target.prepared._outdated_error())
+        else:
+            self._follow()
+            self._send_again()
+            if self._pause and monotonic() >= self._pause:
+                self._pause = 0.0
+            if not self.stopping and not self._ready and not self._pause:
+                more = self._send_new(most)
+        self._look()
+        self.send()
+        return more
+
+    @property
+    def hungry(self) -> bool:
+        """Whether it waits for rows."""
+        return self.at_end and not self.stopping
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every row that was taken is written, or has failed."""
+        return not self.open and not self.ended
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a step has something to look at."""
+        return bool(self.answered or self._concluded or self._silent)
+
+    @property
+    def table_name(self) -> str:
+        return str(self._target.name)
+
+    @property
+    def began_in(self) -> object:
+        """The process, for ``process.stay``."""
+        return self._process
+
+    def pause(self) -> float:
+        """Seconds to let pass before the next wait, where answers come so slowly that looking at each alone would be
+        most of the work: the servers have enough to do meanwhile."""
+        done = self.done - self._done_before
+        self._done_before = self.done
+        return COMPANY if self.in_flight >= ENOUGH and done < self.in_flight // 16 else 0.0
+
+    def take(self, rows: Rows) -> None:
+        """The rows that come next."""
+        self.add(rows)
+
+    def wait_time(self) -> float | None:
+        """Seconds until a step has something to do, whatever ends until then; None: only when something has ended."""
+        moments = [self._due[0][0]] if self._due else []
+        if self._pause and not self.stopping:
+            moments.append(self._pause)
+        return max(0.0, min(moments) - monotonic()) if moments else None
+
+    def end(self, error: Exception) -> None:
+        """The source raised *error*: what was taken of it ends as it may."""
+        self.stopping = True
+        self.broken = error
+
+    def _close_down(self, error: Exception) -> None:
+        """No row can be written any more: those that wait to be sent again have failed, those in flight end as they
+        may."""
+        self.stopping = True
+        if self.closed is None:
+            self.closed = error
+        waiting = [(number, index) for _, number, index in self._due] + [(number, WHOLE) for number in self._ready]
+        self._due.clear()
+        self._ready.clear()
+        for number, index in waiting:
+            if index == WHOLE:
+                self._fail(number, self.closed)
+            else:
+                self._concluded.append((number, index, self.closed))
+
+    def interrupt(self) -> None:
+        """Send nothing any more, not even what was to be sent again."""
+        self.stopping = True
+        self._ready.clear()
+        self._drop_due()
+
+    def _drop_due(self) -> None:
+        for _, number, _ in self._due:
+            self._alone.pop(number, None)  # one of its rows is not sent again: it will not be over
+        self._due.clear()
+
+    def settle(self) -> bool:
+        """After :meth:`interrupt`: note what has ended meanwhile. Whether something is in flight still."""
+        self.harvest()
+        while self.ended:
+            number, outcome, way = self.ended.popleft()
+            if isinstance(outcome, Frame) and way is not None and self._says_done(outcome, way):
+                self._written(number)
+        self._conclude()
+        self._drop_due()
+        return bool(self.in_flight or self._alone)
+
+    def _says_done(self, outcome: Frame, way: Way) -> bool:
+        try:
+            return not isinstance(way.connection.decode(outcome, self._compiled.result_plan), ErrorMessage)
+        except Exception:  # not to be understood: nobody knows, and that is what will be said
+            return False
+
+    # ---- sending
+
+    def _follow(self) -> None:
+        """Go by the cluster as it is now."""
+        session, compiled = self._session, self._compiled
+        state = session.cluster.metadata.state
+        if state is self._state:
+            return
+        self._state = state
+        route = compiled.route(state, session.keyspace)
+        self._direct(
+            route or self._by_plan,
+            compiled.dialect,
+            compiled.version_block,
+            compiled.profile.request_timeout,
+            *self._clock,
+            self._most_of_host(),
+        )
+
+    def _most_of_host(self) -> int:
+        """No more than the limits of the cluster let through."""
+        cluster = self._session.cluster
+        limits = (
+            cluster.max_requests_per_connection,
+            cluster.max_requests_per_host,
+            cluster.max_requests_per_session,
+        )
+        return min([MOST_OF_HOST, *(limit for limit in limits if limit is not None)])
+
+    def _by_plan(self, token: int | None) -> Place | None:
+        """The place of a token by a policy of the user, or without a native plan."""
+        keyspace = self._target.name.keyspace
+        return self._compiled.router.start(self._state, keyspace, token, self._statement)[0]
+
+    def _send_new(self, most: int) -> bool:
+        while most > 0:
+            before = self.open
+            status = self.launch(most)
+            if status in (LAUNCHED, FULL, AT_END):
+                return status == LAUNCHED
+            most -= max(1, self.open - before)
+            self._look()
+            if self.stopping or self._ready or self._pause:
+                return False
+        return True
+
+    def _send_again(self) -> None:
+        now = monotonic()
+        while self._due and self._due[0][0] <= now:
+            _, number, index = heapq.heappop(self._due)
+            if index == WHOLE:
+                self._ready.append(number)
+            else:
+                self.retries += 1
+                self._send_alone(number, index)
+        for _ in range(len(self._ready)):
+            number = self._ready.popleft()
+            self.retries += 1
+            if self.again(number) == FULL:
+                self.retries -= 1
+                self._ready.appendleft(number)
+                return
+
+    # ---- what ended
+
+    def _look(self) -> None:
+        """See to all that has ended, and to peers that are silent."""
+        self._conclude()
+        while self.ended:
+            number, outcome, way = self.ended.popleft()
+            self._consider(number, outcome, way)
+        while self._silent:
+            number = self._silent.popleft()
+            if self.orphan(number):
+                self._ready.append(number)
+
+    def _consider(self, number: int, outcome: Any, way: Way | None) -> None:
+        _, count, attempts, token, age = self._known(number)
+        if outcome is None:
+            self._place(number, token)
+        elif isinstance(outcome, str):
+            self._fail(number, ValueError(outcome))
+        elif way is None or isinstance(outcome, NOT_SENT):
+            self._retry(number, Verdict(outcome, True), attempts, age)
+        elif isinstance(outcome, Failure):
+            verdict = of_failure(outcome, way, self._compiled.profile.request_timeout)
+            annotate(verdict.error, host=way.host, attempts=attempts, elapsed=age, maybe_executed=outcome.sent)
+            self._retry(number, verdict, attempts, age)
+        else:
+            self._answered_by(number, outcome, way, count, attempts, age)
+
+    def _answered_by(self, number: int, outcome: Frame, way: Way, count: int, attempts: int, age: float) -> None:
+        """An answer that says something beside "done"."""
+        try:
+            message = way.connection.decode(outcome, self._compiled.result_plan)
+        except Exception as broken:  # not to be understood
+            self._fail(number, broken)
+            return
+        for warning in message.warnings or ():
+            server_log.warning("Server warning: %s", warning)
+        if not isinstance(message, ErrorMessage):
+            if message.custom_payload is not None:
+                learn_tablet(self._session, way.connection.features, self._statement, message.custom_payload)
+            self._written(number)
+        elif isinstance(message, PreparedQueryNotFound):
+            self._go_on_alone(number, count, outcome if count == 1 else None, way)
+        else:
+            verdict = of_error(message, attempts)
+            executed = isinstance(message, MAYBE_EXECUTED)
+            annotate(verdict.error, host=way.host, attempts=attempts, elapsed=age, maybe_executed=executed)
+            if count > 1 and not verdict.again:
+                self._go_on_alone(number, count)
+            else:
+                self._retry(number, verdict, attempts, age)
+
+    def _retry(self, number: int, verdict: Verdict, attempts: int, age: float) -> None:
+        """Send it again, later; or it has failed."""
+        if not verdict.again or age > PATIENCE or self._session.is_shutdown or self._session._draining:
+            self._fail(number, verdict.error)
+        else:
+            delay = delay_before(attempts)
+            heapq.heappush(self._due, (monotonic() + delay, number, WHOLE))
+            if isinstance(verdict.error, NoHostAvailable):  # nor would there be a host for others
+                self._pause = monotonic() + delay
+            elif isinstance(verdict.error, NOT_SENT):
+                self._pause = monotonic() + FIRST_DELAY
+
+    def _place(self, number: int, token: int | None) -> None:
+        """No connection took it: try all hosts of the plan."""
+        session, router, keyspace = self._session, self._compiled.router, self._target.name.keyspace
+        errors: dict[Any, Any] = {}
+        first, rest = router.start(self._state, keyspace, token, self._statement)
+        if rest is None:
+            rest = router.fallback(self._state, keyspace, token, self._statement, first)
+        for place in (*(() if first is None else (first,)), *rest):
+            host, pool = place.host, session._pools.get(place.host)
+            if pool is None:
+                errors[host] = ConnectionException(NO_POOL, host.endpoint)
+                continue
+            try:
+                connection = pool.pick(token, place.shard)
+            except NOT_SENT as busy:
+                errors[host] = busy
+                continue
+            if not self.again_by(number, host, pool, connection):
+                self._go_on_alone(number, self._known(number)[1])  # it takes other bytes
+            return
+        error = NoHostAvailable("Unable to complete the operation against any hosts", errors)
+        _, _, attempts, _, age = self._known(number)
+        self._retry(number, Verdict(error, True), max(attempts, 3), age)
+
+    def _known(self, number: int) -> tuple[int, int, int, int | None, float]:
+        found = self.about(number)
+        assert found is not None
+        return found
+
+    def _written(self, number: int) -> None:
+        self.close(number, self._known(number)[1])
+
+    def _fail(self, number: int, error: Exception) -> None:
+        """Its rows were not written."""
+        row, count = self._known(number)[:2]
+        for failed in range(row, row + count):
+            self._note(failed, error)
+        self.close(number, 0)
+
+    def _note(self, row: int, error: Exception) -> None:
+        """*row* was not written."""
+        self.failed += 1
+        self.stopping |= self._stops
+        if len(self.errors) < MOST_ERRORS:
+            self.errors[row] = error
+        elif self.unlisted is None or row < self.unlisted:
+            self.unlisted = row
+
+    # ---- rows that go on as requests of their own
+
+    def _go_on_alone(self, number: int, count: int, outcome: Frame | None = None, way: Way | None = None) -> None:
+        self._alone[number] = _Alone(count)
+        if outcome is not None and way is not None:
+            self._send_alone(number, 0, outcome, way)
+            return
+        for index in range(count):
+            self._send_alone(number, index)
+
+    def _send_alone(self, number: int, index: int, outcome: Frame | None = None, way: Way | None = None) -> None:
+        """A request that writes a row; one that has got *outcome* already, if that is given."""
+        frame, token = self.frame(number, index)
+        compiled = self._compiled
+        future = compiled.future(self._session, frame, token, None, compiled.profile.request_timeout)
+        future.add_callbacks(self._succeeded, self._failed, (future, number, index), None, (number, index))
+        if outcome is None or way is None:
+            future._execution.sending.send(future, 0)
+            return
+        future.attempted_hosts.append(way.host)
+        future._picked = Place(way.host)
+        future.coordinator_host = way.host
+        future._handle(Attempt(way.host, way.pool, way.connection, 0, None, 0, compiled.result_plan), outcome)
+
+    def _succeeded(self, _: Any, future: ResponseFuture, number: int, index: int) -> None:
+        future.clear_callbacks()
+        self._concluded.append((number, index, None))
+        self.nudge()
+
+    def _failed(self, error: BaseException, number: int, index: int) -> None:
+        self._concluded.append((number, index, error))
+        self.nudge()
+
+    def _conclude(self) -> None:
+        while self._concluded:
+            number, index, error = self._concluded.popleft()
+            alone = self._alone.get(number)
+            if alone is None:
+                continue
+            row, _, attempts, _, age = self._known(number)
+            if error is not None:
+                alone.attempts += 1
+                verdict = of_error(error, attempts + alone.attempts)
+                going = not (self._session.is_shutdown or self._session._draining)
+                if verdict.again and going and age <= PATIENCE:
+                    heapq.heappush(self._due, (monotonic() + delay_before(alone.attempts), number, index))
+                    continue
+                self._note(row + index, verdict.error)
+                alone.failed += 1
+            alone.left -= 1
+            if not alone.left:
+                del self._alone[number]
+                self.close(number, alone.count - alone.failed)
+
+    # ---- peers that are silent
+
+    def _on_silent(self, number: int) -> None:
+        """On the I/O thread: the peer of a write gives no sign of life. If there is another host, it is sent there."""
+        if any(host.is_up and not host.is_suspect for host in self._session._pool_set.pools):
+            self._silent.append(number)
+            self.nudge()
+
+    # ---- what came of it
+
+    def report(self) -> IngestReport:
+        """How far it has come."""
+        return IngestReport(
+            str(self._target.name),
+            self.done,
+            self.encoded,
+            monotonic() - self._began,
+            self.retries,
+            self.reached,
+            dict(sorted(self.errors.items())),
+            failed=self.failed,
+            unlisted=self.unlisted,
+        )
+
+    def last_report(self) -> IngestReport:
+        """How far it had come when it was interrupted."""
+        report = self.report()
+        report.unfinished = self.unfinished()
+        return report
+
+
+class _Alone:
+    """The rows of a write that go on as requests of their own."""
+
+    __slots__ = ("attempts", "count", "failed", "left")
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.left = count
+        self.failed = 0
+        self.attempts = 0

@@ -1,0 +1,289 @@
+"""ArrowStream: a result as columns, page after page (cassandra.columns).
+
+L5. Imported when a result is asked for columns. A stream belongs to the thread or task that reads it, as its result
+does; batches are anybody's. It goes over the pages of its result by turning them: while one is decoded the next one
+travels.
+
+States: *reading* (a page is at hand, or the next one is to be fetched), *over* (no page is left), *broken* (a page
+could not be decoded, or had other columns): that is raised again whenever a batch is asked for. A page that could not
+be fetched is asked for again, as the result does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from cassandra._base.errors import DriverException
+from cassandra._base.public import public
+from cassandra._core.codec import RowsPage, kept_page
+from cassandra._core.columns import ColumnBuilder, RecordBatch, decode, stream
+from cassandra._wire.arrow import ColumnTypes, as_described, column_plan, concatenated, decrypted
+from cassandra._wire.columns import load_numpy, numpy_columns
+
+if TYPE_CHECKING:
+    from cassandra._core.codec import ResultPlan
+    from cassandra._core.columns import ColumnPlan
+    from cassandra._core.memory import MemoryPool
+
+    from .result import ResultSet
+
+TARGET_ROWS = 65536
+MOST_BYTES = 256 << 20  # of a batch; several pages make no larger one
+
+
+@public("cassandra.columns")
+class SchemaChanged(DriverException):
+    """A page came with other columns than those before it, whose rows were all given. ``paging_state`` is where it
+    begins: execute the statement with it to go on, with the columns as they are now."""
+
+    def __init__(self, message: str, paging_state: bytes | None) -> None:
+        super().__init__(message)
+        self.paging_state = paging_state
+
+
+@public("cassandra.columns")
+class ArrowBatches:
+    """Record batches of one schema, for whoever takes ``__arrow_c_stream__``, any number of times."""
+
+    def __init__(self, schema: ColumnPlan, batches: list[RecordBatch]) -> None:
+        self.schema = schema
+        self.batches = batches
+
+    @property
+    def num_rows(self) -> int:
+        return sum(map(len, self.batches))
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[RecordBatch]:
+        return iter(self.batches)
+
+    def __repr__(self) -> str:
+        return f"<ArrowBatches: {self.num_rows} rows in {len(self.batches)} batches>"
+
+    def __arrow_c_schema__(self) -> Any:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        batches = iter(self.batches)
+        return stream(self.schema, lambda: next(batches, None))
+
+
+@public("cassandra.columns")
+class ArrowStream:
+    """The record batches of a result; made by :meth:`ResultSet.arrow`. Iterate it (``async for`` does not block the
+    loop), or give it to whoever takes ``__arrow_c_stream__``: it is read once.
+
+    DriverException when a value is none of its type: it names the column and the row, no batch has rows of that page,
+    and the stream ends there. :exc:`SchemaChanged` when a page comes with other columns.
+
+    Example::
+
+        for batch in session.execute("SELECT * FROM readings").arrow():
+            consume(pyarrow.record_batch(batch))
+    """
+
+    def __init__(
+        self,
+        result: ResultSet,
+        types: ColumnTypes,
+        target_rows: int = TARGET_ROWS,
+        on_schema_change: Literal["raise", "cast"] = "raise",
+    ) -> None:
+        if target_rows <= 0:
+            raise ValueError(f"target_rows must be positive, not {target_rows}")
+        if on_schema_change not in ("raise", "cast"):
+            raise ValueError(f'on_schema_change is "raise" or "cast", not {on_schema_change!r}')
+        self._result = result
+        self._types = types
+        self._target = target_rows
+        self._casts = on_schema_change == "cast"
+        self._pool = _pool_of(result)
+        self._page: RowsPage | None = first_page(result)
+        self._described: ResultPlan = self._page.plan  # what the schema is of
+        self.schema = column_plan(self._described, self._pool, types)
+        self._builder: ColumnBuilder | None = None
+        self._begins: bytes | None = None  # where the page at hand does
+        self._broken: DriverException | None = None
+
+    # ---- pages to batches
+
+    def _step(self) -> RecordBatch | None:
+        """The next batch, if the page at hand makes one; if not, there is none at hand any more."""
+        if self._broken is not None:
+            raise self._broken
+        page, result = self._page, self._result
+        if page is None:
+            return None
+        if result.has_more_pages:
+            result._go_ahead()  # it travels while this one is decoded
+        try:
+            return self._take(page)
+        except DriverException as error:
+            self._broken = error
+            before = self._finished()  # of pages that are whole
+            if before is None:
+                raise
+            return before
+
+    def _take(self, page: RowsPage) -> RecordBatch | None:
+        page, plan = self._fitting(page)
+        page = decrypted(page)
+        last = not self._result.has_more_pages
+        if not self._builder and (last or len(page) >= self._target):
+            self._page = None
+            return decode(plan, page)
+        if self._builder is None:
+            self._builder = ColumnBuilder(plan, self._target)
+        if not self._builder.append(page):
+            return self._finished()  # the page is taken up again
+        self._page = None
+        if last or len(self._builder) >= self._target or self._builder.nbytes >= MOST_BYTES:
+            return self._finished()
+        return None
+
+    def _finished(self) -> RecordBatch | None:
+        return self._builder.finish() if self._builder else None
+
+    def _fitting(self, page: RowsPage) -> tuple[RowsPage, ColumnPlan]:
+        """The page as the schema says, and how to decode it."""
+        if page.plan is self._described:
+            return page, self.schema
+        plan = column_plan(page.plan, self._pool, self._types)
+        if plan == self.schema:
+            return page, plan
+        why = f"they were {self._described!r} and are {page.plan!r}"
+        if self._casts:
+            try:
+                return as_described(page, self._described), self.schema
+            except (TypeError, ValueError, OverflowError) as error:
+                why = f"{error}; {why}"
+        raise SchemaChanged(f"The columns of the result changed between two pages: {why}", self._begins)
+
+    def _turned(self) -> None:
+        self._page = page_of(self._result)
+
+    # ---- reading
+
+    def __iter__(self) -> ArrowStream:
+        return self
+
+    def __next__(self) -> RecordBatch:
+        while True:
+            batch = self._step()
+            if batch is not None:
+                return batch
+            if self._page is None:
+                if not self._result.has_more_pages:
+                    raise StopIteration
+                self._begins = self._result.paging_state
+                self._result.fetch_next_page()
+                self._turned()
+
+    def __aiter__(self) -> ArrowStream:
+        return self
+
+    async def __anext__(self) -> RecordBatch:
+        while True:
+            batch = self._step()
+            if batch is not None:
+                return batch
+            if self._page is None:
+                if not self._result.has_more_pages:
+                    raise StopAsyncIteration
+                self._begins = self._result.paging_state
+                await self._result.fetch_next_page_async()
+                self._turned()
+
+    def read_all(self) -> ArrowBatches:
+        """All batches that are left."""
+        return ArrowBatches(self.schema, list(self))
+
+    async def read_all_async(self) -> ArrowBatches:
+        """As :meth:`read_all`, without blocking the running loop."""
+        return ArrowBatches(self.schema, [batch async for batch in self])
+
+    def __arrow_c_schema__(self) -> Any:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The batches that are left. Pages are fetched by the thread that reads them."""
+        return stream(self.schema, lambda: next(self, None))
+
+    def __repr__(self) -> str:
+        return f"<ArrowStream of {self._described!r}>"
+
+
+def stream_of(result: Any, types: tuple[Any, ...], target_rows: int, on_schema_change: Any) -> ArrowStream:
+    chosen = ColumnTypes._make(tuple(choice) if isinstance(choice, list) else choice for choice in types)
+    return ArrowStream(result, chosen, target_rows, on_schema_change)
+
+
+# ---- pages of a result
+
+
+def page_of(result: ResultSet) -> RowsPage:
+    """The page at hand. TypeError when it is none."""
+    if result._plan is None or result._kept is None:
+        given = "a protocol handler has made its rows" if result.column_names else "it has no rows"
+        raise TypeError(f"the result cannot be read as columns: {given}")
+    return kept_page(result._plan, result._kept)
+
+
+def first_page(result: ResultSet) -> RowsPage:
+    """RuntimeError when it is gone."""
+    if result._turned:
+        raise RuntimeError(
+            "the result cannot be read as columns any more: its first page is gone, as rows or columns of later ones "
+            "were read; execute the statement again"
+        )
+    return page_of(result)
+
+
+def _pool_of(result: ResultSet) -> MemoryPool:
+    pool: MemoryPool = result.response_future.session.cluster.memory_pool
+    return pool
+
+
+# ---- what libraries make of it
+
+
+def to_arrow(batches: ArrowStream | ArrowBatches) -> Any:
+    return _library("pyarrow", "arrow").table(batches)
+
+
+def to_pandas(batches: ArrowStream | ArrowBatches) -> Any:
+    _library("pandas", "pandas")
+    return to_arrow(batches).to_pandas()
+
+
+def to_polars(batches: ArrowStream | ArrowBatches) -> Any:
+    return _library("polars", "polars").DataFrame(batches)
+
+
+def _library(name: str, extra: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(f"this needs {name}: pip install fastcql[{extra}]") from error
+
+
+def to_numpy(result: Any) -> dict[str, Any]:
+    numpy = load_numpy()
+    pages = [numpy_columns(first_page(result))]
+    while result.has_more_pages:
+        result.fetch_next_page()
+        pages.append(numpy_columns(page_of(result)))
+    return concatenated(numpy, pages)
+
+
+async def to_numpy_async(result: Any) -> dict[str, Any]:
+    numpy = load_numpy()
+    pages = [numpy_columns(first_page(result))]
+    while result.has_more_pages:
+        await result.fetch_next_page_async()
+        pages.append(numpy_columns(page_of(result)))
+    return concatenated(numpy, pages)

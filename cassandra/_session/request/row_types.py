@@ -1,0 +1,36 @@
+"""What rows are, to type checkers (L5): ``ResultSet[Product]``.
+
+The parameter has a default, so that ``ResultSet`` alone is one of any rows, as in programs that never heard of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+else:
+    from typing import TypeVar
+
+if TYPE_CHECKING:
+    Row = TypeVar("Row", default=Any)
+
+    class OfRows(Generic[Row]):
+        """Base of what has rows."""
+
+else:
+    Row = TypeVar("Row")
+
+    class OfRows:
+        """Base of what has rows. ``Generic`` would be seen among the bases of public classes."""
+
+        __slots__ = ()
+
+        def __class_getitem__(cls, row: Any) -> Any:
+            return cls if row is Row else GenericAlias(cls, row)
+
+
+#: ``factory(column_names, rows)``, or None for tuples.
+RowFactory = Callable[[list[str], list[Any]], Sequence[Row]] | None

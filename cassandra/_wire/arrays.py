@@ -1,0 +1,187 @@
+"""Columns of arrays as a batch of Arrow's (L2): NumPy's and other buffers of numbers without a copy, text and bytes
+with one; PyArrow is asked for the rest, if it is there.
+
+NumPy is not imported: what has its arrays has imported it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from cassandra._core.columns import batch_of as _batch_of
+
+Batch = tuple[Any, Any]  # capsules of a schema and an array
+
+_NUMBERS = {
+    "b1": "c", "h2": "s", "i4": "i", "l4": "i", "l8": "l", "q8": "l", "n8": "l",
+    "B1": "C", "H2": "S", "I4": "I", "L4": "I", "L8": "L", "Q8": "L", "N8": "L",
+    "e2": "e", "f4": "f", "d8": "g",
+}  # fmt: skip
+_UNITS = ("s", "ms", "us", "ns")
+_ARROW_UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
+_MOST_TEXT = 2**31 - 1
+
+
+class _Column(NamedTuple):
+    length: int
+    format: str
+    buffers: Sequence[Any]  # which values there are, and what they are
+
+
+def batch_of(data: Mapping[str, Any]) -> Batch:
+    """The columns of *data* by their names, all of one length: arrays of one dimension, or of two for vectors, and
+    sequences. ValueError for columns of different lengths; TypeError or ImportError for what cannot be read."""
+    columns = {name: _column_of(name, values) for name, values in data.items()}
+    lengths = {name: len(data[name]) if column is None else column.length for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"columns of different lengths: {', '.join(f'{name} {n}' for name, n in lengths.items())}")
+    known = [(name, column.format, column.buffers) for name, column in columns.items() if column is not None]
+    batch = _batch_of(known, next(iter(lengths.values()), 0))
+    others = [name for name, column in columns.items() if column is None]
+    return _with_others(batch, {name: data[name] for name in others}) if others else batch
+
+
+def _with_others(batch: Batch, others: Mapping[str, Any]) -> Batch:
+    """*batch* and what PyArrow makes of other columns."""
+    try:
+        import pyarrow
+    except ImportError:
+        name, values = next(iter(others.items()))
+        raise ImportError(
+            f"column {name!r}: {_named(values)} is read by PyArrow, which is not installed: "
+            "pip install 'fastcql[arrow]'"
+        ) from None
+    found = pyarrow.RecordBatch._import_from_c_capsule(*batch)
+    for name, values in others.items():
+        try:
+            column = pyarrow.array(values)
+        except (pyarrow.ArrowException, TypeError, ValueError) as error:
+            raise TypeError(f"column {name!r}: {_named(values)} is no column: {error}") from error
+        if isinstance(column, pyarrow.ChunkedArray):
+            column = column.combine_chunks()
+        found = pyarrow.RecordBatch.from_arrays([*found.columns, column], [*found.schema.names, name])
+    capsules: Batch = found.__arrow_c_array__()
+    return capsules
+
+
+def _named(values: Any) -> str:
+    dtype = getattr(values, "dtype", None)
+    return type(values).__name__ if dtype is None else f"{type(values).__name__} of {dtype}"
+
+
+def _column_of(name: str, values: Any) -> _Column | None:
+    if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__"):
+        raise TypeError(f"column {name!r}: a column is an array or a sequence, not {type(values).__name__}")
+    try:
+        return _column(values)
+    except ValueError as error:
+        raise ValueError(f"column {name!r}: {error}") from error
+
+
+def _column(values: Any) -> _Column | None:
+    """None for what PyArrow has to read."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(values, numpy.ndarray):
+        return _of_numpy(numpy, values)
+    try:
+        view = memoryview(values)
+    except TypeError:
+        return _of_objects(values) if isinstance(values, Sequence) else None
+    format = _NUMBERS.get(f"{view.format.lstrip('@=')}{view.itemsize}")
+    if format is None or view.ndim != 1:
+        return None
+    return _Column(len(view), format, (None, view if view.c_contiguous else view.tobytes()))
+
+
+def _of_numpy(numpy: Any, values: Any) -> _Column | None:
+    mask = None
+    if isinstance(values, numpy.ma.MaskedArray):
+        mask, values = values.mask if values.mask is not numpy.ma.nomask else None, values.data
+    kind = values.dtype.kind
+    if kind in "OUT" or kind == "S":
+        texts = values.tolist()
+        return _of_objects(
+            texts if mask is None else [None if gone else text for text, gone in zip(texts, mask, strict=True)]
+        )
+    if values.ndim == 2 and kind in "iuf" and mask is None and values.shape[1] > 0:
+        return _of_vectors(numpy, values)
+    if values.ndim != 1:
+        return None
+    if kind in "mM":
+        return _of_times(numpy, values, mask)
+    if kind == "b":
+        return _Column(len(values), "b", (_bits(numpy, mask), numpy.packbits(values, bitorder="little")))
+    values = numpy.ascontiguousarray(values, values.dtype.newbyteorder("="))
+    format = _NUMBERS.get(f"{values.dtype.char}{values.dtype.itemsize}")
+    return None if format is None else _Column(len(values), format, (_bits(numpy, mask), values))
+
+
+def _of_vectors(numpy: Any, values: Any) -> _Column | None:
+    values = numpy.ascontiguousarray(values, values.dtype.newbyteorder("="))
+    format = _NUMBERS.get(f"{values.dtype.char}{values.dtype.itemsize}")
+    length, dimensions = values.shape
+    return None if format is None else _Column(length, f"+w:{dimensions}:{format}", (None, values))
+
+
+def _of_times(numpy: Any, values: Any, mask: Any) -> _Column | None:
+    """Points in time and spans of it, where NaT is null; days are dates."""
+    unit, count = numpy.datetime_data(values.dtype)
+    gone = numpy.isnat(values)
+    mask = gone if mask is None else mask | gone
+    kind = values.dtype.kind
+    if kind == "M" and unit == "D" and count == 1:
+        days = values.astype("M8[D]").view("i8")
+        days = numpy.where(gone, 0, days)
+        if len(days) and (days.min() < -(2**31) or days.max() >= 2**31):
+            raise ValueError("there are dates beyond 32 bits of days")
+        return _Column(len(values), "tdD", (_bits(numpy, mask), days.astype("i4")))
+    if unit not in _UNITS or count != 1:
+        if unit not in ("h", "m", "s", "D", "W"):
+            return None
+        unit = "s"
+    try:
+        converted = numpy.ascontiguousarray(values, f"{kind}8[{unit}]")
+        fits = (gone | (converted.astype(values.dtype) == values)).all()
+    except OverflowError:  # what NumPy 2.5 and newer say of them
+        fits = False
+    if not fits:
+        raise ValueError(f"there are times beyond 64 bits of {unit}")
+    format = f"ts{_ARROW_UNITS[unit]}:" if kind == "M" else f"tD{_ARROW_UNITS[unit]}"
+    return _Column(len(values), format, (_bits(numpy, mask), converted.view("i8")))
+
+
+def _bits(numpy: Any, mask: Any) -> Any:
+    """Which values there are, where *mask* says which are not."""
+    return None if mask is None or not mask.any() else numpy.packbits(~mask, bitorder="little")
+
+
+def _of_objects(values: Sequence[Any]) -> _Column | None:
+    """Of text or bytes, and None."""
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds == {str}:
+        parts = ["" if value is None else value for value in values]
+        return _of_parts(values, "u", [part.encode() for part in parts])
+    if kinds == {bytes}:
+        return _of_parts(values, "z", [value or b"" for value in values])
+    return None
+
+
+def _of_parts(values: Sequence[Any], format: str, parts: Sequence[bytes]) -> _Column | None:
+    from array import array
+
+    ends = array("q", accumulate(map(len, parts), initial=0))
+    if ends[-1] > _MOST_TEXT:
+        return None
+    present = None
+    if None in values:
+        present = _packed(value is not None for value in values)
+    return _Column(len(values), format, (present, array("i", ends), b"".join(parts)))
+
+
+def _packed(flags: Iterable[bool]) -> bytes:
+    """One bit each, the first one lowest."""
+    text = "".join("1" if flag else "0" for flag in flags)
+    return int(text[::-1], 2).to_bytes((len(text) + 7) // 8, "little")

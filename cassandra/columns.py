@@ -1,0 +1,6 @@
+"""Results as columns: what :meth:`ResultSet.arrow` gives. See the guide's page on columns and data frames."""
+
+from cassandra._core.columns import RecordBatch
+from cassandra._session.request.columns import ArrowBatches, ArrowStream, SchemaChanged
+
+__all__ = ["ArrowBatches", "ArrowStream", "RecordBatch", "SchemaChanged"]

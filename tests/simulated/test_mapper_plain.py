@@ -1,0 +1,332 @@
+"""The short way of plain writes does what the long way does: the same requests, the same instances, the same errors."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+from uuid import UUID
+
+import pytest
+
+from cassandra import InvalidRequest
+from cassandra.cluster import Cluster, Session
+from cassandra.cqlengine import ValidationError, columns, connection
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import DMLQuery
+from cassandra.testing import SimulatedCluster, errors
+from cassandra.testing.faults import Fail
+
+TABLE = """
+    CREATE TABLE app.readings (
+        sensor int, at timestamp, value double, name text, mark uuid, number int, unit text static, note text,
+        PRIMARY KEY (sensor, at)
+    )
+"""
+AT = dt.datetime(2024, 2, 29, 12, 30)
+numbers = itertools.count()
+
+
+class Plain(Model):
+    __keyspace__ = "app"
+    __table_name__ = "readings"
+    sensor = columns.Integer(primary_key=True)
+    at = columns.DateTime(primary_key=True)
+    value = columns.Double()
+    name = columns.Text(db_field="name")
+    mark = columns.UUID(default=lambda: UUID(int=5))
+    number = columns.Integer(default=lambda: next(numbers) % 3)
+    unit = columns.Text(static=True)
+    note = columns.Text(max_length=3)
+
+
+class Seen(Plain):
+    """The same, and a program sees how it is saved: so the long way is taken."""
+
+    __table_name__ = "readings"
+
+    def save(self) -> Any:
+        return super().save()
+
+    def update(self, **values: Any) -> Any:
+        return super().update(**values)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SimulatedCluster]:
+    with SimulatedCluster() as server:
+        server.execute("CREATE KEYSPACE app WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        server.execute(TABLE)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def session(server: SimulatedCluster) -> Iterator[Session]:
+    with Cluster(server.contact_points, port=server.port) as cluster:
+        yield cluster.connect()
+
+
+@pytest.fixture(autouse=True)
+def registered(session: Session) -> Iterator[None]:
+    connection.register_connection("plain", session=session, default=True)
+    yield
+    connection._connections.clear()
+
+
+def described(instance: Any) -> Any:
+    """All that a program can find out about it."""
+    return (
+        dict(instance.items()),
+        instance.get_changed_columns(),
+        instance._is_persisted,
+        instance._can_update(),
+        sorted(instance._given),
+        {name: value for name, value in vars(instance).items() if value is not None},
+    )
+
+
+def outcome(work: Any) -> Any:
+    try:
+        result = work()
+        return (*described(result[0]), result[1]) if isinstance(result, tuple) else described(result)
+    except Exception as error:
+        return type(error), str(error).replace("Seen", "Plain")
+
+
+def told(server: SimulatedCluster, session: Session) -> Any:
+    """What the server has, and the texts that it executed."""
+    rows = [tuple(row) for row in session.execute("SELECT * FROM app.readings")]
+    texts = [request.query for request in server.requests if request.query and "app.readings" in request.query]
+    return repr(rows), [text for text in texts if not text.startswith("SELECT")]
+
+
+KEY: dict[str, Any] = {"sensor": 1, "at": AT}
+CREATES: dict[str, dict[str, Any]] = {
+    "key": KEY,
+    "all": {**KEY, "value": 1.5, "name": "a", "mark": UUID(int=1), "number": 9, "unit": "C", "note": "abc"},
+    "another order": {"name": "a", "at": AT, "value": 2.5, "sensor": 1},
+    "a null": {**KEY, "name": None},
+    "a default": {**KEY, "number": 4},
+    "a null instead of a default": {**KEY, "number": None},
+    "converted": {**KEY, "value": 3, "mark": str(UUID(int=2))},
+    "a key that is converted": {"sensor": "7", "at": AT},
+    "no number": {**KEY, "number": "x"},
+    "too large": {**KEY, "number": 1 << 40},
+    "too long": {**KEY, "note": "abcd"},
+    "not too long": {**KEY, "note": "ab"},
+    "without a clustering key": {"sensor": 1, "unit": "C"},
+    "without a partition key": {"at": AT, "name": "a"},
+    "no column": {**KEY, "other": 1},
+    "not a number": {**KEY, "value": math.nan},
+    "a zone": {"sensor": 1, "at": AT.replace(tzinfo=dt.timezone(dt.timedelta(hours=2)))},
+    "empty": {**KEY, "name": ""},
+    "a bool": {**KEY, "number": True},
+}
+
+
+def both(server: SimulatedCluster, session: Session, work: Any, model: Any) -> Any:
+    global numbers
+    found = []
+    for _ in range(2):  # what is prepared already takes the short way
+        numbers = itertools.count(1)
+        session.execute("TRUNCATE app.readings")
+        server.clear_requests()
+        result = outcome(lambda: work(model))
+        found.append((result, *told(server, session), next(numbers)))
+    return found[1]
+
+
+@pytest.mark.parametrize("name", CREATES)
+@pytest.mark.parametrize("awaited", [False, True])
+def test_rows_are_created_alike(server: SimulatedCluster, session: Session, name: str, awaited: bool) -> None:
+    def work(model: Any) -> Any:
+        return asyncio.run(model.acreate(**CREATES[name])) if awaited else model.create(**CREATES[name])
+
+    assert both(server, session, work, Plain) == both(server, session, work, Seen)
+
+
+UPDATES: dict[str, dict[str, Any]] = {
+    "one": {"value": 2.5},
+    "two": {"name": "b", "value": 2.5},
+    "the same": {"value": 1.5},
+    "one of two the same": {"value": 1.5, "name": "b"},
+    "a null": {"name": None},
+    "a static one": {"unit": "F"},
+    "a static one and another": {"unit": "F", "value": 2.5},
+    "a key": {"sensor": 2},
+    "a key that is the same": {"sensor": 1, "value": 2.5},
+    "no column": {"other": 1},
+    "converted": {"value": 2},
+    "no number": {"number": "x"},
+    "too large": {"number": 1 << 40},
+    "too long": {"note": "abcd"},
+    "not a number": {"value": math.nan},
+    "a default": {"number": 8},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("source", ["created", "loaded", "loaded in part", "changed", "with an option", "saved", "new"])
+@pytest.mark.parametrize("awaited", [False, True])
+def test_rows_are_updated_alike(
+    server: SimulatedCluster, session: Session, source: str, name: str, awaited: bool
+) -> None:
+    def work(model: Any) -> Any:
+        instance = model.create(**CREATES["all"])
+        if source == "loaded":
+            instance = model.get(**KEY)
+        elif source == "loaded in part":
+            instance = model.objects(**KEY).only(["name", "number"]).get()
+        elif source == "changed":
+            instance.note = "xyz"
+        elif source == "with an option":
+            instance.timeout(5.0)
+        elif source == "saved":
+            instance.note = "xyz"
+            instance.save()
+        elif source == "new":
+            instance = model(**CREATES["all"])
+        server.clear_requests()
+        try:
+            return asyncio.run(instance.aupdate(**UPDATES[name])) if awaited else instance.update(**UPDATES[name])
+        except Exception as error:
+            return instance, str(error).replace("Seen", "Plain")
+
+    assert both(server, session, work, Plain) == both(server, session, work, Seen)
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_write_that_fails_leaves_the_instance_as_it_was_set(
+    server: SimulatedCluster, session: Session, awaited: bool
+) -> None:
+    for _ in range(2):
+        instance = Plain.create(**CREATES["all"])
+        instance.update(value=8.5)
+        with (
+            server.inject(Fail(errors.InvalidRequest("not now")), query="UPDATE"),
+            pytest.raises(InvalidRequest, match="not now"),
+        ):
+            asyncio.run(instance.aupdate(value=2.5)) if awaited else instance.update(value=2.5)
+        assert (instance.value, instance.get_changed_columns()) == (2.5, ["value"])
+        instance.save()
+        assert Plain.get(**KEY).value == 2.5
+
+
+def test_what_a_program_replaces_is_called(session: Session) -> None:
+    Plain.create(**KEY), Plain.create(**KEY).update(value=1.0)
+    with mock.patch.object(DMLQuery, "save") as save:
+        Plain.create(**KEY)
+    assert save.call_count == 1
+    with mock.patch.object(Plain, "validate") as validate:
+        Plain.create(**KEY).update(value=2.0)
+    assert validate.call_count == 2
+    with mock.patch("cassandra.cqlengine.connection.execute") as execute:
+        Plain.create(**KEY).update(value=3.0)
+    assert execute.call_count == 2
+    assert connection.execute.__module__ == "cassandra.cqlengine.connection"
+    with mock.patch.object(Session, "execute", autospec=True, side_effect=Session.execute) as executed:
+        Plain.create(**KEY).update(value=4.0)
+    assert executed.call_count == 2
+    with mock.patch.object(session, "execute", side_effect=session.execute) as own:
+        Plain.create(**KEY).update(value=5.0)
+    assert own.call_count == 2
+    assert Plain.get(**KEY).value == 5.0
+
+
+def test_a_default_that_becomes_another_class_is_made_once() -> None:
+    class Odd(Plain):
+        __table_name__ = "readings"
+        number = columns.Integer(default=lambda: str(next(numbers)))
+
+    for _ in range(3):
+        start = next(numbers)
+        made = Odd.create(**KEY)
+        assert (made.number, next(numbers)) == (start + 1, start + 2)
+
+
+class Strict(Plain):
+    """Of other programs' rows: some have what this model does not take."""
+
+    __table_name__ = "readings"
+    name = columns.Text(required=True)
+    note = columns.Text(min_length=2, max_length=3)
+    number = columns.Integer()
+
+
+class StrictSeen(Strict):
+    __table_name__ = "readings"
+
+    def save(self) -> Any:
+        return super().save()
+
+    def update(self, **values: Any) -> Any:
+        return super().update(**values)
+
+
+STORED: dict[str, dict[str, Any]] = {
+    "valid": {"name": "a", "note": "abc"},
+    "a null that is required": {"note": "abc"},
+    "too long": {"name": "a", "note": "abcdef"},
+    "a null that is too short": {"name": "a"},
+}
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_what_was_loaded_is_checked_with_what_is_written(
+    server: SimulatedCluster, session: Session, stored: str
+) -> None:
+    def work(model: Any) -> Any:
+        values = {**KEY, "value": 1.5, **STORED[stored]}
+        names = ", ".join(values)
+        marks = ", ".join(["%s"] * len(values))
+        session.execute(f"INSERT INTO app.readings ({names}) VALUES ({marks})", tuple(values.values()))
+        instance = model.get(**KEY)
+        server.clear_requests()
+        try:
+            return instance.update(value=2.5)
+        except ValidationError as error:
+            return instance, str(error).replace("StrictSeen", "Strict")
+
+    found = both(server, session, work, Strict)
+    assert found == both(server, session, work, StrictSeen)
+    assert (found[0][0]["value"], len(found[2])) == (2.5, stored == "valid")
+
+
+@pytest.mark.parametrize("given", [{"name": "a"}, {"name": "a", "note": "ab"}, {"note": "ab"}])
+def test_what_is_not_given_is_checked_with_what_is(
+    server: SimulatedCluster, session: Session, given: dict[str, Any]
+) -> None:
+    def work(model: Any) -> Any:
+        return model.create(**KEY, **given)
+
+    found = both(server, session, work, Strict)
+    if isinstance(found[0][1], str):
+        assert found[0][0] is ValidationError and len(given) == 1
+    seen = both(server, session, work, StrictSeen)
+    assert repr(found).replace("StrictSeen", "Strict") == repr(seen).replace("StrictSeen", "Strict")
+
+
+def test_an_attribute_in_the_place_of_a_column_is_used(session: Session) -> None:
+    class Rounded(Plain):
+        __table_name__ = "readings"
+
+    taken: list[float] = []
+    Rounded.create(**KEY, value=1.0).update(value=2.0)
+    Rounded.create(**KEY, value=1.0).update(value=2.0)
+    Rounded.value = property(lambda self: 7.0, lambda self, value: taken.append(value))  # type: ignore[assignment]
+    for _ in range(2):
+        Rounded.create(**KEY, value=1.0).update(value=2.0)
+    assert taken == [2.0, 2.0]
+
+
+def test_errors_name_what_is_wrong() -> None:
+    for _ in range(2):
+        with pytest.raises(ValidationError, match=r"Incorrect columns passed: \{'other'\}"):
+            Plain.create(**KEY, other=1)
+        with pytest.raises(InvalidRequest, match="partition key parts are missing: sensor"):
+            Plain.create(at=AT)

@@ -1,0 +1,660 @@
+"""The columns extension: schemas, buffers, who owns what, what is refused, and what others make of it."""
+
+from __future__ import annotations
+
+import datetime
+import gc
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID as Uuid
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from cassandra._base.errors import DriverException
+from cassandra._base.temporal import Date, Duration, Time
+from cassandra._core import transport
+from cassandra._core.codec import (
+    Codec,
+    Result,
+    ResultPlan,
+    RowsPage,
+    TypeContext,
+    custom_codec,
+    decode_result,
+    decrypted_page,
+    encrypted_codec,
+    list_codec,
+    map_codec,
+    set_codec,
+    tuple_codec,
+    udt_codec,
+    vector_codec,
+)
+from cassandra._core.columns import ColumnBuilder, ColumnPlan, RecordBatch, debug_counters, decode, stream
+from cassandra._core.memory import MemoryPool
+from cassandra._core.transport import Frame
+from tests.unit.core.codec_frames import (
+    ASCII,
+    BIGINT,
+    BLOB,
+    BOOLEAN,
+    COUNTER,
+    DATE,
+    DECIMAL,
+    DOUBLE,
+    DURATION,
+    FLOAT,
+    INET,
+    INT,
+    NO_METADATA,
+    SMALLINT,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMEUUID,
+    TINYINT,
+    UUID,
+    VARINT,
+    bytes_,
+    encoded,
+    int_,
+    rows_body,
+)
+from tests.unit.core.codec_frames import decode as decode_body
+from tests.unit.frames import pandas_frames
+
+UDT = udt_codec("ks", "address", ["street", "zip"], [TEXT, INT])
+SOME_UUID = Uuid("00112233-4455-1677-8899-aabbccddeeff")
+WHEN = datetime.datetime(2024, 2, 29, 12, 30, 1, 5000)
+
+#: Every type with a value, and what Arrow calls it.
+TYPES: list[tuple[str, Codec, Any, pa.DataType]] = [
+    ("ascii", ASCII, "plain", pa.string()),
+    ("bigint", BIGINT, -(2**62), pa.int64()),
+    ("blob", BLOB, b"\x00\xff", pa.binary()),
+    ("boolean", BOOLEAN, True, pa.bool_()),
+    ("counter", COUNTER, 12, pa.int64()),
+    ("date", DATE, Date(-3), pa.date32()),
+    ("decimal", DECIMAL, Decimal("-12.340"), pa.string()),
+    ("double", DOUBLE, 1 / 3, pa.float64()),
+    ("duration", DURATION, Duration(1, 2, 3), pa.month_day_nano_interval()),
+    ("float", FLOAT, 0.5, pa.float32()),
+    ("inet", INET, "::1", pa.binary()),
+    ("int", INT, -7, pa.int32()),
+    ("smallint", SMALLINT, -300, pa.int16()),
+    ("text", TEXT, "grüße, " * 5, pa.string()),
+    ("time", TIME, Time(86399999999000), pa.time64("ns")),
+    ("timestamp", TIMESTAMP, WHEN, pa.timestamp("ms", "UTC")),
+    ("timeuuid", TIMEUUID, SOME_UUID, pa.uuid()),
+    ("tinyint", TINYINT, -8, pa.int8()),
+    ("uuid", UUID, SOME_UUID, pa.uuid()),
+    ("varint", VARINT, -(10**30), pa.string()),
+    ("list", list_codec(INT), [1, 2, 3], pa.list_(pa.int32())),
+    ("set", set_codec(TEXT), {"a", "b"}, pa.list_(pa.string())),
+    ("map", map_codec(TEXT, list_codec(INT)), {"k": [1, None]}, pa.map_(pa.string(), pa.list_(pa.int32()))),
+    ("tuple", tuple_codec([INT, TEXT]), (1, None), pa.struct([("f0", pa.int32()), ("f1", pa.string())])),
+    ("udt", UDT, ("street", 12345), pa.struct([("street", pa.string()), ("zip", pa.int32())])),
+    ("vector", vector_codec(FLOAT, 3), [0.5, 1.5, 2.5], pa.list_(pa.float32(), 3)),
+    ("texts", vector_codec(TEXT, 2), ["", "xy"], pa.list_(pa.string(), 2)),
+    (
+        "nested",
+        vector_codec(vector_codec(BOOLEAN, 2), 2),
+        [[True, False], [False, True]],
+        pa.list_(pa.list_(pa.bool_(), 2), 2),
+    ),
+    ("custom", custom_codec("com.example.Opaque"), b"bytes", pa.binary()),
+]
+COLUMNS = [(name, codec) for name, codec, _, _ in TYPES]
+ROW = [value for _, _, value, _ in TYPES]
+
+
+@pytest.fixture
+def pool() -> Iterator[MemoryPool]:
+    """Nothing of it is in use afterwards, and nothing native is left."""
+    before = debug_counters()
+    pool = MemoryPool(1 << 30)
+    yield pool
+    gc.collect()
+    assert debug_counters() == before
+    assert pool.stats().in_use == 0
+
+
+def planned(page: RowsPage, pool: MemoryPool, **options: Any) -> ColumnPlan:
+    return ColumnPlan([(name, codec) for _, _, name, codec in page.plan.specs], pool, **options)
+
+
+def decoded(page: RowsPage, pool: MemoryPool, **options: Any) -> RecordBatch:
+    return decode(planned(page, pool, **options), page)
+
+
+def page_with(columns: list[tuple[str, Codec]], rows: list[Any]) -> RowsPage:
+    """A page with these cells, whatever they are."""
+    plan = ResultPlan([("ks", "t", name, codec) for name, codec in columns])
+    page = decode_body(rows_body(columns, rows, NO_METADATA), plan=plan).page
+    assert page is not None
+    return page
+
+
+def page_of(columns: list[tuple[str, Codec]], rows: list[Any]) -> RowsPage:
+    return page_with(columns, encoded(columns, rows))
+
+
+def raw_page(codec: Codec, *values: bytes | None, name: str = "c") -> RowsPage:
+    return page_with([(name, codec)], [[value] for value in values])
+
+
+def everything(rows: int = 3) -> RowsPage:
+    """A page of all types, with nulls in every other row."""
+    return page_of(COLUMNS, [ROW if i % 2 == 0 else [None] * len(ROW) for i in range(rows)])
+
+
+def test_schema_of_every_type(pool: MemoryPool) -> None:
+    schema = pa.schema(planned(everything(), pool))
+    for (name, codec, _, expected), field in zip(TYPES, schema, strict=True):
+        assert (field.name, field.type, field.nullable) == (name, expected, True)
+        assert field.metadata[b"cql.type"] == codec.cql().encode()
+
+
+def test_names_of_nested_fields_are_those_of_the_type(pool: MemoryPool) -> None:
+    schema = pa.schema(planned(everything(), pool))
+    assert schema.field("udt").type.field(0).metadata == {b"cql.type": b"text"}
+    assert not schema.field("map").type.key_field.nullable
+    assert schema.field("map").type.item_field.nullable
+
+
+def test_options_of_types(pool: MemoryPool) -> None:
+    page = page_of([("d", DECIMAL), ("v", VARINT), ("u", UUID), ("t", TEXT)], [(Decimal("1.5"), 3, SOME_UUID, "x")])
+    of = lambda **options: [field.type for field in pa.schema(planned(page, pool, **options))]  # noqa: E731
+    assert of(decimals=(20, 4))[0] == pa.decimal128(20, 4)
+    assert of(decimals=[76, 0])[0] == pa.decimal256(76, 0)
+    assert of(varints=38)[1] == pa.decimal128(38, 0)
+    assert of(varints="int64")[1] == pa.int64()
+    assert of(uuids="binary")[2] == pa.binary(16)
+    assert of(strings="view")[3] == pa.string_view()
+    assert of(strings="dictionary")[3] == pa.dictionary(pa.int32(), pa.string())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"strings": "large"},
+        {"decimals": "text"},
+        {"decimals": (0, 0)},
+        {"decimals": (77, 0)},
+        {"decimals": (5, 6)},
+        {"decimals": 38},
+        {"varints": 0},
+        {"varints": 77},
+        {"varints": True},
+        {"varints": (38, 0)},
+        {"uuids": "text"},
+    ],
+)
+def test_options_that_are_none(pool: MemoryPool, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(options))}|a decimal has"):
+        ColumnPlan([("a", TEXT)], pool, **options)
+
+
+class Cipher:
+    """Stores values backwards."""
+
+    def __init__(self, inner: Codec) -> None:
+        self.inner = inner
+
+    def encode(self, value: Any, version: int) -> bytes:
+        return self.inner.encode(value)[::-1]
+
+    def decrypt(self, data: bytes) -> bytes:
+        if data == b"bad":
+            raise ValueError("it cannot be decrypted")
+        return data[::-1]
+
+    def decode(self, data: bytes, version: int) -> Any:
+        return self.inner.decode(self.decrypt(data))
+
+
+def test_an_encrypted_column_is_of_the_type_inside(pool: MemoryPool) -> None:
+    """Each with every other one beside it, and nulls."""
+    columns = [
+        (name, encrypted_codec(BLOB, Cipher(codec)) if at % 2 else codec) for at, (name, codec) in enumerate(COLUMNS)
+    ]
+    page = page_of(columns, [ROW if i % 2 == 0 else [None] * len(ROW) for i in range(4)])
+    plain = ResultPlan([("ks", "t", name, codec) for name, codec in COLUMNS])
+    found = pa.record_batch(decode(planned(page, pool), decrypted_page(page, plain)))
+    assert found.equals(pa.record_batch(decoded(everything(4), pool)))
+    for at, field in enumerate(found.schema):
+        assert field.metadata.get(b"cql.encrypted") == (b"true" if at % 2 else None)
+        assert field.metadata[b"cql.type"] == COLUMNS[at][1].cql().encode()
+
+
+def test_decrypting_a_page_that_is_none(pool: MemoryPool) -> None:
+    columns = [("a", INT), ("c", encrypted_codec(BLOB, Cipher(TEXT)))]
+    plain = ResultPlan([("ks", "t", "a", INT), ("ks", "t", "c", TEXT)])
+    with pytest.raises(DriverException, match=r"column 'c' of ks.t as blob in row 1 .* it cannot be decrypted"):
+        decrypted_page(page_with(columns, [[None, b"good"], [None, b"bad"]]), plain)
+    whole = rows_body(columns, [[b"\0\0\0\1", b"abc"]] * 2, NO_METADATA)
+    for cut in range(1, 8):
+        page = decode_body(whole[:-cut], plan=ResultPlan([("ks", "t", *column) for column in columns])).page
+        assert page is not None
+        with pytest.raises(DriverException, match=r"column 'c' of ks.t as blob in row 1"):
+            decrypted_page(page, plain)
+
+
+def test_every_type_through_every_library(pool: MemoryPool) -> None:
+    page = everything(5)
+    batch = decoded(page, pool)
+    table = pa.table(batch)
+    table.validate(full=True)
+    assert [table.column(i).null_count for i in range(table.num_columns)] == [2] * len(TYPES)
+    row = table.slice(2, 1).to_pylist()[0]
+    assert row["text"] == "grüße, " * 5 and row["decimal"] == "-12.340" and row["varint"] == str(-(10**30))
+    assert row["vector"] == [0.5, 1.5, 2.5] and row["map"] == [("k", [1, None])] and row["inet"] == bytes(15) + b"\x01"
+    # Each of them lacks some types; what it takes it takes from us, without a detour.
+    frame = pl.DataFrame(batch_without(page, pool, "duration"))
+    assert frame.shape == (5, len(TYPES) - 1)
+    assert frame["int"].to_list() == [-7, None, -7, None, -7]
+    assert frame["vector"].to_list()[0] == [0.5, 1.5, 2.5] and frame["udt"].to_list()[0] == {
+        "street": "street",
+        "zip": 12345,
+    }
+    assert frame["timestamp"][0] == WHEN.replace(tzinfo=datetime.timezone.utc)
+    relation = duckdb.from_arrow(batch_without(page, pool))
+    found = relation.aggregate("count(*), sum(int), max(text), list_sum(any_value(list))").fetchall()
+    assert found == [(5, -21, "grüße, " * 5, 6)]
+    assert relation.to_arrow_table().column("list").to_pylist() == [[1, 2, 3], None] * 2 + [[1, 2, 3]]
+    for pandas in pandas_frames(lambda: batch_without(page, pool)):
+        assert pandas["int"].sum() == -21 and len(pandas.columns) == len(TYPES)
+
+
+def batch_without(page: RowsPage, pool: MemoryPool, *names: str) -> Any:
+    return pa.table(decoded(page, pool)).drop_columns(list(names)) if names else pa.table(decoded(page, pool))
+
+
+@pytest.mark.parametrize("strings", ["utf8", "view", "dictionary"])
+def test_texts_through_every_library(pool: MemoryPool, strings: Any) -> None:
+    texts = ["", "short", None, "twelve bytes", "more than twelve", "grüße", None, "more than twelve"]
+    batch = decoded(
+        page_of([("t", TEXT), ("l", list_codec(TEXT))], [(t, [t, None]) for t in texts]), pool, strings=strings
+    )
+    table = pa.table(batch)
+    table.validate(full=True)
+    assert table.column("t").to_pylist() == texts
+    assert table.column("l").to_pylist() == [[t, None] for t in texts]
+    assert pl.DataFrame(batch)["t"].to_list() == texts
+    assert duckdb.from_arrow(table).project("t").fetchall() == [(t,) for t in texts]
+
+
+def framed(texts: list[str | None]) -> tuple[Frame, RowsPage]:
+    """A page as it comes from a connection."""
+    columns = [("t", TEXT), ("l", list_codec(TEXT))]
+    body = rows_body(columns, encoded(columns, [(t, [t]) for t in texts]))
+    frame = Frame(4, 0, 0, 8, body)
+    page = decode_result(Result, frame, 0, 4, TypeContext()).page
+    assert page is not None
+    return frame, page
+
+
+LONG = [f"text number {i}, which is longer than twelve bytes" if i % 7 else None for i in range(3000)]
+
+
+def test_views_point_into_the_frame(pool: MemoryPool) -> None:
+    frame, page = framed(LONG)
+    builder = ColumnBuilder(planned(page, pool, strings="view"))
+    for _ in range(2):
+        assert builder.append(page)
+    assert builder.append(page.detached())  # in no frame: copied
+    batch = builder.finish()
+    assert batch.nbytes > 3 * page.nbytes
+    assert pool.stats().in_use < batch.nbytes - page.nbytes, "the page was copied"
+    table = pa.record_batch(batch)
+    table.validate(full=True)
+    assert table.column("t").to_pylist() == LONG * 3
+    assert pl.DataFrame(batch)["t"].to_list() == LONG * 3
+    begin = pa.py_buffer(memoryview(frame)).address
+    _, _, *data = table.column("t").buffers()
+    assert [begin <= buffer.address < begin + len(frame) for buffer in data] == [True, True, False]
+
+
+def test_views_keep_the_frame_alone(pool: MemoryPool) -> None:
+    """Not the Python objects around it: what is left is released by any thread, without the GIL."""
+    frames = transport.debug_counters().get("frames", 0)
+    kept = []
+    for _ in range(20):
+        frame, page = framed(LONG)
+        kept.append(pa.record_batch(decoded(page, pool, strings="view")))
+        del frame, page
+    gc.collect()
+    assert transport.debug_counters().get("frames", 0) == frames
+    assert [table.column("t").to_pylist() == LONG for table in kept] == [True] * 20
+    thread = threading.Thread(target=kept.clear)
+    thread.start()
+    thread.join()
+
+
+def test_buffers_are_aligned_padded_and_no_larger_than_needed(pool: MemoryPool) -> None:
+    rows = [(i, f"name-{i:05}", i * i, i / 3, WHEN) for i in range(5000)]
+    page = page_of([("i", INT), ("t", TEXT), ("b", BIGINT), ("d", DOUBLE), ("w", TIMESTAMP)], rows)
+    batch = decoded(page, pool)
+    assert batch.nbytes <= 48 * 5000
+    assert pool.stats().in_use <= 48 * 5000
+    validity, offsets, data = batch.column("t")
+    assert validity is None
+    assert struct.unpack("=3i", offsets[:12]) == (0, 10, 20) and bytes(data[:10]) == b"name-00000"
+    assert batch.column(0)[1].readonly
+    assert batch.null_count("t") == 0
+    for name, pieces in ((name, batch.column(name)) for name in batch.plan.names):
+        imported = pa.record_batch(batch).column(name).buffers()
+        for ours, theirs in zip(pieces, imported, strict=True):
+            assert (ours is None) == (theirs is None)
+            if theirs is not None:
+                assert theirs.address % 64 == 0 and bytes(ours) == theirs.to_pybytes()[: len(ours)]
+    with pytest.raises(KeyError):
+        batch.column("none")
+    with pytest.raises(IndexError):
+        batch.column(5)
+
+
+def test_the_first_null_brings_the_validity(pool: MemoryPool) -> None:
+    rows: list[tuple[int | None]] = [(i,) for i in range(100)]
+    rows[77] = (None,)
+    batch = decoded(page_of([("i", INT)], rows), pool)
+    validity = batch.column("i")[0]
+    assert validity is not None
+    assert [i for i in range(104) if not validity[i // 8] >> i % 8 & 1] == [77, *range(100, 104)]
+    assert batch.null_count("i") == 1
+    assert struct.unpack_from("=i", batch.column("i")[1], 77 * 4) == (0,)
+
+
+EMPTY_IS_NULL = [codec for _, codec, _, _ in TYPES if codec.name not in ("ascii", "text", "blob", "com.example.Opaque")]
+
+
+@pytest.mark.parametrize("codec", EMPTY_IS_NULL, ids=lambda codec: str(codec.cql()))
+def test_zero_bytes_are_null(pool: MemoryPool, codec: Codec) -> None:
+    column = pa.record_batch(decoded(raw_page(codec, b"", None), pool)).column(0)
+    assert column.null_count == 2 and column.to_pylist() == [None, None]
+
+
+@pytest.mark.parametrize("codec", [ASCII, TEXT, BLOB, custom_codec("com.example.Opaque")], ids=lambda codec: codec.name)
+def test_zero_bytes_are_a_value(pool: MemoryPool, codec: Codec) -> None:
+    assert pa.record_batch(decoded(raw_page(codec, b"", None), pool)).column(0).null_count == 1
+
+
+@pytest.mark.parametrize(
+    ("codec", "value", "why"),
+    [
+        (INT, b"\x00\x00\x01", "int needs 4 bytes, the value has 3"),
+        (BIGINT, b"1234", "bigint needs 8 bytes, the value has 4"),
+        (TINYINT, b"12", "tinyint needs 1 byte, the value has 2"),
+        (SMALLINT, b"1", "smallint needs 2 bytes, the value has 1"),
+        (BOOLEAN, b"12", "boolean needs 1 byte, the value has 2"),
+        (UUID, b"12", "uuid needs 16 bytes, the value has 2"),
+        (INET, b"12345", "inet needs 4 or 16 bytes, the value has 5"),
+        (DECIMAL, b"1234", "decimal needs 5 bytes or more, the value has 4"),
+        (TIME, struct.pack(">q", 86400 * 10**9), "the time is not within a day"),
+        (TIME, struct.pack(">q", -1), "the time is not within a day"),
+        (DURATION, b"\x02", "duration ends within one of its three numbers"),
+        (DURATION, b"\x02\x02\x02\x02", "duration has 1 bytes too many"),
+        (DURATION, b"\xf8" + b"\xff" * 5 + b"\x02\x02", "beyond 32 bits"),
+        (ASCII, "ü".encode(), "the text is not ASCII"),
+        (TEXT, b"\xc3", "the text is not UTF-8"),
+        (TEXT, b"\xed\xa0\x80", "the text is not UTF-8"),
+        (TEXT, b"\xf4\x90\x80\x80", "the text is not UTF-8"),
+        (list_codec(INT), b"12", "has no room for its count"),
+        (list_codec(INT), int_(3) + int_(4), "claims 3 items in 4 bytes"),
+        (list_codec(INT), int_(-1), "claims -1 items in 0 bytes"),
+        (list_codec(INT), int_(1) + bytes_(b"123"), "int needs 4 bytes"),
+        (list_codec(INT), int_(1) + int_(9) + b"12", "int item of 9 bytes where 2 are left"),
+        (list_codec(INT), int_(0) + b"1", "list<int> has 1 bytes too many"),
+        (map_codec(INT, INT), int_(1) + bytes_(None) + bytes_(None), "a key of map<int, int> is null"),
+        (map_codec(INT, INT), int_(2) + bytes_(None), "claims 2 items"),
+        (tuple_codec([INT, INT]), bytes_(b"1234") + b"12", "its length is cut off"),
+        (vector_codec(FLOAT, 2), b"1234567", "vector<float, 2> cannot have 7 bytes"),
+        (vector_codec(TEXT, 2), b"\x01", "vector<text, 2> cannot have 1 bytes"),
+        (vector_codec(TEXT, 2), b"\x01a\x05b", "vector element 1 goes past the end of the value"),
+        (vector_codec(TEXT, 1), b"\x01ab", "has 1 bytes too many"),
+        (VARINT, b"\x01" * 8193, "too long to be written out"),
+        (list_codec(TEXT), int_(1) + bytes_(b"\xff"), "the text is not UTF-8"),
+    ],
+)
+def test_what_is_no_value_is_refused_by_column_and_row(pool: MemoryPool, codec: Codec, value: bytes, why: str) -> None:
+    page = raw_page(codec, None, None, value, name="broken")
+    builder = ColumnBuilder(planned(page, pool))
+    good = raw_page(codec, None, name="broken")
+    assert builder.append(good)
+    with pytest.raises(DriverException) as caught:
+        builder.append(page)
+    assert "Failed to decode column 'broken' of ks.t as " in str(caught.value)
+    assert f"in row 2 of the page: {''}" in str(caught.value) and why in str(caught.value)
+    assert builder.append(good)
+    assert len(builder.finish()) == 2
+
+
+@pytest.mark.parametrize("codec", [INT, TEXT, BIGINT, BOOLEAN, list_codec(INT)], ids=lambda codec: str(codec.cql()))
+def test_a_page_that_is_cut_off(pool: MemoryPool, codec: Codec) -> None:
+    value = codec.encode({"int": 1, "text": "abcdefgh", "bigint": 2, "boolean": True}.get(codec.name, [1]))
+    whole = bytes(raw_page(codec, value, value, value))
+    plan = ResultPlan([("ks", "t", "c", codec)])
+    for end in range(12, len(whole)):  # what is shorter has no room for three rows
+        page = decode_body(rows_body([("c", codec)], [], NO_METADATA)[:-4] + int_(3) + whole[:end], plan=plan).page
+        assert page is not None
+        with pytest.raises(DriverException, match=r"answer ends before|where the answer has"):
+            decoded(page, pool)
+
+
+def test_nulls_of_wide_types_have_an_end(pool: MemoryPool) -> None:
+    page = raw_page(vector_codec(vector_codec(FLOAT, 1000), 10000), *[None] * 100)
+    with pytest.raises(DriverException, match="takes more memory than"):
+        decoded(page, pool)
+    page = raw_page(vector_codec(tuple_codec([]), 2**31 - 1), *[None] * 3)
+    with pytest.raises(DriverException, match=r"more than 2\^31 elements|more nulls"):
+        decoded(page, pool)
+
+
+def test_missing_fields_are_null_and_unknown_ones_left_out(pool: MemoryPool) -> None:
+    page = raw_page(UDT, bytes_(b"a"), bytes_(b"b") + bytes_(int_(1)) + bytes_(b"new"))
+    found = pa.record_batch(decoded(page, pool)).column(0).to_pylist()
+    assert found == [{"street": "a", "zip": None}, {"street": "b", "zip": 1}]
+
+
+def test_no_rows_and_no_columns(pool: MemoryPool) -> None:
+    empty = decoded(everything(0), pool)
+    table = pa.table(empty)
+    table.validate(full=True)
+    assert table.num_rows == 0 and table.num_columns == len(TYPES)
+    assert pl.DataFrame(pa.table(empty).drop_columns(["duration"])).shape == (0, len(TYPES) - 1)
+    assert pa.record_batch(decoded(page_with([], []), pool)).num_columns == 0
+
+
+def test_a_builder_coalesces_pages(pool: MemoryPool) -> None:
+    page = everything(7)
+    plan = planned(page, pool)
+    for target in (0, 7 * 20):
+        builder = ColumnBuilder(plan, target)
+        for _ in range(20):
+            assert builder.append(page)
+        batch = builder.finish()
+        table = pa.table(batch)
+        table.validate(full=True)
+        assert table.num_rows == 140
+        assert table.slice(133, 7).equals(pa.table(decode(plan, page)))
+        assert len(builder) == 0 and builder.nbytes == 0
+
+
+def test_what_was_reserved_in_vain_is_given_back(pool: MemoryPool) -> None:
+    page = page_of([("t", TEXT), ("l", list_codec(INT))], [("x" * 1000, list(range(100)))] * 100)
+    builder = ColumnBuilder(planned(page, pool), 1_000_000)
+    assert builder.append(page) and builder.append(page)
+    batch = builder.finish()
+    assert batch.nbytes <= 1.25 * 200 * (1000 + 400 + 8) + 4096
+
+
+def test_pools_at_their_limit_cost_plain_memory(pool: MemoryPool) -> None:
+    small = MemoryPool(4096)
+    page = page_of([("b", BLOB)], [(bytes(100_000),)] * 3)
+    batch = decoded(page, small)
+    assert small.stats().overflow_bytes >= 300_000
+    assert pa.record_batch(batch).column(0).to_pylist() == [bytes(100_000)] * 3
+    del batch
+    assert small.stats().overflow_bytes == 0
+
+
+def test_what_is_exported_outlives_everything(pool: MemoryPool) -> None:
+    own = MemoryPool(1 << 24)
+    batch = decoded(everything(9), own)
+    first, second = pa.record_batch(batch), pa.record_batch(batch)
+    column = first.column("map")
+    del batch, own, first
+    gc.collect()
+    assert column.to_pylist()[0] == [("k", [1, None])]
+    assert second.column("text").to_pylist()[0] == "grüße, " * 5
+
+
+def test_capsules_that_nobody_takes_free_themselves(pool: MemoryPool) -> None:
+    batch = decoded(everything(), pool)
+    batch.__arrow_c_array__()
+    batch.__arrow_c_schema__()
+    batch.plan.__arrow_c_schema__()
+    stream(batch.plan, lambda: None)
+
+
+def test_release_on_a_foreign_thread(pool: MemoryPool) -> None:
+    kept = [pa.record_batch(decoded(everything(), pool)) for _ in range(50)]
+    thread = threading.Thread(target=kept.clear)
+    thread.start()
+    thread.join()
+
+
+def test_decoding_in_many_threads(pool: MemoryPool) -> None:
+    page = page_of([("t", TEXT), ("b", BIGINT)], [(f"text {i}", i) for i in range(5000)])
+    plan = planned(page, pool)
+    expected = pa.record_batch(decode(plan, page))
+    wrong: list[Any] = []
+
+    def work() -> None:
+        for _ in range(30):
+            if not pa.record_batch(decode(plan, page)).equals(expected):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+class Source:
+    """Batches one after the other, then an error if there is one."""
+
+    def __init__(self, batches: list[RecordBatch], error: str | None = None) -> None:
+        self.batches, self.error = batches, error
+
+    def __call__(self) -> RecordBatch | None:
+        if self.batches:
+            return self.batches.pop(0)
+        if self.error is not None:
+            raise RuntimeError(self.error)
+        return None
+
+
+class Stream:
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.capsule
+
+
+def test_a_stream_of_batches(pool: MemoryPool) -> None:
+    page = everything(3)
+    plan = planned(page, pool)
+    reader = pa.RecordBatchReader.from_stream(Stream(stream(plan, Source([decode(plan, page), decode(plan, page)]))))
+    assert reader.schema == pa.schema(plan)
+    assert reader.read_all().num_rows == 6
+
+
+def test_a_stream_that_breaks(pool: MemoryPool) -> None:
+    page = everything(3)
+    plan = planned(page, pool)
+    source = Source([decode(plan, page)], "the page is gone")
+    reader = pa.RecordBatchReader.from_stream(Stream(stream(plan, source)))
+    assert reader.read_next_batch().num_rows == 3
+    with pytest.raises(OSError, match="RuntimeError: the page is gone"):
+        reader.read_next_batch()
+
+
+def test_a_stream_has_one_schema(pool: MemoryPool) -> None:
+    page, other = page_of([("a", INT)], [(1,)]), page_of([("a", BIGINT)], [(1,)])
+    reader = pa.RecordBatchReader.from_stream(Stream(stream(planned(page, pool), Source([decoded(other, pool)]))))
+    with pytest.raises(pa.ArrowInvalid, match="another schema"):
+        reader.read_next_batch()
+
+
+def test_a_stream_is_released_by_a_thread_without_the_gil(pool: MemoryPool) -> None:
+    """DuckDB and PyArrow release what they have while the GIL is theirs or not; the source goes in any case."""
+    page = everything(3)
+    plan = planned(page, pool)
+    for _ in range(100):
+        reader = pa.RecordBatchReader.from_stream(Stream(stream(plan, Source([decode(plan, page)]))))
+        thread = threading.Thread(target=reader.read_all)
+        thread.start()
+        thread.join()
+        del reader
+    for _ in range(1000):  # pending calls are made between instructions
+        gc.collect(0)
+
+
+def test_at_the_end_of_the_interpreter() -> None:
+    """What is alive then, also in threads that go on, is released by whoever has it, without Python."""
+    program = """
+import threading
+import pyarrow as pa
+from tests.unit.core.test_columns import LONG, Source, Stream, everything, framed, planned
+from cassandra._core.columns import decode, stream
+from cassandra._core.memory import MemoryPool
+page = everything(100)
+plan = planned(page, MemoryPool(1 << 24))
+table = pa.record_batch(decode(plan, page))
+frame, texts = framed(LONG)
+views = pa.record_batch(decode(planned(texts, MemoryPool(1 << 24), strings="view"), texts))
+reader = pa.RecordBatchReader.from_stream(Stream(stream(plan, Source([decode(plan, page)] * 1000))))
+reader.read_next_batch()
+capsules = decode(plan, page).__arrow_c_array__(), stream(plan, Source([]))
+def work():
+    while True:
+        pa.record_batch(decode(plan, page))
+threading.Thread(target=work, daemon=True).start()
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).resolve().parents[3],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_plans_say_what_they_are(pool: MemoryPool) -> None:
+    plan = ColumnPlan([("a", INT), ("b", TEXT)], pool)
+    assert repr(plan) == "<ColumnPlan a: i, b: u>"
+    assert plan == ColumnPlan([("a", INT), ("b", TEXT)], pool)
+    assert plan != ColumnPlan([("a", INT), ("c", TEXT)], pool)
+    assert plan != ColumnPlan([("a", INT), ("b", TEXT)], pool, strings="view")
+    assert plan != 1 and len(plan) == 2
+    batch = decode(plan, page_of([("a", INT), ("b", TEXT)], [(1, "x")]))
+    assert (len(batch), batch.num_rows, batch.num_columns) == (1, 1, 2)
+    assert repr(batch).startswith("<RecordBatch: 1 rows of 2 columns in ")
+    with pytest.raises(TypeError, match="made by"):
+        RecordBatch()

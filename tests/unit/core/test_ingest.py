@@ -1,0 +1,602 @@
+"""What becomes of Arrow's columns as values of a statement: what fits, how what does not is told, and who owns what."""
+
+from __future__ import annotations
+
+import datetime
+import gc
+import ipaddress
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+from uuid import UUID as Uuid
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from cassandra._base.temporal import Date, Duration, Time
+from cassandra._core.codec import (
+    BindPlan,
+    Codec,
+    custom_codec,
+    encrypted_codec,
+    list_codec,
+    map_codec,
+    set_codec,
+    tuple_codec,
+    udt_codec,
+    vector_codec,
+)
+from cassandra._core.columns import (
+    ArrowReader,
+    ColumnPlan,
+    IngestPlan,
+    RowReader,
+    Rows,
+    column_names,
+    debug_counters,
+    decode,
+    stream,
+)
+from cassandra._core.memory import MemoryPool
+from tests.unit.core.codec_frames import (
+    ASCII,
+    BIGINT,
+    BLOB,
+    BOOLEAN,
+    COUNTER,
+    DATE,
+    DECIMAL,
+    DOUBLE,
+    DURATION,
+    FLOAT,
+    INET,
+    INT,
+    SMALLINT,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TINYINT,
+    UUID,
+    VARINT,
+    bytes_,
+    page_of,
+)
+
+UDT = udt_codec("ks", "address", ["street", "zip"], [TEXT, INT])
+SOME_UUID = Uuid("00112233-4455-1677-8899-aabbccddeeff")
+WHEN = datetime.datetime(2024, 2, 29, 12, 30, 1, 5000)
+DAY = datetime.date(2024, 2, 29)
+UNSET = b"\xff\xff\xff\xfe"
+
+
+def rows_of(plan: IngestPlan, data: Any, **options: Any) -> Rows:
+    schema, array = data.__arrow_c_array__()
+    return plan.reader(schema).rows(array, **options)
+
+
+def written(plan: IngestPlan, data: Any) -> list[bytes]:
+    rows = rows_of(plan, data)
+    return [rows.encode(i)[0] for i in range(len(rows))]
+
+
+def one(codec: Codec, array: pa.Array) -> list[bytes]:
+    return written(IngestPlan([("c", codec)], nulls="null"), pa.record_batch([array], names=["c"]))
+
+
+def cells(codec: Codec, *values: Any) -> list[bytes]:
+    return [bytes_(None if value is None else codec.encode(value)) for value in values]
+
+
+#: CQL type, Arrow array, the same values for the codec.
+CONVERSIONS: list[tuple[Codec, pa.Array, list[Any]]] = [
+    *[
+        (INT, pa.array([1, None, 100], kind), [1, None, 100])
+        for kind in (pa.int8(), pa.int16(), pa.int64(), pa.uint64())
+    ],
+    (TINYINT, pa.array([-128, 127], pa.int64()), [-128, 127]),
+    (SMALLINT, pa.array([-(2**15), 2**15 - 1], pa.int32()), [-(2**15), 2**15 - 1]),
+    (BIGINT, pa.array([2**63 - 1], pa.uint64()), [2**63 - 1]),
+    *[
+        (BIGINT, pa.array([Decimal(-7), None], kind(9, 0)), [-7, None])
+        for kind in (pa.decimal32, pa.decimal64, pa.decimal256)
+    ],
+    (BIGINT, pa.array([Decimal(-(2**63)), Decimal(2**63 - 1)], pa.decimal128(38, 0)), [-(2**63), 2**63 - 1]),
+    (FLOAT, pa.array([0.5, None, float("inf")], pa.float64()), [0.5, None, float("inf")]),
+    (FLOAT, pa.array([2**24], pa.int32()), [2**24]),
+    (DOUBLE, pa.array([0.5, -2.0], pa.float32()), [0.5, -2.0]),
+    (DOUBLE, pa.array(np.array([1.5], np.float16)), [1.5]),
+    (BOOLEAN, pa.array([True, None, False]), [True, None, False]),
+    (
+        BOOLEAN,
+        pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, None, 0, -1], pa.int8())),
+        [True, None, False, True],
+    ),
+    *[
+        (TEXT, pa.array(["", "grüße", None], kind), ["", "grüße", None])
+        for kind in (pa.large_string(), pa.string_view())
+    ],
+    (TEXT, pa.array(["a", "b", "a"]).dictionary_encode(), ["a", "b", "a"]),
+    (ASCII, pa.array(["plain"]), ["plain"]),
+    *[
+        (BLOB, pa.array([b"", b"\xff" * 20], kind), [b"", b"\xff" * 20])
+        for kind in (pa.large_binary(), pa.binary_view())
+    ],
+    (BLOB, pa.array([b"abc"], pa.binary(3)), [b"abc"]),
+    (custom_codec("com.example.Opaque"), pa.array([b"abc"]), [b"abc"]),
+    (UUID, pa.array([SOME_UUID.bytes], pa.uuid()), [SOME_UUID]),
+    (UUID, pa.array([SOME_UUID.bytes]), [SOME_UUID]),
+    (UUID, pa.array([str(SOME_UUID), SOME_UUID.hex.upper()]), [SOME_UUID] * 2),
+    (INET, pa.array(["127.0.0.1", "::1"]), ["127.0.0.1", "::1"]),
+    (INET, pa.array([b"\x7f\0\0\1"], pa.binary(4)), ["127.0.0.1"]),
+    (INET, pa.array([ipaddress.ip_address("2001:db8::1").packed]), ["2001:db8::1"]),
+    *[(TIMESTAMP, pa.array([WHEN], pa.timestamp(unit, "UTC")), [WHEN]) for unit in ("ms", "us", "ns")],
+    (TIMESTAMP, pa.array([WHEN.replace(microsecond=0)], pa.timestamp("s")), [WHEN.replace(microsecond=0)]),
+    (TIMESTAMP, pa.array([DAY]), [DAY]),
+    (TIMESTAMP, pa.array([DAY], pa.date64()), [DAY]),
+    (DATE, pa.array([DAY, None]), [DAY, None]),
+    (DATE, pa.array([DAY], pa.date64()), [DAY]),
+    (DATE, pa.array([datetime.datetime(1969, 12, 31)], pa.timestamp("us")), [Date(-1)]),
+    *[
+        (TIME, pa.array([datetime.time(23, 59, 59)], kind), [datetime.time(23, 59, 59)])
+        for kind in (pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns"))
+    ],
+    (DURATION, pa.array([(1, 2, 3)], pa.month_day_nano_interval()), [Duration(1, 2, 3)]),
+    (DURATION, pa.array([-5], pa.duration("us")), [Duration(0, 0, -5000)]),
+    (VARINT, pa.array([-(2**63), 0]), [-(2**63), 0]),
+    (VARINT, pa.array([str(10**40), "-1"]), [10**40, -1]),
+    (VARINT, pa.array([Decimal(10) ** 40], pa.decimal256(60, 2)), [10**40]),
+    (VARINT, pa.array([Decimal(-7), None], pa.decimal128(5)), [-7, None]),
+    (DECIMAL, pa.array(["1.50", "-1E-7", "1e5"]), [Decimal("1.50"), Decimal("-1E-7"), Decimal("1e5")]),
+    (DECIMAL, pa.array([7], pa.uint8()), [Decimal(7)]),
+    *[
+        (DECIMAL, pa.array([Decimal("-1.25")], kind), [Decimal("-1.250")])
+        for kind in (pa.decimal32(9, 3), pa.decimal64(18, 3), pa.decimal128(38, 3), pa.decimal256(76, 3))
+    ],
+    (INT, pa.nulls(2), [None, None]),
+    *[
+        (list_codec(INT), pa.array([[1, None], [], None], kind), [[1, None], [], None])
+        for kind in (pa.list_(pa.int32()), pa.large_list(pa.int64()), pa.list_view(pa.int8()))
+    ],
+    (set_codec(TEXT), pa.array([["a", "b"]], pa.list_(pa.string(), 2)), [["a", "b"]]),
+    (vector_codec(FLOAT, 2), pa.array([[0.5, 1.5], None], pa.list_(pa.float32(), 2)), [[0.5, 1.5], None]),
+    (vector_codec(FLOAT, 2), pa.array([[0.5, 1.5]], pa.list_(pa.float64())), [[0.5, 1.5]]),
+    (vector_codec(TEXT, 2), pa.array([["", "xy"]], pa.list_(pa.string(), 2)), [["", "xy"]]),
+    (vector_codec(SMALLINT, 2), pa.array([[1, 2]], pa.list_(pa.int16(), 2)), [[1, 2]]),
+    (
+        map_codec(TEXT, INT),
+        pa.array([[("k", 1), ("l", None)], None], pa.map_(pa.string(), pa.int64())),
+        [{"k": 1, "l": None}, None],
+    ),
+    (map_codec(TEXT, INT), pa.array([[{"key": "k", "value": 1}]]), [{"k": 1}]),
+    (tuple_codec([INT, TEXT]), pa.array([{"x": 1, "y": None}, None]), [(1, None), None]),
+    (
+        UDT,
+        pa.array([{"zip": 12345, "street": "s"}, {"zip": None, "street": None}, None]),
+        [("s", 12345), (None, None), None],
+    ),
+    (UDT, pa.array([{"zip": 12345}]), [(None, 12345)]),
+    (list_codec(UDT), pa.array([[{"zip": 1}, None]]), [[(None, 1), None]]),
+    (TEXT, pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["a", None])), ["a", "a", None]),
+]
+
+
+@pytest.mark.parametrize(("codec", "array", "values"), CONVERSIONS, ids=lambda value: getattr(value, "type", None))
+def test_conversions(codec: Codec, array: pa.Array, values: list[Any]) -> None:
+    assert one(codec, array) == cells(codec, *values)
+
+
+CAST = "cast it to a type of Arrow's that has a unit"
+REFUSED: list[tuple[Codec, pa.DataType, str]] = [
+    (INT, pa.float64(), ": float64 cannot be written as int without loss"),
+    (INT, pa.decimal128(9, 1), ": decimal128(9, 1) cannot be written as int without loss"),
+    (INT, pa.string(), ": string cannot be written as int without loss"),
+    (BOOLEAN, pa.int8(), ": int8 cannot be written as boolean without loss"),
+    (TEXT, pa.binary(), ": binary cannot be written as text without loss"),
+    (BLOB, pa.large_string(), ": large_string cannot be written as blob without loss"),
+    (
+        UUID,
+        pa.opaque(pa.binary(16), "hugeint", "DuckDB"),
+        ": the Arrow type 'arrow.opaque' cannot be written as uuid without loss",
+    ),
+    (INT, pa.time64("us"), ": time64[us] cannot be written as int without loss"),
+    (UUID, pa.binary(8), ": fixed_size_binary(8) cannot be written as uuid without loss"),
+    (TIMESTAMP, pa.int64(), f": int64 cannot be written as timestamp without loss: {CAST}"),
+    (DATE, pa.int32(), f": int32 cannot be written as date without loss: {CAST}"),
+    (
+        TIME,
+        pa.timestamp("ms", "Europe/Berlin"),
+        ": timestamp[ms, Europe/Berlin] cannot be written as time without loss",
+    ),
+    (DECIMAL, pa.float32(), ": float32 cannot be written as decimal without loss"),
+    (COUNTER, pa.int64(), ": int64 cannot be written as counter without loss: counters are added to, not written"),
+    (
+        INT,
+        pa.dense_union([pa.field("a", pa.int32())]),
+        ": the Arrow type '+ud:0' cannot be written as int without loss",
+    ),
+    (list_codec(INT), pa.list_(pa.string()), ", items: string cannot be written as int without loss"),
+    (list_codec(INT), pa.int32(), ": int32 cannot be written as list<int> without loss"),
+    (
+        vector_codec(FLOAT, 3),
+        pa.list_(pa.float32(), 2),
+        ": fixed_size_list<float32, 2> cannot be written as vector<float, 3> without loss",
+    ),
+    (map_codec(TEXT, INT), pa.map_(pa.string(), pa.bool_()), ", values: bool cannot be written as int without loss"),
+    (
+        tuple_codec([INT, TEXT]),
+        pa.struct([("x", pa.int32())]),
+        ": struct<x: int32> cannot be written as tuple<int, text> without loss",
+    ),
+    (tuple_codec([INT]), pa.struct([("x", pa.bool_())]), ", field 0: bool cannot be written as int without loss"),
+    (UDT, pa.struct([("zap", pa.int32())]), ": address has no field 'zap'"),
+    (UDT, pa.struct([("zip", pa.int32()), ("zip", pa.int32())]), ": there are two fields 'zip'"),
+    (INT, pa.dictionary(pa.int8(), pa.string()), ": string cannot be written as int without loss"),
+]
+
+
+@pytest.mark.parametrize(("codec", "kind", "why"), REFUSED, ids=lambda value: str(value)[:40])
+def test_types_that_do_not_fit(codec: Codec, kind: pa.DataType, why: str) -> None:
+    plan = IngestPlan([("c", codec)])
+    with pytest.raises(ValueError) as caught:
+        plan.reader(pa.schema([("c", kind)]).__arrow_c_schema__())
+    assert str(caught.value).splitlines()[1:] == [f"  column 'c'{why}"]
+
+
+def test_everything_that_does_not_fit_is_told_at_once() -> None:
+    plan = IngestPlan(
+        [("id", INT), ("at", TIMESTAMP), ("a", TEXT), ("b", UDT)], partition_key=["id"], clustering=["at"]
+    )
+    data = pa.schema(
+        [
+            ("a", pa.int32()),
+            ("b", pa.struct([("street", pa.bool_()), ("zip", pa.float32())])),
+            ("x", pa.int32()),
+            ("a", pa.string()),
+        ]
+    )
+    with pytest.raises(ValueError) as caught:
+        plan.reader(data.__arrow_c_schema__())
+    assert str(caught.value) == (
+        "the data does not fit the table:\n"
+        "  column 'x': the table has no such column\n"
+        "  column 'a': the data has it twice\n"
+        "  column 'id': it is of the primary key, and the data has no such column\n"
+        "  column 'at': it is of the primary key, and the data has no such column\n"
+        "  column 'a': int32 cannot be written as text without loss\n"
+        "  column 'b', field 'street': bool cannot be written as text without loss\n"
+        "  column 'b', field 'zip': float32 cannot be written as int without loss"
+    )
+
+
+def test_columns_are_found_by_name_and_others_unset() -> None:
+    plan = IngestPlan([("a", INT), ("b", TEXT), ("c", INT)], partition_key=["c"], nulls="null")
+    data = pa.record_batch({"c": pa.array([7]), "x": pa.array([1.5]), "a": pa.array([None], pa.int32())})
+    schema, array = data.__arrow_c_array__()
+    with pytest.raises(ValueError, match="column 'x': the table has no such column"):
+        plan.reader(schema)
+    rows = plan.reader(schema, others="ignore").rows(array)
+    assert rows.encode(0)[0] == bytes_(None) + UNSET + bytes_(INT.encode(7))
+    assert column_names(schema) == ["c", "x", "a"]
+
+
+def test_a_reader_is_kept_for_the_same_schema() -> None:
+    plan = IngestPlan([("a", TEXT)])
+    of: Callable[..., RowReader] = lambda kind, **options: plan.reader(  # noqa: E731
+        pa.schema([pa.field("a", kind)]).__arrow_c_schema__(), **options
+    )
+    first = of(pa.string())
+    assert of(pa.string()) is first and first.plan is plan
+    assert of(pa.string(), others="ignore") is not first
+    other = of(pa.dictionary(pa.int8(), pa.string()))
+    assert other is not first and of(pa.dictionary(pa.int8(), pa.string())) is other
+    assert of(pa.dictionary(pa.int8(), pa.large_string())) is not other
+
+
+OF_INT = "is out of range (-2147483648 to 2147483647)"
+ERRORS: list[tuple[Codec, pa.Array, str]] = [
+    (INT, pa.array([1, 2**31]), f"2147483648 {OF_INT}"),
+    (TINYINT, pa.array([0, 200], pa.uint8()), "200 is out of range (-128 to 127)"),
+    (FLOAT, pa.array([0.5, 0.1]), "0.1 is no number of 32 bits: cast the column to float32 to round it"),
+    (DOUBLE, pa.array([0, 2**53 + 1]), "9007199254740993 is no number of 64 bits"),
+    (ASCII, pa.array(["a", "ü"]), "'ü' is not ASCII"),
+    (UUID, pa.array([b"0123456789abcdef", b"short"]), "a value of 5 bytes is no UUID: those have 16 bytes"),
+    (INET, pa.array(["::1", "example.org"]), "'example.org' is no IP address"),
+    (VARINT, pa.array(["1", "1.5"]), "'1.5' is no whole number"),
+    (
+        BIGINT,
+        pa.array([Decimal(0), Decimal(2**63)]),
+        "9223372036854775808 is out of range (-9223372036854775808 to 9223372036854775807)",
+    ),
+    (
+        TINYINT,
+        pa.array([Decimal(0), Decimal(-(2**100))]),
+        "-1267650600228229401496703205376 is out of range (-128 to 127)",
+    ),
+    (VARINT, pa.array([Decimal("1.0"), Decimal("1.5")]), "1.5 is no whole number"),
+    (DECIMAL, pa.array(["1", "NaN"]), "'NaN' is no decimal number"),
+    (
+        TIMESTAMP,
+        pa.array([WHEN, WHEN.replace(microsecond=5001)]),
+        "2024-02-29 12:30:01.005001 has parts of a millisecond: cast the column to timestamp[ms] to cut them off",
+    ),
+    (DATE, pa.array([datetime.datetime(2024, 1, 1), WHEN]), "2024-02-29 12:30:01.005000 is no whole day"),
+    (TIME, pa.array([0, -1], pa.time64("us")), "-1 us is not within a day"),
+    (
+        DURATION,
+        pa.array([(0, 0, 0), (1, -1, 0)], pa.month_day_nano_interval()),
+        "1 months, -1 days, 0 ns has parts of different sign: months, days and nanoseconds of a duration have one",
+    ),
+    (list_codec(INT), pa.array([[1], [1, 2**40]]), f"item 1: 1099511627776 {OF_INT}"),
+    (
+        map_codec(TEXT, TINYINT),
+        pa.array([[], [("k", 300)]], pa.map_(pa.string(), pa.int64())),
+        "value 0: 300 is out of range (-128 to 127)",
+    ),
+    (map_codec(ASCII, INT), pa.array([[], [("ü", 3)]], pa.map_(pa.string(), pa.int64())), "key 0: 'ü' is not ASCII"),
+    (
+        map_codec(TEXT, INT),
+        pa.array([[], [None]], pa.list_(pa.struct([("k", pa.string()), ("v", pa.int32())]))),
+        "pair 0 is null",
+    ),
+    (list_codec(UDT), pa.array([[], [{"zip": 2**31}]]), f"item 0: field 'zip': 2147483648 {OF_INT}"),
+    (tuple_codec([INT, INT]), pa.array([None, {"a": 0, "b": 2**31}]), f"field 1: 2147483648 {OF_INT}"),
+    (vector_codec(FLOAT, 2), pa.array([[1.0, 2.0], [1.0]]), "1 elements where there have to be 2"),
+    (
+        vector_codec(FLOAT, 2),
+        pa.array([None, [1.0, None]], pa.list_(pa.float32(), 2)),
+        "item 1: the elements of a vector cannot be null",
+    ),
+]
+
+
+@pytest.mark.parametrize(("codec", "array", "why"), ERRORS, ids=lambda value: str(value)[:40])
+def test_values_that_do_not_fit(codec: Codec, array: pa.Array, why: str) -> None:
+    """They are errors of their rows; others are written."""
+    rows = rows_of(IngestPlan([("c", codec)]), pa.record_batch([array], names=["c"]), first=10)
+    rows.encode(0)
+    with pytest.raises(ValueError) as caught:
+        rows.encode(1)
+    assert str(caught.value) == f"column 'c' ({codec.cql()}), row 11: {why}"
+    rows.encode(0)
+
+
+def test_keys_are_not_null() -> None:
+    plan = IngestPlan([("a", INT), ("b", TEXT), ("c", INT)], partition_key=["a"], clustering=["b"])
+    data = pa.record_batch({"a": [1, None, 1], "b": pa.array(["x", "y", None]).dictionary_encode(), "c": [None, 1, 1]})
+    rows = rows_of(plan, data)
+    assert rows.encode(0)[0] == bytes_(INT.encode(1)) + bytes_(b"x") + UNSET
+    with pytest.raises(ValueError, match=r"^column 'a' \(int\), row 1: null in a column of the primary key$"):
+        rows.encode(1)
+    with pytest.raises(ValueError, match=r"^column 'b' \(text\), row 2: null in a column of the primary key$"):
+        rows.encode(2)
+
+
+def test_rows_that_are_null() -> None:
+    array = pa.array([{"a": 1}, None])
+    rows = rows_of(IngestPlan([("a", INT)]), array, first=5)
+    rows.encode(0)
+    with pytest.raises(ValueError, match=r"^row 6 is null$"):
+        rows.encode(1)
+
+
+def test_tokens() -> None:
+    data = pa.record_batch({"a": [1, 1, 1, 2], "b": ["x", "x", "y", "x"]})
+    columns = [("a", INT), ("b", TEXT)]
+    assert rows_of(IngestPlan(columns, partition_key=["a"], tokens=False), data).encode(0)[1] is None
+    assert rows_of(IngestPlan(columns), data).encode(0)[1] is None
+    rows = rows_of(IngestPlan(columns, partition_key=["b", "a"]), data)
+    assert rows.has_tokens
+    assert [rows.same_partition(0, i) for i in range(4)] == [True, True, False, False]
+    assert len({rows.encode(i)[1] for i in range(4)}) == 3
+    alone = rows_of(IngestPlan(columns, partition_key=["a"]), data)
+    assert [alone.same_partition(0, i) for i in range(4)] == [True, True, True, False]
+    assert alone.encode(0)[1] == -4069959284402364209  # token(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"nulls": "delete"}, "nulls is"),
+        ({"partition_key": ["z", "a"]}, "columns of the primary key are not written: z"),
+        ({"clustering": ["y"]}, "columns of the primary key are not written: y"),
+    ],
+)
+def test_plans_that_are_none(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        IngestPlan([("a", INT)], **options)
+    with pytest.raises(ValueError, match="different names"):
+        IngestPlan([("a", INT), ("a", INT)])
+    with pytest.raises(ValueError, match="others is"):
+        IngestPlan([("a", INT)]).reader(pa.schema([("a", pa.int32())]).__arrow_c_schema__(), others="skip")  # type: ignore[arg-type]
+
+
+def test_what_is_not_rows() -> None:
+    plan = IngestPlan([("a", INT)])
+    with pytest.raises(ValueError, match="rows are needed, a struct of columns, not int32"):
+        plan.reader(pa.int32().__arrow_c_schema__())
+    with pytest.raises(ValueError, match="rows are needed, a struct of columns"):
+        column_names(pa.int32().__arrow_c_schema__())
+    with pytest.raises(TypeError, match="a capsule of an Arrow schema is needed, not Schema"):
+        plan.reader(pa.schema([]))
+    schema, array = pa.record_batch({"a": [1]}).__arrow_c_array__()
+    reader = plan.reader(schema)
+    with pytest.raises(TypeError, match="a capsule of an Arrow array is needed, not PyCapsule"):
+        reader.rows(schema)
+    reader.rows(array)
+    with pytest.raises(ValueError, match="the array was released already"):
+        reader.rows(array)
+    _, other = pa.record_batch({"a": [1], "b": [1]}).__arrow_c_array__()
+    with pytest.raises(ValueError, match=r"struct<a: int64> array: 2 children where 1 are needed"):
+        reader.rows(other)
+    rows = rows_of(plan, pa.record_batch({"a": [1]}))
+    for wrong in (-1, 1):
+        with pytest.raises(IndexError):
+            rows.encode(wrong)
+        with pytest.raises(IndexError):
+            rows.same_partition(0, wrong)
+
+
+@pytest.mark.parametrize("made", [Rows, RowReader])
+def test_made_by_others(made: type) -> None:
+    with pytest.raises(TypeError, match="made by"):
+        made()
+
+
+def test_encrypted_columns_take_what_a_cipher_made() -> None:
+    class Cipher:
+        def decode(self, data: bytes, version: int) -> Any:
+            raise AssertionError("nobody asked")
+
+        encode = decode
+
+    plan = IngestPlan([("c", encrypted_codec(INT, Cipher()))])
+    marked = pa.field("c", pa.binary(), metadata={"other": "x", "cql.encrypted": "true"})
+    data = pa.record_batch([pa.array([b"secret"])], schema=pa.schema([marked]))
+    assert written(plan, data) == [bytes_(b"secret")]
+    with pytest.raises(ValueError, match="binary cannot be written as int without loss: the column is encrypted"):
+        plan.reader(pa.schema([("c", pa.binary())]).__arrow_c_schema__())
+
+
+class Reversing:
+    """A cipher that stores bytes in reverse."""
+
+    inner = TEXT
+
+    def encode(self, value: Any, version: int) -> bytes:
+        return self.seal(TEXT.encode(value))
+
+    def decode(self, data: bytes, version: int) -> Any:
+        return TEXT.decode(self.seal(data))
+
+    def seal(self, plain: bytes) -> Any:
+        if plain == b"none":
+            return None
+        if plain == b"weak":
+            raise ArithmeticError("weak key")
+        return plain[::-1]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int8(), pa.large_string()), pa.string_view()])
+def test_values_are_encrypted(kind: pa.DataType) -> None:
+    codec = encrypted_codec(BLOB, Reversing())
+    plan = IngestPlan([("a", codec), ("c", codec)], partition_key=["a"])
+    data = pa.record_batch(
+        {"a": pa.array(["key", "key", "key", "xyz"], kind), "c": pa.array(["text", None, "none", "weak"])}
+    )
+    rows = rows_of(plan, data)
+    bind = BindPlan([("ks", "t", "a", codec), ("ks", "t", "c", codec)], [0])
+    for row, values in enumerate([("key", "text"), ("key",)]):
+        bound = bind.bind(values, 4)
+        assert rows.encode(row) == (bound.data[2:], bound.token)
+    assert rows.same_partition(0, 1) and not rows.same_partition(0, 3)
+    with pytest.raises(
+        ValueError, match=r"^column 'c' \(text\), row 2: its cipher failed: TypeError: it gave NoneType"
+    ):
+        rows.encode(2)
+    with pytest.raises(ValueError, match=r"^column 'c' \(text\), row 3: its cipher failed: ArithmeticError: weak key$"):
+        rows.encode(3)
+
+
+#: Of each library a frame with what it makes of these values.
+FRAMES: dict[str, Callable[[], Any]] = {
+    "polars": lambda: pl.DataFrame(
+        {
+            "i": [1, None],
+            "t": ["text", "x" * 20],
+            "w": [WHEN, None],
+            "d": [DAY, None],
+            "l": [[1, 2], []],
+            "f": [0.5, None],
+        },
+        schema_overrides={"w": pl.Datetime("us"), "t": pl.Categorical},
+    ),
+    "pandas": lambda: pd.DataFrame(
+        {
+            "i": pd.array([1, None], "Int64"),
+            "t": ["text", "x" * 20],
+            "w": pd.Series([WHEN, None]),
+            "d": pd.Series([datetime.datetime(2024, 2, 29), None]),
+            "l": pd.Series([[1, 2], []], dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
+            "f": pd.array([0.5, None], "Float64"),
+        }
+    ),
+    "duckdb": lambda: duckdb.sql(
+        "SELECT unnest([1, NULL]) i, unnest(['text', repeat('x', 20)]) t, "
+        "unnest([TIMESTAMP '2024-02-29 12:30:01.005', NULL]) w, "
+        "unnest([DATE '2024-02-29', NULL]) d, unnest([[1, 2], []]) l, unnest([0.5::DOUBLE, NULL]) f"
+    ),
+}
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_frames_of_every_library(library: str) -> None:
+    plan = IngestPlan(
+        [("i", INT), ("t", TEXT), ("w", TIMESTAMP), ("d", DATE), ("l", list_codec(INT)), ("f", FLOAT)], nulls="null"
+    )
+    reader = ArrowReader(FRAMES[library]().__arrow_c_stream__())
+    found = []
+    for array in reader:
+        rows = plan.reader(reader.schema).rows(array)
+        found += [rows.encode(i)[0] for i in range(len(rows))]
+    first = zip((INT, TEXT, TIMESTAMP, DATE, list_codec(INT), FLOAT), (1, "text", WHEN, DAY, [1, 2], 0.5), strict=True)
+    null = bytes_(None)
+    assert found == [
+        b"".join(cells(codec, value)[0] for codec, value in first),
+        null + bytes_(b"x" * 20) + null + null + bytes_(list_codec(INT).encode([])) + null,
+    ]
+
+
+@pytest.fixture
+def pool() -> Iterator[MemoryPool]:
+    pool = MemoryPool(1 << 30)
+    yield pool
+    gc.collect()
+    assert pool.stats().in_use == 0
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    gc.collect()
+    before = debug_counters()
+    yield
+    gc.collect()
+    assert debug_counters() == before
+
+
+def test_rows_keep_the_array_and_nothing_else_does(pool: MemoryPool) -> None:
+    """Our own columns, by a stream."""
+    columns = [("a", TEXT), ("b", TIME)]
+    page = page_of(columns, [("x" * 5000, Time(i)) for i in range(10)])
+    column_plan = ColumnPlan(columns, pool)
+    left = [decode(column_plan, page) for _ in range(3)]
+    reader = ArrowReader(stream(column_plan, lambda: left.pop() if left else None))
+    plan = IngestPlan(columns)
+    rows = [plan.reader(reader.schema).rows(array) for array in reader]
+    assert list(reader) == []
+    del page, reader
+    assert [len(found) for found in rows] == [10] * 3
+    assert rows[1].encode(9)[0] == bytes_(b"x" * 5000) + bytes_(TIME.encode(9))
+    assert pool.stats().in_use > 0
+    del rows
+    assert pool.stats().in_use == 0
+
+
+def test_a_stream_that_fails(pool: MemoryPool) -> None:
+    def source() -> None:
+        raise KeyError("gone")
+
+    reader = ArrowReader(stream(ColumnPlan([("a", TEXT)], pool), source))  # type: ignore[arg-type]
+    with pytest.raises(OSError, match="KeyError: 'gone'"):
+        next(reader)
+    assert list(reader) == []
+    reader.close()
+    with pytest.raises(TypeError, match="a capsule of an Arrow stream is needed, not int"):
+        ArrowReader(3)
+    used = pa.table({"a": [1]}).__arrow_c_stream__()
+    ArrowReader(used).close()
+    with pytest.raises(ValueError, match="the Arrow stream was read already"):
+        ArrowReader(used)

@@ -1,0 +1,179 @@
+"""The pure parts of an ingest: names, verdicts, reports."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra import OperationTimedOut, RateLimitReached, Unavailable, WriteTimeout
+from cassandra._core.transport import CLOSED, TIMED_OUT, Failure
+from cassandra._session.ingest.report import failed, with_report
+from cassandra._session.ingest.target import TableName, Wish, statement_text
+from cassandra._session.ingest.verdicts import LONGEST_DELAY, ODD_ATTEMPTS, delay_before, of_error, of_failure
+from cassandra.cluster import NoHostAvailable
+from cassandra.connection import ConnectionException, DefaultEndPoint
+from cassandra.ingest import IngestError, IngestReport, report_of
+from cassandra.protocol import (
+    InvalidRequestException,
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    ServerError,
+    UnauthorizedErrorMessage,
+    WriteTimeoutErrorMessage,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "keyspace", "table"),
+    [
+        ("t", "own", "t"),
+        ("ks.t", "ks", "t"),
+        ("KS.T", "ks", "t"),
+        ('"KS"."T"', "KS", "T"),
+        ('ks."a ""b"".c"', "ks", 'a "b".c'),
+        (" ks . t ", "ks", "t"),
+        ("t1_x", "own", "t1_x"),
+    ],
+)
+def test_names_of_tables(text: str, keyspace: str, table: str) -> None:
+    name = TableName(text, "own")
+    assert (name.keyspace, name.table) == (keyspace, table)
+    assert TableName(str(name), None).table == table
+
+
+@pytest.mark.parametrize("text", ["", ".", "t.", ".t", "a.b.c", "a b", '"a', 'a"b"', '""', "a;b", "a-b", "ks.t DROP"])
+def test_what_names_no_table(text: str) -> None:
+    with pytest.raises(ValueError, match="does not name a table"):
+        TableName(text, "own")
+
+
+def wish(**given: Any) -> Wish:
+    options: dict[str, Any] = {"columns": None, "ttl": None, "timestamp": None, "nulls": "unset", "batch_rows": 1}
+    return Wish(TableName("ks.t", None), **{**options, **given})
+
+
+def known(*columns: tuple[str, str], key: int = 1) -> Any:
+    made = [SimpleNamespace(name=name, cql_type=kind, is_static=False) for name, kind in columns]
+    return SimpleNamespace(
+        columns={column.name: column for column in made}, partition_key=made[:key], clustering_key=[]
+    )
+
+
+def test_statements() -> None:
+    table = known(("id", "int"), ("Select", "text"), ("v", "int"))
+    insert = 'INSERT INTO ks.t (id, "Select") VALUES (?, ?)'
+    assert statement_text(wish(), table, ["id", "Select"]) == insert
+    assert statement_text(wish(ttl=5), table, ["id", "Select"]) == f"{insert} USING TTL ?"
+    assert statement_text(wish(columns=["Select", "id"]), table, ["id", "v", "Select"]) == (
+        'INSERT INTO ks.t ("Select", id) VALUES (?, ?)'
+    )
+    # What is missing and what is too much will be told together, with the types.
+    assert statement_text(wish(), table, ["v", "more"]) == "INSERT INTO ks.t (v, id) VALUES (?, ?)"
+    assert statement_text(wish(), None, ["a", "b"]) == "INSERT INTO ks.t (a, b) VALUES (?, ?)"
+    with pytest.raises(ValueError, match=r"no column of ks\.t: it has x, the table id, Select, v"):
+        statement_text(wish(), table, ["x"])
+    with pytest.raises(ValueError, match="the data has no columns y; it has id"):
+        statement_text(wish(columns=["y", "id"]), table, ["id"])
+    with pytest.raises(ValueError, match=r"ks\.t has no columns y"):
+        statement_text(wish(columns=["y", "id"]), table, ["id", "y"])
+    with pytest.raises(ValueError, match="n is a counter"):
+        statement_text(wish(), known(("id", "int"), ("n", "counter")), ["id", "n"])
+    with pytest.raises(ValueError, match="no columns to be written"):
+        statement_text(wish(), None, [])
+
+
+def test_what_is_tried_again() -> None:
+    again = [
+        OverloadedErrorMessage(0x1001, "no", None),
+        IsBootstrappingErrorMessage(0x1002, "no", None),
+        WriteTimeoutErrorMessage(
+            0x1100, "no", {"consistency": 1, "received_responses": 0, "required_responses": 1, "write_type": 0}
+        ),
+        NoHostAvailable("none", {}),
+        OperationTimedOut(),
+        RateLimitReached(None, True),
+        Unavailable("no"),
+        WriteTimeout("no"),
+        ConnectionException("lost"),
+    ]
+    for error in again:
+        assert of_error(error, 50).again, error
+    for error in (
+        InvalidRequestException(0x2200, "no", None),
+        UnauthorizedErrorMessage(0x2100, "no", None),
+        ValueError("no"),
+    ):
+        assert not of_error(error, 1).again, error
+    odd = ServerError(0, "hm", None)
+    assert [of_error(odd, attempts).again for attempts in range(1, ODD_ATTEMPTS + 1)] == [True] * 3 + [False]
+    assert isinstance(of_error(again[2], 1).error, WriteTimeout)
+
+
+def test_no_answer() -> None:
+    way: Any = SimpleNamespace(
+        host=SimpleNamespace(endpoint=DefaultEndPoint("127.0.0.1")), connection=SimpleNamespace(in_flight=3)
+    )
+    late = of_failure(Failure(TIMED_OUT, "late", True, 1.0), way, 1.0)
+    lost = of_failure(Failure(CLOSED, "lost", True, 1.0), way, 1.0)
+    assert late.again and isinstance(late.error, OperationTimedOut)
+    assert lost.again and isinstance(lost.error, ConnectionException)
+
+
+def test_delays_grow_and_differ() -> None:
+    found = [delay_before(attempts) for attempts in range(20)]
+    assert all(0 < delay <= LONGEST_DELAY for delay in found)
+    assert found[0] <= 0.01 and found[19] >= LONGEST_DELAY / 2
+    assert len(set(found)) > 15
+
+
+def test_reports() -> None:
+    report = IngestReport("ks.t", 1_000, 50_000, 0.5, 3, 1_003, {7: ValueError("seven")}, [8, 9])
+    assert [report.is_done(row) for row in (0, 7, 8, 1002, 1003, -1)] == [True, False, False, True, False, False]
+    assert repr(report) == (
+        "<IngestReport: 1,000 rows into ks.t in 0.500 s, 2,000 rows/s, 1 failed, 2 unfinished, 3 retries>"
+    )
+    assert repr(IngestReport("ks.t")) == "<IngestReport: 0 rows into ks.t in 0.000 s>"
+    assert pickle.loads(pickle.dumps(report)).errors.keys() == {7}
+    assert copy.copy(report).rows == 1000
+
+
+def test_errors_of_too_many_rows() -> None:
+    report = IngestReport("ks.t", 10, 0, 0.5, 0, 100, {3: ValueError("three")}, [4], 90, 50)
+    assert [report.is_done(row) for row in (2, 3, 4, 49, 50, 51, 99)] == [True, False, False, True, False, False, False]
+    assert "90 failed (1 of them are in errors), 1 unfinished" in repr(report)
+    assert "ks.t: 90 failed (1 of them are in errors), 10 were written" in str(failed(report))
+    assert pickle.loads(pickle.dumps(report)).failed == 90
+    assert IngestReport("ks.t", errors={1: ValueError()}).failed == 1
+
+
+def test_errors() -> None:
+    report = IngestReport("ks.t", 10, errors={7: ValueError("seven"), 9: ValueError("nine")}, unfinished=[11])
+    error = failed(report)
+    assert str(error).startswith(
+        "Not all rows were written to ks.t: 2 failed, 10 were written, 1 are unfinished. Row 7"
+    )
+    assert error.errors is report.errors and error.__cause__ is report.errors[7]
+    closed = NoHostAvailable("closed", {})
+    assert failed(report, closed).__cause__ is closed and "closed" in str(failed(report, closed))
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is IngestError and again.report.rows == 10 and str(again) == str(error)
+
+
+def test_the_report_of_an_error() -> None:
+    report = IngestReport("ks.t", 10, unfinished=[3])
+    stopped = KeyboardInterrupt()
+    with_report(stopped, report)
+    assert report_of(stopped) is report
+    assert any("10 rows were written" in note for note in getattr(stopped, "__notes__", ["10 rows were written"]))
+    outer = RuntimeError("outer")
+    outer.__context__ = stopped
+    assert report_of(outer) is report
+    assert report_of(failed(report)) is report
+    assert report_of(ValueError()) is None
+    one, other = ValueError(), ValueError()
+    one.__context__, other.__context__ = other, one
+    assert report_of(one) is None

@@ -1,0 +1,173 @@
+"""Mappings of arrays as batches of Arrow's: what PyArrow reads of them is what NumPy holds."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import gc
+import sys
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cassandra._core.columns import batch_of as columns_of
+from cassandra._wire.arrays import batch_of
+
+
+def read(values: Any) -> pa.Array:
+    schema, made = batch_of({"c": values})
+    batch = pa.RecordBatch._import_from_c_capsule(schema, made)
+    batch.validate(full=True)
+    return batch.column(0)
+
+
+NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"]
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_numbers(kind: str) -> None:
+    values = np.array([0, 1, 100, 7], kind)
+    for same in (
+        values,
+        values.astype(np.dtype(kind).newbyteorder(">")),
+        np.repeat(values, 2)[::2],
+        values[::-1][::-1],
+    ):
+        found = read(same)
+        assert found.type == pa.from_numpy_dtype(values.dtype) and found.to_pylist() == values.tolist()
+    masked = read(np.ma.masked_array(values, [True, False, False, True]))
+    assert masked.to_pylist() == [None, 1, 100, None]
+    assert read(np.ma.masked_array(values)).to_pylist() == values.tolist()
+    assert read(values[:0]).to_pylist() == []
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_vectors(kind: str) -> None:
+    values = np.arange(12).reshape(4, 3).astype(kind)
+    for same in (values, np.asfortranarray(values), np.repeat(values, 2, axis=0)[::2]):
+        found = read(same)
+        assert found.type == pa.list_(pa.from_numpy_dtype(values.dtype), 3) and found.to_pylist() == values.tolist()
+
+
+def test_numbers_are_not_copied() -> None:
+    values = np.arange(1000.0)
+    before = sys.getrefcount(values)
+    found = read(values)
+    assert found.buffers()[1].address == values.ctypes.data
+    assert sys.getrefcount(values) > before
+    del found
+    gc.collect()
+    assert sys.getrefcount(values) == before
+
+
+def test_buffers_that_are_not_numpys() -> None:
+    for code in "bhilqBHILQfd":
+        found = read(array.array(code, [1, 2, 3]))
+        assert found.to_pylist() == [1, 2, 3]
+    assert read(memoryview(array.array("i", range(6)))[::2]).to_pylist() == [0, 2, 4]
+
+
+def test_booleans() -> None:
+    values = np.arange(20) % 3 == 0
+    assert read(values).to_pylist() == values.tolist()
+    assert read(np.ma.masked_array(values, ~values)).to_pylist() == [True if value else None for value in values]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns", "m", "h", "W", "25s", "D"])
+def test_times(unit: str) -> None:
+    moments = np.array(["2024-02-29", "NaT", "1969-12-25"], f"M8[{unit}]")
+    found = read(moments)
+    expected = moments.astype("M8[s]").tolist()
+    assert found.cast(pa.timestamp("s")).to_pylist() == expected
+    assert found.null_count == 1
+    if unit in ("s", "ms", "us", "ns"):
+        assert found.type == pa.timestamp(unit)
+    assert (found.type == pa.date32()) == (unit == "D")
+    spans = np.array([1, "NaT", -1], "m8[W]").astype(f"m8[{unit}]")
+    assert read(spans).cast(pa.duration("s")).to_pylist() == spans.astype("m8[s]").tolist()
+    assert read(np.ma.masked_array(moments, [True, False, False])).null_count == 2
+
+
+def test_times_that_no_unit_of_arrows_holds() -> None:
+    with pytest.raises(ValueError, match="column 'c': there are times beyond 64 bits of s"):
+        read(np.array([2**61], "M8[W]"))
+    with pytest.raises(ValueError, match="column 'c': there are dates beyond 32 bits of days"):
+        read(np.array([2**40], "M8[D]"))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["text", None, "", "grüße 😀"],
+        ("a", "b"),
+        np.array(["text", "", "grüße 😀"]),
+        np.array(["text", None], object),
+        np.array(["x" * 1000, ""], np.dtypes.StringDType()),
+        [b"bytes", None, b""],
+        np.array([b"bytes", b"\xff"]),
+        [None, "x"] * 50,
+    ],
+)
+def test_text_and_bytes(values: Any) -> None:
+    found = read(values)
+    listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    assert found.to_pylist() == listed
+    assert found.type == (pa.binary() if any(isinstance(value, bytes) for value in listed) else pa.string())
+
+
+def test_what_is_left_is_read_by_pyarrow() -> None:
+    day = datetime.date(2024, 2, 29)
+    schema, made = batch_of({"a": [Decimal("1.5"), None], "b": np.arange(2), "c": pa.chunked_array([[day], [None]])})
+    batch = pa.RecordBatch._import_from_c_capsule(schema, made)
+    assert batch.to_pydict() == {"b": [0, 1], "a": [Decimal("1.5"), None], "c": [day, None]}
+
+
+def test_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    batch_of({"a": np.arange(3), "b": ["x", "y", None], "c": np.ones((3, 2), "f4")})
+    with pytest.raises(ImportError, match=r"column 'a': list is read by PyArrow, which is not installed: pip install"):
+        batch_of({"a": [Decimal(1)]})
+    with pytest.raises(ImportError, match=r"column 'a': ndarray of complex128 is read by PyArrow"):
+        batch_of({"a": np.array([1j])})
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "why"),
+    [
+        ({"a": np.arange(3), "b": ["x"]}, ValueError, "columns of different lengths: a 3, b 1"),
+        ({"a": "text"}, TypeError, "column 'a': a column is an array or a sequence, not str"),
+        ({"a": b"bytes"}, TypeError, "column 'a': a column is an array or a sequence, not bytes"),
+        ({"a": 3}, TypeError, "column 'a': a column is an array or a sequence, not int"),
+        ({"a": ["\ud800"]}, ValueError, "column 'a': 'utf-8' codec can't encode"),
+        ({"a": [object()]}, TypeError, "column 'a': list is no column"),
+        ({"a": np.ones((2, 2, 2))}, TypeError, r"column 'a': ndarray of float64 is no column"),
+    ],
+)
+def test_what_are_no_columns(data: dict[str, Any], error: type[Exception], why: str) -> None:
+    with pytest.raises(error, match=why):
+        batch_of(data)
+
+
+@pytest.mark.parametrize(
+    ("format", "buffers", "length", "why"),
+    [
+        ("i", [None, b"123"], 1, "a buffer of 3 bytes where 4 are needed"),
+        ("i", [b"", b"1234"], 1, "a buffer of 0 bytes where 1 are needed"),
+        ("i", [None], 1, "1 buffers for the format 'i'"),
+        ("+s", [None], 1, "'\\+s' is no format of a column of buffers"),
+        ("i", [None, b""], -1, "-1 rows"),
+        ("u", [None, bytes(4) + b"\7\0\0\0", b"123"], 1, "do not end with its 3 bytes"),
+        ("+w:2:f", [None, bytes(12)], 2, "a buffer of 12 bytes where 16 are needed"),
+    ],
+)
+def test_buffers_that_are_too_small(format: str, buffers: list[Any], length: int, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        columns_of([("a", format, buffers)], length)
+
+
+def test_no_columns() -> None:
+    batch = pa.RecordBatch._import_from_c_capsule(*batch_of({}))
+    assert batch.num_columns == 0 and batch.num_rows == 0
