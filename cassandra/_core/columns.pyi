@@ -64,18 +64,22 @@ class ColumnPlan:
     def __arrow_c_schema__(self) -> Any: ...
 
 class RecordBatch:
-    """Columns of the same number of rows; immutable."""
+    """Columns of the same number of rows; immutable. Or some rows of another one, whose memory it shares and keeps."""
 
     plan: Final[ColumnPlan]
+    offset: Final[int]
+    """Where its rows begin in its buffers; 0, but for slices."""
     num_rows: Final[int]
     num_columns: Final[int]
     nbytes: Final[int]
-    """Bytes that its buffers take, padding and all."""
+    """Bytes that its buffers take, padding and all: those of a slice are those of the whole."""
     @property
     def schema(self) -> ColumnPlan:
         """Has ``__arrow_c_schema__``."""
     def __len__(self) -> int:
         """Rows."""
+    def slice(self, offset: int = 0, length: int | None = None) -> RecordBatch:
+        """*length* rows (all that are left, if there are no so many) from *offset* on; nothing is copied."""
     def column(self, which: int | str, /) -> tuple[memoryview | None, ...]:
         """The buffers of a column, as Arrow has them: validity (None without nulls), values or offsets, and, for text,
         binary and written numbers, bytes. KeyError for a name that no column has, or several."""
@@ -109,6 +113,38 @@ def decode_arrays(plan: ColumnPlan, page: RowsPage) -> list[tuple[memoryview, me
     """Numbers, or elements of vectors of numbers, of all rows of *page*, as :func:`decode` makes them, in writable
     memory that is the caller's, and the bits of those that are not null (None without nulls). Of columns without a
     codec the places (int32) of their values, for ``codec.decode_objects``."""
+
+class Merge:
+    """The rows of *sources*, numbered from 0, in one order: by *order*, pairs of a column's number and whether it
+    descends, and where that is equal by the numbers of sources. Each source is fed in that order, batch by batch.
+    Belongs to one thread at a time; it works without the GIL.
+
+    The order of a type is the server's (timeuuid by time, NaN last, and so on), null is the smallest value of its type.
+    ValueError for an order by nothing, or by a column of a type without order. Runs of *slice_rows* rows or more of one
+    batch come as slices of it, which copy nothing; what lies between them is copied together.
+    """
+
+    pending: Final[int]
+    """Rows that were merged and not taken."""
+    def __init__(
+        self, plan: ColumnPlan, order: Iterable[tuple[int, bool]], sources: int, slice_rows: int = 64
+    ) -> None: ...
+    def hungry(self) -> list[int]:
+        """Sources that have to be fed, or ended, before :meth:`advance` finds more."""
+    def feed(self, source: int, batch: RecordBatch) -> None:
+        """The next rows of a hungry source. ValueError for another schema, and for rows that are out of order: those of
+        a batch, or its first one and the last one before; then nothing was done."""
+    def end(self, source: int) -> None:
+        """It has no more rows than it was fed with."""
+    def advance(self, rows: int) -> int:
+        """Merge until so many rows are pending, as far as what may come of hungry sources does not matter. How many are
+        pending."""
+    def take(self) -> RecordBatch | None:
+        """The next pending rows, in one piece; None if there are none."""
+
+def gather(runs: Iterable[tuple[RecordBatch, int, int]], plan: ColumnPlan) -> RecordBatch:
+    """A batch of the rows of *runs*: of a batch, from a row on, so many. Everything is copied. ValueError for rows that
+    are not there and batches of another schema, OverflowError when they are too many for one batch."""
 
 def stream(plan: ColumnPlan, source: Callable[[], RecordBatch | None]) -> Any:
     """Capsule ``arrow_array_stream`` over the batches that *source* gives until None; one that raises is an error of

@@ -1,12 +1,14 @@
-# RecordBatch: finished columns. ColumnBuilder: what makes one of several pages.
+# RecordBatch: finished columns, or some rows of them. ColumnBuilder: what makes one of several pages.
 
 cdef enum:
     LARGE = 64 << 10  # bytes of a page that are decoded without the GIL
 
 
 cdef class RecordBatch:
-    cdef Batch* native
+    cdef Batch* native  # whose rows from *offset* on, *num_rows* of them, these are
     cdef readonly ColumnPlan plan
+    cdef readonly int64_t offset
+    cdef readonly int64_t num_rows
 
     def __init__(self):
         raise TypeError("batches are made by decode() and ColumnBuilder.finish()")
@@ -16,11 +18,7 @@ cdef class RecordBatch:
             self.native.release()
 
     def __len__(self):
-        return self.native.rows()
-
-    @property
-    def num_rows(self):
-        return self.native.rows()
+        return self.num_rows
 
     @property
     def num_columns(self):
@@ -35,7 +33,15 @@ cdef class RecordBatch:
         return self.plan
 
     def __repr__(self):
-        return f"<RecordBatch: {self.native.rows()} rows of {len(self.plan)} columns in {self.nbytes} bytes>"
+        return f"<RecordBatch: {self.num_rows} rows of {len(self.plan)} columns in {self.nbytes} bytes>"
+
+    def slice(self, offset=0, length=None):
+        cdef int64_t first = min(max(offset, 0), self.num_rows)
+        cdef int64_t rows = self.num_rows - first
+        if offset < 0 or (length is not None and length < 0):
+            raise ValueError(f"a slice has an offset and a length, not {offset!r} and {length!r}")
+        self.native.retain()
+        return new_slice(self.plan, self.native, self.offset + first, rows if length is None else min(rows, length))
 
     def column(self, which):
         cdef int index = self._index(which)
@@ -56,7 +62,7 @@ cdef class RecordBatch:
         return range(len(self.plan))[which]
 
     def null_count(self, which):
-        return self.native.column(self._index(which)).nulls
+        return self.native.nulls_within(self._index(which), self.offset, self.num_rows)
 
     def __arrow_c_schema__(self):
         return schema_capsule(self.plan.native)
@@ -65,10 +71,20 @@ cdef class RecordBatch:
         cdef ArrowArray* array
         schema = schema_capsule(self.plan.native)
         array = <ArrowArray*>calloc(1, sizeof(ArrowArray))
-        if array == NULL or not self.native.export_array(array):
+        if array == NULL or not self.native.export_array(array, self.offset, self.num_rows):
             free(array)
             raise MemoryError()
         return schema, PyCapsule_New(array, "arrow_array", free_array)
+
+
+cdef RecordBatch new_slice(ColumnPlan plan, Batch* native, int64_t first, int64_t rows):
+    """Takes over the reference."""
+    cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
+    batch.native = native
+    batch.plan = plan
+    batch.offset = first
+    batch.num_rows = rows
+    return batch
 
 
 cdef void free_array(capsule) noexcept:
@@ -255,6 +271,7 @@ cdef RecordBatch finished(ColumnPlan plan, Batch* native):
     cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
     batch.native = native
     batch.plan = plan
+    batch.num_rows = native.rows()
     if not native.finish(failure):
         raise MemoryError()
     return batch

@@ -128,7 +128,27 @@ cdef extern from "columns/batch.h" namespace "fastcql::columns" nogil:
         int64_t rows()
         size_t bytes()
         const Column& column(int32_t i)
-        cbool export_array(ArrowArray* out)
+        cbool export_array(ArrowArray* out, int64_t first, int64_t rows)
+        int64_t nulls_within(int32_t column, int64_t first, int64_t rows)
+
+cdef extern from "columns/merge.h" namespace "fastcql::columns" nogil:
+    cdef cppclass OrderColumn:
+        int32_t column
+        cbool descends
+    cbool has_order(const Type& type)
+    cdef cppclass Piece "fastcql::columns::Merge::Piece":
+        Batch* batch
+        int64_t first
+        int64_t count
+    cdef cppclass NativeMerge "fastcql::columns::Merge":
+        NativeMerge(const Plan& plan, BlockPool& pool, vector[OrderColumn] order, int32_t sources, int64_t slice_rows) except +
+        cbool feed(int32_t source, Batch& batch, int64_t first, int64_t count, Failure& failure)
+        void end(int32_t source)
+        int32_t source_count()
+        cbool is_hungry(int32_t source)
+        int64_t advance(int64_t most)
+        int64_t pending()
+        cbool take(Piece& piece, Failure& failure)
 
 cdef extern from "columns/counters.h" namespace "fastcql::columns" nogil:
     cdef cppclass Count "std::atomic<int64_t>":

@@ -130,7 +130,7 @@ cdef int pull(Streamed* streamed, ArrowArray* out) noexcept with gil:
         if not batch.plan.native.same_as(streamed.plan[0]):
             code = EINVAL
             raise ValueError(f"a batch of {batch.plan!r} in a stream of another schema")
-        if not batch.native.export_array(out):
+        if not batch.native.export_array(out, batch.offset, batch.num_rows):
             code = ENOMEM
             raise MemoryError()
         return 0

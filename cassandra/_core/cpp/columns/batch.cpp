@@ -253,6 +253,16 @@ bool Batch::keep_page(const Page& page) {
     return true;
 }
 
+// What views point to, as its only page.
+bool Batch::keep_copy(Buffer& page) {
+    pages_ = new (std::nothrow) Viewed[1];
+    if (!pages_) return false;
+    pages_->size = page.size();
+    pages_->copy.swap(page);
+    page_count_ = 1;
+    return true;
+}
+
 bool Batch::finish(Failure& failure) {
     memory_.limit = SIZE_MAX;
     for (size_t i = 0; i < plan_.types.size(); ++i) {

@@ -66,8 +66,16 @@ public:
     int32_t page_count() const { return page_count_; }
     const Viewed& page(int32_t i) const { return pages_[i]; }
 
-    // A struct array of all columns; false without memory.
-    bool export_array(ArrowArray* out);
+    // For who fills the columns of an empty batch himself (gather.h).
+    Memory& memory() { return memory_; }
+    void set_rows(int64_t rows) { rows_ = rows; }
+    bool keep_copy(Buffer& page);
+
+    // A struct array of all columns, of *rows* rows from *first* on; false without memory.
+    bool export_array(ArrowArray* out, int64_t first, int64_t rows);
+    bool export_array(ArrowArray* out) { return export_array(out, 0, rows_); }
+    // Nulls among some rows of a column.
+    int64_t nulls_within(int32_t column, int64_t first, int64_t rows) const;
 
 private:
     Batch(const Plan& plan, memory::BlockPool& pool, Column* columns) : plan_(plan), columns_(columns) {

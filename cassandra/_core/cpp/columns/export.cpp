@@ -1,7 +1,7 @@
 // Arrays of the C data interface over a finished batch.
 #include <cstdlib>
 
-#include "columns/batch.h"
+#include "columns/gather.h"
 #include "columns/words.h"
 
 namespace fastcql::columns {
@@ -44,7 +44,14 @@ int64_t buffers_of(const Type& type, int32_t pages) {
 
 }  // namespace
 
-bool Batch::export_array(ArrowArray* out) {
+int64_t Batch::nulls_within(int32_t index, int64_t first, int64_t rows) const {
+    const Column& column = columns_[index];
+    if (!column.nulls || rows == column.length) return column.nulls;
+    return rows - count_bits(column.validity.data(), first, rows);
+}
+
+// Columns begin with an offset, as consumers want it; what is in them is as it was.
+bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) {
     const size_t n = plan_.types.size();
     size_t pointers = 1, dictionaries = 0;
     for (const Type& type : plan_.types) {
@@ -76,7 +83,7 @@ bool Batch::export_array(ArrowArray* out) {
         buffers += count;
     };
     *out = ArrowArray{};
-    set(*out, rows_, 0, 1);
+    set(*out, rows, 0, 1);
     out->n_children = plan_.columns;
     out->children = plan_.columns ? children : nullptr;
     for (size_t i = 0; i < n; ++i) {
@@ -84,6 +91,11 @@ bool Batch::export_array(ArrowArray* out) {
         const Type& type = *column.type;
         ArrowArray& array = arrays[i];
         set(array, column.length, column.nulls, buffers_of(type, page_count_));
+        if (type.parent < 0) {
+            array.offset = first;
+            array.length = rows;
+            array.null_count = nulls_within(static_cast<int32_t>(i), first, rows);
+        }
         children[i] = &array;
         array.n_children = type.children;
         array.children = type.children ? children + type.first_child : nullptr;

@@ -1,0 +1,106 @@
+// Rows of many sources, each of which comes in order, batch by batch, in one order.
+//
+// A source is *open* until its end is told, and *hungry* when it is open and none of its rows is left. While no source is
+// hungry, every row is *final* that is not above the smallest of the last rows that open sources have at hand: whatever
+// comes later comes behind it. So rows are merged in passes up to this horizon, without asking anybody per row. Of equal
+// rows those of the source with the smaller number come first, here too: the horizon is a row of a source.
+//
+// What a pass gives are runs: so many rows of a batch. They are *pending* until they are taken: a run of many rows as a slice of
+// its batch, shorter ones together, copied into a new batch. A batch is kept until its last row was taken.
+//
+// Belongs to one thread at a time; nothing here needs the GIL.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "columns/gather.h"
+#include "columns/keys.h"
+
+namespace fastcql::columns {
+
+class Merge {
+public:
+    // Runs of *slice_rows* rows or more are slices. Throws std::bad_alloc. The pool and the plan outlive it.
+    Merge(const Plan& plan, memory::BlockPool& pool, std::vector<OrderColumn> order, int32_t sources, int64_t slice_rows);
+    Merge(const Merge&) = delete;
+    Merge& operator=(const Merge&) = delete;
+    ~Merge();
+
+    // The next rows of a hungry source: *count* of a batch of the plan, from *first* on. False, and nothing done, when
+    // they are not in order (kind Value, and the row within the batch), or without memory.
+    bool feed(int32_t source, Batch& batch, int64_t first, int64_t count, Failure& failure);
+    // No row of that source comes any more.
+    void end(int32_t source) { sources_[static_cast<size_t>(source)].open = false; }
+    int32_t source_count() const { return static_cast<int32_t>(sources_.size()); }
+    bool is_hungry(int32_t source) const {
+        const Source& found = sources_[static_cast<size_t>(source)];
+        return found.open && found.lot < 0;
+    }
+
+    // Merge what is final, until *most* rows are pending; how many are. -1 without memory.
+    int64_t advance(int64_t most);
+    int64_t pending() const { return pending_; }
+
+    // Rows of a batch, with a reference.
+    struct Piece {
+        Batch* batch = nullptr;
+        int64_t first = 0;
+        int64_t count = 0;
+    };
+    // Pending rows, in order, as many as come in one piece; none: no batch. False when that fails.
+    bool take(Piece& piece, Failure& failure);
+
+private:
+    // Rows that a source was fed with.
+    struct Lot {
+        Batch* batch;
+        int64_t first;
+        Keys keys;  // as long as there are rows to be merged
+        Keys last;
+        int64_t untaken;  // rows, merged or not
+
+        Lot(Batch& of, int64_t from, int64_t count) : batch(&of), first(from), untaken(count) { batch->retain(); }
+        ~Lot() { batch->release(); }
+    };
+    struct Source {
+        bool open = true;
+        int32_t lot = -1;
+        int64_t at = 0;  // in the lot
+        Keys last;       // key of the row before those of the lot
+    };
+    // A source in a pass.
+    struct Runner {
+        const uint64_t* heads;
+        const Keys* keys;
+        int64_t at, limit;
+        int32_t lot;
+        int32_t offset;  // of the lot's first row in its batch
+        size_t source;
+    };
+    template <bool kRest>
+    class Tree;
+
+    void enter(size_t source, bool bounded, size_t horizon_source, const Keys* horizon);
+    template <bool kRest>
+    void pass(int64_t most);
+    void add_run(const Runner& runner, int64_t count);
+    void leave();
+    void untake(const Run* runs, size_t count);
+    Batch* gathered(size_t* runs, Failure& failure);
+
+    const Plan& plan_;
+    memory::BlockPool& pool_;
+    const std::vector<OrderColumn> order_;
+    const int64_t slice_rows_;
+    std::vector<Source> sources_;
+    std::vector<std::unique_ptr<Lot>> lots_;
+    std::vector<int32_t> free_;  // places in lots_
+    std::vector<Runner> runners_;
+    std::vector<Run> runs_;  // those from taken_ on are pending
+    size_t taken_ = 0;
+    int64_t pending_ = 0;
+};
+
+}  // namespace fastcql::columns
