@@ -23,6 +23,7 @@ from cassandra._routing.ring.replication import (
     REPLICATION_STRATEGY_CLASS_PREFIX, EverywhereStrategy, LocalStrategy, NetworkTopologyStrategy, ReplicationFactor,
     ReplicationStrategyTypeType, SimpleStrategy, _ReplicationStrategy,
 )
+from cassandra._routing.ring.ranges import TokenRange
 from cassandra._routing.schema import (
     Aggregate, ColumnMetadata, Function, IndexMetadata, KeyspaceMetadata, MaterializedViewMetadata,
     RegisteredTableExtension, TableExtensionInterface, TableMetadata, TableMetadataV3, TriggerMetadata, UserType,
@@ -44,10 +45,10 @@ __all__ = [
     "MAX_LONG", "MD5Token", "MIN_LONG", "MaterializedViewMetadata", "Metadata", "Murmur3Token", "NO_VALID_REPLICA",
     "NetworkTopologyStrategy", "NoMurmur3", "REPLICATION_STRATEGY_CLASS_PREFIX", "RegisteredTableExtension",
     "ReplicationFactor", "ReplicationStrategy", "ReplicationStrategyTypeType", "SignatureDescriptor", "SimpleStrategy",
-    "TableExtensionInterface", "TableMetadata", "TableMetadataV3", "Tablets", "Token", "TokenMap", "TriggerMetadata",
-    "Unauthorized", "UserType", "Version", "cql_keywords", "cql_keywords_reserved", "cql_keywords_unreserved",
-    "dict_factory", "escape_name", "group_keys_by_replica", "is_valid_name", "maybe_escape_name", "murmur3",
-    "protect_name", "protect_names", "protect_value", "trim_if_startswith",
+    "TableExtensionInterface", "TableMetadata", "TableMetadataV3", "Tablets", "Token", "TokenMap", "TokenRange",
+    "TriggerMetadata", "Unauthorized", "UserType", "Version", "cql_keywords", "cql_keywords_reserved",
+    "cql_keywords_unreserved", "dict_factory", "escape_name", "group_keys_by_replica", "is_valid_name",
+    "maybe_escape_name", "murmur3", "protect_name", "protect_names", "protect_value", "trim_if_startswith",
 ]
 
 lend(__name__, {

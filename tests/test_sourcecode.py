@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cassandra"
 
 LAYERS = {"_base": 0, "_core": 1, "_wire": 2, "_net": 3, "_routing": 4, "_session": 5, "_mapper": 6, "_compat": 6}
-BUILT_ON_TOP = {"scan", "arrow", "testing"}  # layer 8
+BUILT_ON_TOP = {"arrow", "testing"}  # layer 8
 FACADE = 7
 PACKAGES = {"cassandra", "cassandra._mapper"}  # what is imported from them are modules
 

@@ -16,6 +16,7 @@ from cassandra._base.copies import not_copied
 from cassandra._base.public import public
 from cassandra._base.real import threading
 
+from .ring.ranges import TokenRange, token_ranges
 from .ring.ring import Ring
 from .ring.tokenmap import TokenMap
 from .ring.tokens import token_class_of
@@ -110,6 +111,21 @@ class Metadata:
     def token_map(self, token_map: TokenMap | None) -> None:
         """Shown until the cluster changes; requests go by :attr:`state`."""
         self._token_map = (self.state, token_map)
+
+    def token_ranges(self, keyspace: str, table: str | None = None) -> list[TokenRange]:
+        """The parts of the ring, ascending, each with the hosts that hold it: the tablets of *table* where they are
+        known (``session.prefetch_tablets`` reads all of them), else the ranges between the tokens of the hosts. They
+        have every token exactly once.
+
+        Names are spelled as in :attr:`keyspaces`. ValueError for a keyspace that is not known,
+        :exc:`~cassandra.UnsupportedOperation` for another partitioner than Murmur3. Example::
+
+            for part in cluster.metadata.token_ranges("shop", "orders"):
+                print(part.start, part.end, [host.address for host in part.replicas])
+
+        .. versionadded:: 4.0
+        """
+        return token_ranges(self.state, keyspace, table)
 
     def all_hosts(self) -> list[Host]:
         """All hosts known."""

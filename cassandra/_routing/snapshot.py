@@ -79,8 +79,11 @@ class ClusterState:
         ring = self.topology.ring
         if ring is None:
             return None
-        if token is not None and ring.murmur3:
-            return token
+        if ring.murmur3:
+            if token is None:
+                token = getattr(statement, "routing_token", None)
+            if token is not None:
+                return token
         key = getattr(statement, "routing_key", None)
         if isinstance(key, str):
             key = key.encode()

@@ -1,16 +1,24 @@
-"""Bulk: how a session writes many rows at once, which Session has.
+"""Bulk: how a session writes and reads many rows at once, which Session has.
 
-L5. All of it is in ``ingest``, which is imported when somebody asks for it.
+L5. All of it is in ``ingest`` and ``scan``, which are imported when somebody asks for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from cassandra._base.constants import ConsistencyLevel
+
+from .statements.sentinels import NOT_SET, Sentinel
+
 if TYPE_CHECKING:
+    from cassandra._routing.ring.ranges import TokenRange
+
     from .ingest.options import Options
     from .ingest.report import IngestReport
+    from .scan.scan import Scan
+    from .statements.prepared import PreparedStatement
 
 BATCH_ROWS = 32
 
@@ -116,3 +124,90 @@ class Bulk:
         from .ingest.options import Options
 
         return Options(self, *given)  # type: ignore[arg-type]
+
+    def scan(
+        self,
+        table: str | PreparedStatement,
+        *,
+        columns: Iterable[str] | None = None,
+        where: str | tuple[str, Sequence[Any]] | None = None,
+        token_range: TokenRange | Iterable[TokenRange] | None = None,
+        splits: int | Literal["auto"] = "auto",
+        parallelism: int | Literal["auto"] = "auto",
+        target_rows: int = 65536,
+        consistency_level: int = ConsistencyLevel.LOCAL_ONE,
+        on_error: Literal["retry", "skip"] = "retry",
+        bypass_cache: bool = False,
+        page_size: int | None = None,
+        timeout: float | Sentinel | None = NOT_SET,
+        filter: Any = None,
+        pushdown: Literal["auto"] | bool = "auto",
+        progress: Callable[[Any], object] | bool | None = None,
+        resume: Any = None,
+        strings: Literal["utf8", "view", "dictionary"] = "utf8",
+        decimals: Literal["utf8"] | tuple[int, int] = "utf8",
+        varints: Literal["utf8", "int64"] | int = "utf8",
+        uuids: Literal["arrow.uuid", "binary"] = "arrow.uuid",
+    ) -> Scan:
+        """A :class:`~cassandra.scan.Scan` of *table*: its rows in parallel from all shards, as columns.
+
+        :param table: ``"table"`` or ``"keyspace.table"``, a view too; or a prepared SELECT, without markers or with
+            those of ``token(key) > ? AND token(key) <= ?``.
+        :param columns: names of columns, or calls like ``"writetime(v) AS at"``; else all columns.
+        :param where: what rows have to fulfil, as CQL, or ``(cql, values)`` for one with ``?``. It may end with
+            ``PER PARTITION LIMIT n`` and with ``ALLOW FILTERING``, which is never added.
+        :param token_range: read this part of the ring, or these, only.
+        :param splits: into how many ranges the table is cut; "auto" takes tablets and parts of the ring as they are, or
+            cuts them, so that there are 24 for each shard.
+        :param parallelism: ranges that are read at a time; "auto" is 3 for each shard.
+        :param target_rows: of a batch; pages of a range are put together to that.
+        :param on_error: "retry" ends with :exc:`~cassandra.scan.ScanError` when a range cannot be read within a minute;
+            "skip" goes on without it, and ``failed_ranges`` has it.
+        :param bypass_cache: do not let the rows take the place of others in the caches of the servers (ScyllaDB).
+        :param page_size: rows of a page; else the session's ``default_fetch_size``.
+        :param timeout: seconds that a page may take; else the profile's.
+        :param filter: what rows have to fulfil, found out here: an expression of ``cassandra.scan``, or a callable
+            that gives the mask of a batch.
+        :param pushdown: whether the servers fold what they can; see ``Scan.fold``.
+        :param progress: called now and then with how far it has come; True shows a bar.
+        :param resume: a checkpoint: what that has is not read again.
+
+        The other options say what text, decimals, varints and uuids become, as of
+        :meth:`~cassandra.cluster.ResultSet.arrow`.
+
+        Nothing is sent before the rows are asked for. Raises ValueError, with the reason, for what cannot be scanned
+        (LIMIT, ORDER BY, GROUP BY, IN, aggregates, JSON, unknown tables and columns), and
+        :exc:`~cassandra.UnsupportedOperation` for another partitioner than Murmur3. Ranges are read one by one: there
+        is no snapshot of the table as a whole. Example::
+
+            table = session.scan("shop.orders", columns=["id", "total"]).to_arrow()
+
+        .. versionadded:: 4.0
+        """
+        from cassandra._wire.arrow import ColumnTypes
+
+        from .scan.plan import Options
+        from .scan.scan import Scan
+
+        return Scan(
+            Options(
+                self,  # type: ignore[arg-type]
+                table,
+                columns,
+                where,
+                token_range,
+                splits,
+                parallelism,
+                target_rows,
+                consistency_level,
+                on_error,
+                bypass_cache,
+                page_size,
+                timeout,
+                filter,
+                pushdown,
+                progress,
+                resume,
+                ColumnTypes(strings, decimals, varints, uuids),
+            )
+        )

@@ -264,7 +264,9 @@ def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> Comp
 
 def _prepared_of(query: Any) -> PreparedStatement | None:
     """The statement *query* was bound from, if nothing was overridden in it."""
-    if type(query) is not BoundStatement or query._bound is None or query._routing_key is not None:
+    if type(query) is not BoundStatement or query._bound is None:
+        return None
+    if query._routing_key is not None or query.routing_token is not None:
         return None
     prepared = query.prepared_statement
     specs = prepared._bind_plan.specs

@@ -192,6 +192,8 @@ class RequestBuilder:
 
 def _token(statement: Statement) -> int | None:
     """The token requests of *statement* are routed by; hashed once, while binding where that is possible."""
+    if statement.routing_token is not None:
+        return statement.routing_token
     if isinstance(statement, BoundStatement) and statement._routing_key is None:
         return statement._bound.token if statement._bound is not None else None
     if isinstance(statement, BatchStatement) and statement._bound_token is not None:

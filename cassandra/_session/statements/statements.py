@@ -50,6 +50,10 @@ class Statement:
     is_idempotent: bool = False
     fetch_size: int | Sentinel | None = FETCH_SIZE_UNSET
 
+    #: A Murmur3 token: the request goes to a replica of it, and to its shard, whatever the partition key is. For
+    #: statements about a range of tokens. Not in scylla-driver.
+    routing_token: int | None = None
+
     _serial_consistency_level: int | None = None
     _routing_key: RoutingKey | None = None
 

@@ -1,0 +1,7 @@
+"""Scans: a whole table at the speed of all its shards (L5).
+
+``select.py`` reads CQL as far as that is needed, ``plan.py`` makes of a call the statement and the ranges,
+``question.py`` is one page of a range, to be asked for, ``asking.py`` sends these and takes the outcomes, which
+``verdicts.py`` judges, ``reading.py`` turns ranges into pieces, which ``pieces.py`` describes, and ``scan.py`` is what
+applications have in hand. Imported when somebody scans.
+"""

@@ -1,0 +1,391 @@
+"""Asks for pages: where each goes, how many a host gets at a time, and what becomes of it.
+
+L5. An :class:`Asking` is one native operation for all pages of a reading; the number of an attempt is that of a *slot*,
+which is used once. It belongs to whoever reads: one thread, or the thread of a task's loop. Outcomes lie in the
+operation until that thread takes them, nothing is processed anywhere else. ``_arrived``, ``_silent`` and ``_concluded``
+are all that other threads touch: they append to them, and then end the wait.
+
+A host has a *window*, as writes have: so many pages at a time. It grows with answers, and is halved when the host says
+that it has too much to do, or says nothing in time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base import process
+from cassandra._base.constants import ResultKind
+from cassandra._base.errors import ConnectionException, NoHostAvailable, OperationTimedOut, PreparedQueryNotFound
+from cassandra._core.codec import kept_page
+from cassandra._core.routing import Place
+from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure, Frame, Operation
+from cassandra._wire.messages.results import ResultMessage
+
+from ..background import aio
+from ..request.attempts import NOT_SENT, connection_error, is_timeout
+from ..request.execution import server_log
+from ..request.future import ResponseFuture
+from ..request.sending import CLOSED, NO_POOL
+from ..request.tablet_routing import learn_tablet
+from .question import Asked, Came, Question, bound_statement, statement_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cassandra._routing.host import Host
+
+    from ..session import Session
+
+CLOSED_BY_US = Failure(0, "something else has ended")
+
+
+class Window:
+    """How many pages a host gets at a time: one more for each round of answers, half as many when it is congested."""
+
+    __slots__ = ("cut_at", "in_flight", "most", "size")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.size = float(most)
+        self.in_flight = 0
+        self.cut_at = 0.0
+
+    @property
+    def has_room(self) -> bool:
+        return self.in_flight < self.size
+
+    def answered(self) -> None:
+        if self.size < self.most:
+            self.size = min(float(self.most), self.size + 1.0 / self.size)
+
+    def congested(self, sent: float) -> None:
+        """By the answer to a page that was *sent* then: what was sent before the last cut says nothing new."""
+        if sent >= self.cut_at:
+            self.size = max(1.0, self.size / 2)
+            self.cut_at = monotonic()
+
+
+class Asking(Operation):
+    """Sends the pages of one reading and takes their outcomes. *most*: pages in flight to one host."""
+
+    def __init__(self, session: Session, most: int, timeout: float | None) -> None:
+        super().__init__()
+        self._session = session
+        self._process = process.here()
+        self._most = min([most, *self._limits()])
+        self._timeout = timeout
+        self.windows: dict[Host, Window] = {}
+        self.busy: dict[tuple[Host, int | None], int] = {}  # pages in flight by place
+        self._flying: dict[int, Asked] = {}
+        self._slot = 0
+        self._arrived: deque[tuple[int, Frame | Failure]] = deque()
+        self._silent: deque[int] = deque()
+        self._concluded: deque[tuple[Asked, Any]] = deque()
+        self._alone: set[Asked] = set()
+        self._state: Any = None
+        self._routes: dict[int, Callable[[int | None], Place | None]] = {}
+        self._loop: Any = None
+        self._waiter: Any = None
+
+    def _limits(self) -> Iterator[int]:
+        cluster = self._session.cluster
+        for limit in (
+            cluster.max_requests_per_connection,
+            cluster.max_requests_per_host,
+            cluster.max_requests_per_session,
+        ):
+            if limit is not None:
+                yield limit
+
+    @property
+    def in_flight(self) -> int:
+        """Pages whose outcome was not taken."""
+        return len(self._flying) + len(self._alone)
+
+    def check(self) -> None:
+        """ConnectionShutdown in a forked child; NoHostAvailable where the session has ended."""
+        process.stay(self._process)
+        if self._session.is_shutdown or self._session._draining:
+            raise NoHostAvailable(CLOSED, {})
+
+    # ---- sending
+
+    def place_of(self, asked: Asked) -> Place | None:
+        """Where its first attempt would go; None where there is nobody."""
+        state = self._session.cluster.metadata.state
+        if state is not self._state:
+            self._state, self._routes = state, {}
+        question = asked.question
+        route = self._routes.get(id(question))
+        if route is None:
+            route = self._routes[id(question)] = self._route_of(question)
+        return route(asked.token)
+
+    def _route_of(self, question: Question) -> Callable[[int | None], Place | None]:
+        state, keyspace, table = self._state, question.keyspace, question.table
+        router = self._router(question)
+        native = getattr(router, "route", None)  # of a policy of our own
+        if native is not None:
+            found: Callable[[int | None], Place | None] = native(state, keyspace, table, None)
+            return found
+        return lambda token: router.start(state, keyspace, token, statement_of(question, token))[0]
+
+    def _router(self, question: Question) -> Any:
+        session = self._session
+        return session._router_of(question.profile.load_balancing_policy or session.cluster.load_balancing_policy)
+
+    def send(self, asked: Asked, place: Place | None = None) -> bool | Exception:
+        """Send *asked*, to *place* if that is given. False if there is no room now: nothing was done; the error if no
+        host takes it."""
+        if not asked.tried:
+            if place is None:
+                place = self.place_of(asked)
+            if place is not None:
+                outcome = self._send_to(asked, place)
+                if not isinstance(outcome, Exception):
+                    return outcome
+        return self._send_along(asked)
+
+    def _send_along(self, asked: Asked) -> bool | Exception:
+        """Along the whole plan, beginning with those hosts that have not failed for this page."""
+        question, full = asked.question, False
+        errors: dict[Host, Exception] = {}
+        router, state = self._router(question), self._session.cluster.metadata.state
+        statement = statement_of(question, asked.token)
+        where = (state, question.keyspace, asked.token, statement)
+        first, rest = router.start(*where)
+        if rest is None:
+            rest = router.fallback(*where, first)
+        places = [place for place in (first, *rest) if place is not None]
+        places.sort(key=lambda place: place.host in asked.tried)  # stable: else in the order of the plan
+        for place in places:
+            outcome = self._send_to(asked, place)
+            if outcome is True:
+                return True
+            if outcome is False:
+                full = True
+            else:
+                errors[place.host] = outcome
+        if full:
+            return False
+        return NoHostAvailable("Unable to complete the operation against any hosts", errors)
+
+    def _send_to(self, asked: Asked, place: Place) -> bool | Exception:
+        host = place.host
+        window = self.windows.get(host)
+        if window is None:
+            window = self.windows[host] = Window(self._most)
+        if not window.has_room:
+            return False
+        pool = self._session._pools.get(host)
+        if pool is None:
+            return ConnectionException(NO_POOL, host.endpoint)
+        slot = self._slot = (self._slot + 1) % NOTHING_ELSE
+        try:
+            connection = pool.pick(asked.token, place.shard)
+            frame, asked.plan = asked.question.frame(connection, asked.bound, asked.paging_state, asked.token)
+            asked.slot, asked.sent = slot, monotonic()
+            self._flying[slot] = asked
+            asked.stream = connection.submit(frame, self, slot, self._timeout, aio.may_wait(connection))
+        except NOT_SENT as error:
+            self._flying.pop(slot, None)
+            return error
+        except BaseException:
+            self._flying.pop(slot, None)
+            raise
+        asked.host, asked.pool, asked.connection, asked.shard = host, pool, connection, place.shard
+        asked.attempts += 1
+        window.in_flight += 1
+        at = (host, place.shard)
+        self.busy[at] = self.busy.get(at, 0) + 1
+        return True
+
+    # ---- outcomes
+
+    def outcomes(self) -> Iterator[tuple[Asked, Any]]:
+        """What has ended since the last time: a :class:`Came`, or what it failed with."""
+        self._arrived.extend(self._take_all())
+        while self._arrived:
+            slot, outcome = self._arrived.popleft()
+            asked = self._flying.pop(slot, None)
+            if asked is not None:  # else it is a nudge
+                self._landed(asked)
+                found = self._read(asked, outcome)
+                if found is not None:
+                    yield asked, found
+        while self._silent:
+            asked = self._flying.get(self._silent.popleft())
+            if asked is not None and asked.connection.orphan(asked.stream, self, asked.slot):
+                del self._flying[asked.slot]
+                self._landed(asked)
+                yield asked, ConnectionException(f"{asked.host} gives no sign of life", asked.connection.endpoint)
+        while self._concluded:
+            asked, found = self._concluded.popleft()
+            if asked in self._alone:
+                self._alone.remove(asked)
+                yield asked, found
+
+    def _landed(self, asked: Asked) -> None:
+        assert asked.host is not None
+        self.windows[asked.host].in_flight -= 1
+        at = (asked.host, asked.shard)
+        left = self.busy[at] - 1
+        if left:
+            self.busy[at] = left
+        else:
+            del self.busy[at]
+
+    def _read(self, asked: Asked, outcome: Frame | Failure) -> Any:
+        """None if it goes on as a request of its own."""
+        assert asked.host is not None
+        if isinstance(outcome, Failure):
+            if not is_timeout(outcome):
+                return connection_error(outcome, asked.host)
+            told = {str(asked.host.endpoint): f"No answer to a page of a scan within {self._timeout} s"}
+            return OperationTimedOut(told, asked.host, self._timeout, asked.connection.in_flight)
+        try:
+            message = asked.connection.decode(outcome, asked.plan)
+        except Exception as broken:
+            return broken
+        for warning in message.warnings or ():
+            server_log.warning("Server warning: %s", warning)
+        if isinstance(message, PreparedQueryNotFound):
+            self._go_on_alone(asked, outcome)
+            return None
+        if not isinstance(message, ResultMessage):
+            return message
+        if message.custom_payload is not None:
+            where = statement_of(asked.question, asked.token)
+            learn_tablet(self._session, asked.connection.features, where, message.custom_payload)
+        if message.kind != ResultKind.ROWS or message.page is None:
+            return ConnectionException(f"Got no rows in answer to a page of a scan: {message!r}", asked.host.endpoint)
+        self._described(asked, message)
+        self.windows[asked.host].answered()
+        return Came(message.page, message.paging_state)
+
+    def _described(self, asked: Asked, message: Any) -> None:
+        """The answer came with metadata of its own, which later requests go by."""
+        prepared = asked.question.prepared
+        if message.metadata_changed:
+            prepared.update_result_metadata(message.plan, message.result_metadata_id)
+        elif message.plan is not asked.plan and prepared.result_metadata_id is None:
+            prepared.update_result_metadata(message.plan, None)
+
+    # ---- pages that go on as requests of their own
+
+    def _go_on_alone(self, asked: Asked, outcome: Frame) -> None:
+        """The host has forgotten the statement: a request sees to that, from this outcome on."""
+        question, session = asked.question, self._session
+        message, plan = question.message(asked.bound, asked.paging_state)
+        future: Any = ResponseFuture(
+            session,
+            message,
+            bound_statement(question, asked.bound),
+            self._timeout,
+            None,
+            question.prepared,
+            question.profile.retry_policy,
+            question.profile.row_factory,
+            question.profile.load_balancing_policy,
+            bound_result_metadata=plan,
+            routing_token=asked.token,
+        )
+        self._alone.add(asked)
+        future.add_callbacks(self._succeeded, self._failed, (future, asked), None, (asked,))
+        assert asked.host is not None
+        future.attempted_hosts.append(asked.host)
+        future._handle(Attempt(asked.host, asked.pool, asked.connection, 0, None, 0, asked.plan), outcome)
+
+    def _succeeded(self, _: Any, future: Any, asked: Asked) -> None:
+        plan, paging_state, _, kept = future._outcome[2]
+        future.clear_callbacks()
+        self._concluded.append((asked, Came(kept_page(plan, kept), paging_state)))
+        self.nudge()
+
+    def _failed(self, error: BaseException, asked: Asked) -> None:
+        self._concluded.append((asked, error))
+        self.nudge()
+
+    # ---- other threads
+
+    def nudge(self) -> None:
+        """End a wait."""
+        self._inject(NOTHING_ELSE, CLOSED_BY_US)
+
+    def _on_silent(self, slot: int) -> None:
+        """On the I/O thread: the peer of a page gives no sign of life. If there is another host, that is asked."""
+        if any(host.is_up and not host.is_suspect for host in self._session._pool_set.pools):
+            self._silent.append(slot)
+            self.nudge()
+
+    def _on_outcome(self) -> None:
+        """Outcomes that came while nobody waited, on the I/O thread; or, for a task, all of them."""
+        if self._loop is not None and aio.loop_or_none() is not self._loop:  # it watches no descriptors
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._wake)
+            return
+        taken = self._take_all()
+        news = [one for one in taken if one[0] != NOTHING_ELSE]
+        self._arrived.extend(news)
+        if self._loop is not None:
+            self._wake()
+        elif news:
+            self.nudge()  # whoever has begun to wait meanwhile
+
+    def _on_forked(self) -> None:
+        return
+
+    # ---- waiting
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self._arrived or self._answered or self._silent or self._concluded)
+
+    def wait(self, seconds: float) -> None:
+        """Until something has ended, or *seconds* are over."""
+        if not self.has_news:
+            self._wait(seconds)
+
+    def use_loop(self) -> None:
+        """Outcomes are for the running loop from now on."""
+        loop = aio.running_loop()
+        if self._loop is not loop:
+            self._loop = loop
+            aio.deliver_to(loop, self)
+
+    async def wait_async(self, seconds: float) -> None:
+        """As :meth:`wait`, without blocking the running loop."""
+        if self.has_news:
+            return
+        waiter = self._waiter = self._loop.create_future()
+        timer = self._loop.call_later(seconds, self._wake)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # ---- the end
+
+    def forget(self, asked: Asked) -> None:
+        """Nobody wants it any more, wherever it is."""
+        self._alone.discard(asked)
+        if self._flying.pop(asked.slot, None) is not None:
+            self._landed(asked)
+            asked.connection.orphan(asked.stream, self, asked.slot)
+
+    def close(self) -> None:
+        """Give up all that is in flight."""
+        self._finish()
+        flying, self._flying = self._flying, {}
+        for asked in flying.values():
+            asked.connection.orphan(asked.stream, self, asked.slot)
+        self._alone.clear()
+        self._arrived.clear()
+        self._concluded.clear()

@@ -1,0 +1,62 @@
+"""What a reading gives, one after the other, and what it fails with (L5). Values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import DriverException
+from cassandra._base.errors_context import tells
+from cassandra._base.public import public
+
+if TYPE_CHECKING:
+    from cassandra._core.columns import RecordBatch
+    from cassandra._routing.ring.ranges import TokenRange
+
+BATCH = "batch"  # rows of the range, in the order of tokens, then of the clustering key
+DONE = "done"  # the range is complete
+RESTARTED = "restarted"  # the range begins again: what came of it is void
+FAILED = "failed"  # the range is given up (on_error="skip"): what came of it is not all
+
+
+class Piece:
+    """A step of the range with this *number* in ``plan.ranges``. *batch*: of ``BATCH``; *error*: why a range was
+    restarted or has failed."""
+
+    __slots__ = ("batch", "error", "kind", "number", "token_range")
+
+    def __init__(
+        self,
+        number: int,
+        token_range: TokenRange,
+        kind: str,
+        batch: RecordBatch | None = None,
+        error: Exception | None = None,
+    ) -> None:
+        self.number = number
+        self.token_range = token_range
+        self.kind = kind
+        self.batch = batch
+        self.error = error
+
+    def __repr__(self) -> str:
+        what = "" if self.batch is None else f" of {len(self.batch)} rows"
+        return f"<Piece {self.number}: {self.kind}{what}>"
+
+
+@public("cassandra.scan")
+@tells("host", "attempts", "elapsed")
+class ScanError(DriverException):
+    """A scan has ended because a part of the table could not be read; the cause is ``__cause__``.
+
+    ``token_range`` is the part, ``page`` the number of its page, from 0, ``host`` the one asked last. ``checkpoint`` is
+    what was folded before (see ``scan.fold``), None if nothing was.
+    """
+
+    token_range: TokenRange | None = None
+    page: int | None = None
+    checkpoint: Any = None
+
+    def __init__(self, message: str, token_range: TokenRange | None = None, page: int | None = None) -> None:
+        super().__init__(message)
+        self.token_range = token_range
+        self.page = page

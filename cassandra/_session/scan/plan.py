@@ -1,0 +1,326 @@
+"""What a scan is asked for, checked before anything is sent, and what it makes of that: the statement and the ranges.
+
+L5. :class:`Options` is a call of ``session.scan``; a :class:`ScanPlan` is made of it when reading begins, as the ring
+and the tablets are then, and does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import ceil
+from typing import TYPE_CHECKING, Any, Literal
+
+from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.names import maybe_escape_name
+from cassandra._core.columns import ColumnPlan
+from cassandra._routing.policies import FallthroughRetryPolicy
+from cassandra._routing.ring.ranges import FULL_RING, TokenRange, merge_ranges
+from cassandra._wire.arrow import ColumnTypes
+
+from ..cluster.profiles import EXEC_PROFILE_DEFAULT
+from ..ingest.target import TableName
+from ..statements.prepared import PreparedStatement
+from ..statements.sentinels import Sentinel
+from .select import Condition, Select, condition_of, refuse_aggregates, select_text, words_of
+
+if TYPE_CHECKING:
+    from cassandra._routing.host import Host
+
+    from ..session import Session
+
+OnError = Literal["retry", "skip"]
+
+IN_FLIGHT_PER_SHARD = 3  # keeps a shard busy while an answer travels
+RANGES_PER_PAGE = 8  # ranges for each of those: the last ones to end are small
+SHARDS_OF_OTHERS = 4  # of a node that says nothing of shards: it has threads enough for so many
+MOST_PARALLEL = 1024
+MOST_RANGES = 1 << 20
+
+
+class ScanPlan:
+    """How a table is read. Immutable.
+
+    ``cql`` is the statement of a range, to be bound with ``values``, its start and its end; ``first_cql`` that of the
+    range that begins at -2**63, without the start (the same as ``cql`` if the caller has prepared the tokens).
+    ``ranges`` are ascending and have no token twice. ``schema`` may be known only after the first page.
+    """
+
+    __slots__ = (
+        "columns",
+        "consistency_level",
+        "cql",
+        "first_cql",
+        "keyspace",
+        "on_error",
+        "page_size",
+        "parallelism",
+        "ranges",
+        "schema",
+        "table",
+        "target_rows",
+        "timeout",
+        "types",
+        "values",
+    )
+
+    keyspace: str
+    table: str
+    columns: tuple[str, ...]
+    cql: str
+    first_cql: str
+    values: tuple[Any, ...]
+    ranges: tuple[TokenRange, ...]
+    schema: ColumnPlan | None
+    parallelism: int
+    target_rows: int
+    consistency_level: int
+    on_error: OnError
+    page_size: int | None
+    timeout: float | None
+    types: ColumnTypes
+
+    def __init__(self, **values: Any) -> None:
+        for name in self.__slots__:
+            object.__setattr__(self, name, values.pop(name))
+        assert not values
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a plan is immutable: {name} cannot be set")
+
+    def replace(self, **changes: Any) -> ScanPlan:
+        """The same with other values."""
+        return ScanPlan(**{name: getattr(self, name) for name in self.__slots__} | changes)
+
+    def __repr__(self) -> str:
+        return f"<ScanPlan of {self.keyspace}.{self.table}: {len(self.ranges)} ranges, {self.parallelism} at a time>"
+
+
+class Options:
+    """The arguments of one call, for *session*: see :meth:`Session.scan`."""
+
+    def __init__(
+        self,
+        session: Session,
+        table: str | PreparedStatement,
+        columns: Iterable[str] | None,
+        where: str | tuple[str, Sequence[Any]] | None,
+        token_range: TokenRange | Iterable[TokenRange] | None,
+        splits: int | Literal["auto"],
+        parallelism: int | Literal["auto"],
+        target_rows: int,
+        consistency_level: int,
+        on_error: OnError,
+        bypass_cache: bool,
+        page_size: int | None,
+        timeout: Any,
+        filter: Any,
+        pushdown: Any,
+        progress: Any,
+        resume: Any,
+        types: ColumnTypes,
+    ) -> None:
+        session._check_open()
+        self.session = session
+        if on_error not in ("retry", "skip"):
+            raise ValueError(f'on_error is "retry" or "skip", not {on_error!r}')
+        if pushdown not in ("auto", True, False):
+            raise ValueError(f'pushdown is "auto", True or False, not {pushdown!r}')
+        if consistency_level not in ConsistencyLevel.value_to_name:
+            raise ValueError(f"consistency_level is a ConsistencyLevel, not {consistency_level!r}")
+        self.splits = _count("splits", splits, MOST_RANGES)
+        self.parallelism = _count("parallelism", parallelism, MOST_PARALLEL)
+        self.target_rows = _whole("target_rows", target_rows, 1 << 31)
+        self.page_size = None if page_size is None else _whole("page_size", page_size, (1 << 31) - 1)
+        self.part = _part_of(token_range)
+        self.on_error: OnError = on_error
+        self.filter = filter
+        self.pushdown = pushdown
+        self.progress = progress
+        self.resume = resume
+        self.types = types
+        own = {"consistency_level": consistency_level, "retry_policy": FallthroughRetryPolicy()}
+        self.profile = session._resolve_profile(EXEC_PROFILE_DEFAULT).replace(**own)
+        self.timeout: float | None = self.profile.request_timeout if isinstance(timeout, Sentinel) else timeout
+        self.values: tuple[Any, ...] = ()
+        self.prepared: PreparedStatement | None = None
+        self._check_server(bypass_cache)
+        if isinstance(table, PreparedStatement):
+            self._read_prepared(table, columns, where, bypass_cache)
+        else:
+            self._compose(table, columns, where, bypass_cache)
+
+    def _check_server(self, bypass_cache: bool) -> None:
+        hosts = self.session.cluster.metadata.all_hosts()
+        if bypass_cache and not any(host.sharding_info is not None for host in hosts):
+            raise UnsupportedOperation("bypass_cache=True: only ScyllaDB has BYPASS CACHE, and this is no ScyllaDB")
+
+    # ---- the statement
+
+    def _compose(self, table: str, columns: Any, where: Any, bypass_cache: bool) -> None:
+        self.name = TableName(table, self.session.keyspace)
+        found = self._metadata()
+        selected = _selected(self.name, found, columns)
+        condition = self._condition(where)
+        self._texts(selected, condition, False, bypass_cache)
+
+    def _read_prepared(self, prepared: PreparedStatement, columns: Any, where: Any, bypass_cache: bool) -> None:
+        if columns is not None or where is not None:
+            raise ValueError("columns= and where= are of a scan of a table; a prepared statement has its own")
+        prepared._check()
+        select = Select(prepared.query_string)
+        specs = prepared._bind_plan.specs
+        plan = prepared._snapshot[0]
+        keyspace, table = select.table
+        if specs or plan is not None:
+            keyspace = (specs or plan.specs)[0][0]  # type: ignore[union-attr]
+        self.name = TableName(maybe_escape_name(table), keyspace or prepared._home)
+        found = self._metadata()
+        if select.distinct:
+            _check_distinct(found, select.names)
+        condition = select.condition
+        if condition.markers != (2 if condition.token_markers else 0):
+            raise ValueError(
+                "a prepared statement that is scanned has markers for the two tokens, or none: scan the table, with "
+                'where=("... = ?", [value]) for other values'
+            )
+        if condition.token_markers:
+            if bypass_cache and not condition.bypass:
+                raise ValueError("bypass_cache=True: the prepared statement has to have BYPASS CACHE itself")
+            self.prepared = prepared
+            self.cql = self.first_cql = prepared.query_string
+        else:
+            self._texts(select.selected, condition, select.distinct, bypass_cache)
+
+    def _texts(self, selected: str, condition: Condition, distinct: bool, bypass: bool) -> None:
+        key = [column.name for column in self._metadata().partition_key]
+        name = str(self.name)
+        self.cql, self.first_cql = (
+            select_text(name, selected, key, condition, distinct=distinct, bypass=bypass, lower=lower)
+            for lower in (True, False)
+        )
+
+    def _condition(self, where: Any) -> Condition:
+        if where is None:
+            return condition_of("")
+        text, values = (where, ()) if isinstance(where, str) else where
+        condition = condition_of(text)
+        self.values = tuple(values)
+        if condition.markers != len(self.values):
+            raise ValueError(f"where= has {condition.markers} markers and {len(self.values)} values")
+        return condition
+
+    def _metadata(self) -> Any:
+        """The table or view. ValueError if there is none."""
+        metadata = self.session.cluster.metadata
+        keyspace = metadata.keyspaces.get(self.name.keyspace)
+        found = None
+        if keyspace is not None:
+            found = keyspace.tables.get(self.name.table) or keyspace.views.get(self.name.table)
+        if found is None:
+            hint = "" if metadata.keyspaces else ": the schema is not read (schema_metadata_enabled=False)"
+            raise ValueError(f"there is no table {self.name}{hint}")
+        return found
+
+    # ---- the ranges
+
+    def plan(self, ranges: Iterable[TokenRange] | None = None) -> ScanPlan:
+        """How it is read, as things are now; *ranges* in the place of all."""
+        shards = sum(map(_shards_of, self.session._pools)) or 1
+        parallelism = self.parallelism or min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
+        found = self._metadata()
+        wanted = self.splits or min(MOST_RANGES, shards * IN_FLIGHT_PER_SHARD * RANGES_PER_PAGE)
+        chosen = self.ranges(wanted) if ranges is None else ranges
+        page_size = self.session.default_fetch_size if self.page_size is None else self.page_size
+        return ScanPlan(
+            keyspace=self.name.keyspace,
+            table=self.name.table,
+            columns=tuple(found.columns),
+            cql=self.cql,
+            first_cql=self.first_cql,
+            values=self.values,
+            ranges=tuple(sorted(chosen)),
+            schema=None,
+            parallelism=parallelism,
+            target_rows=self.target_rows,
+            consistency_level=self.profile.consistency_level,
+            on_error=self.on_error,
+            page_size=page_size or None,
+            timeout=self.timeout,
+            types=self.types,
+        )
+
+    def ranges(self, wanted: int) -> list[TokenRange]:
+        """About so many ranges: tablets and parts of the ring as they are, and parts of these where they are fewer; but
+        as many as were asked for, if they were."""
+        known = self.session.cluster.metadata.token_ranges(self.name.keyspace, self.name.table)
+        parts = [cut for one in known for part in self.part if (cut := one.intersect(part)) is not None]
+        if self.splits and len(parts) > self.splits:
+            parts = merge_ranges(parts)
+        whole = sum(part.size for part in self.part)
+        wanted = max(1, ceil(wanted * whole / FULL_RING.size)) if not self.splits else wanted
+        if len(parts) >= wanted:
+            return parts
+        return [piece for part in parts for piece in part.split(max(1, round(part.size * wanted / whole)))]
+
+
+def _shards_of(host: Host) -> int:
+    sharding = host.sharding_info
+    return SHARDS_OF_OTHERS if sharding is None else int(sharding.shards_count)
+
+
+def _count(name: str, value: Any, most: int) -> int | None:
+    return None if value == "auto" else _whole(name, value, most)
+
+
+def _whole(name: str, value: Any, most: int) -> int:
+    if type(value) is not int or not 1 <= value <= most:
+        raise ValueError(f"{name} is a whole number from 1 to {most}, not {value!r}")
+    return value
+
+
+def _part_of(given: TokenRange | Iterable[TokenRange] | None) -> list[TokenRange]:
+    """The parts of the ring that are wanted, ascending."""
+    if given is None:
+        return [FULL_RING]
+    if isinstance(given, TokenRange):
+        return [given]
+    found = list(given)
+    if not all(isinstance(one, TokenRange) for one in found):
+        raise TypeError(f"token_range is a TokenRange, or several, not {given!r}")
+    return merge_ranges(found)
+
+
+def _selected(name: TableName, table: Any, columns: Iterable[str] | None) -> str:
+    """What is selected. ValueError for a column that the table has not. Calls (``writetime(v) AS at``) are as they
+    are."""
+    if columns is None:
+        return ", ".join(map(maybe_escape_name, table.columns))
+    if isinstance(columns, str):
+        raise TypeError(f"columns is a list of names, not {columns!r}")
+    found, unknown = [], []
+    for column in columns:
+        if column in table.columns:
+            found.append(maybe_escape_name(column))
+            continue
+        words = words_of(column)
+        if len(words) > 2 and words[0].kind == "word" and words[1].text == "(":
+            refuse_aggregates(words)
+            found.append(column)
+        else:
+            unknown.append(column)
+    if unknown:
+        raise ValueError(f"{name} has no columns {', '.join(unknown)}; it has {', '.join(table.columns)}")
+    if not found:
+        raise ValueError("columns are names, and there is at least one")
+    return ", ".join(found)
+
+
+def _check_distinct(table: Any, names: Sequence[str]) -> None:
+    key = {column.name for column in table.partition_key}
+    others = [name for name in names if name not in key and not getattr(table.columns.get(name), "is_static", False)]
+    if others:
+        raise ValueError(f"SELECT DISTINCT is of columns of the partition key and static ones, not of {others[0]}")
+
+
+Told = Callable[[Any], object]

@@ -1,0 +1,129 @@
+"""What is asked: the statement of a range, and one page of it (L5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cassandra._wire.messages.requests import ExecuteMessage
+
+from ..request.tablet_routing import version_block_of
+from ..statements.prepared import BoundStatement
+from ..statements.statements import Statement
+
+if TYPE_CHECKING:
+    from cassandra._core.codec import Bound, ResultPlan, RowsPage
+    from cassandra._net.connection import Connection
+    from cassandra._routing.host import Host
+
+    from ..cluster.profiles import ResolvedProfile
+    from ..session import Session
+    from ..statements.prepared import PreparedStatement
+
+
+class Question:
+    """What all pages of a reading that go by one prepared statement have in common."""
+
+    def __init__(
+        self, session: Session, prepared: PreparedStatement, profile: ResolvedProfile, page_size: int | None
+    ) -> None:
+        self.prepared = prepared
+        self.profile = profile
+        self.page_size = page_size
+        self.keyspace, self.table, *_ = prepared._bind_plan.specs[0]
+        self._block = version_block_of(session.cluster.metadata._tablets, self.keyspace, self.table)
+
+    def message(self, bound: Bound, paging_state: bytes | None) -> tuple[ExecuteMessage, ResultPlan | None]:
+        """The request of a page, and what its answer is read by where the server leaves the metadata out."""
+        plan, metadata_id = self.prepared._snapshot
+        profile = self.profile
+        message = ExecuteMessage(
+            self.prepared.query_id,
+            bound,
+            profile.consistency_level,
+            None,
+            self.page_size,
+            paging_state,
+            None,
+            skip_meta=plan is not None and metadata_id is not None,
+            result_metadata_id=metadata_id,
+        )
+        return message, plan
+
+    def frame(
+        self, connection: Connection, bound: Bound, paging_state: bytes | None, token: int
+    ) -> tuple[bytes, ResultPlan | None]:
+        """The same as bytes for *connection*."""
+        message, plan = self.message(bound, paging_state)
+        version, features = connection.protocol_version, connection.features
+        if version < 5 and not features.use_metadata_id:
+            message.skip_meta = False  # without ids it could not tell that the columns are others by now
+        if features.tablets_routing_v2:
+            message.tablet_version_block = self._block(token)
+        return message.encode(version, features=features), plan
+
+
+class Asked:
+    """A page to be asked for, and its attempts. *bound*: the values of its range; *token*: by which it is routed."""
+
+    __slots__ = (
+        "attempts",
+        "bound",
+        "connection",
+        "failed_since",
+        "failures",
+        "host",
+        "owner",
+        "paging_state",
+        "plan",
+        "pool",
+        "question",
+        "sent",
+        "shard",
+        "slot",
+        "stream",
+        "token",
+        "tried",
+    )
+
+    def __init__(self, owner: Any, question: Question, bound: Bound, token: int, paging_state: bytes | None) -> None:
+        self.owner = owner
+        self.question = question
+        self.bound = bound
+        self.token = token
+        self.paging_state = paging_state
+        self.attempts = 0
+        self.failures = 0
+        self.failed_since: float | None = None
+        self.tried: set[Host] = set()  # those that have failed, one after the other
+        self.host: Host | None = None
+        self.pool: Any = None
+        self.connection: Any = None
+        self.shard: int | None = None
+        self.stream = -1
+        self.slot = -1
+        self.sent = 0.0
+        self.plan: ResultPlan | None = None
+
+
+class Came:
+    """The answer to a page: its rows, and where the next one begins (None: that was the last)."""
+
+    __slots__ = ("page", "paging_state")
+
+    def __init__(self, page: RowsPage, paging_state: bytes | None) -> None:
+        self.page = page
+        self.paging_state = paging_state
+
+
+def statement_of(question: Question, token: int | None) -> Statement:
+    """For policies of the user, and for what is learned of tablets."""
+    statement = Statement(keyspace=question.keyspace, table=question.table, is_idempotent=True)
+    statement.routing_token = token
+    return statement
+
+
+def bound_statement(question: Question, bound: Bound) -> Any:
+    made = BoundStatement(question.prepared)
+    made._bound = bound
+    made.is_idempotent = True
+    return made

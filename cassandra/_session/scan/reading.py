@@ -1,0 +1,477 @@
+"""Reads the ranges of a plan: pages to pieces, on the thread that wants them.
+
+L5. A :class:`Reading` belongs to one consumer at a time. It asks for pages only while the consumer asks for pieces: a
+slow consumer stops the requests, and nothing is buffered beyond one page per open range. Pages are decoded here, on the
+consumer's thread, while the next ones travel.
+
+A range is
+
+  *pending*  nothing was asked for (``_pending``, in the order in which ranges are opened)
+  *open*     one page of it is asked for (in flight; *ready* to be sent; or *due* at a moment, to be sent again), or is
+             *here*; while a page is decoded the one behind it travels
+  *over*     complete, or given up
+
+and may begin again when the server refuses to go on where it was, or when its columns have changed. What travels is an
+``Asked``; one that is not the current one of its range any more does not count. In a reading that is *ordered* only the
+pages of the first open range are taken; the others wait with their first page.
+
+The whole is *going*, then *over* (all ranges are), *broken* (the error is raised again whenever it is asked) or closed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import ConnectionShutdown, DriverException, annotate
+from cassandra._core.columns import ColumnBuilder, decode
+from cassandra._routing.ring.tokens import MIN_LONG
+from cassandra._wire.arrow import column_plan, decrypted
+from cassandra._wire.rows import decode_page
+
+from ..request.columns import MOST_BYTES, SchemaChanged
+from .asking import Asking
+from .pieces import BATCH, DONE, FAILED, RESTARTED, Piece, ScanError
+from .question import Asked, Came
+from .verdicts import PATIENCE, delay_before, verdict_of
+
+if TYPE_CHECKING:
+    from cassandra._core.codec import ResultPlan, RowsPage
+    from cassandra._core.columns import ColumnPlan
+    from cassandra._routing.ring.ranges import TokenRange
+
+    from ..session import Session
+    from .plan import ScanPlan
+    from .question import Question
+
+__all__ = ["BATCH", "DONE", "FAILED", "RESTARTED", "Piece", "Reading", "ScanError"]
+
+SEED = 20170328  # of the order in which ranges are opened
+LOOK = 1.0  # seconds between two looks, whatever happens
+RESTARTS = 3  # of one range
+CHOICES = 4  # pending ranges of which the one for the least busy shard is opened
+
+
+class Range:
+    """A range of a plan, while it is read."""
+
+    __slots__ = (
+        "asked",
+        "builder",
+        "described",
+        "emitted",
+        "here",
+        "number",
+        "page",
+        "restarts",
+        "schema",
+        "token_range",
+    )
+
+    def __init__(self, number: int, token_range: TokenRange) -> None:
+        self.number = number
+        self.token_range = token_range
+        self.restarts = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """From the beginning."""
+        self.asked: Asked | None = None
+        self.here: Came | None = None
+        self.builder: ColumnBuilder | None = None
+        self.described: ResultPlan | None = None
+        self.schema: ColumnPlan | None = None
+        self.page = 0  # number of the one that is asked for, or is here
+        self.emitted = False
+
+
+class Reading:
+    """The pieces of the ranges of *plan*, by these *questions*: for ranges with a lower bound, and for the first one.
+    *ordered*: range after range, as they are in the plan; else in any order. *rows*: what is given are lists of rows by
+    this factory, a page each."""
+
+    def __init__(
+        self,
+        session: Session,
+        plan: ScanPlan,
+        questions: tuple[Question, Question],
+        *,
+        ordered: bool = False,
+        rows: Callable[..., Any] | None = None,
+    ) -> None:
+        self.plan = plan
+        self._rows = rows
+        self.schema: ColumnPlan | None = plan.schema
+        self.failed: list[tuple[TokenRange, Exception]] = []
+        self.retries = 0
+        self.pages = 0
+        self.most_in_flight = 0
+        self._session = session
+        self._questions = questions
+        self._pool = session.cluster.memory_pool
+        self._budget = self._pool.max_bytes // 2
+        self._ordered = ordered
+        self._asking = Asking(session, plan.parallelism, plan.timeout)
+        pending = [Range(number, one) for number, one in enumerate(plan.ranges)]
+        if not ordered:
+            random.Random(SEED).shuffle(pending)
+        self._pending = deque(pending)
+        self._open: dict[int, Range] = {}
+        self._ready: deque[Asked] = deque()
+        self._due: list[tuple[float, int, Asked]] = []
+        self._dues = 0
+        self._here: deque[Range] = deque()
+        self._held = 0  # bytes of pages that are here
+        self._built = 0  # and of batches that are being made
+        self._pieces: deque[Piece] = deque()
+        self._broken: Exception | None = None
+        self.closed = False
+
+    # ---- pieces
+
+    def __iter__(self) -> Reading:
+        return self
+
+    def __next__(self) -> Piece:
+        while True:
+            piece = self._ask()
+            if piece is not None:
+                return piece
+            if self.is_over:
+                raise StopIteration
+            if not self._pieces and self._next_here() is None:
+                self._asking.wait(self._wait_time())
+
+    def aiter(self) -> AsyncPieces:
+        """The same for ``async for``."""
+        return AsyncPieces(self)
+
+    async def next_async(self) -> Piece | None:
+        """The next piece without blocking the running loop; None at the end."""
+        self._asking.use_loop()
+        while True:
+            piece = self._ask()
+            if piece is not None or self.is_over:
+                return piece
+            if not self._pieces and self._next_here() is None:
+                await self._asking.wait_async(self._wait_time())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all pieces were given."""
+        return self.closed or not (self._pieces or self._open or self._pending)
+
+    def _ask(self) -> Piece | None:
+        """The next piece if it is there, after one step."""
+        if self._broken is not None:
+            raise self._broken
+        if not self._pieces and not self.is_over:
+            try:
+                self._step()
+            except ConnectionShutdown:
+                raise  # in a forked child: it is the parent that goes on
+            except ScanError as error:
+                self._break(error)
+            except DriverException as error:
+                self._break(self._error(None, error))
+        return self._pieces.popleft() if self._pieces else None
+
+    def _break(self, error: ScanError) -> None:
+        self.close()
+        self._broken = error
+        raise error
+
+    def _wait_time(self) -> float:
+        return min(LOOK, max(0.0, self._due[0][0] - monotonic())) if self._due else LOOK
+
+    def close(self) -> None:
+        """Give up what is in flight; there are no more pieces. May be called again."""
+        if not self.closed:
+            self.closed = True
+            self._asking.close()
+            for waiting in (self._pending, self._ready, self._here, self._pieces):
+                waiting.clear()
+            self._open.clear()
+            self._due.clear()
+
+    def __enter__(self) -> Reading:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "closed", True) is False:
+            self.close()
+
+    # ---- one step
+
+    def _step(self) -> None:
+        """Look at what has come, send what there is room for, and make pieces of one page."""
+        asking = self._asking
+        asking.check()
+        for asked, outcome in asking.outcomes():
+            one = asked.owner
+            if one.asked is not asked:
+                continue
+            if type(outcome) is Came:
+                one.here = outcome
+                self._held += outcome.page.nbytes
+                self._here.append(one)
+            else:
+                self._failed(one, asked, outcome)
+        self._send()
+        one = self._next_here()
+        if one is not None:
+            self._take(one)
+
+    def _next_here(self) -> Range | None:
+        """Whose page is to be taken next."""
+        if not self._here:
+            return None
+        if not self._ordered:
+            return self._here[0]
+        first = next(iter(self._open.values()))
+        return first if first.here is not None else None
+
+    # ---- sending
+
+    def _send(self) -> None:
+        if self._due:
+            now = monotonic()
+            while self._due and self._due[0][0] <= now:
+                asked = heapq.heappop(self._due)[2]
+                if asked.owner.asked is asked:
+                    self.retries += 1
+                    self._ready.append(asked)
+        if self._is_full:
+            return
+        for _ in range(len(self._ready)):
+            asked = self._ready.popleft()
+            if asked.owner.asked is asked:
+                self._send_one(asked)
+        while self._pending and not self._ready and len(self._open) < self.plan.parallelism:
+            self._open_one()
+        self.most_in_flight = max(self.most_in_flight, self._asking.in_flight)
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether so much is here that nothing is asked for, unless there were nothing to go on with."""
+        return self._held + self._built > self._budget and bool(self._next_here() or self._asking.in_flight)
+
+    def _send_one(self, asked: Asked) -> None:
+        sent = self._asking.send(asked)
+        if sent is False:
+            self._ready.append(asked)
+        elif sent is not True:
+            self._failed(asked.owner, asked, sent)
+
+    def _open_one(self) -> None:
+        """Open one of the next ranges: the one for the least busy shard."""
+        best: Range | None = None
+        chosen = None
+        count = 1 if self._ordered else min(CHOICES, len(self._pending))
+        looked: list[Range] = []
+        least = 1 << 30
+        for _ in range(count):
+            one = self._pending.popleft()
+            looked.append(one)
+            asked = one.asked
+            if asked is None:
+                asked = one.asked = self._first(one)
+            place = self._asking.place_of(asked)
+            busy = 0 if place is None else self._asking.busy.get((place.host, place.shard), 0)
+            if busy < least:
+                best, chosen, least = one, place, busy
+            if busy == 0:
+                break
+        assert best is not None and best.asked is not None
+        self._pending.extendleft(one for one in reversed(looked) if one is not best)
+        self._open[best.number] = best
+        sent = self._asking.send(best.asked, chosen)
+        if sent is False:
+            self._ready.append(best.asked)
+        elif sent is not True:
+            self._failed(best, best.asked, sent)
+
+    def _first(self, one: Range) -> Asked:
+        """The first page of a range."""
+        bounds, has_lower = one.token_range, one.token_range.start != MIN_LONG
+        question = self._questions[0 if has_lower else 1]
+        prepared = question.prepared
+        tokens = (bounds.start, bounds.end) if len(prepared._bind_plan) > len(self.plan.values) + 1 else (bounds.end,)
+        bound = prepared._bind_plan.bind((*self.plan.values, *tokens), prepared.protocol_version)
+        return Asked(one, question, bound, bounds.end, None)
+
+    # ---- what went wrong
+
+    def _failed(self, one: Range, asked: Asked, outcome: object) -> None:
+        asked.failures += 1
+        verdict = verdict_of(outcome, asked.failures)
+        if asked.host is not None:
+            asked.tried.add(asked.host)
+            if verdict.congested:
+                self._asking.windows[asked.host].congested(asked.sent)
+        now = monotonic()
+        if asked.failed_since is None:
+            asked.failed_since = now
+        if verdict.refused and asked.paging_state is not None and one.restarts < RESTARTS:
+            self._restart(one, verdict.error)
+        elif verdict.again and now - asked.failed_since < PATIENCE:
+            self._dues += 1
+            heapq.heappush(self._due, (now + delay_before(asked.failures), self._dues, asked))
+        else:
+            self._give_up(one, verdict.error)
+
+    def _restart(self, one: Range, error: Exception) -> None:
+        """Begin the range again, from its first page."""
+        if one.emitted:
+            self._pieces.append(Piece(one.number, one.token_range, RESTARTED, error=error))
+        self._forget(one)
+        one.restarts += 1
+        one.begin()
+        one.asked = self._first(one)
+        self._ready.append(one.asked)
+
+    def _forget(self, one: Range) -> None:
+        """What was read or asked of it."""
+        if one.asked is not None:
+            self._asking.forget(one.asked)
+        if one.here is not None:
+            self._held -= one.here.page.nbytes
+            self._here.remove(one)
+            one.here = None
+        if one.builder:
+            self._built -= one.builder.nbytes
+
+    def _give_up(self, one: Range, error: Exception) -> None:
+        if self.plan.on_error != "skip":
+            raise self._error(one, error)
+        self._forget(one)
+        one.asked = None
+        self._open.pop(one.number, None)
+        self.failed.append((one.token_range, error))
+        self._pieces.append(Piece(one.number, one.token_range, FAILED, error=error))
+
+    def _error(self, one: Range | None, cause: Exception) -> ScanError:
+        name = f"{self.plan.keyspace}.{self.plan.table}"
+        if one is None:
+            error = ScanError(f"The scan of {name} has ended: {cause}")
+        else:
+            where = f"page {one.page} of {one.token_range}"
+            error = ScanError(f"The scan of {name} cannot go on: {where}: {cause}", one.token_range, one.page)
+            asked = one.asked
+            if asked is not None:
+                since = None if asked.failed_since is None else monotonic() - asked.failed_since
+                annotate(error, host=asked.host, attempts=asked.attempts, elapsed=since)
+        error.__cause__ = cause
+        return error
+
+    # ---- pages to batches
+
+    def _take(self, one: Range) -> None:
+        """Make pieces of the page of *one* that is here, while the one behind it travels."""
+        came, asked = one.here, one.asked
+        assert came is not None and asked is not None
+        self._here.remove(one)
+        one.here = None
+        self._held -= came.page.nbytes
+        self.pages += 1
+        last = came.paging_state is None
+        page = self._fitting(one, came.page)
+        if page is None:
+            self._send()
+            return
+        one.page += 1
+        if last:
+            del self._open[one.number]
+            one.asked = None
+        else:
+            one.asked = Asked(one, asked.question, asked.bound, asked.token, came.paging_state)
+            self._ready.append(one.asked)
+        self._send()
+        try:
+            if self._rows is None:
+                self._add(one, decrypted(page), last)
+            elif len(page):
+                self._emit(one, decode_page(page, self._rows))
+        except DriverException as error:
+            self._give_up(one, error)
+            return
+        if last:
+            self._pieces.append(Piece(one.number, one.token_range, DONE))
+
+    def _fitting(self, one: Range, page: RowsPage) -> RowsPage | None:
+        """The page if it has the columns that the range has; if not, the range begins again."""
+        if page.plan is one.described:
+            return page
+        schema = column_plan(page.plan, self._pool, self.plan.types)
+        if one.schema is None:
+            if self.schema is None or schema != self.schema:
+                self.schema = schema
+            one.schema = self.schema
+        elif schema != one.schema:
+            error = SchemaChanged(f"the columns were {one.described!r} and are {page.plan!r}", None)
+            if one.restarts < RESTARTS:
+                self._restart(one, error)
+            else:
+                self._give_up(one, error)
+            return None
+        one.described = page.plan
+        return page
+
+    def _add(self, one: Range, page: RowsPage, last: bool) -> None:
+        builder, target = one.builder, self.plan.target_rows
+        assert one.schema is not None
+        if not builder and (last or len(page) >= target):
+            if len(page):
+                self._emit(one, decode(one.schema, page))
+            return
+        if builder is None:
+            builder = one.builder = ColumnBuilder(one.schema, target)
+        before = builder.nbytes if builder else 0
+        while not builder.append(page):
+            self._built -= before
+            self._finish(one)
+            before = 0
+        self._built += builder.nbytes - before
+        if last or len(builder) >= target or builder.nbytes >= MOST_BYTES:
+            self._built -= builder.nbytes
+            self._finish(one)
+        elif self._built > self._budget:
+            self._finish_largest()
+
+    def _finish(self, one: Range) -> None:
+        if one.builder:
+            self._emit(one, one.builder.finish())
+
+    def _finish_largest(self) -> None:
+        """Of all batches that are being made: it is smaller than it should be, but there is no more memory."""
+        one = max((one for one in self._open.values() if one.builder), key=lambda one: one.builder.nbytes)  # type: ignore[union-attr]
+        assert one.builder is not None
+        self._built -= one.builder.nbytes
+        self._finish(one)
+
+    def _emit(self, one: Range, batch: Any) -> None:
+        one.emitted = True
+        self._pieces.append(Piece(one.number, one.token_range, BATCH, batch))
+
+
+class AsyncPieces:
+    """The pieces of a reading, for one task."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    def __aiter__(self) -> AsyncPieces:
+        return self
+
+    async def __anext__(self) -> Piece:
+        piece = await self._reading.next_async()
+        if piece is None:
+            raise StopAsyncIteration
+        return piece

@@ -1,0 +1,376 @@
+"""Scan: a table that is to be read, and the ways to have its rows (cassandra.scan).
+
+L5. A scan belongs to whoever made it. Nothing is sent before its rows are asked for; each time it is, the ranges are
+those of the ring and the tablets then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from cassandra._base.errors import DriverException
+from cassandra._base.public import public
+from cassandra._core.columns import ColumnPlan, RecordBatch, stream
+from cassandra._routing.ring.tokens import MIN_LONG
+from cassandra._wire.arrow import column_plan
+
+from ..request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
+from .pieces import BATCH, RESTARTED, Piece, ScanError
+from .question import Question
+from .reading import Reading
+
+if TYPE_CHECKING:
+    from cassandra._routing.ring.ranges import TokenRange
+
+    from ..statements.prepared import PreparedStatement
+    from .plan import Options, ScanPlan
+
+log = logging.getLogger("cassandra.cluster")
+
+Order = Literal["token"] | None
+
+
+@public("cassandra.scan")
+class Scan:
+    """A table, or a part of it, to be read over all shards at a time; made by :meth:`Session.scan`.
+
+    Whatever asks for its rows reads it, from the beginning. One thread or task at a time takes them; several scans may
+    run beside each other. Example::
+
+        for batch in session.scan("shop.orders", columns=["id", "total"]).batches():
+            consume(pyarrow.record_batch(batch))
+
+    .. versionadded:: 4.0
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._session = options.session
+        self._statements: dict[str, PreparedStatement] = {}
+        self._failed: list[tuple[TokenRange, Exception]] = []
+
+    @property
+    def failed_ranges(self) -> list[tuple[TokenRange, Exception]]:
+        """The parts that were given up the last time it was read (``on_error="skip"``), and why."""
+        return list(self._failed)
+
+    def __repr__(self) -> str:
+        return f"<Scan of {self._options.name}>"
+
+    # ---- preparing
+
+    def _plan(self, ranges: Iterable[TokenRange] | None = None) -> tuple[ScanPlan, tuple[Question, Question]]:
+        """The plan as things are now, and its statements, prepared. *ranges*: in the place of all."""
+        session = self._session
+        if session._on_io_thread():
+            raise DriverException("a table cannot be scanned on the driver's I/O thread (in a callback)")
+        session._check_open()
+        if self._wants_tablets():
+            try:
+                session.prefetch_tablets(self._options.name.keyspace, self._options.name.table)
+            except DriverException as error:
+                self._without_tablets(error)
+        plan = self._options.plan(ranges)
+        for text in self._texts(plan):
+            if text not in self._statements:
+                self._statements[text] = session.prepare(text)
+        return self._planned(plan)
+
+    async def _plan_async(
+        self, ranges: Iterable[TokenRange] | None = None
+    ) -> tuple[ScanPlan, tuple[Question, Question]]:
+        """As :meth:`_plan`, without blocking the running loop."""
+        session = self._session
+        session._check_open()
+        if self._wants_tablets():
+            try:
+                await session.prefetch_tablets_async(self._options.name.keyspace, self._options.name.table)
+            except DriverException as error:
+                self._without_tablets(error)
+        plan = self._options.plan(ranges)
+        for text in self._texts(plan):
+            if text not in self._statements:
+                self._statements[text] = await session.prepare_async(text)
+        return self._planned(plan)
+
+    def _wants_tablets(self) -> bool:
+        """Whether there may be tablets, and none is known."""
+        name, state = self._options.name, self._session.cluster.metadata.state
+        if all(host.sharding_info is None for host in state.hosts) or state.tablets is None:
+            return False
+        return not state.tablets.table_has_tablets(name.keyspace, name.table)
+
+    def _without_tablets(self, error: DriverException) -> None:
+        log.warning("The tablets of %s could not be read, its scan goes by the ring: %s", self._options.name, error)
+
+    def _texts(self, plan: ScanPlan) -> list[str]:
+        if self._options.prepared is not None:
+            self._statements[plan.cql] = self._options.prepared
+            return []
+        first = any(one.start == MIN_LONG for one in plan.ranges)
+        return [plan.cql, plan.first_cql] if first else [plan.cql]
+
+    def _planned(self, plan: ScanPlan) -> tuple[ScanPlan, tuple[Question, Question]]:
+        options, session = self._options, self._session
+        prepared = self._statements[plan.cql]
+        first = self._statements.get(plan.first_cql, prepared)
+        prepared._bind_plan.bind((*plan.values, 0, 0), prepared.protocol_version)  # what is wrong is told now
+        described = prepared._snapshot[0]
+        if described is not None:
+            names = tuple(described.names)
+            schema = column_plan(described, session.cluster.memory_pool, options.types)
+            plan = plan.replace(schema=schema, columns=names)
+        general = Question(session, prepared, options.profile, plan.page_size)
+        same = first is prepared
+        return plan, (general, general if same else Question(session, first, options.profile, plan.page_size))
+
+    # ---- reading: for what is made of pieces
+
+    def _reading(
+        self,
+        *,
+        ordered: bool = False,
+        ranges: Iterable[TokenRange] | None = None,
+        rows: Callable[..., Any] | None = None,
+    ) -> Reading:
+        """The pieces of all ranges, or of *ranges*. Prepares what has to be, and blocks for it. *rows*: lists of rows
+        by this factory, in the place of batches."""
+        plan, questions = self._plan(ranges)
+        return self._begun(Reading(self._session, plan, questions, ordered=ordered, rows=rows))
+
+    async def _reading_async(
+        self,
+        *,
+        ordered: bool = False,
+        ranges: Iterable[TokenRange] | None = None,
+        rows: Callable[..., Any] | None = None,
+    ) -> Reading:
+        """As :meth:`_reading`, without blocking the running loop."""
+        plan, questions = await self._plan_async(ranges)
+        return self._begun(Reading(self._session, plan, questions, ordered=ordered, rows=rows))
+
+    def _begun(self, reading: Reading) -> Reading:
+        self._failed = reading.failed
+        return reading
+
+    # ---- rows
+
+    def batches(self, order: Order = None) -> Batches:
+        """Its record batches, of *target_rows* rows, or fewer at the end of a range: for ``for`` and ``async for``.
+
+        *order*: "token" gives them in the order of tokens; else they come as they come, those of one range in order.
+        Close it, or use it as a context manager, to end it early. Raises :exc:`ScanError`; and
+        :exc:`~cassandra.columns.SchemaChanged` when the columns change meanwhile.
+        """
+        if order not in (None, "token"):
+            raise ValueError(f'order is "token" or None, not {order!r}')
+        return Batches(self, order == "token")
+
+    def rows(self, order: Order = None) -> Rows:
+        """Its rows, one by one, as the session's row factory makes them: for ``for`` and ``async for``. Each is an
+        object of Python: where there are millions, :meth:`batches` takes a tenth of the time."""
+        if order not in (None, "token"):
+            raise ValueError(f'order is "token" or None, not {order!r}')
+        return Rows(self, order == "token")
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._schema().__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All batches. Pages are asked for by the thread that reads them."""
+        reading = self._reading()
+        batches = Batches(self, False, reading)
+        return stream(_known(reading.plan.schema), lambda: next(batches, None))
+
+    def _schema(self) -> ColumnPlan:
+        return _known(self._plan()[0].schema)
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.Table`` of all rows, in the order of tokens."""
+        with self._reading() as reading:
+            gathered = _Gathered(reading.plan)
+            for piece in reading:
+                gathered.add(piece)
+        return to_arrow(gathered.batches())
+
+    def to_polars(self) -> Any:
+        """A ``polars.DataFrame`` of all rows, in the order of tokens."""
+        with self._reading() as reading:
+            gathered = _Gathered(reading.plan)
+            for piece in reading:
+                gathered.add(piece)
+        return to_polars(gathered.batches())
+
+
+def _known(schema: ColumnPlan | None) -> ColumnPlan:
+    if schema is None:
+        raise DriverException("the server does not say which columns the statement has before it was executed")
+    return schema
+
+
+class _Gathered:
+    """The batches of all ranges, each range once."""
+
+    def __init__(self, plan: ScanPlan) -> None:
+        self._schema = plan.schema
+        self._batches: dict[int, list[RecordBatch]] = {}
+
+    def add(self, piece: Piece) -> None:
+        if piece.kind == BATCH:
+            assert piece.batch is not None
+            self._schema = self._schema or piece.batch.plan
+            if piece.batch.plan != self._schema:
+                raise SchemaChanged(
+                    f"the columns changed: they were {self._schema!r}, and are {piece.batch.plan!r}", None
+                )
+            self._batches.setdefault(piece.number, []).append(piece.batch)
+        elif piece.kind == RESTARTED:
+            self._batches.pop(piece.number, None)
+
+    def batches(self) -> ArrowBatches:
+        found = [batch for number in sorted(self._batches) for batch in self._batches[number]]
+        return ArrowBatches(_known(self._schema), found)
+
+
+class _Delivery:
+    """What a reading gives, to ``for`` or ``async for``; begun when the first is asked for."""
+
+    def __init__(self, scan: Scan, ordered: bool, reading: Reading | None = None) -> None:
+        self._scan = scan
+        self._ordered = ordered
+        self._reading = reading
+        self._given: set[int] = set()  # ranges of which something was given
+        self._closed = False
+
+    def _factory(self) -> Callable[..., Any] | None:
+        return None
+
+    def _next(self) -> Any:
+        """The next batch; None at the end."""
+        if self._closed:
+            return None
+        if self._reading is None:
+            self._reading = self._scan._reading(ordered=self._ordered, rows=self._factory())
+        for piece in self._reading:
+            if self._is_given(piece):
+                return piece.batch
+        self.close()
+        return None
+
+    async def _next_async(self) -> Any:
+        if self._closed:
+            return None
+        if self._reading is None:
+            self._reading = await self._scan._reading_async(ordered=self._ordered, rows=self._factory())
+        async for piece in self._reading.aiter():
+            if self._is_given(piece):
+                return piece.batch
+        self.close()
+        return None
+
+    def _is_given(self, piece: Piece) -> bool:
+        """Whether *piece* is a batch for whoever reads. What was given cannot be taken back."""
+        if piece.kind == BATCH:
+            self._given.add(piece.number)
+            return True
+        if piece.kind == RESTARTED and piece.number in self._given:
+            self.close()
+            raise ScanError(
+                f"The scan of {self._scan._options.name} cannot go on: {piece.token_range} has to be read again, and "
+                f"some of its rows were given already: {piece.error}",
+                piece.token_range,
+            ) from piece.error
+        if piece.kind != RESTARTED:
+            self._given.discard(piece.number)
+        return False
+
+    def close(self) -> None:
+        """End it: what is in flight is given up. May be called again."""
+        self._closed = True
+        if self._reading is not None:
+            self._reading.close()
+
+    async def aclose(self) -> None:
+        """The same, for ``contextlib.aclosing``."""
+        self.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+
+@public("cassandra.scan")
+class Batches(_Delivery):
+    """The record batches of a scan; made by :meth:`Scan.batches`."""
+
+    def __iter__(self) -> Iterator[RecordBatch]:
+        return self
+
+    def __next__(self) -> RecordBatch:
+        batch: RecordBatch | None = self._next()
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    def __aiter__(self) -> AsyncIterator[RecordBatch]:
+        return self
+
+    async def __anext__(self) -> RecordBatch:
+        batch: RecordBatch | None = await self._next_async()
+        if batch is None:
+            raise StopAsyncIteration
+        return batch
+
+    def __enter__(self) -> Batches:
+        return self
+
+    async def __aenter__(self) -> Batches:
+        return self
+
+
+@public("cassandra.scan")
+class Rows(_Delivery):
+    """The rows of a scan; made by :meth:`Scan.rows`."""
+
+    _page: Iterator[Any] = iter(())
+
+    def _factory(self) -> Callable[..., Any] | None:
+        factory: Callable[..., Any] = self._scan._options.profile.row_factory
+        return factory
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        while True:
+            for row in self._page:
+                return row
+            page = self._next()
+            if page is None:
+                raise StopIteration
+            self._page = iter(page)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        while True:
+            for row in self._page:
+                return row
+            page = await self._next_async()
+            if page is None:
+                raise StopAsyncIteration
+            self._page = iter(page)
+
+    def __enter__(self) -> Rows:
+        return self
+
+    async def __aenter__(self) -> Rows:
+        return self
