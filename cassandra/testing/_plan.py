@@ -123,6 +123,10 @@ class Plan:
         """Which partition it is about, when it is one."""
         return None
 
+    def token_range(self, env: Env) -> tuple[int, int] | None:
+        """Which tokens it is about, when it says so: those above the first one, up to and with the second."""
+        return None
+
     def order_values(self, values: Sequence[WireValue], names: Sequence[str] | None) -> Sequence[WireValue]:
         """*values* by marker: those of named ones are looked up."""
         if names is None:

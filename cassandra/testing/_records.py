@@ -32,6 +32,8 @@ class Request:
     timestamp: int | None = None
     token: int | None = None
     """Of the one partition that it is about."""
+    token_range: tuple[int, int] | None = None
+    """Of a SELECT with bounds of ``token(...)``: the tokens above the first one, up to and with the second."""
     on_replica: bool | None = None
     """Whether the node is a replica of that partition."""
     on_owner: bool | None = None

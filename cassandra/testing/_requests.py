@@ -252,7 +252,7 @@ class Run:
         level = parameters.consistency
         route = self.route = plan.route(env)
         if plan.table is not None and self.record.table is None:  # a batch is noted with its first statement
-            self._note(plan.table, route)
+            self._note(plan.table, route, plan.token_range(env))
         if not plan.reads and plan.table is not None and level in ("SERIAL", "LOCAL_SERIAL"):
             raise InvalidRequest("You must use conditional updates for serializable writes")
         if plan.reads and level in ("ANY", "EACH_QUORUM"):
@@ -262,8 +262,8 @@ class Run:
             serial = parameters.serial_consistency or "SERIAL"
             self.database.check_alive(plan, route, serial, self.node.datacenter)
 
-    def _note(self, table: Table, route: Route | None) -> None:
-        self.record = replace(self.record, keyspace=table.keyspace, table=table.name)
+    def _note(self, table: Table, route: Route | None, tokens: tuple[int, int] | None) -> None:
+        self.record = replace(self.record, keyspace=table.keyspace, table=table.name, token_range=tokens)
         if route is not None and not table.virtual:
             replicas, here = self.database.owner(route).replicas, self.node.host_id
             self.record = replace(

@@ -52,6 +52,9 @@ class SelectPlan(Plan):
         raw = self.table.partition_bytes(self.where.keys(env)[0])
         return Route(self.table, token_of(raw))
 
+    def token_range(self, env: Env) -> tuple[int, int] | None:
+        return self.where.token_range(env) if self.where.tokens else None
+
     # -- rows
 
     def _page(self, env: Env) -> Rows:

@@ -14,7 +14,7 @@ from cassandra.testing._rows import RowView, element_of
 from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Index, Table
 from cassandra.testing._storage import Partition
 from cassandra.testing._terms import compile_term
-from cassandra.testing._topology import MIN_TOKEN
+from cassandra.testing._topology import MAX_TOKEN, MIN_TOKEN
 from cassandra.testing._types import BIGINT, Collection, CqlType, Scalar, Tuple
 from cassandra.testing.errors import InvalidRequest, NotSupported
 
@@ -108,6 +108,14 @@ class Where:
                     continue  # as an end, the smallest token means the end of the ring
                 high = (token, found.operator != "<")
         return low, high
+
+    def token_range(self, env: Env) -> tuple[int, int]:
+        """The tokens between the bounds: above the first one, up to and with the second."""
+        low, high = self._token_bounds(env)
+        return (
+            MIN_TOKEN if low is None else low[0] - low[1],
+            MAX_TOKEN if high is None else high[0] - (not high[1]),
+        )
 
     def predicate(self, env: Env) -> Predicate:
         """Whether a row of these partitions is in the result."""

@@ -7,7 +7,9 @@ those of the ring and the tablets then.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +20,8 @@ from cassandra._routing.ring.tokens import MIN_LONG
 from cassandra._wire.arrow import column_plan
 
 from ..request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
-from .pieces import BATCH, RESTARTED, Piece, ScanError
+from .files import ParquetFiles
+from .pieces import BATCH, DONE, RESTARTED, Piece, ScanError
 from .question import Question
 from .reading import Reading
 
@@ -190,19 +193,58 @@ class Scan:
 
     def to_arrow(self) -> Any:
         """A ``pyarrow.Table`` of all rows, in the order of tokens."""
-        with self._reading() as reading:
-            gathered = _Gathered(reading.plan)
-            for piece in reading:
-                gathered.add(piece)
-        return to_arrow(gathered.batches())
+        return to_arrow(self._gathered())
 
     def to_polars(self) -> Any:
         """A ``polars.DataFrame`` of all rows, in the order of tokens."""
+        return to_polars(self._gathered())
+
+    def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> list[Path]:
+        """Write a file for each range that has rows into the folder *path*, which is made; their paths, in the order of
+        tokens. *options* are those of ``pyarrow.parquet.ParquetWriter``. A file of that name is replaced; when the scan
+        fails, those of ranges that were complete stay."""
+        with self._reading() as reading:
+            return self._into(ParquetFiles(path, len(reading.plan.ranges), options), reading)
+
+    async def to_arrow_async(self) -> Any:
+        """As :meth:`to_arrow`, without blocking the running loop; so are the next ones."""
+        return to_arrow(await self._gathered_async())
+
+    async def to_polars_async(self) -> Any:
+        return to_polars(await self._gathered_async())
+
+    async def to_parquet_async(self, path: str | os.PathLike[str], **options: Any) -> list[Path]:
+        with await self._reading_async() as reading:
+            files = ParquetFiles(path, len(reading.plan.ranges), options)
+            try:
+                async for piece in reading.aiter():
+                    files.add(piece)
+            finally:
+                files.close()
+            return files.paths()
+
+    @staticmethod
+    def _into(files: ParquetFiles, reading: Reading) -> list[Path]:
+        try:
+            for piece in reading:
+                files.add(piece)
+        finally:
+            files.close()
+        return files.paths()
+
+    def _gathered(self) -> ArrowBatches:
         with self._reading() as reading:
             gathered = _Gathered(reading.plan)
             for piece in reading:
                 gathered.add(piece)
-        return to_polars(gathered.batches())
+        return gathered.batches()
+
+    async def _gathered_async(self) -> ArrowBatches:
+        with await self._reading_async() as reading:
+            gathered = _Gathered(reading.plan)
+            async for piece in reading.aiter():
+                gathered.add(piece)
+        return gathered.batches()
 
 
 def _known(schema: ColumnPlan | None) -> ColumnPlan:
@@ -227,7 +269,7 @@ class _Gathered:
                     f"the columns changed: they were {self._schema!r}, and are {piece.batch.plan!r}", None
                 )
             self._batches.setdefault(piece.number, []).append(piece.batch)
-        elif piece.kind == RESTARTED:
+        elif piece.kind != DONE:
             self._batches.pop(piece.number, None)
 
     def batches(self) -> ArrowBatches:
