@@ -1,6 +1,24 @@
 """Scans: what comes of :meth:`Session.scan`. See the guide's page on scanning tables."""
 
+from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError
+from cassandra._session.scan.explain import Explanation
+from cassandra._session.scan.fold import checkpoint_of
 from cassandra._session.scan.pieces import ScanError
+from cassandra._session.scan.progress import ScanProgress
+from cassandra._session.scan.protocol import FunctionReducer, MapReducer, StopScan
 from cassandra._session.scan.scan import Batches, Rows, Scan
 
-__all__ = ["Batches", "Rows", "Scan", "ScanError"]
+__all__ = [
+    "Batches",
+    "Checkpoint",
+    "CheckpointError",
+    "Explanation",
+    "FunctionReducer",
+    "MapReducer",
+    "Rows",
+    "Scan",
+    "ScanError",
+    "ScanProgress",
+    "StopScan",
+    "checkpoint_of",
+]

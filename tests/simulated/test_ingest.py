@@ -284,7 +284,7 @@ def test_consistency_level(table: Session, simulated: SimulatedCluster) -> None:
 
 
 def test_progress(table: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cassandra._session.ingest import progress
+    from cassandra._session import progress
 
     monkeypatch.setattr(progress, "OFTEN", 0.0)
     told: list[IngestReport] = []

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from cassandra._core.columns import RecordBatch
     from cassandra._routing.ring.ranges import TokenRange
 
+    from .reading import Reading
+
 BATCH = "batch"  # rows of the range, in the order of tokens, then of the clustering key
 DONE = "done"  # the range is complete
 RESTARTED = "restarted"  # the range begins again: what came of it is void
@@ -60,3 +62,19 @@ class ScanError(DriverException):
         super().__init__(message)
         self.token_range = token_range
         self.page = page
+
+
+class AsyncPieces:
+    """The pieces of a reading, for one task."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    def __aiter__(self) -> AsyncPieces:
+        return self
+
+    async def __anext__(self) -> Piece:
+        piece = await self._reading.next_async()
+        if piece is None:
+            raise StopAsyncIteration
+        return piece

@@ -35,7 +35,7 @@ from cassandra._wire.rows import decode_page
 
 from ..request.columns import MOST_BYTES, SchemaChanged
 from .asking import Asking
-from .pieces import BATCH, DONE, FAILED, RESTARTED, Piece, ScanError
+from .pieces import BATCH, DONE, FAILED, RESTARTED, AsyncPieces, Piece, ScanError
 from .question import Asked, Came
 from .verdicts import PATIENCE, delay_before, verdict_of
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from ..session import Session
     from .plan import ScanPlan
+    from .progress import Tally
     from .question import Question
 
 __all__ = ["BATCH", "DONE", "FAILED", "RESTARTED", "Piece", "Reading", "ScanError"]
@@ -106,6 +107,7 @@ class Reading:
         self.plan = plan
         self._rows = rows
         self.schema: ColumnPlan | None = plan.schema
+        self.tally: Tally | None = None  # is told of each piece when the next one is asked for
         self.failed: list[tuple[TokenRange, Exception]] = []
         self.retries = 0
         self.pages = 0
@@ -128,6 +130,7 @@ class Reading:
         self._held = 0  # bytes of pages that are here
         self._built = 0  # and of batches that are being made
         self._pieces: deque[Piece] = deque()
+        self._given: Piece | None = None  # last
         self._broken: Exception | None = None
         self.closed = False
 
@@ -137,6 +140,7 @@ class Reading:
         return self
 
     def __next__(self) -> Piece:
+        self._count()
         while True:
             piece = self._ask()
             if piece is not None:
@@ -153,6 +157,7 @@ class Reading:
     async def next_async(self) -> Piece | None:
         """The next piece without blocking the running loop; None at the end."""
         self._asking.use_loop()
+        self._count()
         while True:
             piece = self._ask()
             if piece is not None or self.is_over:
@@ -178,7 +183,24 @@ class Reading:
                 self._break(error)
             except DriverException as error:
                 self._break(self._error(None, error))
-        return self._pieces.popleft() if self._pieces else None
+        if not self._pieces:
+            return None
+        self._given = self._pieces.popleft()
+        return self._given
+
+    def _count(self) -> None:
+        """The piece that was given last was dealt with."""
+        given, self._given = self._given, None
+        if self.tally is None:
+            return
+        try:
+            if given is not None:
+                self.tally.take(given)
+            if self.is_over and not self.closed:
+                self.tally.end(True)
+        except BaseException:
+            self.close()
+            raise
 
     def _break(self, error: ScanError) -> None:
         self.close()
@@ -197,6 +219,8 @@ class Reading:
                 waiting.clear()
             self._open.clear()
             self._due.clear()
+            if self.tally is not None:
+                self.tally.end(False)
 
     def __enter__(self) -> Reading:
         return self
@@ -459,19 +483,3 @@ class Reading:
     def _emit(self, one: Range, batch: Any) -> None:
         one.emitted = True
         self._pieces.append(Piece(one.number, one.token_range, BATCH, batch))
-
-
-class AsyncPieces:
-    """The pieces of a reading, for one task."""
-
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-
-    def __aiter__(self) -> AsyncPieces:
-        return self
-
-    async def __anext__(self) -> Piece:
-        piece = await self._reading.next_async()
-        if piece is None:
-            raise StopAsyncIteration
-        return piece

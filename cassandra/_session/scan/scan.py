@@ -21,7 +21,10 @@ from cassandra._wire.arrow import column_plan
 
 from ..request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
 from .files import ParquetFiles
+from .fold import left_over
+from .folds import Folds
 from .pieces import BATCH, DONE, RESTARTED, Piece, ScanError
+from .progress import Tally, description
 from .question import Question
 from .reading import Reading
 
@@ -37,7 +40,7 @@ Order = Literal["token"] | None
 
 
 @public("cassandra.scan")
-class Scan:
+class Scan(Folds):
     """A table, or a part of it, to be read over all shards at a time; made by :meth:`Session.scan`.
 
     Whatever asks for its rows reads it, from the beginning. One thread or task at a time takes them; several scans may
@@ -142,7 +145,7 @@ class Scan:
         """The pieces of all ranges, or of *ranges*. Prepares what has to be, and blocks for it. *rows*: lists of rows
         by this factory, in the place of batches."""
         plan, questions = self._plan(ranges)
-        return self._begun(Reading(self._session, plan, questions, ordered=ordered, rows=rows))
+        return self._begun(plan, questions, ordered, rows)
 
     async def _reading_async(
         self,
@@ -153,10 +156,18 @@ class Scan:
     ) -> Reading:
         """As :meth:`_reading`, without blocking the running loop."""
         plan, questions = await self._plan_async(ranges)
-        return self._begun(Reading(self._session, plan, questions, ordered=ordered, rows=rows))
+        return self._begun(plan, questions, ordered, rows)
 
-    def _begun(self, reading: Reading) -> Reading:
+    def _begun(
+        self, plan: ScanPlan, questions: tuple[Question, Question], ordered: bool, rows: Callable[..., Any] | None
+    ) -> Reading:
+        resume, what = self._options.resume, description(plan, self._options.filter)
+        if resume is not None:
+            resume.check(what)
+            plan = plan.replace(ranges=tuple(left_over(plan.ranges, resume)))
+        reading = Reading(self._session, plan, questions, ordered=ordered, rows=rows)
         self._failed = reading.failed
+        reading.tally = self._last = Tally(what, plan.ranges, self._options.progress, resume)
         return reading
 
     # ---- rows

@@ -1,0 +1,112 @@
+"""Who is told how far something long has come: an ingest, a scan.
+
+L5. Called on the thread, or the loop, that does it, between one step and the next; not more often than it can be looked
+at. What the one who is told raises comes out of there, and ends what it was told of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import Any, Generic, Protocol, TypeVar
+
+R = TypeVar("R")
+OFTEN = 0.2  # seconds from one call to the next
+
+
+class Shown(Protocol, Generic[R]):  # type: ignore[misc]
+    """A bar on a terminal."""
+
+    def start(self) -> None: ...
+    def show(self, report: R) -> None: ...
+    def stop(self) -> None: ...
+
+
+def check(told: Any) -> None:
+    """TypeError unless *told* is what ``progress=`` may be."""
+    if told not in (None, False, True) and not callable(told):
+        raise TypeError(f"progress is a callable or True, not {told!r}")
+
+
+class Progress(Generic[R]):
+    """Tells *told*, or, where that is True, a bar, what *report* gives: now and then and at the end."""
+
+    def __init__(
+        self, told: Callable[[R], object] | bool | None, report: Callable[[], R], bar: Callable[[], Shown[R]]
+    ) -> None:
+        check(told)
+        self._report = report
+        self._bar: Shown[R] | None = None
+        self._told: Callable[[R], object] | None = None
+        self._next = 0.0
+        if told is True:
+            self._bar = bar()
+            self._told = self._bar.show
+            self._bar.start()
+        elif callable(told):
+            self._told = told
+
+    def look(self) -> None:
+        """Something may have changed."""
+        if self._told is not None and (now := monotonic()) >= self._next:
+            self._next = now + OFTEN
+            self._told(self._report())
+
+    def end(self, report: R | None) -> None:
+        """That was all. None: it has failed."""
+        try:
+            if self._told is not None and report is not None:
+                self._told(report)
+        finally:
+            if self._bar is not None:
+                self._bar.stop()
+
+
+class Bar:
+    """One line of rich's: *what* is done, how much of *total* (None: nobody knows), how fast, how long."""
+
+    def __init__(self, what: str, total: float | None, *, in_percent: bool = False) -> None:
+        try:
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TaskProgressColumn,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
+        except ImportError:
+            raise ImportError("progress=True shows a bar by rich: pip install 'fastcql[bulk]'") from None
+        done = (TaskProgressColumn(), _rows()) if in_percent else (MofNCompleteColumn(),)
+        times = (TimeElapsedColumn(), TimeRemainingColumn()) if in_percent else (TimeElapsedColumn(),)
+        self._lines = Progress(TextColumn("{task.description}"), BarColumn(), *done, _rate(), *times)
+        self._line = self._lines.add_task(what, total=total, rows=0, rate=None)
+
+    def start(self) -> None:
+        self._lines.start()
+
+    def stop(self) -> None:
+        self._lines.stop()
+
+    def update(self, completed: float, rows: int, rate: float | None = None) -> None:
+        """*rate* in rows per second; None: as *completed* grows."""
+        self._lines.update(self._line, completed=completed, rows=rows, rate=rate)
+
+
+def _rows() -> Any:
+    from rich.progress import TextColumn
+
+    return TextColumn("{task.fields[rows]:,} rows")
+
+
+def _rate() -> Any:
+    from rich.progress import ProgressColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Any) -> Any:
+            rate = task.speed if task.fields["rate"] is None else task.fields["rate"]
+            return Text("" if rate is None else f"{rate:,.0f} rows/s")
+
+    return Rate()

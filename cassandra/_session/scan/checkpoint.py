@@ -1,0 +1,229 @@
+"""Checkpoint: how far a scan has come, kept so that another one goes on (cassandra.scan).
+
+L5. Values: nothing here changes once it was made. A checkpoint says which parts of the ring are done, and for a fold
+what came of them. It goes by tokens, not by the ranges of the scan that made it: another scan of the same rows
+subtracts what is done from its own ranges, however these are cut.
+
+An accumulator is kept as its pickle, which each fold that goes on reads anew. The one of a fold that is over is
+pickled when somebody asks for it: mostly nobody does.
+
+A file is a line that says what it is, a line with the digest of what follows, a line of JSON with everything but the
+accumulators, and the pickles of these. Nothing is unpickled by reading a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cassandra._base.errors import DriverException
+from cassandra._base.public import public
+
+from .coverage import RING, Coverage, Span
+
+MAGIC = "fastcql scan checkpoint"
+VERSION = 1
+MOST_BYTES = 1 << 34  # of a file
+
+
+@public("cassandra.scan")
+class CheckpointError(DriverException, ValueError):
+    """A checkpoint cannot be made, read, or gone on from: it says why."""
+
+
+class Kept:
+    """An accumulator: its pickle, or, where nobody changes it any more, itself until it is asked for."""
+
+    __slots__ = ("_acc", "_pickle")
+
+    def __init__(self, acc: Any = None, *, pickled: bytes | None = None) -> None:
+        self._acc = acc
+        self._pickle = pickled
+
+    @staticmethod
+    def frozen(acc: Any) -> Kept:
+        """As *acc* is now."""
+        kept = Kept(acc)
+        kept.bytes()
+        return kept
+
+    def bytes(self) -> bytes:
+        if self._pickle is None:
+            try:
+                self._pickle = pickle.dumps(self._acc, pickle.HIGHEST_PROTOCOL)
+            except Exception as error:
+                raise CheckpointError(
+                    f"an accumulator of {type(self._acc).__name__} cannot be pickled, which a checkpoint needs: {error}"
+                ) from error
+            self._acc = None
+        return self._pickle
+
+    def fresh(self) -> Any:
+        """An accumulator that is the caller's."""
+        try:
+            return pickle.loads(self.bytes())
+        except CheckpointError:
+            raise
+        except Exception as error:
+            raise CheckpointError(f"an accumulator of the checkpoint cannot be read: {error}") from error
+
+
+class Part:
+    """Spans of the ring and the accumulator of their rows; None where there were none, or nothing is folded."""
+
+    __slots__ = ("kept", "spans")
+
+    def __init__(self, spans: Iterable[Span], kept: Kept | None) -> None:
+        self.spans = tuple(spans)
+        self.kept = kept
+
+
+@public("cassandra.scan")
+class Checkpoint:
+    """How far a scan has come; made by :meth:`Scan.checkpoint`, given to ``resume=``.
+
+    ``done`` are the parts of the ring that are complete, as ``(start, end)``, which stand for start < token <= end;
+    ``fraction`` is their share of it, ``rows`` how many rows they had. What the scan was (table, statement, reducer) is
+    in ``what``; a scan that is another one refuses it. It can be pickled.
+
+    Reading a file unpickles nothing. Going on from it does unpickle what was folded: as with every pickle, do that
+    with files that you trust.
+    """
+
+    __slots__ = ("cuts", "done", "parts", "rows", "what")
+
+    def __init__(
+        self, what: Mapping[str, str], parts: Iterable[Part], rows: int = 0, cuts: Iterable[Span] | None = None
+    ) -> None:
+        self.what = dict(what)
+        self.parts = tuple(parts)
+        self.rows = rows
+        self.cuts = None if cuts is None else tuple(cuts)  # where a deterministic fold has cut the ring
+        coverage = Coverage()
+        for part in self.parts:
+            for span in part.spans:
+                coverage.add(span)
+        self.done = coverage.spans
+
+    @property
+    def fraction(self) -> float:
+        """The share of the ring that is done, 0 to 1."""
+        return sum(end - start for start, end in self.done) / RING
+
+    def check(self, what: Mapping[str, str]) -> None:
+        """CheckpointError unless it is of the scan that *what* describes."""
+        names = [name for name in {**self.what, **what} if self.what.get(name) != what.get(name)]
+        if names:
+            differ = "; ".join(
+                f"its {name} is {self.what.get(name, 'none')}, here it is {what.get(name, 'none')}" for name in names
+            )
+            raise CheckpointError(f"the checkpoint is of another scan: {differ}")
+
+    # ---- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to the file *path*, which is replaced when all is on the disk: whenever the machine stops, either
+        the former file is there or this one. OSError; :exc:`CheckpointError` where accumulators cannot be pickled."""
+        data = self.to_bytes()
+        target = Path(path)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        _sync_folder(target.parent)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Checkpoint:
+        """The checkpoint in a file. OSError, and :exc:`CheckpointError` for a file that holds none, is damaged, or was
+        written by another version."""
+        if Path(path).stat().st_size > MOST_BYTES:
+            raise CheckpointError(f"{path} is too large for a checkpoint")
+        try:
+            return cls.from_bytes(Path(path).read_bytes())
+        except CheckpointError as error:
+            raise CheckpointError(f"{path}: {error}") from error.__cause__
+
+    def to_bytes(self) -> bytes:
+        """What a file has."""
+        pickles = [b"" if part.kept is None else part.kept.bytes() for part in self.parts]
+        head = {
+            "what": self.what,
+            "rows": self.rows,
+            "cuts": self.cuts,
+            "parts": [
+                {"spans": part.spans, "bytes": None if part.kept is None else len(pickled)}
+                for part, pickled in zip(self.parts, pickles, strict=True)
+            ],
+        }
+        body = json.dumps(head).encode() + b"\n" + b"".join(pickles)
+        return f"{MAGIC} {VERSION}\n{hashlib.sha256(body).hexdigest()}\n".encode() + body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Checkpoint:
+        """:exc:`CheckpointError` as :meth:`load`."""
+        title, _, rest = data.partition(b"\n")
+        if not title.startswith(MAGIC.encode() + b" "):
+            raise CheckpointError("this is no checkpoint of a scan")
+        version = title[len(MAGIC) + 1 :].decode("ascii", "replace")
+        if version != str(VERSION):
+            raise CheckpointError(f"it was written in format {version[:20]!r}, and this version reads {VERSION} alone")
+        digest, _, body = rest.partition(b"\n")
+        if hashlib.sha256(body).hexdigest().encode() != digest:
+            raise CheckpointError("it is damaged: its contents do not match their digest")
+        head, _, pickles = body.partition(b"\n")
+        try:
+            return cls(*_read(json.loads(head), pickles))
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise CheckpointError(f"it is damaged: {error!r}") from error
+
+    def __reduce__(self) -> Any:
+        return Checkpoint.from_bytes, (self.to_bytes(),)
+
+    def __repr__(self) -> str:
+        return f"<Checkpoint of {self.what.get('table')}: {100 * self.fraction:.1f} % done, {self.rows:,} rows>"
+
+
+def _read(head: Any, pickles: bytes) -> tuple[dict[str, str], list[Part], int, list[Span] | None]:
+    parts, at = [], 0
+    for part in head["parts"]:
+        size = part["bytes"]
+        if size is not None and not (type(size) is int and 0 <= size <= len(pickles) - at):
+            raise ValueError(f"an accumulator of {size!r} bytes")
+        kept = None if size is None else Kept(pickled=pickles[at : at + size])
+        at += size or 0
+        parts.append(Part(map(_span, part["spans"]), kept))
+    if at != len(pickles):
+        raise ValueError(f"{len(pickles) - at} bytes too many")
+    what = {str(name): str(value) for name, value in head["what"].items()}
+    cuts = None if head["cuts"] is None else list(map(_span, head["cuts"]))
+    return what, parts, int(head["rows"]), cuts
+
+
+def _span(pair: Any) -> Span:
+    start, end = pair
+    if not (type(start) is type(end) is int and -(1 << 63) <= start < end < 1 << 63):
+        raise ValueError(f"a range from {start!r} to {end!r}")
+    return start, end
+
+
+def _sync_folder(folder: Path) -> None:
+    """The name of the file is on the disk, too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:  # some file systems cannot
+        pass
+    finally:
+        os.close(handle)

@@ -1,0 +1,297 @@
+"""Fold: what a reducer makes of the rows of a scan, each counted once.
+
+L5. A range has an accumulator of its own, opened with its first rows; it is added to the totals when the range is
+done, and dropped when the range begins again. So whatever fails and is tried again, each row is in the result once.
+
+Threads and owners:
+
+* The *consumer*, the thread or task that folds, takes the pieces of the reading. It streams them into their range's
+  accumulator itself, or, with workers, gives that to a crew, in which each range has a strand: nothing of one range
+  is done at the same time.
+* ``combine`` and ``finish`` are the crew's in any case, under the lock of the totals. Handlers of signals run on the
+  main thread, and their exceptions (Ctrl-C) could leave there an accumulator that is half combined, and with it
+  nothing to go on from. A range that is interrupted while it is streamed is only read again.
+* A checkpoint can be asked for by any thread at any time. It takes the lock, which is held while two accumulators are
+  combined and at no other time; the lock is never taken by a thread that has the crew's.
+
+States: *running*; *stopped* (a reducer raised StopScan); *failed* (``combine`` did, and nothing is known of the totals
+any more); *over*.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.errors import DriverException
+from cassandra._base.public import public
+from cassandra._base.real import threading
+from cassandra._routing.ring.ranges import FULL_RING, TokenRange
+
+from .checkpoint import Checkpoint, CheckpointError, Kept
+from .coverage import Coverage, Span
+from .crew import Crew, Strand
+from .pieces import BATCH, DONE, Piece
+from .protocol import MapReducer, StopScan
+from .totals import NOTHING, AsTheyCome, InOrder
+
+if TYPE_CHECKING:
+    from cassandra._core.columns import ColumnPlan, RecordBatch
+
+Select = Callable[["RecordBatch"], Sequence["RecordBatch"]]
+QUEUED = 2  # pieces that wait, for each worker
+
+
+class _Range:
+    """One that is being read. Its accumulator belongs to whoever does the work of its strand."""
+
+    __slots__ = ("acc", "rows", "strand", "tokens", "void")
+
+    def __init__(self, tokens: TokenRange, strand: Strand) -> None:
+        self.tokens = tokens
+        self.strand = strand
+        self.acc = NOTHING
+        self.rows = 0
+        self.void = False  # not all of its rows are in the accumulator
+
+    @property
+    def span(self) -> Span:
+        return self.tokens.start, self.tokens.end
+
+
+class Fold:
+    """One fold, by *reducer*, of the rows that *select* takes of each batch, over *ranges*.
+
+    *what* says what is scanned, for checkpoints; *workers* is how many threads stream, None for the consumer itself.
+    ``ranges`` are those that are left to be read, which *resume* may make fewer.
+    """
+
+    def __init__(
+        self,
+        reducer: MapReducer,
+        ranges: Sequence[TokenRange],
+        what: Mapping[str, str],
+        *,
+        select: Select | None = None,
+        deterministic: bool = False,
+        workers: int | None = None,
+        resume: Checkpoint | None = None,
+        rows_of: Callable[[RecordBatch], int] = len,
+    ) -> None:
+        if workers is not None and (type(workers) is not int or workers < 1):
+            raise ValueError(f"workers is a number of threads, or None, not {workers!r}")
+        self.reducer = reducer
+        self.what = dict(what)
+        self.stopped = False
+        self._select = select
+        self._rows_of = rows_of
+        self._streams = workers is None  # on the consumer's thread
+        self._lock = threading.RLock()
+        self._failed = False
+        self._over = False
+        self._rows = 0  # of ranges that are done
+        self._open: dict[int, _Range] = {}
+        self._last: tuple[Span, Any] | None = None  # of StopScan
+        self._result: Any = None
+        self.totals, self.ranges = self._begun(ranges, deterministic, resume)
+        self._crew = Crew(workers or 1, (workers or 1) * (QUEUED + 1))
+
+    def _begun(
+        self, ranges: Sequence[TokenRange], deterministic: bool, resume: Checkpoint | None
+    ) -> tuple[AsTheyCome | InOrder, list[TokenRange]]:
+        if resume is not None:
+            self._check(ranges, deterministic, resume)
+        left = left_over(ranges, resume)
+        totals: AsTheyCome | InOrder
+        if not deterministic:
+            totals = AsTheyCome(self.reducer.combine)
+        elif resume is None or resume.cuts is None:
+            totals = InOrder(self.reducer.combine, sorted((one.start, one.end) for one in ranges))
+        else:  # as it was cut, or sums would be those of another tree
+            totals = InOrder(self.reducer.combine, resume.cuts)
+            done = Coverage(resume.done)
+            left = [TokenRange(*cut, _replicas(ranges, cut)) for cut in resume.cuts if not done.has(cut)]
+        if resume is not None:
+            self._rows = resume.rows
+            for part in resume.parts:
+                totals.restore(part)
+        return totals, left
+
+    def _check(self, ranges: Sequence[TokenRange], deterministic: bool, resume: Checkpoint) -> None:
+        resume.check(self.what)
+        ours = Coverage((one.start, one.end) for one in ranges)
+        if not all(map(ours.has, resume.done)):
+            raise CheckpointError("the checkpoint is of another scan: it has tokens that are not in this one's range")
+        if deterministic and resume.parts and (resume.cuts is None or Coverage(resume.cuts).spans != ours.spans):
+            raise CheckpointError("deterministic=True goes on only from a fold of the same range that had it, too")
+
+    # ---- pieces
+
+    def take(self, piece: Piece) -> None:
+        """Fold *piece*, or have it folded. What the reducer raises comes out of here or of a later call."""
+        self._crew.check()
+        one = self._open.get(piece.number)
+        if one is None:
+            one = self._open[piece.number] = _Range(piece.token_range, Strand())
+        batch = piece.batch
+        if piece.kind == BATCH and batch is not None:
+            self._do(one, lambda: self._stream(one, batch))
+        elif piece.kind == DONE:
+            del self._open[piece.number]
+            self._crew.give(one.strand, lambda: self._add(one))
+        else:  # it begins again, or was given up
+            one.void = True
+            self._open[piece.number] = _Range(piece.token_range, one.strand)
+        self._crew.check()
+
+    def _do(self, one: _Range, job: Callable[[], None]) -> None:
+        if self._streams:
+            job()
+        else:
+            self._crew.give(one.strand, job)
+
+    def _stream(self, one: _Range, batch: RecordBatch) -> None:
+        if self.stopped or one.void:
+            one.void = True
+            return
+        batches = (batch,) if self._select is None else self._select(batch)
+        try:
+            for part in batches:
+                if one.acc is NOTHING:
+                    one.acc = self.reducer.open(part.schema, one.tokens)
+                one.acc = self.reducer.stream(one.acc, part)
+        except StopScan as stop:
+            one.void = True
+            with self._lock:
+                if not self.stopped:
+                    self.stopped, self._last = True, (one.span, stop.acc)
+            return
+        one.rows += self._rows_of(batch)
+
+    def _add(self, one: _Range) -> None:
+        if one.void:
+            return
+        with self._lock:
+            self._failed = True
+            self.totals.add(one.span, one.acc)
+            self._rows += one.rows
+            self._failed = False
+
+    # ---- the end
+
+    def wait(self) -> None:
+        """Until another piece may be taken."""
+        if not self._crew.has_room:
+            self._crew.wait(lambda: self._crew.has_room)
+
+    async def wait_async(self) -> None:
+        await self._until(lambda: self._crew.has_room)
+
+    def result(self, schema: ColumnPlan | None) -> Any:
+        """When all pieces were taken, or it was stopped. *schema*: of rows, if there were none."""
+        self._crew.wait(lambda: self._crew.is_idle)
+        self._conclude_by_crew(schema)
+        self._crew.wait(lambda: self._crew.is_idle)
+        self._crew.check()
+        return self._result
+
+    async def result_async(self, schema: ColumnPlan | None) -> Any:
+        await self._until(lambda: self._crew.is_idle)
+        self._conclude_by_crew(schema)
+        await self._until(lambda: self._crew.is_idle)
+        self._crew.check()
+        return self._result
+
+    def _conclude_by_crew(self, schema: ColumnPlan | None) -> None:
+        self._crew.check()
+        self._crew.give(Strand(), lambda: self._conclude(schema))
+
+    def _conclude(self, schema: ColumnPlan | None) -> None:
+        with self._lock:
+            self._failed = self._last is not None  # the totals are changed by it
+            acc = self.totals.result(self._last)
+            if acc is NOTHING:
+                if schema is None:
+                    raise DriverException(
+                        "there are no rows, and the server does not say which columns they would have"
+                    )
+                acc = self.reducer.open(schema, FULL_RING)
+            self._result = self.reducer.finish(acc)
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        loop = asyncio.get_running_loop()
+        while not condition():
+            changed = asyncio.Event()
+            self._crew.on_change = partial(_tell, loop, changed)
+            if not condition():
+                await changed.wait()
+        self._crew.on_change = None
+
+    def close(self) -> None:
+        """Nothing is folded any more. What is being folded is waited for."""
+        self._crew.close()
+        self._over = True
+
+    # ---- checkpoints
+
+    def checkpoint(self) -> Checkpoint:
+        """See Scan.checkpoint."""
+        with self._lock:
+            if self.stopped and self._failed:
+                raise CheckpointError("the fold was ended by StopScan: there is nothing to go on with")
+            if self._failed:
+                raise CheckpointError("the reducer's combine() has failed: nothing is known of what was done")
+            keep = Kept if self._over else Kept.frozen
+            return Checkpoint(self.what, self.totals.parts(keep), self._rows, self.totals.cuts)
+
+
+def _tell(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(changed.set)
+
+
+def left_over(ranges: Sequence[TokenRange], resume: Checkpoint | None) -> list[TokenRange]:
+    """What *resume* has not of *ranges*, in their order."""
+    if resume is None:
+        return list(ranges)
+    done = Coverage(resume.done)
+    return [TokenRange(*span, one.replicas) for one in ranges for span in done.left_of((one.start, one.end))]
+
+
+def _replicas(ranges: Sequence[TokenRange], cut: Span) -> Sequence[Any]:
+    return next((one.replicas for one in ranges if one.contains(cut[1])), ())
+
+
+# ---- what an error knows
+
+
+def with_checkpoint(error: BaseException, fold: Fold) -> None:
+    """Let *error*, by which *fold* was ended, say how far it had come."""
+    try:
+        checkpoint = fold.checkpoint()
+    except CheckpointError:
+        return
+    error.__dict__["checkpoint"] = checkpoint
+    add_note: Any = getattr(error, "add_note", None)  # Python 3.11
+    if add_note is not None:
+        add_note(
+            f"The scan of {fold.what.get('table')} was ended: {100 * checkpoint.fraction:.1f} % of the ring are done. "
+            "cassandra.scan.checkpoint_of(error) is where to go on."
+        )
+
+
+@public("cassandra.scan")
+def checkpoint_of(error: BaseException) -> Checkpoint | None:
+    """How far a scan had come that *error* ended, whatever it is: a :class:`ScanError`, ``KeyboardInterrupt``, or what
+    a reducer raised. None if it has none."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        checkpoint = found.__dict__.get("checkpoint")
+        if isinstance(checkpoint, Checkpoint):
+            return checkpoint
+        seen.add(id(found))
+        found = found.__cause__ or found.__context__
+    return None

@@ -1,0 +1,87 @@
+"""What a fold asks of a reducer, and how that ends it early (cassandra.scan; L5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cassandra._base.public import public
+
+if TYPE_CHECKING:
+    from cassandra._core.columns import ColumnPlan, RecordBatch
+    from cassandra._routing.ring.ranges import TokenRange
+
+
+@public("cassandra.scan")
+class MapReducer(Protocol):
+    """What makes one result of the rows of a scan, see :meth:`Scan.fold`. Its methods may be called by any thread, but
+    no two of them at a time with the same accumulator.
+
+    An accumulator may be anything; where checkpoints or processes are wanted, something that can be pickled.
+    """
+
+    def open(self, schema: ColumnPlan, token_range: TokenRange, /) -> Any:
+        """A new accumulator, for the rows of a range. *schema* has ``names`` and ``__arrow_c_schema__``."""
+
+    def stream(self, acc: Any, batch: RecordBatch, /) -> Any:
+        """*acc* with the rows of *batch*: the same one, changed, or another. Raises :exc:`StopScan` to end the scan."""
+
+    def combine(self, a: Any, b: Any, /) -> Any:
+        """*a* with *b*, either of which may be changed. It has to be associative: whether a range is combined with the
+        one before it or with the one behind it first has to be the same."""
+
+    def finish(self, acc: Any, /) -> Any:
+        """The result. *acc* stays as it is."""
+
+
+@public("cassandra.scan")
+class StopScan(Exception):
+    """Raised by a reducer's ``stream``: that is enough. What the scan comes to is of the ranges that are complete, and
+    of *acc*, the accumulator of the range that it was raised for; nothing more is read."""
+
+    def __init__(self, acc: Any) -> None:
+        super().__init__("the scan is ended by its reducer")
+        self.acc = acc
+
+
+@public("cassandra.scan")
+class FunctionReducer:
+    """A reducer made of functions, see :meth:`Scan.open_map_reducer`."""
+
+    def __init__(
+        self,
+        map: Callable[[RecordBatch], Any],
+        reduce: Callable[[Any, Any], Any],
+        init: Callable[[], Any],
+        combine: Callable[[Any, Any], Any] | None = None,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> None:
+        for name, function in (("map", map), ("reduce", reduce), ("init", init)):
+            if not callable(function):
+                raise TypeError(f"{name}= is a function, not {function!r}")
+        self._map = map
+        self._reduce = reduce
+        self._init = init
+        self._combine = reduce if combine is None else combine
+        self._finish = finish
+
+    def open(self, schema: ColumnPlan, token_range: TokenRange) -> Any:
+        return self._init()
+
+    def stream(self, acc: Any, batch: RecordBatch) -> Any:
+        return self._reduce(acc, self._map(batch))
+
+    def combine(self, a: Any, b: Any) -> Any:
+        return self._combine(a, b)
+
+    def finish(self, acc: Any) -> Any:
+        return acc if self._finish is None else self._finish(acc)
+
+    def __repr__(self) -> str:
+        names = [("map", self._map), ("reduce", self._reduce), ("init", self._init), ("combine", self._combine)]
+        names += [("finish", self._finish)] if self._finish is not None else []
+        return f"FunctionReducer({', '.join(f'{name}={_name(function)}' for name, function in names)})"
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__qualname__", None) or repr(function)

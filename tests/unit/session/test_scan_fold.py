@@ -1,0 +1,397 @@
+"""Folds over pieces as a reading gives them: each row once, whatever happens to its range."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import random
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra._routing.ring.ranges import FULL_RING, TokenRange
+from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError
+from cassandra._session.scan.fold import Fold, checkpoint_of, with_checkpoint
+from cassandra._session.scan.pieces import BATCH, DONE, FAILED, RESTARTED, Piece
+from cassandra._session.scan.protocol import StopScan
+
+WHAT = {"table": "ks.t", "cql": "SELECT v", "reducer": "Rows"}
+
+
+class Batch(list[Any]):
+    """Rows, as a reducer of a test reads them."""
+
+    schema = "schema"
+
+
+class Rows:
+    """All rows, in the order in which they were folded and combined; changes its accumulators, as it may."""
+
+    def open(self, schema: Any, token_range: TokenRange) -> list[Any]:
+        assert schema == "schema"
+        return []
+
+    def stream(self, acc: list[Any], batch: Batch) -> list[Any]:
+        acc.extend(batch)
+        return acc
+
+    def combine(self, a: list[Any], b: list[Any]) -> list[Any]:
+        a.extend(b)
+        b.clear()  # nobody else has it
+        return a
+
+    def finish(self, acc: list[Any]) -> list[Any]:
+        return list(acc)
+
+
+class Floats(Rows):
+    """A sum of floating-point numbers, which depends on the order of its additions."""
+
+    def open(self, schema: Any, token_range: TokenRange) -> Any:
+        return 0.0
+
+    def stream(self, acc: Any, batch: Batch) -> Any:
+        for value in batch:
+            acc += value
+        return acc
+
+    def combine(self, a: Any, b: Any) -> Any:
+        return a + b
+
+    def finish(self, acc: Any) -> Any:
+        return acc
+
+
+def parts(count: int) -> list[TokenRange]:
+    return FULL_RING.split(count)
+
+
+def rows_of(ranges: Iterable[TokenRange], each: int = 6) -> dict[TokenRange, list[Batch]]:
+    """Batches of two rows per range, none for every fourth one."""
+    found = {}
+    for number, one in enumerate(ranges):
+        values = [(number, i) for i in range(each)] if number % 4 else []
+        found[one] = [Batch(values[at : at + 2]) for at in range(0, len(values), 2)]
+    return found
+
+
+def pieces_of(
+    rows: dict[TokenRange, list[Batch]], ranges: list[TokenRange], seed: int, restarts: bool = True, open_: int = 5
+) -> Iterator[Piece]:
+    """As a reading gives them: several ranges at a time, in no order; some begin again in the middle."""
+    chance = random.Random(seed)
+    waiting = list(enumerate(ranges))
+    chance.shuffle(waiting)
+    going: dict[int, list[Piece]] = {}
+
+    def script(number: int, one: TokenRange) -> list[Piece]:
+        batches = [Piece(number, one, BATCH, batch) for batch in rows[one]]  # type: ignore[arg-type]
+        again = []
+        if restarts and chance.random() < 0.3:
+            again = [*batches[: chance.randint(0, len(batches))], Piece(number, one, RESTARTED)]
+        return [*again, *batches, Piece(number, one, DONE)]
+
+    while waiting or going:
+        while waiting and len(going) < open_:
+            number, one = waiting.pop()
+            going[number] = script(number, one)
+        number = chance.choice(list(going))
+        yield going[number].pop(0)
+        if not going[number]:
+            del going[number]
+
+
+def folded(fold: Fold, pieces: Iterable[Piece]) -> Any:
+    try:
+        for piece in pieces:
+            fold.take(piece)
+            if fold.stopped:
+                break
+            fold.wait()
+        return fold.result("schema")  # type: ignore[arg-type]
+    except BaseException as error:
+        fold.close()
+        with_checkpoint(error, fold)
+        raise
+    finally:
+        fold.close()
+
+
+def expected(rows: dict[TokenRange, list[Batch]]) -> list[Any]:
+    return [row for batches in rows.values() for batch in batches for row in batch]
+
+
+@pytest.mark.parametrize("workers", [None, 1, 4])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_each_row_once(workers: int | None, deterministic: bool) -> None:
+    for seed in range(10):
+        ranges = parts(1 + 5 * seed)
+        rows = rows_of(ranges)
+        fold = Fold(Rows(), ranges, WHAT, workers=workers, deterministic=deterministic)
+        result = folded(fold, pieces_of(rows, ranges, seed))
+        if deterministic:
+            assert result == expected(rows)
+        else:
+            assert sorted(result) == sorted(expected(rows))
+
+
+def test_rows_of_a_range_are_streamed_in_order_and_by_one_thread_at_a_time() -> None:
+    ranges = parts(9)
+    rows = rows_of(ranges, each=40)
+    busy: dict[TokenRange, int] = dict.fromkeys(ranges, 0)
+    threads = set()
+
+    class Watched(Rows):
+        def open(self, schema: Any, token_range: TokenRange) -> Any:
+            return [token_range]
+
+        def stream(self, acc: Any, batch: Batch) -> Any:
+            threads.add(threading.get_ident())
+            busy[acc[0]] += 1
+            assert busy[acc[0]] == 1
+            acc = super().stream(acc, batch)
+            busy[acc[0]] -= 1
+            return acc
+
+        def combine(self, a: Any, b: Any) -> Any:
+            assert threading.current_thread() is not threading.main_thread()
+            return a + b
+
+    result = folded(Fold(Watched(), ranges, WHAT, workers=3), pieces_of(rows, ranges, 7))
+    of_range: dict[int, list[Any]] = {}
+    for row in result:
+        if not isinstance(row, TokenRange):
+            of_range.setdefault(row[0], []).append(row)
+    assert of_range and all(found == sorted(found) for found in of_range.values())
+    assert threading.get_ident() not in threads
+
+
+def test_a_table_without_rows() -> None:
+    ranges = parts(3)
+    empty: dict[TokenRange, list[Batch]] = {one: [] for one in ranges}
+    for deterministic in (False, True):
+        assert folded(Fold(Rows(), ranges, WHAT, deterministic=deterministic), pieces_of(empty, ranges, 1)) == []
+
+
+def test_sums_of_floats_do_not_depend_on_who_was_first() -> None:
+    chance = random.Random(3)
+    ranges = parts(37)
+    rows = {one: [Batch([chance.uniform(-1e15, 1e-3) for _ in range(3)])] for one in ranges}
+
+    def total(seed: int, **options: Any) -> float:
+        result = folded(Fold(Floats(), ranges, WHAT, **options), pieces_of(rows, ranges, seed))
+        assert isinstance(result, float)
+        return result
+
+    assert len({total(seed, deterministic=True, workers=seed % 3 or None) for seed in range(12)}) == 1
+    assert len({total(seed) for seed in range(12)}) > 1
+
+
+def test_rows_are_selected_before_they_are_folded() -> None:
+    ranges = parts(5)
+    rows = rows_of(ranges)
+
+    def odd(batch: Any) -> list[Any]:
+        return [Batch([row]) for row in batch if row[1] % 2]
+
+    fold = Fold(Rows(), ranges, WHAT, select=odd)
+    result = folded(fold, pieces_of(rows, ranges, 2))
+    assert sorted(result) == [row for row in expected(rows) if row[1] % 2]
+    assert fold.checkpoint().rows == len(expected(rows))  # that were read
+
+
+@pytest.mark.parametrize("workers", [None, 3])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_stop(workers: int | None, deterministic: bool) -> None:
+    """The result is of the ranges that are done and of what was stopped with, and of no range that is half done."""
+
+    class First(Rows):
+        def stream(self, acc: Any, batch: Batch) -> Any:
+            acc = super().stream(acc, batch)
+            if acc[0][0] == 14 and len(acc) == 4:
+                raise StopScan(acc)
+            return acc
+
+    ranges = parts(30)
+    rows = rows_of(ranges)
+    for seed in range(10):
+        fold = Fold(First(), ranges, WHAT, workers=workers, deterministic=deterministic)
+        result = folded(fold, pieces_of(rows, ranges, seed))
+        counts = {number: [row[0] for row in result].count(number) for number, _ in result}
+        assert counts.pop(14) == 4 and set(counts.values()) <= {6}
+        assert not deterministic or result == sorted(result)
+        with pytest.raises(CheckpointError, match="StopScan"):
+            fold.checkpoint()
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_what_a_reducer_raises(workers: int | None) -> None:
+    class Fails(Rows):
+        def stream(self, acc: Any, batch: Batch) -> Any:
+            if batch[0] == (9, 2):
+                raise ZeroDivisionError("of the reducer")
+            return super().stream(acc, batch)
+
+    ranges = parts(20)
+    rows = rows_of(ranges)
+    with pytest.raises(ZeroDivisionError, match="of the reducer") as caught:
+        folded(Fold(Fails(), ranges, WHAT, workers=workers), pieces_of(rows, ranges, 4))
+    checkpoint = checkpoint_of(caught.value)
+    assert checkpoint is not None and checkpoint.fraction < 1
+    left = Fold(Rows(), ranges, WHAT, resume=checkpoint)
+    assert sorted(folded(left, pieces_of(rows, left.ranges, 5))) == sorted(expected(rows))
+
+
+def test_combine_fails() -> None:
+    class Fails(Rows):
+        def combine(self, a: Any, b: Any) -> Any:
+            a.extend(b)
+            raise ZeroDivisionError
+
+    ranges = parts(20)
+    fold = Fold(Fails(), ranges, WHAT)
+    with pytest.raises(ZeroDivisionError) as caught:
+        folded(fold, pieces_of(rows_of(ranges), ranges, 4))
+    assert checkpoint_of(caught.value) is None
+    with pytest.raises(CheckpointError, match="combine"):
+        fold.checkpoint()
+
+
+def test_ranges_that_were_given_up_are_not_done() -> None:
+    ranges = parts(8)
+    rows = rows_of(ranges)
+    pieces = list(pieces_of(rows, ranges, 1, restarts=False))
+    failing = [Piece(p.number, p.token_range, FAILED) if (p.number, p.kind) == (3, DONE) else p for p in pieces]
+    fold = Fold(Rows(), ranges, WHAT)
+    assert {row[0] for row in folded(fold, failing)} == {1, 2, 5, 6, 7}
+    again = Fold(Rows(), ranges, WHAT, resume=fold.checkpoint())
+    assert again.ranges == [ranges[3]]
+    assert sorted(folded(again, pieces_of(rows, again.ranges, 1))) == sorted(expected(rows))
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_a_checkpoint_at_every_step(deterministic: bool) -> None:
+    """Each one goes on to the same result, from other ranges, too."""
+    chance = random.Random(1)
+    ranges = parts(13)
+    rows = {one: [Batch([chance.randint(0, 1 << 40), chance.random()])] for one in ranges}
+    quiet = folded(Fold(Floats(), ranges, WHAT, deterministic=True), pieces_of(rows, ranges, 0))
+    fold = Fold(Floats(), ranges, WHAT, deterministic=deterministic)
+    checkpoints = [fold.checkpoint()]
+    for piece in pieces_of(rows, ranges, 3):
+        fold.take(piece)
+        fold.wait()
+        checkpoints.append(pickle.loads(pickle.dumps(fold.checkpoint())))
+    fold.close()
+    assert checkpoints[0].fraction == 0
+    for checkpoint in checkpoints:
+        for _ in range(2):  # it is not used up
+            rest = Fold(Floats(), ranges, WHAT, deterministic=deterministic, resume=checkpoint)
+            assert sum(one.size for one in rest.ranges) == sum(one.size for one in ranges) * 1 - sum(
+                end - start for start, end in checkpoint.done
+            )
+            result = folded(rest, pieces_of(rows, rest.ranges, 5))
+            if deterministic:
+                assert result == quiet
+            else:
+                assert result == pytest.approx(quiet)
+
+
+def test_going_on_with_other_ranges() -> None:
+    """Rows are told by their tokens: however the ring is cut, the rest is what is left of it."""
+    ranges, others = parts(12), parts(7)
+    tokens = [one.end - chance for one in parts(100) for chance in (0, 5)]
+
+    def rows(of: Iterable[TokenRange]) -> dict[TokenRange, list[Batch]]:
+        return {one: [Batch([token for token in tokens if one.contains(token)])] for one in of}
+
+    fold = Fold(Rows(), ranges, WHAT)
+    for _, piece in zip(range(14), pieces_of(rows(ranges), ranges, 2), strict=False):
+        fold.take(piece)
+    fold.close()
+    checkpoint = fold.checkpoint()
+    assert 0 < checkpoint.fraction < 1
+    rest = Fold(Rows(), others, WHAT, resume=checkpoint)
+    assert sorted(folded(rest, pieces_of(rows(rest.ranges), rest.ranges, 2))) == sorted(tokens)
+    with pytest.raises(CheckpointError, match="this one's range"):
+        first = checkpoint.done[0][0]
+        Fold(Rows(), [TokenRange(first, first + 1)], WHAT, resume=checkpoint)
+    with pytest.raises(CheckpointError, match="deterministic"):
+        Fold(Rows(), others, WHAT, resume=checkpoint, deterministic=True)
+    with pytest.raises(CheckpointError, match="its reducer is Rows, here it is Count"):
+        Fold(Rows(), others, {**WHAT, "reducer": "Count"}, resume=checkpoint)
+
+
+def test_checkpoints_of_another_thread() -> None:
+    """Any of them goes on to the same sum."""
+    ranges = parts(60)
+    rows = rows_of(ranges)
+    fold = Fold(Rows(), ranges, WHAT, workers=2)
+    found: list[Checkpoint] = []
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            found.append(fold.checkpoint())
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        folded(fold, pieces_of(rows, ranges, 3))
+    finally:
+        over.set()
+        thread.join()
+    for checkpoint in found[:: max(1, len(found) // 20)]:
+        rest = Fold(Rows(), ranges, WHAT, resume=checkpoint)
+        assert sorted(folded(rest, pieces_of(rows, rest.ranges, 1))) == sorted(expected(rows))
+
+
+def test_interrupted_anywhere() -> None:
+    """An exception that comes between any two pieces leaves a checkpoint from which the sum is that of a quiet run."""
+    ranges = parts(10)
+    rows = rows_of(ranges)
+    count = len(list(pieces_of(rows, ranges, 8)))
+    for stop in range(count):
+
+        def interrupted(stop: int = stop) -> Iterator[Piece]:
+            for number, piece in enumerate(pieces_of(rows, ranges, 8)):
+                if number == stop:
+                    raise KeyboardInterrupt
+                yield piece
+
+        with pytest.raises(KeyboardInterrupt) as caught:
+            folded(Fold(Rows(), ranges, WHAT), interrupted())
+        rest = Fold(Rows(), ranges, WHAT, resume=checkpoint_of(caught.value))
+        assert sorted(folded(rest, pieces_of(rows, rest.ranges, 9))) == sorted(expected(rows))
+
+
+def test_on_a_loop() -> None:
+    ranges = parts(20)
+    rows = rows_of(ranges)
+
+    async def run(workers: int | None) -> Any:
+        fold = Fold(Rows(), ranges, WHAT, workers=workers)
+        try:
+            for piece in pieces_of(rows, ranges, 6):
+                fold.take(piece)
+                await fold.wait_async()
+            return await fold.result_async("schema")  # type: ignore[arg-type]
+        finally:
+            fold.close()
+
+    for workers in (None, 3):
+        assert sorted(asyncio.run(run(workers))) == sorted(expected(rows))
+
+
+def test_threads_are_gone_afterwards() -> None:
+    ranges = parts(5)
+    folded(Fold(Rows(), ranges, WHAT, workers=4), pieces_of(rows_of(ranges), ranges, 1))
+    assert not [thread for thread in threading.enumerate() if thread.name == "cassandra-fold"]
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
+def test_workers_are_a_number(workers: Any) -> None:
+    with pytest.raises(ValueError, match="workers"):
+        Fold(Rows(), parts(1), WHAT, workers=workers)
