@@ -16,6 +16,8 @@ RESULTS := build/results
 pytest = -m pytest --junitxml=$(RESULTS)/$(1).xml
 # $(1): how many at a time; for two cores four, as half of the time of a unit test is waiting
 spread = -n $(1) --dist loadfile
+# what calls the native engine, or is called by it; the rest of the unit tests is plain Python, where sanitizers see nothing
+NATIVE_USERS := $(addprefix tests/unit/,core wire net routing session) tests/property
 # $(1): the part of the work that begins now; the summary says how long each took
 begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
@@ -46,7 +48,7 @@ lint: build  ## style and types
 
 test-unit: build  ## what needs no server, on the main Python
 	$(call begin,unit)
-	$(PY) $(call pytest,unit) $(call spread,4) -m "not server" --ignore=tests/native
+	$(PY) $(call pytest,unit) $(call spread,4) -m "not server and not ecosystem" --ignore=tests/native
 
 test-native: build  ## the C++ core alone, under sanitizers
 	$(call begin,native)
@@ -75,7 +77,7 @@ docs: build  ## HTML in docs/_build; warnings are errors
 
 sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBSan
 	$(call begin,sanitize)
-	PY=$(PY) tests/native/sanitize.sh --junitxml=$(RESULTS)/sanitize.xml $(call spread,3) tests/unit tests/property
+	PY=$(PY) tests/native/sanitize.sh --junitxml=$(RESULTS)/sanitize.xml $(call spread,3) $(NATIVE_USERS)
 
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks

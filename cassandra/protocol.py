@@ -19,9 +19,7 @@ from cassandra._base.errors_messages import (
 )
 from cassandra._base.lending import lend, lend_attributes, lend_to_subclasses
 from cassandra._base.message import _MessageType
-from cassandra._wire.handlers import (
-    HAVE_CYTHON, LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler, _ProtocolHandler, have_numpy,
-)
+from cassandra._wire.handlers import HAVE_CYTHON, ProtocolHandler, _ProtocolHandler, have_numpy
 from cassandra._wire.messages.auth import (
     AuthChallengeMessage, AuthenticateMessage, AuthResponseMessage, AuthSuccessMessage, CredentialsMessage,
 )
@@ -35,6 +33,7 @@ from cassandra._wire.messages.requests import (
     ReviseRequestMessage, StartupMessage, _QueryMessage,
 )
 from cassandra._wire.messages.results import FastResultMessage, ReadyMessage, ResultMessage, SupportedMessage
+from cassandra._wire.page_handlers import LazyProtocolHandler, NumpyProtocolHandler
 
 COMPRESSED_FLAG, TRACING_FLAG, CUSTOM_PAYLOAD_FLAG = Flag.COMPRESSED, Flag.TRACING, Flag.CUSTOM_PAYLOAD
 WARNING_FLAG, USE_BETA_FLAG, USE_BETA_MASK = Flag.WARNING, Flag.USE_BETA, ~Flag.USE_BETA

@@ -11,9 +11,10 @@ from typing import Any
 
 from cassandra._base.errors import DriverException
 from cassandra._base.public import public
-from cassandra._wire import handlers
 from cassandra._wire.columns import load_numpy
+from cassandra._wire.handlers import ProtocolHandler
 from cassandra._wire.messages.results import ResultMessage
+from cassandra._wire.page_handlers import LazyProtocolHandler, NumpyProtocolHandler
 
 _LENGTH = struct.Struct(">i")
 
@@ -175,7 +176,7 @@ def _rows(reader: BytesIOReader, desc: ParseDesc, count: int) -> Iterator[Any]:
 
 
 @public("cassandra.obj_parser")
-class ListParser(handlers.ListParser, ColumnParser):
+class ListParser(ColumnParser):
     """Rows as a list; for :func:`cassandra.protocol.cython_protocol_handler` the standard way to decode."""
 
     def parse_rows(self, reader: BytesIOReader, desc: ParseDesc) -> list[Any]:
@@ -183,7 +184,7 @@ class ListParser(handlers.ListParser, ColumnParser):
 
 
 @public("cassandra.obj_parser")
-class LazyParser(handlers.LazyParser, ColumnParser):
+class LazyParser(ColumnParser):
     """Rows as an iterator, each decoded when it is taken."""
 
     def parse_rows(self, reader: BytesIOReader, desc: ParseDesc) -> Iterator[Any]:
@@ -197,7 +198,7 @@ def parse_rows_lazy(reader: BytesIOReader, desc: ParseDesc) -> Iterator[Any]:
 
 
 @public("cassandra.numpy_parser")
-class NumpyParser(handlers.NumpyParser, ColumnParser):
+class NumpyParser(ColumnParser):
     """Columns as arrays of objects; for :func:`cassandra.protocol.cython_protocol_handler` as numbers where that is
     possible."""
 
@@ -257,18 +258,29 @@ def make_recv_results_rows(colparser: ColumnParser) -> Callable[..., None]:
     return recv_results_rows
 
 
+#: The handlers that decode natively what these would read from bytes.
+_NATIVE: dict[Any, type[ProtocolHandler]] = {
+    ListParser.parse_rows: ProtocolHandler,
+    LazyParser.parse_rows: LazyProtocolHandler,
+    NumpyParser.parse_rows: NumpyProtocolHandler,
+}
+
+
 @public("cassandra.protocol")
 def cython_protocol_handler(colparser: Any) -> Any:
     """A new handler class that decodes rows as *colparser* says: natively, or by its ``parse_rows`` if that is
     another one than ours, from the bytes of each answer. TypeError for what has none."""
     parse = getattr(type(colparser), "parse_rows", None)
-    if parse is None or parse in (ListParser.parse_rows, LazyParser.parse_rows, NumpyParser.parse_rows):
-        made = handlers.cython_protocol_handler(colparser)
+    if parse is None:
+        raise TypeError(f"cython_protocol_handler() takes a ListParser, LazyParser or NumpyParser, not {colparser!r}")
+    made: type[ProtocolHandler]
+    if (native := _NATIVE.get(parse)) is not None:
+        made = type("CythonProtocolHandler", (native,), {})
     else:
         steps = {"recv_results_rows": make_recv_results_rows(colparser)}
-        opcodes = dict(handlers.ProtocolHandler.message_types_by_opcode)
+        opcodes = dict(ProtocolHandler.message_types_by_opcode)
         opcodes[ResultMessage.opcode] = type("FastResultMessage", (ResultMessage,), steps)
-        made = type("CythonProtocolHandler", (handlers.ProtocolHandler,), {"message_types_by_opcode": opcodes})
+        made = type("CythonProtocolHandler", (ProtocolHandler,), {"message_types_by_opcode": opcodes})
     attributes: Any = made
     attributes.col_parser = colparser
     attributes.my_opcodes = made.message_types_by_opcode

@@ -16,7 +16,6 @@ from cassandra._base.errors import ErrorMessage, ProtocolError
 from cassandra._base.public import public
 from cassandra._core.codec import Reader, ResultPlan, TypeContext, decode_result
 from cassandra._core.transport import Frame
-from cassandra._wire.columns import numpy_columns
 from cassandra._wire.encryption import context_by, policy_of, result_plan_by
 from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
 from cassandra._wire.messages.base import HEADER_SIZE
@@ -25,7 +24,6 @@ from cassandra._wire.messages.decode import decode_response, read_prefix, set_pr
 from cassandra._wire.messages.events import EventMessage
 from cassandra._wire.messages.reading import uses_metadata_ids
 from cassandra._wire.messages.results import ReadyMessage, ResultMessage, SupportedMessage
-from cassandra._wire.rows import lazy_rows
 
 HAVE_CYTHON = True
 
@@ -161,86 +159,3 @@ def compressed(envelope: bytes, compressor: Callable[[bytes], bytes]) -> bytes:
 @public("cassandra.protocol")
 class ProtocolHandler(_ProtocolHandler):
     """The standard handler. Rows are decoded natively, when they are asked for."""
-
-
-@public("cassandra.protocol")
-class LazyProtocolHandler(ProtocolHandler):
-    """Row factories get an iterator that decodes rows as they are taken, in the thread that takes them.
-
-    With ``tuple_factory`` it is what ``ResultSet.current_rows`` is; a value that cannot be decoded raises when its row
-    is reached, and at every step after that. The iterator goes over the page once, and belongs to one thread.
-
-    Example::
-
-        session.client_protocol_handler = LazyProtocolHandler
-        session.row_factory = tuple_factory
-    """
-
-    @classmethod
-    def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
-        message = super().decode_message(*args, **kwargs)
-        if isinstance(message, ResultMessage) and message.page is not None:
-            message.parsed_rows = lazy_rows(message.page)
-            message.page = None
-        return message
-
-
-@public("cassandra.protocol")
-class NumpyProtocolHandler(ProtocolHandler):
-    """Columns instead of rows: each page is one dict of column name to NumPy array.
-
-    smallint, int, bigint, counter, float and double are masked arrays of the same numbers (null and empty values are
-    masked), straight from the bytes of the answer; every other type is an array of the objects that rows would have,
-    None for null. Iterating a ``ResultSet`` gives the dicts, one per page, also for an empty page; the driver's own
-    row factories leave them as they are, any other gets ``(column_names, dict)``.
-
-    Needs NumPy (``pip install fastcql[numpy]``): requests fail with ImportError without it. A subclass with
-    ``vector_arrays = True`` has vectors of int, bigint, float and double as masked arrays of two dimensions, a row
-    each, instead of lists; their masks are read-only.
-
-    Example::
-
-        session.client_protocol_handler = NumpyProtocolHandler
-        for page in session.execute("SELECT sensor, celsius FROM readings"):
-            print(page["celsius"].mean())
-    """
-
-    vector_arrays: ClassVar[bool] = False
-
-    @classmethod
-    def decode_message(cls, *args: Any, **kwargs: Any) -> Any:
-        message = super().decode_message(*args, **kwargs)
-        if isinstance(message, ResultMessage) and message.page is not None:
-            message.parsed_rows = numpy_columns(message.page, cls.vector_arrays)
-            message.page = None
-        return message
-
-
-@public("cassandra.obj_parser")
-class ListParser:
-    """Stands for rows as a list, :class:`ProtocolHandler`'s way. Parsers parse nothing themselves."""
-
-    _handler: ClassVar[type[ProtocolHandler]] = ProtocolHandler
-
-
-@public("cassandra.obj_parser")
-class LazyParser:
-    """Stands for :class:`LazyProtocolHandler`'s way."""
-
-    _handler: ClassVar[type[ProtocolHandler]] = LazyProtocolHandler
-
-
-@public("cassandra.numpy_parser")
-class NumpyParser:
-    """Stands for :class:`NumpyProtocolHandler`'s way."""
-
-    _handler: ClassVar[type[ProtocolHandler]] = NumpyProtocolHandler
-
-
-@public("cassandra.protocol")
-def cython_protocol_handler(colparser: ListParser | LazyParser | NumpyParser) -> type[ProtocolHandler]:
-    """A new handler class that decodes rows as *colparser* says. TypeError for a parser of another kind: rows are
-    decoded natively, not by parsers."""
-    if not isinstance(colparser, (ListParser, LazyParser, NumpyParser)):
-        raise TypeError(f"cython_protocol_handler() takes a ListParser, LazyParser or NumpyParser, not {colparser!r}")
-    return type("CythonProtocolHandler", (colparser._handler,), {})

@@ -90,9 +90,11 @@ def shards(pool: HostPool) -> list[int | None]:
 
 
 def covered(pool: HostPool, count: int) -> bool:
-    """Whether there is a connection to each shard, and nothing else is open or under way."""
-    idle = not pool._openings and not pool._slots.excess and not pool._slots.retired
-    return idle and shards(pool) == list(range(count))
+    """Whether there is a connection to each shard, as many as the pool knows of, and nothing else is open or under way.
+    While it is told one by one that its connections are lost, what is left looks like a host of fewer shards."""
+    slots = pool._slots
+    idle = not pool._openings and not slots.excess and not slots.retired
+    return idle and not slots.wanted() and shards(pool) == list(range(count))
 
 
 def lose(pool: HostPool, shard: int) -> None:

@@ -1,6 +1,7 @@
 """Servers that load an application, which connects, and then fork their workers: gunicorn and uWSGI themselves.
 
-uWSGI forks behind Python's back. They are installed, once, in an environment of their own.
+uWSGI forks behind Python's back. They are installed, once, in an environment of their own each; uWSGI is compiled for
+that, so what runs in it is not for every run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,13 +22,13 @@ from tests.patience import PATIENCE, eventually
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / ".venv-preforking"
-PACKAGES = ("gunicorn==27.0.1", "uwsgi==2.0.31")
+PACKAGES = {"gunicorn": "gunicorn==27.0.1", "uwsgi": "uwsgi==2.0.31"}
 
 UWSGI = "uwsgi --master --need-app --die-on-term --processes 2 --http-socket {socket} --wsgi-file {app}"
 SERVERS = {
-    "gunicorn": "gunicorn --preload --workers 2 --bind unix:{socket} tests.simulated.preforked:application",
+    "gunicorn": "gunicorn --preload --workers 2 --bind unix:{socket} tests.ecosystem.preforked:application",
     "gunicorn-threads": "gunicorn --preload --workers 2 --threads 4 --bind unix:{socket} "
-    "tests.simulated.preforked:application",
+    "tests.ecosystem.preforked:application",
     "uwsgi": UWSGI,
     # At the end uWSGI cancels threads, also one that has the GIL; then the others hang until its mercy ends.
     "uwsgi-threads": UWSGI + " --enable-threads --threads 4 --worker-reload-mercy 3",
@@ -55,16 +57,22 @@ def ask(path: str) -> tuple[int, str]:
         connection.close()
 
 
-@pytest.fixture(scope="module")
-def commands() -> Path:
-    """The folder with the commands of both."""
-    ready = HOME / "ready"
-    wanted = "\n".join([sys.version, *PACKAGES])
+def installed(name: str) -> Path:
+    """The command of that name."""
+    home = HOME / name
+    ready = home / "ready"
+    wanted = f"{sys.version}\n{PACKAGES[name]}"
     if not ready.exists() or ready.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(HOME)], check=True)
-        subprocess.run([str(HOME / "bin" / "pip"), "install", "--quiet", *PACKAGES], check=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
+        subprocess.run([str(home / "bin" / "pip"), "install", "--quiet", PACKAGES[name]], check=True)
         ready.write_text(wanted)
-    return HOME / "bin"
+    return home / "bin" / name
+
+
+def cases() -> Iterator[Any]:
+    for server, command in SERVERS.items():
+        marks = [pytest.mark.ecosystem] if command.startswith("uwsgi") else []
+        yield pytest.param(command, id=server, marks=marks)
 
 
 @pytest.fixture
@@ -73,12 +81,11 @@ def simulated() -> Iterator[SimulatedCluster]:
         yield running
 
 
-@pytest.mark.parametrize("server", SERVERS)
-def test_workers_use_what_was_connected_before(
-    server: str, commands: Path, simulated: SimulatedCluster, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("command", list(cases()))
+def test_workers_use_what_was_connected_before(command: str, simulated: SimulatedCluster, tmp_path: Path) -> None:
     path = str(tmp_path / "http")
-    command, *arguments = SERVERS[server].format(socket=path, app=Path(__file__).with_name("preforked.py")).split()
+    name, *arguments = command.format(socket=path, app=Path(__file__).with_name("preforked.py")).split()
+    program = installed(name)
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -88,7 +95,7 @@ def test_workers_use_what_was_connected_before(
     log = tmp_path / "log"
     with log.open("w") as output:
         process = subprocess.Popen(
-            [commands / command, *arguments], env=environment, cwd=tmp_path, stdout=output, stderr=subprocess.STDOUT
+            [program, *arguments], env=environment, cwd=tmp_path, stdout=output, stderr=subprocess.STDOUT
         )
 
     def listens() -> bool:
