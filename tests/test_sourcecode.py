@@ -18,7 +18,17 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cassandra"
 
-LAYERS = {"_base": 0, "_core": 1, "_wire": 2, "_net": 3, "_routing": 4, "_session": 5, "_mapper": 6, "_compat": 6}
+LAYERS = {
+    "_base": 0,
+    "_core": 1,
+    "_wire": 2,
+    "_net": 3,
+    "_routing": 4,
+    "_session": 5,
+    "_mapper": 6,
+    "_bulk": 6,
+    "_compat": 6,
+}
 BUILT_ON_TOP = {"arrow", "testing"}  # layer 8
 FACADE = 7
 PACKAGES = {"cassandra", "cassandra._mapper"}  # what is imported from them are modules

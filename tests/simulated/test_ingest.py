@@ -353,3 +353,19 @@ def test_pandas_with_gaps(table: Session) -> None:
     frame = pd.DataFrame({"id": [1, 2], "name": ["a", None]}).astype({"id": "int32"})
     table.ingest("ks.t", frame)
     assert [(row.id, row.name) for row in found(table)] == [(1, "a"), (2, None)]
+
+
+def test_static_columns_alone(table: Session, simulated: SimulatedCluster) -> None:
+    simulated.execute("CREATE TABLE ks.shared (day int, at int, common text STATIC, own text, PRIMARY KEY (day, at))")
+    table.cluster.refresh_schema_metadata()
+    data = pa.table({"day": [1, 2], "at": [None, 5], "common": ["a", "b"]})
+    assert table.ingest("ks.shared", data, columns=["day", "common"]).rows == 2
+    assert sorted(tuple(row) for row in table.execute("SELECT day, at, common FROM ks.shared")) == [
+        (1, None, "a"),
+        (2, None, "b"),
+    ]
+    for columns in (["day"], ["day", "common", "own"]):
+        with pytest.raises(ValueError, match="at"):
+            table.ingest(
+                "ks.shared", data.drop_columns("at").append_column("own", pa.array(["x", "y"])), columns=columns
+            )

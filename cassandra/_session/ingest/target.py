@@ -131,13 +131,23 @@ def statement_text(wish: Wish, table: TableMetadata | None, names: Sequence[str]
         if wish.columns is not None and len(known) < len(wanted):
             unknown = [column for column in wanted if column not in table.columns]
             raise ValueError(f"{name} has no columns {', '.join(unknown)}; it has {', '.join(table.columns)}")
-        key = [column.name for column in (*table.partition_key, *table.clustering_key)]
+        key = [column.name for column in table.partition_key]
+        if wish.columns is None or not _is_of_partitions(table, known):
+            key += [column.name for column in table.clustering_key]
         wanted = known + [column for column in key if column not in known]
     if not wanted:
         raise ValueError(f"the data has no columns to be written to {name}")
     columns = ", ".join(maybe_escape_name(column) for column in wanted)
     using = "" if wish.ttl is None else " USING TTL ?"
     return f"INSERT INTO {name} ({columns}) VALUES ({', '.join('?' * len(wanted))}){using}"
+
+
+def _is_of_partitions(table: TableMetadata, names: Sequence[str]) -> bool:
+    """Whether these columns are values of whole partitions, beside the partition key: static ones, and nothing else."""
+    statics = {column.name for column in table.columns.values() if column.is_static}
+    return bool(statics.intersection(names)) and statics.issuperset(
+        {*names} - {column.name for column in table.partition_key}
+    )
 
 
 class Target:
@@ -161,7 +171,8 @@ class Target:
             specs = specs[:-1]
         self._markers = [(name, codec) for _, _, name, codec in specs]
         key = [specs[index][2] for index in prepared._bind_plan.pk_indexes or ()]
-        self._clustering = [] if table is None else [column.name for column in table.clustering_key]
+        marked = {name for name, _ in self._markers}
+        self._clustering = [column.name for column in table.clustering_key if column.name in marked] if table else []
         ring = session.cluster.metadata.state.topology.ring
         self._plan = IngestPlan(
             self._markers,

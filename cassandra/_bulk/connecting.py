@@ -1,0 +1,120 @@
+"""From arguments to a session (L6)."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import ssl
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cassandra._base.constants import ConsistencyLevel
+from cassandra._session.cluster.cluster import Cluster
+
+from .cqlshrc import CqlshFiles
+from .errors import UsageError
+
+
+class Wanted(NamedTuple):
+    """How to connect. It is not to be shown: the provider has a password."""
+
+    hosts: list[str]
+    port: int
+    auth_provider: Any
+    ssl_context: ssl.SSLContext | None
+    connect_timeout: float | None
+    request_timeout: float | None
+    protocol_version: int | None
+
+    def __repr__(self) -> str:
+        return f"<Wanted: {', '.join(self.hosts)}, port {self.port}>"
+
+    def to(self, hosts: str) -> Wanted:
+        """The same for another cluster, ``host`` or ``host:port``."""
+        names = split_hosts(hosts)
+        port = self.port
+        if len(names) == 1 and names[0].count(":") == 1:
+            name, _, text = names[0].partition(":")
+            if not text.isdecimal():
+                raise UsageError(f"{text!r} is no port")
+            names, port = [name], int(text)
+        return self._replace(hosts=names, port=port)
+
+    def cluster(self) -> Any:
+        options: dict[str, Any] = {}
+        if self.connect_timeout is not None:
+            options["connect_timeout"] = self.connect_timeout
+        if self.protocol_version is not None:
+            options["protocol_version"] = self.protocol_version
+        return Cluster(
+            self.hosts,
+            port=self.port,
+            auth_provider=self.auth_provider,
+            ssl_context=self.ssl_context,
+            **options,
+        )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("connection")
+    group.add_argument("--host", help="contact points, with commas (default: that of cqlshrc, or 127.0.0.1)")
+    group.add_argument("--port", type=int, help="default: that of cqlshrc, or 9042")
+    group.add_argument("--user", help="the password is that of cqlshrc, of --password-file, or asked for")
+    group.add_argument("--password-file", metavar="FILE", help="a file whose first line is the password")
+    group.add_argument("--ssl", action="store_true", default=None, help="TLS, by the section ssl of cqlshrc")
+    group.add_argument("--cqlshrc", metavar="FILE", help='default: ~/.cassandra/cqlshrc; "none" reads none')
+    group.add_argument("--consistency", metavar="LEVEL", help="of reads (default: LOCAL_ONE) and writes (LOCAL_QUORUM)")
+
+
+def level_of(name: str | None, default: int) -> int:
+    if name is None:
+        return default
+    found = ConsistencyLevel.name_to_value.get(name.upper())
+    if found is None:
+        raise UsageError(f"{name} is no consistency level")
+    return int(found)
+
+
+def split_hosts(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError("no host is named")
+    return names
+
+
+def wanted(arguments: argparse.Namespace, files: CqlshFiles, environment: Mapping[str, str]) -> Wanted:
+    hosts = split_hosts(arguments.host or files.host())
+    user, password = files.user()
+    if arguments.user is not None:
+        password = password if arguments.user == user else None
+        user = arguments.user
+    if arguments.password_file is not None:
+        if user is None:
+            raise UsageError("--password-file needs --user")
+        password = _password(Path(arguments.password_file))
+    elif arguments.user is not None and password is None:
+        password = _asked(user)
+    return Wanted(
+        hosts,
+        arguments.port if arguments.port is not None else files.port(),
+        files.auth_provider(user, password),
+        files.ssl_context(hosts[0]) if (arguments.ssl or files.wants_ssl()) else None,
+        files.seconds("timeout"),
+        files.seconds("request_timeout"),
+        files.protocol_version(),
+    )
+
+
+def _password(path: Path) -> str:
+    try:
+        return path.read_text("utf8").split("\n", 1)[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the password cannot be read: {error}") from None
+
+
+def _asked(user: str | None) -> str:
+    if not sys.stdin.isatty():
+        raise UsageError(f"there is no password for {user}: --password-file names a file that has it")
+    return getpass.getpass(f"Password of {user}: ")

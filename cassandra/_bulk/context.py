@@ -1,0 +1,98 @@
+"""What every command is given (L6): its arguments, sessions, who is told of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from cassandra._base.constants import ConsistencyLevel
+
+from .connecting import Wanted, level_of
+from .cqlshrc import CqlshFiles
+from .errors import UsageError
+from .interrupts import Interrupts
+from .showing import Showing
+from .tables import Table
+
+
+class Context:
+    """One command. Its clusters are shut down when it ends."""
+
+    def __init__(
+        self, arguments: argparse.Namespace, files: CqlshFiles, wanted: Wanted, interrupts: Interrupts
+    ) -> None:
+        self.arguments = arguments
+        self.files = files
+        self.held = interrupts.held
+        self._wanted = wanted
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def session(self, host: str | None = None) -> Any:
+        """A session of the cluster; or of another one, at *host*."""
+        wanted = self._wanted if host is None else self._wanted.to(host)
+        cluster = wanted.cluster()
+        self._stack.callback(cluster.shutdown)
+        session = cluster.connect()
+        if wanted.request_timeout is not None:
+            session.default_timeout = wanted.request_timeout
+        return session
+
+    def where(self, host: str | None = None) -> str:
+        """The cluster, for checkpoints."""
+        wanted = self._wanted if host is None else self._wanted.to(host)
+        return f"{','.join(wanted.hosts)}:{wanted.port}"
+
+    def showing(self, title: str) -> Showing:
+        return self._stack.enter_context(Showing(title, self.arguments.quiet))
+
+    @property
+    def reads(self) -> int:
+        return level_of(self.arguments.consistency, ConsistencyLevel.LOCAL_ONE)
+
+    @property
+    def writes(self) -> int:
+        return level_of(self.arguments.consistency, ConsistencyLevel.LOCAL_QUORUM)
+
+    @property
+    def compares(self) -> int:
+        """Of reads that are compared: of one replica they would be as old as that."""
+        return level_of(self.arguments.consistency, ConsistencyLevel.LOCAL_QUORUM)
+
+    def copy_options(self, direction: str, table: Table) -> Mapping[str, Any]:
+        from .copy_options import read_options
+
+        return read_options(self.arguments, self.files.copy_options(direction, table.file_name), direction)
+
+    def checkpoint(self, usual: str) -> Path:
+        """Where the checkpoint is."""
+        return Path(self.arguments.checkpoint or usual)
+
+
+def columns_of(text: str | None) -> list[str] | None:
+    """Names as they are in CQL: between commas, in quotes or not."""
+    if text is None:
+        return None
+    import re
+
+    found = re.findall(r'\s*(?:"((?:[^"]|"")+)"|([^",]+?))\s*(?:,|$)', text)
+    if not found or ",".join(filter(None, text.split(","))).strip() == "":
+        raise UsageError(f"{text!r} names no columns")
+    return [quoted.replace('""', '"') if quoted else plain.lower() for quoted, plain in found]
+
+
+def tell(text: str) -> None:
+    """A result, to stdout."""
+    print(text, file=sys.stdout, flush=True)

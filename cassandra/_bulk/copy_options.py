@@ -1,0 +1,164 @@
+"""The options of COPY that mean something here, as arguments and in a ``cqlshrc`` (L6)."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from .errors import UsageError
+from .style import Dialect, Style
+
+
+class Option(NamedTuple):
+    """``name`` as COPY has it; ``flag`` without its minuses."""
+
+    name: str
+    flag: str
+    help: str
+    read: Callable[[str], Any]
+    directions: tuple[str, ...] = ("to", "from")
+
+
+def character(text: str) -> str:
+    text = {"\\t": "\t", "\\\\": "\\"}.get(text, text)
+    if len(text) != 1 or not text.isascii() or text in "\r\n":
+        raise ValueError("is one ASCII character")
+    return text
+
+
+def number(text: str) -> int:
+    return int(text)
+
+
+def truth(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("is true or false")
+    return text.lower() == "true"
+
+
+def encoding(text: str) -> str:
+    try:
+        codecs.lookup(text)
+    except LookupError:
+        raise ValueError("is the name of an encoding") from None
+    return text
+
+
+def booleans(text: str) -> tuple[str, str]:
+    styles = [style.strip() for style in text.split(",")]
+    if len(styles) != 2 or not all(styles) or styles[0].lower() == styles[1].lower():
+        raise ValueError("is two different words, such as True,False")
+    return styles[0], styles[1]
+
+
+def names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def token(text: str) -> int | None:
+    return int(text) if text else None
+
+
+OPTIONS = (
+    Option("header", "header", "the first line has the names of the columns (default: false)", truth),
+    Option("delimiter", "delimiter", "between fields (default: a comma)", character),
+    Option("quote", "quote", 'around fields (default: ")', character),
+    Option("escape", "escape", "before a quote within quotes; the quote itself doubles it (default: \\)", character),
+    Option("null", "null", "what null is written as (default: nothing)", str),
+    Option("encoding", "encoding", "of the file (default: utf8)", encoding),
+    Option("datetimeformat", "datetimeformat", "of timestamps, as strftime has it", str),
+    Option("decimalsep", "decimalsep", "before the fraction of a number (default: .)", character),
+    Option("thousandssep", "thousandssep", "between the thousands of a number (default: none)", str),
+    Option("boolstyle", "boolstyle", "true and false (default: True,False)", booleans),
+    Option("floatprecision", "float-precision", "digits of a float (default: all)", number, ("to",)),
+    Option("doubleprecision", "double-precision", "digits of a double (default: all)", number, ("to",)),
+    Option("begintoken", "begin-token", "only rows of tokens above it", token, ("to",)),
+    Option("endtoken", "end-token", "only rows of tokens up to it", token, ("to",)),
+    Option("maxoutputsize", "max-output-size", "rows of a file, about (default: 1,000,000)", number, ("to",)),
+    Option("skiprows", "skip-rows", "pass over so many rows, of all files together", number, ("from",)),
+    Option("skipcols", "skip-cols", "columns of the file that are not loaded, with commas", names, ("from",)),
+    Option("maxrows", "max-rows", "so many rows of all files together, with those passed over", number, ("from",)),
+    Option("maxparseerrors", "max-parse-errors", "rows that may be unreadable (default: -1, any)", number, ("from",)),
+    Option("maxinserterrors", "max-insert-errors", "rows that may fail (default: 1000; -1: any)", number, ("from",)),
+    Option("maxbatchsize", "max-batch-size", "rows of one partition in a batch (default: 32)", number, ("from",)),
+    Option("errfile", "err-file", "where rows go that were not loaded", str, ("from",)),
+    Option("ttl", "ttl", "seconds that the rows live", number, ("from",)),
+)
+#: Options of cqlsh that tell it how to work, and not what to do: they may be in a cqlshrc.
+IGNORED = frozenset(
+    (
+        *("numprocesses", "chunksize", "ingestrate", "maxattempts", "reportfrequency", "ratefile", "pagesize"),
+        *("pagetimeout", "maxrequests", "minbatchsize", "preparedstatements", "configfile", "maxinflightmessages"),
+        *("maxbackoffattempts", "maxpendingchunks", "requesttimeout", "childtimeout"),
+    )
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser, direction: str) -> None:
+    group = parser.add_argument_group("CSV and other options of COPY")
+    for option in OPTIONS:
+        if direction in option.directions:
+            several: dict[str, Any] = {"nargs": "?", "const": "true"} if option.read is truth else {}
+            group.add_argument(
+                f"--{option.flag}",
+                dest=f"copy_{option.name}",
+                metavar="…",
+                help=option.help.replace("%", "%%"),
+                **several,
+            )
+
+
+def read_options(
+    arguments: argparse.Namespace, from_files: Mapping[str, tuple[str, str]], direction: str
+) -> dict[str, Any]:
+    """Values by COPY's names, of those that were given. UsageError for what is no value, or no option."""
+    known = {option.name: option for option in OPTIONS}
+    found: dict[str, Any] = {}
+    for name, (text, section) in from_files.items():
+        if name in IGNORED:
+            continue
+        if name not in known:
+            raise UsageError(f"[{section}] has {name}, which is no option of COPY that is known here")
+        if direction in known[name].directions:
+            found[name] = _value(known[name], text, f"{name} of [{section}]")
+    for name, option in known.items():
+        given: str | None = getattr(arguments, f"copy_{name}", None)
+        if given is not None:
+            found[name] = _value(option, given, f"--{option.flag}")
+    return found
+
+
+def _value(option: Option, text: str, where: str) -> Any:
+    try:
+        return option.read(text)
+    except ValueError as error:
+        reason = str(error) if option.read is not number and option.read is not token else "is a whole number"
+        raise UsageError(f"{where} {reason}, not {text!r}") from None
+
+
+def dialect_of(options: Mapping[str, Any]) -> Dialect:
+    found = {name: options[name] for name in ("delimiter", "quote", "escape", "header", "encoding") if name in options}
+    dialect = Dialect(**found)
+    if dialect.delimiter in (dialect.quote, dialect.escape):
+        raise UsageError("the delimiter is neither the quote nor the escape character")
+    return dialect
+
+
+def style_of(options: Mapping[str, Any], as_cqlsh: bool) -> Style:
+    true, false = options.get("boolstyle", ("True", "False"))
+    style = Style(
+        null=options.get("null", ""),
+        true=true,
+        false=false,
+        datetime_format=options.get("datetimeformat"),
+        decimal_sep=options.get("decimalsep", "."),
+        thousands_sep=options.get("thousandssep", ""),
+        float_precision=options.get("floatprecision", 5 if as_cqlsh else None),
+        double_precision=options.get("doubleprecision", 12 if as_cqlsh else None),
+        as_cqlsh=as_cqlsh,
+    )
+    if style.decimal_sep == style.thousands_sep:
+        raise UsageError("--decimalsep and --thousandssep are the same")
+    return style

@@ -1,0 +1,126 @@
+"""``copy``: a table into another one, here or in another cluster (L6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .checkpoint import Checkpoint
+from .context import Context, columns_of
+from .errors import DIFFERENT, DONE, TooManyFailed, UsageError
+from .ranges import Coverage, part_of_ring, scan_of
+from .tables import Table
+from .unloading import with_times
+from .writer import Piece, TableWriter, WriteOptions
+
+
+def copy(context: Context) -> int:
+    arguments = context.arguments
+    session = context.session()
+    other = session if arguments.to is None else context.session(arguments.to)
+    source, target = Table(session, arguments.table), Table(other, arguments.target)
+    if other is session and source.name == target.name:
+        raise UsageError("both tables are the same")
+    if target.counters and arguments.resume:
+        raise UsageError("a copy of counters cannot be resumed: what was added twice would be wrong")
+    columns = source.check(columns_of(arguments.columns) or source.columns)
+    target.check(columns)
+    showing = context.showing(f"copy {source.name} to {target.name}")
+    selected, names = with_times(source, columns, arguments, showing)
+    what = {
+        "command": "copy",
+        "from": [context.where(), source.name],
+        "to": [context.where(arguments.to), target.name],
+        "where": arguments.where,
+        "columns": names,
+    }
+    checkpoint = Checkpoint(context.checkpoint(f"copy-{source.file_name}-{target.file_name}.json"), what)
+    if arguments.resume:
+        checkpoint.resume()
+    coverage = Coverage(part_of_ring(None, None), checkpoint.state.get("ranges", ()))
+    before = checkpoint.state.get("rows", 0)
+    showing.begin_at(before)
+    shown = [0]
+
+    def failed(origin: Any, row: int, error: Exception) -> None:
+        shown[0] += 1
+        if shown[0] <= 10:
+            showing.note(f"row {row} of tokens {origin}: {error}")
+
+    writer = TableWriter(
+        other,
+        target,
+        names,
+        WriteOptions(
+            nulls=arguments.nulls,
+            consistency_level=context.writes,
+            counters=arguments.counters,
+            most_errors=arguments.max_insert_errors,
+            often=arguments.checkpoint_every,
+        ),
+        failures=failed,
+        shown=lambda rows: showing.update(before + rows, coverage.part()),
+    )
+    complete: list[Any] = []
+
+    def save() -> None:
+        checkpoint.state = {"ranges": coverage.as_lists(), "rows": before + writer.rows}
+        checkpoint.save()
+
+    def note() -> None:
+        while complete:
+            coverage.add(complete.pop())
+        save()
+
+    left = coverage.left()
+    scan = scan_of(
+        session,
+        source.name,
+        columns=selected,
+        where=arguments.where,
+        token_range=left or None,
+        consistency_level=context.reads,
+    )
+    try:
+        if left:
+            with scan._reading() as reading:
+                writer.write(_pieces(reading, names, complete, bool(target.counters)), note)
+            note()
+    except BaseException as error:
+        writer.undone(error)
+        save()
+        showing.note(f"{before + writer.rows:,} rows were copied; --resume goes on ({checkpoint.path})")
+        if isinstance(error, TooManyFailed):
+            showing.note(str(error))
+            return DIFFERENT
+        raise
+    checkpoint.remove()
+    showing.update(before + writer.rows, 1.0)
+    showing.summary("copied", *([f"{writer.failed:,} failed"] * bool(writer.failed)))
+    return DIFFERENT if writer.failed else DONE
+
+
+def _pieces(reading: Any, names: list[str], complete: list[Any], once: bool) -> Iterator[Piece]:
+    """The rows of *reading*. A range that begins again is written again, which changes nothing, unless that counts
+    twice (*once*). Ranges are *complete* when the rows that were given before are through."""
+    import pyarrow as pa
+
+    numbers: dict[int, int] = {}
+    for piece in reading:
+        if piece.kind == "batch":
+            first = numbers.get(piece.number, 0)
+            numbers[piece.number] = first + len(piece.batch)
+            batch = pa.record_batch(piece.batch)
+            batch = pa.RecordBatch.from_arrays(
+                batch.columns,
+                schema=pa.schema([field.with_name(name) for field, name in zip(batch.schema, names, strict=True)]),
+            )
+            where = f"{piece.token_range.start} to {piece.token_range.end}"
+            yield Piece(batch, where, range(first, first + len(piece.batch)))
+        elif piece.kind == "restarted":
+            if once and numbers.get(piece.number):
+                raise RuntimeError(f"counters of {piece.token_range} would be added twice: {piece.error}")
+            numbers.pop(piece.number, None)
+        else:
+            numbers.pop(piece.number, None)
+            complete.append(piece.token_range)

@@ -1,0 +1,162 @@
+"""What the files of cqlsh say: where the cluster is, who asks, how COPY writes (L6).
+
+Arguments come first, then the environment (``CQLSH_HOST``, ``CQLSH_PORT``, ``SSL_CERTFILE``, ``SSL_VALIDATE``), then
+the file. Passwords are in nothing that can be shown.
+"""
+
+from __future__ import annotations
+
+import configparser
+import ssl
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cassandra._net.handshake.auth import PlainTextAuthProvider
+
+from .errors import UsageError
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9042
+PLACES = ("~/.cassandra/cqlshrc", "~/.cqlshrc")
+PLAIN = "PlainTextAuthProvider"
+
+
+class CqlshFiles:
+    """A ``cqlshrc``, and the file with credentials that it may name. None: there is none."""
+
+    def __init__(self, path: Path | None, environment: Mapping[str, str]) -> None:
+        self.path = path
+        self._environment = environment
+        self._content = _read(path)
+        named = self.get("authentication", "credentials")
+        places = [named] if named else ["~/.cassandra/credentials"] if path is not None else []
+        found = [place for place in (Path(name).expanduser() for name in places) if place.is_file()]
+        self._credentials = _read(found[0] if found else None)
+
+    @classmethod
+    def find(cls, given: str | None, environment: Mapping[str, str]) -> CqlshFiles:
+        """*given*, or that at one of its usual places; ``none`` is none."""
+        if given == "none":
+            return cls(None, environment)
+        if given is not None:
+            path = Path(given).expanduser()
+            if not path.is_file():
+                raise UsageError(f"there is no file {given}")
+            return cls(path, environment)
+        usual = (Path(place).expanduser() for place in PLACES)
+        return cls(next((path for path in usual if path.is_file()), None), environment)
+
+    def get(self, section: str, option: str) -> str | None:
+        return self._content.get(section, option, fallback=None)
+
+    def host(self) -> str:
+        return self._environment.get("CQLSH_HOST") or self.get("connection", "hostname") or DEFAULT_HOST
+
+    def port(self) -> int:
+        text = self._environment.get("CQLSH_PORT") or self.get("connection", "port")
+        try:
+            return DEFAULT_PORT if not text else int(text)
+        except ValueError:
+            raise UsageError(f"{text!r} is no port") from None
+
+    def seconds(self, option: str) -> float | None:
+        """``timeout`` or ``request_timeout`` of the section ``connection``."""
+        text = self.get("connection", option)
+        try:
+            return None if text is None else float(text)
+        except ValueError:
+            raise UsageError(f"[connection] {option} = {text!r} in {self.path} is no number of seconds") from None
+
+    def wants_ssl(self) -> bool:
+        return _truth(self.get("connection", "ssl") or "false", f"[connection] ssl in {self.path}")
+
+    def protocol_version(self) -> int | None:
+        text = self.get("protocol", "version")
+        try:
+            return None if text is None else int(text)
+        except ValueError:
+            raise UsageError(f"[protocol] version = {text!r} in {self.path} is no number") from None
+
+    def user(self) -> tuple[str | None, str | None]:
+        """Name and password, as far as the files have them."""
+        sections = (
+            (self._credentials, "plain_text_auth"),
+            (self._credentials, PLAIN),
+            (self._content, "authentication"),
+        )
+        found: dict[str, str | None] = {"username": None, "password": None}
+        for option in found:
+            for content, section in sections:
+                if found[option] is None:
+                    found[option] = content.get(section, option, fallback=None)
+        return found["username"], found["password"]
+
+    def auth_provider(self, user: str | None, password: str | None) -> Any:
+        """By the section ``auth_provider``, with *user* and *password* if they were given; None without any."""
+        settings = dict(self._content.items("auth_provider")) if self._content.has_section("auth_provider") else {}
+        module, name = settings.pop("module", None), settings.pop("classname", None)
+        if (module is None) != (name is None):
+            raise UsageError(f"[auth_provider] in {self.path} needs both module and classname")
+        wanted = name or PLAIN
+        if self._credentials.has_section(wanted):
+            settings |= dict(self._credentials.items(wanted))
+        settings |= {key: value for key, value in (("username", user), ("password", password)) if value is not None}
+        if module in (None, "cassandra.auth") and wanted == PLAIN:
+            if "username" not in settings:
+                return None
+            return PlainTextAuthProvider(settings["username"], settings.get("password", ""))
+        try:
+            return getattr(import_module(str(module)), wanted)(**settings)
+        except (ImportError, AttributeError, TypeError) as error:
+            # not its text, which may have what it was called with
+            raise UsageError(f"{module}.{wanted} of [auth_provider] cannot be made: {type(error).__name__}") from None
+
+    def ssl_context(self, host: str) -> ssl.SSLContext:
+        """As the section ``ssl`` has it: certificates are checked unless it says otherwise."""
+        validate = self._environment.get("SSL_VALIDATE") or self.get("ssl", "validate") or "true"
+        authority = (
+            self._environment.get("SSL_CERTFILE") or self.get("certfiles", host) or self.get("ssl", "certfile") or None
+        )
+        try:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname = False  # as with cqlsh: certificates of nodes seldom have their addresses
+            if not _truth(validate, "validate of [ssl]"):
+                context.verify_mode = ssl.CERT_NONE
+            elif authority is None:
+                context.load_default_certs()
+            if authority is not None:
+                context.load_verify_locations(Path(authority).expanduser())
+            certificate, key = self.get("ssl", "usercert"), self.get("ssl", "userkey")
+            if certificate:
+                context.load_cert_chain(Path(certificate).expanduser(), Path(key).expanduser() if key else None)
+        except (OSError, ssl.SSLError) as error:
+            raise UsageError(f"the certificates of [ssl] cannot be read: {error}") from None
+        return context
+
+    def copy_options(self, direction: str, table: str) -> dict[str, tuple[str, str]]:
+        """Options of COPY, in small letters, with the section that each is of: later sections are about less."""
+        found: dict[str, tuple[str, str]] = {}
+        for section in ("copy", f"copy-{direction}", f"copy:{table}", f"copy-{direction}:{table}"):
+            if self._content.has_section(section):
+                found |= {name: (value, section) for name, value in self._content.items(section)}
+        return found
+
+
+def _read(path: Path | None) -> configparser.RawConfigParser:
+    parser = configparser.RawConfigParser()
+    if path is not None:
+        try:
+            parser.read_string(path.read_text("utf8"), str(path))
+        except configparser.Error as error:
+            # its text would show lines of the file
+            raise UsageError(f"{path} cannot be read: {type(error).__name__}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} cannot be read: {error}") from None
+    return parser
+
+
+def _truth(text: str, where: str) -> bool:
+    if text.lower() not in configparser.RawConfigParser.BOOLEAN_STATES:
+        raise UsageError(f"{where} is true or false, not {text!r}")
+    return configparser.RawConfigParser.BOOLEAN_STATES[text.lower()]

@@ -1,0 +1,324 @@
+"""``diff``: rows of two tables that are only here, only there, or have other values (L6).
+
+Both tables are read in the order of tokens, ranges that are the same. What is the same on both sides is passed over in
+whole batches; where something differs, rows are paired by their keys, as long as their tokens are the same: memory has
+two batches, and of one partition the rows without a partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from .cells import bindable
+from .checkpoint import Checkpoint
+from .context import Context, columns_of, tell
+from .errors import DIFFERENT, DONE, UsageError
+from .ranges import Coverage, part_of_ring, scan_of
+from .showing import Showing
+from .tables import Table, quoted
+
+STRIDE = 512  # rows that are looked at one by one where a batch differs
+BATCH_ROWS = 8192
+
+
+def diff(context: Context) -> int:
+    from .files import need_pyarrow
+
+    need_pyarrow()
+    arguments = context.arguments
+    sessions = [context.session()]
+    sessions.append(sessions[0] if arguments.to is None else context.session(arguments.to))
+    tables = [Table(session, name) for session, name in zip(sessions, (arguments.table, arguments.target), strict=True)]
+    columns = _common(tables, columns_of(arguments.columns))
+    what = {
+        "command": "diff",
+        "tables": [[context.where(), tables[0].name], [context.where(arguments.to), tables[1].name]],
+        "where": arguments.where,
+        "columns": columns,
+    }
+    checkpoint = Checkpoint(context.checkpoint(f"diff-{tables[0].file_name}-{tables[1].file_name}.json"), what)
+    if arguments.resume:
+        checkpoint.resume()
+    state = checkpoint.state
+    coverage = Coverage(part_of_ring(None, None), state.get("ranges", ()))
+    showing = context.showing(f"diff {tables[0].name} {tables[1].name}")
+    found = Found(state.get("found", [0, 0, 0]), state.get("rows", 0), arguments.show)
+    showing.begin_at(found.rows)
+    left = coverage.left()
+    try:
+        if left:
+            _compare(sessions, tables, columns, left, context, coverage, found, showing)
+    except UsageError:
+        raise
+    except BaseException:
+        counts, rows = found.saved
+        checkpoint.state = {"ranges": coverage.as_lists(), "found": counts, "rows": rows}
+        checkpoint.save()
+        showing.note(f"--resume goes on ({checkpoint.path})")
+        raise
+    checkpoint.remove()
+    showing.update(found.rows, 1.0)
+    only_here, only_there, different = found.counts
+    showing.summary(
+        "compared",
+        f"{only_here:,} only in {tables[0].name}",
+        f"{only_there:,} only in {tables[1].name}",
+        f"{different:,} different",
+    )
+    return DIFFERENT if any(found.counts) else DONE
+
+
+def _common(tables: list[Table], wanted: list[str] | None) -> list[str]:
+    """The columns that are compared. UsageError if the tables cannot be."""
+    here, there = tables
+    if here.key != there.key or here.partition_key != there.partition_key:
+        raise UsageError(f"{here.name} and {there.name} have other primary keys")
+    if wanted is None:
+        if set(here.columns) != set(there.columns):
+            only = ", ".join(sorted(set(here.columns) ^ set(there.columns)))
+            raise UsageError(f"not both tables have the columns {only}: --columns says what is compared")
+        wanted = here.columns
+    columns = here.key + [name for name in there.check(here.check(wanted)) if name not in here.key]
+    for name in columns:
+        types = [str(table.metadata.columns[name].cql_type).replace("frozen<", "<") for table in tables]
+        if types[0] != types[1]:
+            raise UsageError(f"{name} has other types: {types[0]} and {types[1]}")
+    return columns
+
+
+class Found:
+    """What is different: rows only here, only there, with other values; the first of them are shown."""
+
+    def __init__(self, counts: list[int], rows: int, most: int) -> None:
+        self.counts = list(counts)
+        self.rows = rows
+        self._left = most
+        self.saved = (list(counts), rows)
+
+    def note(self, which: int, key: str, more: str = "") -> None:
+        self.counts[which] += 1
+        if self._left > 0:
+            self._left -= 1
+            tell(f"{'<>!'[which]} {key}{more}")
+        elif self._left == 0:
+            self._left = -1
+            tell("... (--show N shows more)")
+
+    def save(self) -> None:
+        """A range is done."""
+        self.saved = (list(self.counts), self.rows)
+
+
+def _compare(
+    sessions: list[Any],
+    tables: list[Table],
+    columns: list[str],
+    left: list[Any],
+    context: Context,
+    coverage: Coverage,
+    found: Found,
+    showing: Showing,
+) -> None:
+    scans = [
+        scan_of(
+            session,
+            table.name,
+            columns=columns,
+            where=context.arguments.where,
+            token_range=left,
+            consistency_level=context.compares,
+            target_rows=BATCH_ROWS,
+        )
+        for session, table in zip(sessions, tables, strict=True)
+    ]
+    # Both read the same ranges, whatever the ring of the other cluster is.
+    with ExitStack() as stack:
+        here = stack.enter_context(scans[0]._reading(ordered=True))
+        there = stack.enter_context(scans[1]._reading(ordered=True, ranges=here.plan.ranges))
+        sides = [Side(*each, columns) for each in zip((here, there), sessions, tables, strict=True)]
+        for number, token_range in enumerate(here.plan.ranges):
+            pair = _Pair(sides[0].of_range(number), sides[1].of_range(number), columns, tables[0].key, found)
+            pair.compare(lambda: showing.update(found.rows, coverage.part()))
+            with context.held:
+                coverage.add(token_range)
+                found.save()
+
+
+class Side:
+    """One of the tables: batches by range, in the order of tokens."""
+
+    def __init__(self, reading: Any, session: Any, table: Table, columns: list[str]) -> None:
+        self._reading = reading
+        self._table = table
+        self._columns = columns
+        self._piece: Any = None
+        where = " AND ".join(f"{quoted([name])} = ?" for name in table.partition_key)
+        prepared = session.prepare(f"SELECT {quoted(table.partition_key[:1])} FROM {table.name} WHERE {where}")
+        from cassandra._core.columns import IngestPlan
+
+        specs = [(name, codec) for _, _, name, codec in prepared._bind_plan.specs]
+        self._keys = IngestPlan(specs, partition_key=table.partition_key)
+
+    def of_range(self, number: int) -> Iterator[Batch]:
+        """The batches of a range."""
+        import pyarrow as pa
+
+        while True:
+            if self._piece is None:
+                self._piece = next(self._reading, None)
+            piece = self._piece
+            if piece is None or piece.number != number:
+                return
+            self._piece = None
+            if piece.kind == "batch":
+                yield Batch(pa.record_batch(piece.batch), self._table, self._keys)
+            elif piece.kind == "restarted":
+                raise RuntimeError(f"{self._table.name} changes while it is read: {piece.error}")
+            else:
+                return
+
+
+class Batch:
+    """Rows of one side; their keys and values are made when somebody has to look at them."""
+
+    def __init__(self, batch: Any, table: Table, keys: Any) -> None:
+        self.batch = batch
+        self._table = table
+        self._keys = keys
+        self._rows: Any = None
+        self._values: dict[str, list[Any]] | None = None
+
+    def key(self, row: int) -> tuple[int, Any]:
+        """Token, and what tells the row from others of this token."""
+        if self._rows is None:
+            part = self.batch.select(self._table.partition_key)
+            schema, array = part.__arrow_c_array__()
+            self._rows = self._keys.reader(schema).rows(array)
+        partition, token = self._rows.encode(row)
+        return token, (partition, repr([self.values[name][row] for name in self._table.clustering_key]))
+
+    @property
+    def values(self) -> dict[str, list[Any]]:
+        if self._values is None:
+            self._values = bindable(self.batch, self._table)
+        return self._values
+
+
+class _Reader:
+    """A side within a range: where it is."""
+
+    def __init__(self, batches: Iterator[Batch]) -> None:
+        self._batches = batches
+        self.batch: Batch | None = None
+        self.row = 0
+        self._known: tuple[int, Any] | None = None
+        self.step(0)
+
+    def step(self, rows: int) -> None:
+        """So many rows further."""
+        self.row += rows
+        self._known = None
+        while self.batch is None or self.row >= self.batch.batch.num_rows:
+            self.batch = next(self._batches, None)
+            self.row = 0
+            if self.batch is None:
+                return
+
+    @property
+    def left(self) -> int:
+        """Rows of the batch that are there."""
+        return 0 if self.batch is None else self.batch.batch.num_rows - self.row
+
+    def key(self) -> tuple[int, Any]:
+        if self._known is None:
+            assert self.batch is not None
+            self._known = self.batch.key(self.row)
+        return self._known
+
+    def rest(self, rows: int) -> Any:
+        assert self.batch is not None
+        return self.batch.batch.slice(self.row, rows)
+
+
+class _Pair:
+    """Both sides within a range."""
+
+    def __init__(
+        self, here: Iterator[Batch], there: Iterator[Batch], columns: list[str], key: list[str], found: Found
+    ) -> None:
+        self._sides = (_Reader(here), _Reader(there))
+        self._columns = columns
+        self._key = key
+        self._found = found
+        self._waiting: tuple[dict[Any, tuple[Batch, int]], ...] = ({}, {})
+        self._token: int | None = None
+
+    def compare(self, look: Any) -> None:
+        here, there = self._sides
+        strides = 0
+        while here.left or there.left:
+            rows = min(here.left, there.left)
+            if rows and not strides and not any(self._waiting) and self._are_same(rows):
+                look()
+                continue
+            strides = STRIDE if not strides else strides - 1
+            self._one()
+            if strides == 1 or not strides:
+                strides = 0
+                look()
+        self._flush()
+
+    def _are_same(self, rows: int) -> bool:
+        """Pass over the next rows of both sides if they are the same."""
+        here, there = self._sides
+        if not here.rest(rows).equals(there.rest(rows)):
+            return False
+        here.step(rows)
+        there.step(rows)
+        self._found.rows += rows
+        return True
+
+    def _one(self) -> None:
+        """Take one row: of the side that has the lesser token, or has fewer waiting."""
+        here, there = self._sides
+        if not here.left or not there.left:
+            which = 0 if here.left else 1
+        else:
+            tokens = here.key()[0], there.key()[0]
+            if tokens[0] != tokens[1]:
+                which = 0 if tokens[0] < tokens[1] else 1
+            else:
+                which = 0 if len(self._waiting[0]) <= len(self._waiting[1]) else 1
+        side = self._sides[which]
+        token, key = side.key()
+        if token != self._token:
+            self._flush()
+            self._token = token
+        assert side.batch is not None
+        mine = (side.batch, side.row)
+        other = self._waiting[1 - which].pop(key, None)
+        if other is None:
+            self._waiting[which][key] = mine
+        else:
+            self._match(mine, other)
+            self._found.rows += 1
+        side.step(1)
+
+    def _match(self, mine: tuple[Batch, int], other: tuple[Batch, int]) -> None:
+        (batch, row), (twin, place) = mine, other
+        changed = [name for name in self._columns if repr(batch.values[name][row]) != repr(twin.values[name][place])]
+        if changed:
+            self._found.note(2, self._shown(batch, row), ": " + ", ".join(changed))
+
+    def _flush(self) -> None:
+        """There is no partner for what waits."""
+        for which, waiting in enumerate(self._waiting):
+            for batch, row in waiting.values():
+                self._found.note(which, self._shown(batch, row))
+                self._found.rows += 1
+            waiting.clear()
+
+    def _shown(self, batch: Batch, row: int) -> str:
+        return " ".join(f"{name}={batch.values[name][row]!s}" for name in self._key)

@@ -1,0 +1,195 @@
+"""Files of rows, in the three formats (L6): written until they are whole, read from a row on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .csv_in import BadLine, CsvFile
+from .csv_out import header_of, lines_of
+from .errors import UsageError
+from .kinds import TEXTS, Kind
+from .style import Dialect, Style
+from .texts_in import Column, read_column
+from .texts_out import texts_of
+
+FORMATS = {"parquet": ".parquet", "csv": ".csv", "arrow": ".arrow"}
+BATCH_ROWS = 65536
+#: What session.ingest reads of texts itself.
+READ_AS_TEXT = TEXTS | {"uuid", "timeuuid", "inet", "decimal", "varint"}
+
+
+class FileWriter:
+    """Rows into a file at *path*, which is not whole before :meth:`close`."""
+
+    def __init__(self, path: Path, file_format: str, kinds: Mapping[str, Kind], dialect: Dialect, style: Style) -> None:
+        self.path = path
+        self.rows = 0
+        self._format = file_format
+        self._kinds = kinds
+        self._dialect = dialect
+        self._style = style
+        self._file = path.open("wb")
+        self._writer: Any = None
+
+    def write(self, batch: Any) -> None:
+        """The rows of a record batch of PyArrow."""
+        kinds = [self._kinds[name] for name in batch.schema.names]
+        if self._format == "csv":
+            if not self.rows and self._dialect.header:
+                self._file.write(header_of(batch.schema.names, self._dialect))
+            self._file.write(lines_of(batch, kinds, self._dialect, self._style))
+        else:
+            if self._format == "parquet":
+                batch = without_durations(batch, kinds)
+            if self._writer is None:
+                self._writer = self._made(batch.schema)
+            self._writer.write_batch(batch)
+        self.rows += batch.num_rows
+
+    def _made(self, schema: Any) -> Any:
+        if self._format == "parquet":
+            import pyarrow.parquet
+
+            return pyarrow.parquet.ParquetWriter(self._file, schema)
+        import pyarrow.ipc
+
+        return pyarrow.ipc.new_file(self._file, schema)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Remove it."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+
+def without_durations(batch: Any, kinds: Sequence[Kind]) -> Any:
+    """Parquet has no months beside days and nanoseconds: columns with durations become their texts."""
+    import pyarrow as pa
+
+    columns, fields = [], []
+    for column, field, kind in zip(batch.columns, batch.schema, kinds, strict=True):
+        has_any = any(part.name == "duration" for part in kind.walk())
+        columns.append(texts_of(column, kind, Style()) if has_any else column)
+        fields.append(pa.field(field.name, pa.string(), metadata=field.metadata) if has_any else field)
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+class FileReader:
+    """The rows of a file, converted for *kinds*: columns by name."""
+
+    def __init__(
+        self,
+        path: Path,
+        file_format: str | None,
+        columns: Sequence[str] | None,
+        kinds: Mapping[str, Kind],
+        dialect: Dialect,
+        style: Style,
+    ) -> None:
+        """*columns*: those of a file of CSV without a header. OSError, ValueError."""
+        self.path = path
+        self._format = file_format or format_of(path)
+        self._style = style
+        self._kinds = kinds
+        self._csv: CsvFile | None = None
+        if self._format == "csv":
+            self._csv = CsvFile(path, None if dialect.header else columns, dialect, style.null)
+            self.names = self._csv.names
+        else:
+            with self._opened() as opened:
+                self.names = list((opened.schema_arrow if self._format == "parquet" else opened.schema).names)
+
+    def _opened(self) -> Any:
+        if self._format == "parquet":
+            import pyarrow.parquet
+
+            return pyarrow.parquet.ParquetFile(self.path)
+        import pyarrow.ipc
+
+        return pyarrow.ipc.open_file(self.path)
+
+    def batches(self, wanted: Sequence[str], first: int) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
+        """Columns *wanted* of the rows from *first* on: (numbers of the rows, record batch, what is wrong by number).
+        Rows with something wrong are not in the batch."""
+        source = self._csv_batches(first) if self._csv is not None else self._binary(wanted, first)
+        for numbers, batch, bad in source:
+            yield self._converted(numbers, batch.select(list(wanted)), bad)
+
+    def _csv_batches(self, first: int) -> Iterator[tuple[Sequence[int], Any, list[BadLine]]]:
+        assert self._csv is not None
+        return self._csv.batches(first)
+
+    def _binary(self, wanted: Sequence[str], first: int) -> Iterator[tuple[Sequence[int], Any, list[BadLine]]]:
+        at = 0
+        with self._opened() as opened:
+            if self._format == "parquet":
+                groups: list[int] = []
+                for group in range(opened.num_row_groups):
+                    rows = opened.metadata.row_group(group).num_rows
+                    if at + rows <= first and not groups:
+                        at += rows
+                    else:
+                        groups.append(group)
+                source: Any = opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(wanted)) if groups else ()
+            else:
+                source = (opened.get_batch(number) for number in range(opened.num_record_batches))
+            for batch in source:
+                skipped = max(0, min(batch.num_rows, first - at))
+                rest = batch.slice(skipped)
+                if rest.num_rows:
+                    yield range(at + skipped, at + batch.num_rows), rest, []
+                at += batch.num_rows
+
+    def _converted(
+        self, numbers: Sequence[int], batch: Any, bad: list[BadLine]
+    ) -> tuple[Sequence[int], Any, dict[int, str]]:
+        import pyarrow as pa
+
+        wrong = {line.row: f"it has {line.actual} fields, not {line.expected}: {line.text[:80]}" for line in bad}
+        columns, dropped = [], set()
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            found = self._column(name, column)
+            columns.append(found.values)
+            for row, error in found.errors.items():
+                wrong.setdefault(numbers[row], f"{name}: {error}")
+                dropped.add(row)
+        found = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+        if dropped:
+            left = [row for row in range(batch.num_rows) if row not in dropped]
+            found = found.take(pa.array(left, pa.int64()))
+            numbers = [numbers[row] for row in left]
+        return numbers, found, wrong
+
+    def _column(self, name: str, column: Any) -> Column:
+        import pyarrow as pa
+
+        kind = self._kinds.get(name, TIMES)
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if self._csv is not None:
+            return read_column(column, kind, self._style)
+        return read_column(column, kind, Style()) if is_text and kind.name not in READ_AS_TEXT else Column(column, {})
+
+
+#: Of columns of times to live and write times.
+TIMES = Kind("bigint")
+
+
+def format_of(path: Path) -> str:
+    """By its name; CSV if that says nothing."""
+    suffix = path.suffix.lower()
+    if suffix in (".arrow", ".feather", ".ipc"):
+        return "arrow"
+    return "parquet" if suffix in (".parquet", ".pq") else "csv"
+
+
+def need_pyarrow() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise UsageError("this needs PyArrow: pip install 'fastcql[bulk]'") from None

@@ -1,0 +1,264 @@
+"""``load``: files into a table (L6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from .checkpoint import Checkpoint
+from .context import Context, columns_of
+from .copy_options import dialect_of, style_of
+from .errors import DIFFERENT, DONE, TooManyFailed, UsageError
+from .files import FileReader, format_of, need_pyarrow
+from .showing import Showing
+from .style import Dialect, Style
+from .tables import Table
+from .unloading import MANIFEST
+from .writer import Piece, TableWriter, WriteOptions
+
+SHOWN_ERRORS = 10  # in full; the rest is counted, and in --err-file
+
+
+def load(context: Context) -> int:
+    need_pyarrow()
+    arguments = context.arguments
+    session = context.session()
+    table = Table(session, arguments.table)
+    options = dict(context.copy_options("from", table))
+    given = columns_of(arguments.columns)
+    paths, manifest = _paths(arguments.files)
+    file_format = arguments.format
+    dialect, style = dialect_of(options), style_of(options, arguments.as_cqlsh)
+    if manifest is not None:
+        given = given or list(manifest["columns"])
+        file_format = file_format or manifest["format"]
+        if manifest["csv"] is not None:
+            dialect, style = Dialect(**manifest["csv"]["dialect"]), Style(**manifest["csv"]["style"])
+    readers = [_reader(path, file_format, given or table.columns, table, dialect, style) for path in paths]
+    wanted = _wanted(readers, table, given, options.get("skipcols", ()))
+    if arguments.resume and table.counters:
+        raise UsageError("a load of counters cannot be resumed: what was added twice would be wrong")
+    what = {
+        "command": "load",
+        "cluster": context.where(),
+        "table": table.name,
+        "columns": wanted,
+        "skip": options.get("skiprows", 0),
+        "files": [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths],
+    }
+    checkpoint = Checkpoint(context.checkpoint(f"load-{table.file_name}.json"), what)
+    if arguments.resume:
+        checkpoint.resume()
+    showing = context.showing(f"load {table.name}")
+    work = _Load(context, session, table, readers, wanted, options, checkpoint, showing)
+    return work.run()
+
+
+def _paths(names: list[str]) -> tuple[list[Path], Mapping[str, Any] | None]:
+    """Files; those of a folder that ``unload`` wrote, with what it says of them."""
+    if len(names) == 1 and Path(names[0]).is_dir():
+        folder = Path(names[0])
+        try:
+            manifest = json.loads((folder / MANIFEST).read_text("utf8"))
+            state, what = manifest["state"], manifest["what"]
+        except (OSError, ValueError, KeyError):
+            raise UsageError(f"{folder} is a folder without {MANIFEST}: name its files") from None
+        if not state.get("complete"):
+            raise UsageError(f"{folder} is not complete: unload --resume goes on")
+        return [folder / file["name"] for file in state["files"]], what
+    paths = [Path(name) for name in names]
+    for path in paths:
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    return paths, None
+
+
+def _reader(
+    path: Path, file_format: str | None, columns: list[str], table: Table, dialect: Dialect, style: Style
+) -> FileReader:
+    import pyarrow as pa
+
+    try:
+        return FileReader(path, file_format or format_of(path), columns, table.kinds, dialect, style)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+def _wanted(readers: list[FileReader], table: Table, given: list[str] | None, skipped: Any) -> list[str]:
+    """The columns that are loaded, the same of each file."""
+    if not readers:
+        return []
+    names = readers[0].names
+    for reader in readers:
+        if set(reader.names) != set(names):
+            raise UsageError(f"{reader.path} has other columns than {readers[0].path}: {', '.join(reader.names)}")
+    known = [name for name in skipped if name in names]
+    if len(known) < len(skipped):
+        raise UsageError(f"the files have no column {', '.join(set(skipped) - set(names))}, which --skip-cols names")
+    wanted = [name for name in (given or names) if name not in skipped]
+    if missing := [name for name in wanted if name not in names]:
+        raise UsageError(f"the files have no column {', '.join(missing)}")
+    if unknown := [name for name in wanted if name not in table.kinds and table.timed(name) is None]:
+        hint = "; --header says that the first line has names" if readers[0].path.suffix == ".csv" else ""
+        raise UsageError(f"{table.name} has no column {', '.join(unknown)}: --columns or --skip-cols chooses{hint}")
+    return wanted
+
+
+class _Load:
+    """Reads the files, one after the other, and has their rows written."""
+
+    def __init__(
+        self,
+        context: Context,
+        session: Any,
+        table: Table,
+        readers: list[FileReader],
+        wanted: list[str],
+        options: Mapping[str, Any],
+        checkpoint: Checkpoint,
+        showing: Showing,
+    ) -> None:
+        arguments = context.arguments
+        self._readers = readers
+        self._wanted = wanted
+        self._checkpoint = checkpoint
+        self._showing = showing
+        self._skip = options.get("skiprows", 0)
+        self._most = options.get("maxrows", -1)
+        self._most_unreadable = options.get("maxparseerrors", -1)
+        self._sizes = [reader.path.stat().st_size for reader in readers]
+        self._passed = 0  # rows of the files before the one that is read
+        state = checkpoint.state
+        self._unreadable: int = state.get("unreadable", 0)
+        self._failed_before: int = state.get("failed", 0)
+        self._rows_before: int = state.get("rows", 0)
+        self._shown = 0
+        self._error_path = Path(options.get("errfile") or f"load-{table.file_name}.err")
+        self._errors: Any = None
+        self._next = (state.get("file", 0), state.get("row", 0))
+        self._reached = self._next
+        showing.begin_at(self._rows_before)
+        self._writer = TableWriter(
+            session,
+            table,
+            wanted or table.columns,
+            WriteOptions(
+                ttl=options.get("ttl") if options.get("ttl", -1) >= 0 else None,
+                timestamp=arguments.timestamp,
+                nulls=arguments.nulls,
+                consistency_level=context.writes,
+                batch_rows=max(1, options.get("maxbatchsize", 32)),
+                counters=arguments.counters,
+                most_errors=options.get("maxinserterrors", 1000),
+                often=arguments.checkpoint_every,
+            ),
+            failures=self._failed,
+            shown=lambda rows: showing.update(self._rows_before + rows, self._part()),
+        )
+
+    def run(self) -> int:
+        writer, showing = self._writer, self._showing
+        try:
+            writer.write(self._pieces(), self._note)
+        except BaseException as error:
+            at = writer.undone(error)
+            if at is not None:
+                self._next = at
+            self._save()
+            file, row = self._next
+            showing.note(
+                f"{self._rows_before + writer.rows:,} rows were loaded, all before row {row} of "
+                f"{self._readers[min(file, len(self._readers) - 1)].path}; --resume goes on ({self._checkpoint.path})"
+            )
+            if isinstance(error, TooManyFailed):
+                showing.note(str(error))
+                return DIFFERENT
+            raise
+        finally:
+            if self._errors is not None:
+                self._errors.close()
+        self._checkpoint.remove()
+        showing.update(self._rows_before + writer.rows, 1.0)
+        failed = self._failed_before + writer.failed
+        more = [f"{failed:,} failed"] * bool(failed) + [f"{self._unreadable:,} unreadable"] * bool(self._unreadable)
+        if failed or self._unreadable:
+            more.append(f"see {self._error_path}")
+        showing.summary("loaded", *more)
+        return DIFFERENT if failed or self._unreadable else DONE
+
+    def _pieces(self) -> Iterator[Piece]:
+        file, row = self._next
+        self._passed = self._checkpoint.state.get("passed", 0)
+        while file < len(self._readers):
+            reader = self._readers[file]
+            end = row
+            for numbers, batch, wrong in reader.batches(self._wanted, row):
+                end = max([end, *(number + 1 for number in wrong), *(numbers[-1:] and [numbers[-1] + 1])])
+                numbers, batch, wrong, is_last = self._cut(numbers, batch, wrong)
+                for number, message in sorted(wrong.items()):
+                    self._is_unreadable(file, number, message)
+                self._reached = (file, end)
+                yield Piece(batch, file, numbers)
+                if is_last:
+                    return
+            self._passed += end
+            file, row = file + 1, 0
+            self._reached = (file, 0)
+
+    def _cut(self, numbers: Any, batch: Any, wrong: dict[int, str]) -> tuple[Any, Any, dict[int, str], bool]:
+        """Without the rows that --skip-rows and --max-rows leave out; whether there are no more."""
+        begin, end = self._skip - self._passed, self._most - self._passed
+        is_last = self._most >= 0 and any(number >= end for number in (*numbers[-1:], *wrong))
+        if not is_last and all(number >= begin for number in (*numbers[:1], *wrong)):
+            return numbers, batch, wrong, False
+        end = end if self._most >= 0 else max([0, *numbers[-1:], *wrong]) + 1
+        left = [at for at, number in enumerate(numbers) if begin <= number < end]
+        first, count = (left[0], len(left)) if left else (0, 0)
+        wrong = {row: text for row, text in wrong.items() if begin <= row < end}
+        return numbers[first : first + count], batch.slice(first, count), wrong, is_last
+
+    def _part(self) -> float | None:
+        """How much of the files was read, about."""
+        total = sum(self._sizes)
+        return sum(self._sizes[: self._reached[0]]) / total if total and len(self._sizes) > 1 else None
+
+    def _note(self) -> None:
+        self._next = self._reached
+        self._save()
+
+    def _save(self) -> None:
+        file, row = self._next
+        if self._errors is not None:
+            self._errors.flush()
+        passed = self._passed if file == self._reached[0] else self._checkpoint.state.get("passed", 0)
+        self._checkpoint.state = {
+            "file": file,
+            "row": row,
+            "passed": passed,
+            "rows": self._rows_before + self._writer.rows,
+            "failed": self._failed_before + self._writer.failed,
+            "unreadable": self._unreadable,
+        }
+        self._checkpoint.save()
+
+    def _is_unreadable(self, file: int, row: int, message: str) -> None:
+        self._unreadable += 1
+        self._wrong(file, row, message)
+        if 0 <= self._most_unreadable < self._unreadable:
+            raise TooManyFailed(f"{self._unreadable:,} rows cannot be read, more than --max-parse-errors")
+
+    def _failed(self, file: int, row: int, error: Exception) -> None:
+        self._wrong(file, row, str(error))
+
+    def _wrong(self, file: int, row: int, message: str) -> None:
+        text = f"{self._readers[file].path}: row {row}: {message}"
+        if self._errors is None:
+            self._errors = self._error_path.open("a" if self._rows_before else "w", encoding="utf8")
+        print(text.replace("\n", " "), file=self._errors)
+        self._shown += 1
+        if self._shown <= SHOWN_ERRORS:
+            self._showing.note(text)
+        elif self._shown == SHOWN_ERRORS + 1:
+            self._showing.note(f"more of them are in {self._error_path}")

@@ -1,0 +1,159 @@
+"""``python -m cassandra.bulk``: arguments to commands, errors to exit codes (L6)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from cassandra._base.errors import DriverException
+
+from . import connecting, copy_options
+from .context import Context
+from .cqlshrc import CqlshFiles
+from .errors import BROKEN, INTERRUPTED, USAGE, UsageError
+from .interrupts import Interrupts
+from .writer import OFTEN
+
+DESCRIPTION = """Tables to files and back, from one cluster to another, and what is different."""
+ENDS = """exit codes: 0 all done; 1 rows differ, have failed or could not be read; 2 the command makes no sense;
+3 it could not go on; 130 interrupted (Ctrl-C, SIGTERM). What was interrupted goes on with --resume."""
+
+Command = Callable[[Context], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; its exit code."""
+    parser = make_parser()
+    try:
+        given = parser.parse_args(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    try:
+        return _run(given)
+    except UsageError as error:
+        return _say(parser.prog, error, USAGE)
+    except KeyboardInterrupt:
+        return _say(parser.prog, "interrupted", INTERRUPTED)
+    except (DriverException, OSError, ValueError, ArithmeticError, RuntimeError) as error:
+        return _say(parser.prog, error, BROKEN)
+
+
+def _say(program: str, what: object, code: int) -> int:
+    print(f"{program}: {what}", file=sys.stderr, flush=True)
+    return code
+
+
+def _run(given: argparse.Namespace) -> int:
+    files = CqlshFiles.find(given.cqlshrc, os.environ)
+    command = _command(given.command)
+    wanted = connecting.wanted(given, files, os.environ)
+    with Interrupts() as interrupts, Context(given, files, wanted, interrupts) as context:
+        return command(context)
+
+
+def _command(name: str) -> Command:
+    if name == "count":
+        from .counting import count
+
+        return count
+    if name == "unload":
+        from .unloading import unload
+
+        return unload
+    if name == "load":
+        from .loading import load
+
+        return load
+    if name == "copy":
+        from .copying import copy
+
+        return copy
+    from .differing import diff
+
+    return diff
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m cassandra.bulk", description=DESCRIPTION, epilog=ENDS, allow_abbrev=False
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text, epilog=ENDS, allow_abbrev=False)
+
+    count = add("count", "How many rows a table has, to stdout.")
+    count.add_argument("table", metavar="ks.table")
+    _add_where(count)
+
+    unload = add("unload", "The rows of a table into files of a folder.")
+    unload.add_argument("table", metavar="ks.table")
+    unload.add_argument("--format", choices=("parquet", "csv", "arrow"), default="parquet")
+    unload.add_argument("--out", required=True, metavar="DIR", help="made if it is not there; else it is empty")
+    _add_where(unload)
+    _add_columns(unload)
+    _add_times(unload)
+    _add_as_cqlsh(unload, "write CSV as COPY TO of cqlsh does, which is not all that COPY FROM needs")
+    copy_options.add_arguments(unload, "to")
+
+    load = add("load", "Files, or a folder that unload wrote, into a table.")
+    load.add_argument("table", metavar="ks.table")
+    load.add_argument("files", nargs="+", metavar="FILE")
+    load.add_argument("--format", choices=("parquet", "csv", "arrow"), help="default: by the names of the files")
+    _add_columns(load)
+    load.add_argument("--timestamp", type=int, help="write time of the first row, in microseconds; others are later")
+    _add_writing(load)
+    _add_as_cqlsh(load, "read CSV that COPY TO of cqlsh wrote: undo what it does to texts")
+    copy_options.add_arguments(load, "from")
+
+    copy = add("copy", "The rows of a table into another table.")
+    copy.add_argument("table", metavar="ks.table")
+    copy.add_argument("target", metavar="ks2.table")
+    copy.add_argument("--to", metavar="HOST", help="of the cluster that the second table is in")
+    copy.add_argument("--max-insert-errors", type=int, default=1000, metavar="…", help="rows that may fail; -1: any")
+    _add_where(copy)
+    _add_columns(copy)
+    _add_times(copy)
+    _add_writing(copy)
+
+    diff = add("diff", "What is different between two tables: < row only in A, > only in B, ! with other values.")
+    diff.add_argument("table", metavar="A")
+    diff.add_argument("target", metavar="B")
+    diff.add_argument("--to", metavar="HOST", help="of the cluster that B is in")
+    diff.add_argument("--show", type=int, default=1000, metavar="N", help="so many rows are shown (default: 1000)")
+    _add_where(diff)
+    _add_columns(diff)
+
+    for command in commands.choices.values():
+        command.add_argument("--resume", action="store_true", help="go on where it was interrupted")
+        command.add_argument("--checkpoint", metavar="FILE", help="in the place of the usual one")
+        command.add_argument("--checkpoint-every", type=float, default=OFTEN, help=argparse.SUPPRESS)
+        command.add_argument("--quiet", action="store_true", help="do not show how far it is")
+        connecting.add_arguments(command)
+    return parser
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--where", metavar="CQL", help="only these rows, such as \"kind = 'a' ALLOW FILTERING\"")
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--columns", metavar="a,b", help="only these columns, in this order (default: all)")
+
+
+def _add_times(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ttl", action="store_true", help="the time to live of each value, too")
+    parser.add_argument("--writetime", action="store_true", help="the write time of each value, too")
+
+
+def _add_as_cqlsh(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--as-cqlsh", action="store_true", help=text)
+
+
+def _add_writing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--nulls", choices=("unset", "null"), default="unset", help="null leaves what is there, or deletes it"
+    )
+    parser.add_argument("--counters", action="store_true", help="add to counters; what fails is not sent again")

@@ -1,0 +1,60 @@
+"""Reading a table range by range, and which ranges are done (L6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cassandra._routing.ring.ranges import FULL_RING, TokenRange, merge_ranges
+
+from .errors import UsageError
+
+
+def part_of_ring(begin: int | None, end: int | None) -> TokenRange:
+    """The tokens above *begin* up to *end*; None is no bound."""
+    try:
+        return TokenRange(FULL_RING.start if begin is None else begin, FULL_RING.end if end is None else end)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+class Coverage:
+    """The ranges that are done, of *whole*."""
+
+    def __init__(self, whole: TokenRange, done: Iterable[Sequence[int]] = ()) -> None:
+        self.whole = whole
+        self._done = merge_ranges([TokenRange(start, end) for start, end in done])
+        self._added: list[TokenRange] = []
+
+    def add(self, one: TokenRange) -> None:
+        self._added.append(one)
+
+    def left(self) -> list[TokenRange]:
+        """What is to be read."""
+        return self.whole.subtract(self._merged())
+
+    def as_lists(self) -> list[list[int]]:
+        """For a checkpoint."""
+        return [[one.start, one.end] for one in self._merged()]
+
+    def part(self) -> float:
+        """From 0 to 1."""
+        return sum(one.size for one in self._merged()) / self.whole.size
+
+    def _merged(self) -> list[TokenRange]:
+        if self._added:
+            self._done = merge_ranges([*self._done, *self._added])
+            self._added = []
+        return self._done
+
+
+def scan_of(session: Any, table: str, **options: Any) -> Any:
+    """``session.scan``; UsageError for what cannot be asked."""
+    from cassandra._base.errors import InvalidRequest, UnsupportedOperation
+
+    try:
+        scan = session.scan(table, **options)
+        scan._schema()
+        return scan
+    except (ValueError, UnsupportedOperation, InvalidRequest) as error:
+        raise UsageError(str(error)) from None

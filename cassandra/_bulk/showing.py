@@ -1,0 +1,93 @@
+"""How far a command has come, for who looks at it (L6): a bar on a terminal, else a line now and then; on stderr."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+from types import TracebackType
+from typing import Any, TextIO
+
+OFTEN = 5.0  # seconds between two lines
+
+
+class Showing:
+    """Rows, and the part of the work that is done, of one command. One thread."""
+
+    def __init__(self, title: str, quiet: bool = False, stream: TextIO | None = None) -> None:
+        self._title = title
+        self._stream = sys.stderr if stream is None else stream
+        self._quiet = quiet
+        self._began = monotonic()
+        self._next = self._began + OFTEN
+        self._before = 0
+        self.rows = 0
+        self.done: float | None = None
+        self._bar: Any = None if quiet or not self._stream.isatty() else _bar(self._stream)
+
+    def __enter__(self) -> Showing:
+        if self._bar is not None:
+            self._task = self._bar.add_task(self._title, total=None, rows=0, rate="")
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def begin_at(self, rows: int) -> None:
+        """So many were done before, by a command that this one goes on with."""
+        self._before = self.rows = rows
+
+    def update(self, rows: int, done: float | None = None) -> None:
+        """So many rows by now; *done*: the part of the whole, from 0 to 1."""
+        self.rows = rows
+        self.done = self.done if done is None else done
+        if self._bar is not None:
+            total = None if self.done is None else 1.0
+            self._bar.update(self._task, total=total, completed=self.done or 0, rows=rows, rate=self._rate())
+        elif not self._quiet and (now := monotonic()) >= self._next:
+            self._next = now + OFTEN
+            part = "" if self.done is None else f"{self.done:.1%}, "
+            self._write(f"{self._title}: {part}{rows:,} rows, {self._rate()}")
+
+    def note(self, text: str) -> None:
+        """Something that is to be read."""
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False)
+        else:
+            self._write(text)
+
+    def summary(self, verb: str, *more: str) -> None:
+        """The last line: what was done, and how fast."""
+        seconds = monotonic() - self._began
+        text = f"{self._title}: {self.rows:,} rows {verb} in {seconds:,.1f} s, {self._rate()}"
+        if self._before:
+            text += f"; {self._before:,} of them before"
+        self.note("; ".join([text, *more]))
+
+    def _rate(self) -> str:
+        seconds = max(monotonic() - self._began, 1e-3)
+        return f"{(self.rows - self._before) / seconds:,.0f} rows/s"
+
+    def _write(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+
+def _bar(stream: TextIO) -> Any:
+    """None without rich."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    except ImportError:
+        return None
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rows]:,} rows"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=Console(file=stream),
+    )

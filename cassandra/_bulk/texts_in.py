@@ -1,0 +1,282 @@
+"""Text in the forms of cqlsh as columns of Arrow's (L6).
+
+Whole columns by kernels of PyArrow first; where these find something that they do not read, value by value, which also
+tells which values are none.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .durations import duration_of
+from .kinds import FLOATS, INTEGERS, TEXTS, Kind, arrow_type
+from .style import Style
+
+BEGIN = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_MOMENT = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})(?:(?:[ T]|'T')(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?)?\s*(Z|[+-]\d{2}:?\d{2})?"
+)
+_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?")
+_WHOLE = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\(\\|n|r|t|x[0-9a-f]{2})")
+_NAMED = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+
+
+class Column:
+    """What a column of texts was read as. ``errors`` has what is none by its row: there the value is null."""
+
+    __slots__ = ("errors", "values")
+
+    def __init__(self, values: Any, errors: dict[int, str]) -> None:
+        self.values = values
+        self.errors = errors
+
+
+def read_column(texts: Any, kind: Kind, style: Style) -> Column:
+    """*texts*, an array of strings, null where there is no value."""
+    import pyarrow as pa
+
+    if kind.name not in TEXTS:
+        texts = _emptied(texts)
+    try:
+        fast = _FAST.get(kind.name)
+        if fast is not None:
+            return Column(fast(texts, kind, style), {})
+    except pa.ArrowInvalid:
+        pass
+    return _slowly(texts, kind, style)
+
+
+def _emptied(texts: Any) -> Any:
+    """With nothing written there is no value, whatever null is written as."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    empty = pc.equal(texts, "")
+    return pc.if_else(empty, pa.scalar(None, pa.string()), texts) if pc.any(empty).as_py() else texts
+
+
+def _slowly(texts: Any, kind: Kind, style: Style) -> Column:
+    import pyarrow as pa
+
+    read = reader_of(kind, style)
+    wanted = arrow_type(kind)
+    values: list[Any] = []
+    errors: dict[int, str] = {}
+    for row, text in enumerate(texts.to_pylist()):
+        value = None
+        if text is not None:
+            try:
+                value = read(text)
+            except (ValueError, OverflowError) as error:
+                errors[row] = f"{error}"
+        values.append(value)
+    try:
+        return Column(pa.array(values, wanted), errors)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError):
+        for row, value in enumerate(values):
+            try:
+                pa.array([value], wanted)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
+                errors[row] = f"{error}"
+                values[row] = None
+        return Column(pa.array(values, wanted), errors)
+
+
+def reader_of(kind: Kind, style: Style) -> Callable[[str], Any]:
+    """What makes of one text what an array of :func:`arrow_type` is made of. It raises ValueError."""
+    name = kind.name
+    if name in INTEGERS:
+        return lambda text: int(_matching(_WHOLE, _plain(text, style), name))
+    if name in FLOATS:
+        return lambda text: float(_matching(_NUMBER, _plain(text, style), name))
+    if name in TEXTS:
+        return unescaped if style.as_cqlsh else str
+    if name in ("decimal", "varint"):
+        return lambda text: _plain(text, style)
+    if name == "boolean":
+        return lambda text: _boolean(text, style)
+    if name == "timestamp":
+        return lambda text: moment_of(text, style.datetime_format)
+    simple: dict[str, Callable[[str], Any]] = {
+        "blob": _blob,
+        "custom": _blob,
+        "date": _day,
+        "duration": duration_of,
+        "inet": str.strip,
+        "time": _time,
+        "timeuuid": str.strip,
+        "uuid": str.strip,
+    }
+    if name in simple:
+        return simple[name]
+    from .nested import parser_of
+
+    return parser_of(kind, style)
+
+
+def _plain(text: str, style: Style) -> str:
+    """A number with the separators of Python."""
+    text = text.strip()
+    if style.thousands_sep:
+        text = text.replace(style.thousands_sep, "")
+    return text if style.decimal_sep == "." else text.replace(style.decimal_sep, ".")
+
+
+def _matching(pattern: re.Pattern[str], text: str, name: str) -> str:
+    if pattern.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is no {name}")
+    return text
+
+
+def unescaped(text: str) -> str:
+    """*text* as it was before COPY TO showed its control characters and doubled its backslashes."""
+
+    def character(match: re.Match[str]) -> str:
+        found = match[1]
+        return _NAMED[found] if found in _NAMED else chr(int(found[1:], 16))
+
+    return _ESCAPED.sub(character, text) if "\\" in text else text
+
+
+def _boolean(text: str, style: Style) -> bool:
+    found = text.strip().lower()
+    if found not in (style.true.lower(), style.false.lower()):
+        raise ValueError(f"{text!r} is neither {style.true} nor {style.false}")
+    return found == style.true.lower()
+
+
+def _blob(text: str) -> bytes:
+    text = text.strip()
+    if text[:2].lower() != "0x":
+        raise ValueError(f"{text[:40]!r} is no blob: 0x and hexadecimal digits are wanted")
+    return bytes.fromhex(text[2:])
+
+
+def moment_of(text: str, text_format: str | None = None) -> int:
+    """Milliseconds since 1970. Without a zone a moment is in UTC; a whole number is milliseconds."""
+    text = text.strip()
+    if text_format is not None:
+        try:
+            found = datetime.datetime.strptime(text, text_format)
+        except ValueError:
+            pass
+        else:
+            found = found if found.tzinfo is not None else found.replace(tzinfo=datetime.timezone.utc)
+            return (found - BEGIN) // datetime.timedelta(milliseconds=1)
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no timestamp such as 2026-01-31 12:34:56.789+0000")
+    fraction = (match[7] or "").ljust(3, "0")
+    if fraction[3:].strip("0"):
+        raise ValueError(f"{text!r} is more exact than milliseconds")
+    parts = [int(part or 0) for part in match.groups()[:6]]
+    found = datetime.datetime(*parts, tzinfo=datetime.timezone.utc)  # type: ignore[misc, arg-type]
+    milliseconds = (found - BEGIN) // datetime.timedelta(milliseconds=1) + int(fraction[:3])
+    zone = match[8]
+    if zone and zone != "Z":
+        minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+        milliseconds -= (minutes if zone[0] == "+" else -minutes) * 60_000
+    return milliseconds
+
+
+def _day(text: str) -> int:
+    text = text.strip()
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    try:
+        return (datetime.datetime.strptime(text, "%Y-%m-%d") - BEGIN.replace(tzinfo=None)).days
+    except ValueError:
+        raise ValueError(f"{text!r} is no date such as 2026-01-31, nor a number of days since 1970") from None
+
+
+def _time(text: str) -> int:
+    match = _TIME.fullmatch(text.strip())
+    if match is None or int(match[1]) > 23 or int(match[2]) > 59 or int(match[3] or 0) > 59:
+        raise ValueError(f"{text!r} is no time such as 12:34:56.123456789")
+    seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3] or 0)
+    return seconds * 10**9 + int((match[4] or "").ljust(9, "0"))
+
+
+# -- whole columns: pyarrow.ArrowInvalid where there is anything out of the ordinary
+
+
+def _cast(texts: Any, kind: Kind, style: Style) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.cast(_separated(texts, kind, style), arrow_type(kind))
+
+
+def _integers(texts: Any, kind: Kind, style: Style) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
+        raise pa.ArrowInvalid("hexadecimal digits, which are read by casts alone")
+    return _cast(texts, kind, style)
+
+
+def _separated(texts: Any, kind: Kind, style: Style) -> Any:
+    import pyarrow.compute as pc
+
+    if style.thousands_sep:
+        texts = pc.replace_substring(texts, style.thousands_sep, "")
+    return texts if style.decimal_sep == "." else pc.replace_substring(texts, style.decimal_sep, ".")
+
+
+def _same(texts: Any, kind: Kind, style: Style) -> Any:
+    import pyarrow.compute as pc
+
+    if style.as_cqlsh and pc.any(pc.match_substring(texts, "\\")).as_py():
+        return _slowly(texts, kind, style).values
+    return texts
+
+
+def _truths(texts: Any, kind: Kind, style: Style) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lowered = pc.utf8_lower(texts)
+    true = pc.equal(lowered, style.true.lower())
+    if not pc.all(pc.or_(true, pc.equal(lowered, style.false.lower()))).as_py():
+        raise pa.ArrowInvalid("neither")
+    return true
+
+
+def _moments(texts: Any, kind: Kind, style: Style) -> Any:
+    import pyarrow as pa
+
+    if style.datetime_format is not None:
+        raise pa.ArrowInvalid("a format of its own")
+    return _cast(texts, kind, Style())
+
+
+def _days(texts: Any, kind: Kind, style: Style) -> Any:
+    return _cast(texts, kind, Style())
+
+
+def _clocks(texts: Any, kind: Kind, style: Style) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    moments = pc.cast(pc.binary_join_element_wise("1970-01-01 ", texts, ""), pa.timestamp("ns"))
+    return pc.cast(pc.cast(moments, pa.int64()), pa.time64("ns"))
+
+
+_FAST: dict[str, Callable[[Any, Kind, Style], Any]] = {
+    **dict.fromkeys(INTEGERS, _integers),
+    **dict.fromkeys(FLOATS, _cast),
+    **dict.fromkeys(TEXTS, _same),
+    **dict.fromkeys(("uuid", "timeuuid", "inet"), lambda texts, kind, style: texts),
+    **dict.fromkeys(("decimal", "varint"), _separated),
+    "date": _days,
+    "time": _clocks,
+    "boolean": _truths,
+    "timestamp": _moments,
+}

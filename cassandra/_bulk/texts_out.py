@@ -1,0 +1,318 @@
+"""Columns of Arrow's as text, in the forms of cqlsh (L6).
+
+Whole columns at a time, by kernels of PyArrow where they write what is wanted; nested values are put together of the
+texts of their parts, which are columns, too.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from math import isinf, isnan, log10, modf
+from sys import float_info
+from typing import Any
+
+from .durations import duration_text
+from .kinds import FLOATS, INTEGERS, NUMBERS, TEXTS, Kind
+from .style import Style
+
+#: Milliseconds and days within which a moment and a day are written as such: years 1 to 9999. Others are numbers.
+MOMENTS = (-62135596800000, 253402300799999)
+DAYS = (-719162, 2932896)
+#: What COPY TO shows by an escape sequence, beside backslashes.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\xa0]")
+_PLAIN_FIELD = re.compile(r"[^\s:,'{}\[\]()][^:,'{}\[\]()]*(?<!\s)")
+
+
+def texts_of(array: Any, kind: Kind, style: Style, nested: bool = False) -> Any:
+    """An array of strings, null where *array* is. *nested*: within a collection, where texts are quoted."""
+    import pyarrow.compute as pc
+
+    name = kind.name
+    storage = getattr(array, "storage", None)
+    if storage is not None:  # an extension type
+        array = storage
+    if name in TEXTS:
+        return _texts(array, style, nested)
+    if name in INTEGERS:
+        found = _grouped(pc.cast(array, "string"), style)
+    elif name in FLOATS:
+        found = _floats(array, style, name, nested)
+    else:
+        found = _WRITERS[name](array, kind, style, nested)
+    if nested and name in NUMBERS and style.separates and not style.as_cqlsh:
+        return _quoted(found)  # a comma in it would be taken for the next element
+    return found
+
+
+def _strings(values: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array(values, pa.string())
+
+
+def _each(array: Any, write: Callable[[Any], str]) -> Any:
+    return _strings([None if value is None else write(value) for value in array.to_pylist()])
+
+
+def _quoted(array: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise("'", array, "'", "")
+
+
+def _texts(array: Any, style: Style, nested: bool) -> Any:
+    import pyarrow.compute as pc
+
+    array = pc.cast(array, "string")  # from views, dictionaries
+    if style.as_cqlsh:
+        array = pc.replace_substring(array, "\\", "\\\\")
+        if pc.any(pc.match_substring_regex(array, "[\\x00-\\x1f\\x7f-\\x{a0}]")).as_py():
+            array = _each(array, lambda text: _CONTROL.sub(lambda match: repr(match[0])[1:-1], text))
+    return _quoted(pc.replace_substring(array, "'", "''")) if nested else array
+
+
+def _grouped(digits: Any, style: Style) -> Any:
+    """Whole numbers as text, with the thousands apart."""
+    if not style.thousands_sep:
+        return digits
+    return _each(digits, lambda text: f"{int(text):,}".replace(",", style.thousands_sep))
+
+
+def _floats(array: Any, style: Style, name: str, nested: bool) -> Any:
+    import pyarrow.compute as pc
+
+    precision = style.double_precision if name == "double" and not nested else style.float_precision
+    if precision is not None:
+        digits = precision
+        return _each(array, lambda value: _rounded(value, digits, style))
+    found = pc.cast(array, "string")
+    if not pc.all(pc.is_finite(array)).as_py():
+        found = pc.if_else(pc.is_nan(array), "NaN", found)
+        found = pc.if_else(pc.is_inf(array), pc.if_else(pc.less(array, 0), "-Infinity", "Infinity"), found)
+    if not style.separates:
+        return found
+    return _each(found, lambda text: _separated(text, style))
+
+
+def _rounded(value: float, precision: int, style: Style) -> str:
+    """*value* with as many digits as COPY TO gives it."""
+    if isnan(value) or isinf(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if style.thousands_sep:
+        fraction, whole = modf(value)
+        digits = f"{abs(fraction):.{precision}f}"[2:].rstrip("0")
+        text = f"{whole:,.0f}".replace(",", style.thousands_sep)
+        return text + (style.decimal_sep + digits if digits else "")
+    exponent = int(log10(abs(value))) if abs(value) > float_info.epsilon else None
+    if exponent is not None and -4 <= exponent < precision:
+        precision += exponent + 1  # the digits before the point come on top
+    return f"{value:.{precision}g}".replace(".", style.decimal_sep)
+
+
+def _separated(text: str, style: Style) -> str:
+    """A number that was written exactly, with other separators."""
+    if not text[-1].isdigit():
+        return text
+    sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
+    whole, point, fraction = text.partition(".")
+    if style.thousands_sep and whole.isdigit():
+        whole = f"{int(whole):,}".replace(",", style.thousands_sep)
+    return sign + whole + (style.decimal_sep if point else "") + fraction
+
+
+def _decimals(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    if not style.separates:
+        return array
+    return _each(array, lambda text: _separated(text, style))
+
+
+def _varints(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    return _grouped(array, style)
+
+
+def _booleans(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.if_else(array, style.true, style.false)
+
+
+def _blobs(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    return _each(array, lambda value: "0x" + value.hex())
+
+
+def _uuids(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    if not len(array):
+        return _strings([])
+    if array.null_count:
+        filled = array.fill_null(bytes(16))
+        return _nulls_of(array, _uuids(filled, kind, style, nested))
+    start = array.offset * 16
+    digits = memoryview(array.buffers()[1])[start : start + 16 * len(array)].hex()
+    return _strings(
+        [
+            f"{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-{digits[at + 12 : at + 16]}-"
+            f"{digits[at + 16 : at + 20]}-{digits[at + 20 : at + 32]}"
+            for at in range(0, len(digits), 32)
+        ]
+    )
+
+
+def _nulls_of(array: Any, texts: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
+
+
+def _addresses(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    from ipaddress import IPv4Address
+
+    def write(value: bytes) -> str:
+        return str(IPv4Address(value)) if len(value) == 4 else _address6(value)
+
+    found = _each(array, write)
+    return _quoted(found) if nested else found
+
+
+def _address6(value: bytes) -> str:
+    from socket import AF_INET6, inet_ntop
+
+    return inet_ntop(AF_INET6, value)
+
+
+def _moments(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    numbers = pc.cast(array, pa.int64())
+    within = pc.and_(pc.greater_equal(numbers, MOMENTS[0]), pc.less_equal(numbers, MOMENTS[1]))
+    shown = pc.if_else(within, numbers, 0)
+    if style.datetime_format is None:
+        found = pc.cast(pc.cast(shown, pa.timestamp("ms")), "string")
+        found = pc.binary_join_element_wise(found, "+0000", "")
+    else:
+        found = _each(shown, _formatted(style.datetime_format))
+    found = pc.if_else(within, found, pc.cast(numbers, "string"))
+    return _quoted(found) if nested else found
+
+
+_FRACTION = re.compile(r"(.*)\.(\d{1,6})(.*)", re.DOTALL)
+
+
+def _formatted(text_format: str) -> Callable[[int], str]:
+    begin = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+    def write(milliseconds: int) -> str:
+        text = (begin + datetime.timedelta(milliseconds=milliseconds)).strftime(text_format)
+        match = _FRACTION.match(text)  # COPY has three digits of %f
+        return text if match is None else f"{match[1]}.{match[2].ljust(6, '0')[:3]}{match[3]}"
+
+    return write
+
+
+def _days(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    numbers = pc.cast(array, pa.int32())
+    within = pc.and_(pc.greater_equal(numbers, DAYS[0]), pc.less_equal(numbers, DAYS[1]))
+    shown = pc.cast(pc.cast(pc.if_else(within, numbers, pa.scalar(0, pa.int32())), pa.date32()), "string")
+    found = pc.if_else(within, shown, pc.cast(numbers, "string"))
+    return _quoted(found) if nested and not style.as_cqlsh else found
+
+
+def _times(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    import pyarrow.compute as pc
+
+    found = pc.cast(array, "string")
+    # COPY TO has no quotes around them, which COPY FROM cannot read where there are colons beside
+    return _quoted(found) if nested and not style.as_cqlsh else found
+
+
+def _durations(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    return _each(array, lambda value: duration_text(*value))
+
+
+def _parts(array: Any, kind: Kind, style: Style) -> list[str]:
+    found: list[str] = texts_of(array, kind, style, nested=True).fill_null(style.null).to_pylist()
+    return found
+
+
+def _lists(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    begin, end = ("{", "}") if kind.name == "set" else ("[", "]")
+    parts = _parts(array.values, kind.parts[0], style)
+    return _gathered(array, parts, begin, end)
+
+
+def _gathered(array: Any, parts: list[str], begin: str, end: str) -> Any:
+    """The texts of lists whose elements have these."""
+    offsets = array.offsets.to_pylist()
+    there = array.is_valid().to_pylist()
+    return _strings(
+        [
+            begin + ", ".join(parts[offsets[row] : offsets[row + 1]]) + end if is_there else None
+            for row, is_there in enumerate(there)
+        ]
+    )
+
+
+def _vectors(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    parts = _parts(array.values, kind.parts[0], style)
+    size, first = kind.size, array.offset
+    return _strings(
+        [
+            "[" + ", ".join(parts[(first + row) * size : (first + row + 1) * size]) + "]" if is_there else None
+            for row, is_there in enumerate(array.is_valid().to_pylist())
+        ]
+    )
+
+
+def _maps(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    keys, items = (_parts(half, part, style) for half, part in zip((array.keys, array.items), kind.parts, strict=True))
+    return _gathered(array, [f"{key}: {item}" for key, item in zip(keys, items, strict=True)], "{", "}")
+
+
+def _structs(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
+    columns = [_parts(array.field(at), part, style) for at, part in enumerate(kind.parts)]
+    if kind.name == "udt":
+        names = [field_text(field, style) for field in kind.fields]
+        columns = [[f"{name}: {text}" for text in column] for name, column in zip(names, columns, strict=True)]
+    begin, end = "{}" if kind.name == "udt" else "()"
+    there = array.is_valid().to_pylist()
+    return _strings(
+        [
+            begin + ", ".join(row) + end if is_there else None
+            for is_there, row in zip(there, zip(*columns, strict=True), strict=True)
+        ]
+    )
+
+
+def field_text(name: str, style: Style) -> str:
+    """The name of a field of a user type, quoted where it would be read as something else."""
+    if style.as_cqlsh or _PLAIN_FIELD.fullmatch(name):
+        return name
+    return "'" + name.replace("'", "''") + "'"
+
+
+_WRITERS: dict[str, Callable[[Any, Kind, Style, bool], Any]] = {
+    "blob": _blobs,
+    "boolean": _booleans,
+    "custom": _blobs,
+    "date": _days,
+    "decimal": _decimals,
+    "duration": _durations,
+    "inet": _addresses,
+    "list": _lists,
+    "map": _maps,
+    "set": _lists,
+    "time": _times,
+    "timestamp": _moments,
+    "timeuuid": _uuids,
+    "tuple": _structs,
+    "udt": _structs,
+    "uuid": _uuids,
+    "varint": _varints,
+    "vector": _vectors,
+}

@@ -1,0 +1,267 @@
+"""``unload``: a table into files (L6).
+
+A file has whole ranges of tokens, as many as make it large enough, and gets its name when it is whole: ranges are kept
+in memory until they are complete, or, when they are large, in a file of their own. ``unload.json`` beside the files is
+the checkpoint, and says what is in them: ``load`` reads it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .checkpoint import UNFINISHED, Checkpoint, publish
+from .context import Context, columns_of
+from .copy_options import dialect_of, style_of
+from .errors import DONE, UsageError
+from .files import FORMATS, TIMES, FileWriter, need_pyarrow
+from .kinds import Kind
+from .ranges import Coverage, part_of_ring, scan_of
+from .style import Dialect, Style
+from .tables import TTL, WRITETIME, Table
+
+MANIFEST = "unload.json"
+FILE_ROWS = 1_000_000
+MOST_HELD = 256 << 20  # bytes of incomplete ranges in memory
+
+
+def unload(context: Context) -> int:
+    need_pyarrow()
+    arguments = context.arguments
+    session = context.session()
+    table = Table(session, arguments.table)
+    options = context.copy_options("to", table)
+    dialect, style = dialect_of(options), style_of(options, arguments.as_cqlsh)
+    columns = table.check(columns_of(arguments.columns) or table.columns)
+    showing = context.showing(f"unload {table.name}")
+    selected, names = with_times(table, columns, arguments, showing)
+    whole = part_of_ring(options.get("begintoken"), options.get("endtoken"))
+    folder = Path(arguments.out)
+    what = {
+        "command": "unload",
+        "cluster": context.where(),
+        "table": table.name,
+        "where": arguments.where,
+        "columns": names,
+        "format": arguments.format,
+        "ring": [whole.start, whole.end],
+        "csv": {"dialect": dialect._asdict(), "style": style._asdict()} if arguments.format == "csv" else None,
+    }
+    checkpoint = Checkpoint(Path(arguments.checkpoint) if arguments.checkpoint else folder / MANIFEST, what)
+    _prepare_folder(folder, checkpoint, arguments.resume)
+    coverage = Coverage(whole, checkpoint.state.get("ranges", ()))
+    left = coverage.left()
+    scan = scan_of(
+        session,
+        table.name,
+        columns=selected,
+        where=arguments.where,
+        token_range=left or None,
+        consistency_level=context.reads,
+    )
+    kinds = {name: table.kinds.get(name, TIMES) for name in names}
+    most_rows = options.get("maxoutputsize", FILE_ROWS)
+    if most_rows < 1:
+        most_rows = FILE_ROWS
+    work = _Unload(
+        folder, table.file_name, arguments.format, names, kinds, dialect, style, most_rows, checkpoint, coverage
+    )
+    showing.begin_at(work.saved_rows)
+    checkpoint.save()
+    try:
+        if left:
+            with scan._reading() as reading:
+                for piece in reading:
+                    with context.held:
+                        work.take(piece)
+                    showing.update(work.rows, coverage.part())
+        with context.held:
+            work.finish()
+    except BaseException:
+        with context.held:
+            work.interrupt()
+        showing.note(f"{work.saved_rows:,} rows are in whole files; --resume goes on")
+        raise
+    showing.update(work.rows, 1.0)
+    showing.summary("unloaded", f"{len(checkpoint.state['files'])} files in {folder}")
+    return DONE
+
+
+def with_times(table: Table, columns: list[str], arguments: Any, showing: Any) -> tuple[list[str], list[str]]:
+    """What is selected, and what it is called in the files."""
+    from cassandra._base.names import maybe_escape_name
+
+    selected, names = list(columns), list(columns)
+    wanted = [what for what, asked in ((TTL, arguments.ttl), (WRITETIME, arguments.writetime)) if asked]
+    for what in wanted:
+        for column in columns:
+            if table.has_times(column):
+                selected.append(f"{what}({maybe_escape_name(column)})")
+                names.append(f"{what}({column})")
+    without = [name for name in columns if name not in table.key and not table.has_times(name)]
+    if wanted and without:
+        showing.note(f"{', '.join(without)}: the parts of its values have times of their own, which are not unloaded")
+    return selected, names
+
+
+def _prepare_folder(folder: Path, checkpoint: Checkpoint, resume: bool) -> None:
+    """Make it; UsageError where there are files that are not ours to go on with."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if resume and checkpoint.resume():
+        missing = [file["name"] for file in checkpoint.state["files"] if not (folder / file["name"]).exists()]
+        if missing:
+            raise UsageError(f"{folder} has no {missing[0]} any more, which was unloaded before")
+    elif any(folder.iterdir()):
+        hint = " (--resume goes on with an unload)" if (folder / MANIFEST).exists() else ""
+        raise UsageError(f"{folder} is not empty{hint}")
+    for left in folder.glob("*" + UNFINISHED):
+        left.unlink()
+
+
+class _Range:
+    """What was read of a range that is not complete."""
+
+    __slots__ = ("batches", "nbytes", "own")
+
+    def __init__(self) -> None:
+        self.batches: list[Any] = []
+        self.nbytes = 0
+        self.own: FileWriter | None = None
+
+
+class _Unload:
+    """The files. ``saved_rows`` are in whole ones, ``rows`` in any or in memory."""
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        file_format: str,
+        names: list[str],
+        kinds: dict[str, Kind],
+        dialect: Dialect,
+        style: Style,
+        most_rows: int,
+        checkpoint: Checkpoint,
+        coverage: Coverage,
+    ) -> None:
+        self._folder = folder
+        self._name = name
+        self._names = names
+        self._format = (file_format, kinds, dialect, style)
+        self._most_rows = most_rows
+        self._checkpoint = checkpoint
+        self._coverage = coverage
+        self._whole = Coverage(coverage.whole, coverage.as_lists())
+        checkpoint.state.setdefault("files", [])
+        self._number = len(checkpoint.state["files"])
+        self._open: dict[int, _Range] = {}
+        self._held = 0
+        self._part: FileWriter | None = None
+        self._in_part: list[Any] = []
+        self.saved_rows: int = sum(file["rows"] for file in checkpoint.state["files"])
+        self.rows = self.saved_rows
+
+    def take(self, piece: Any) -> None:
+        import pyarrow as pa
+
+        if piece.kind == "batch":
+            batch = pa.record_batch(piece.batch)
+            self._add(piece.number, pa.RecordBatch.from_arrays(batch.columns, schema=self._renamed(batch.schema)))
+        elif piece.kind == "restarted":
+            self._forget(piece.number)
+        else:
+            self._complete(piece.number, piece.token_range)
+
+    def _renamed(self, schema: Any) -> Any:
+        """As it is in files: functions are called as the server does not call them everywhere."""
+        import pyarrow as pa
+
+        return pa.schema([field.with_name(name) for field, name in zip(schema, self._names, strict=True)])
+
+    def _add(self, number: int, batch: Any) -> None:
+        one = self._open.setdefault(number, _Range())
+        self.rows += batch.num_rows
+        if one.own is not None:
+            one.own.write(batch)
+            return
+        one.batches.append(batch)
+        one.nbytes += batch.nbytes
+        self._held += batch.nbytes
+        if self._held > MOST_HELD:
+            self._spill()
+
+    def _spill(self) -> None:
+        """The largest range gets a file of its own."""
+        one = max(self._open.values(), key=lambda candidate: candidate.nbytes)
+        one.own = self._new_file()
+        for batch in one.batches:
+            one.own.write(batch)
+        self._drop(one)
+
+    def _drop(self, one: _Range) -> None:
+        self._held -= one.nbytes
+        one.batches, one.nbytes = [], 0
+
+    def _forget(self, number: int) -> None:
+        one = self._open.pop(number, None)
+        if one is not None:
+            self.rows -= sum(batch.num_rows for batch in one.batches)
+            if one.own is not None:
+                self.rows -= one.own.rows
+                one.own.abandon()
+            self._drop(one)
+
+    def _complete(self, number: int, token_range: Any) -> None:
+        self._coverage.add(token_range)
+        one = self._open.pop(number, None)
+        if one is not None and one.own is not None:
+            self._publish(one.own, [token_range])
+            return
+        for batch in one.batches if one is not None else ():
+            if self._part is None:
+                self._part = self._new_file()
+            self._part.write(batch)
+        self._in_part.append(token_range)
+        if one is not None:
+            self._drop(one)
+        if self._part is not None and self._part.rows >= self._most_rows:
+            self._publish_part()
+
+    def _new_file(self) -> FileWriter:
+        self._number += 1
+        name = f"{self._name}-{self._number:06}{FORMATS[self._format[0]]}"
+        return FileWriter(self._folder / (name + UNFINISHED), *self._format)
+
+    def _publish_part(self) -> None:
+        part, ranges = self._part, self._in_part
+        self._part, self._in_part = None, []
+        if part is not None:
+            self._publish(part, ranges)
+        else:
+            self._save(ranges)
+
+    def _publish(self, file: FileWriter, ranges: list[Any]) -> None:
+        file.close()
+        path = file.path.with_name(file.path.name.removesuffix(UNFINISHED))
+        publish(file.path, path)
+        self._checkpoint.state["files"].append({"name": path.name, "rows": file.rows})
+        self.saved_rows += file.rows
+        self._save(ranges)
+
+    def _save(self, ranges: list[Any]) -> None:
+        for one in ranges:
+            self._whole.add(one)
+        self._checkpoint.state["ranges"] = self._whole.as_lists()
+        self._checkpoint.save()
+
+    def finish(self) -> None:
+        self._publish_part()
+        self._checkpoint.state["complete"] = True
+        self._checkpoint.save()
+
+    def interrupt(self) -> None:
+        """Complete ranges are kept, the others forgotten."""
+        for number in list(self._open):
+            self._forget(number)
+        self._publish_part()

@@ -1,0 +1,203 @@
+"""Rows of Arrow's into a table (L6): what of them ``session.ingest`` can write, and what is written otherwise.
+
+One thread. Rows come in pieces, each with the numbers that they have where they come from, by which errors are told.
+Every few seconds, and when it ends, all that was taken is through: then ``done`` is called, and the command notes it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from time import monotonic
+from typing import Any, NamedTuple
+
+from cassandra._session.ingest.report import IngestReport, report_of
+
+from .cells import CellWriter, CounterWriter
+from .errors import TooManyFailed, UsageError
+from .tables import Table
+
+OFTEN = 10.0  # seconds from one note to the next
+
+
+class Piece(NamedTuple):
+    """Rows: a record batch of PyArrow, and where they come from: *origin*, and their numbers there."""
+
+    batch: Any
+    origin: Any
+    numbers: Sequence[int]
+
+
+class WriteOptions(NamedTuple):
+    """How rows are written."""
+
+    ttl: int | None = None
+    timestamp: int | None = None
+    nulls: str = "unset"
+    consistency_level: int | None = None
+    batch_rows: int = 32
+    counters: bool = False
+    most_errors: int = 1000  # and -1 for any number
+    often: float = OFTEN
+
+
+class TableWriter:
+    """Writes to one table. ``rows`` and ``failed`` count; ``failures`` is told of each row that failed."""
+
+    def __init__(
+        self,
+        session: Any,
+        table: Table,
+        columns: Sequence[str],
+        options: WriteOptions,
+        *,
+        failures: Callable[[Any, int, Exception], object],
+        shown: Callable[[int], object],
+    ) -> None:
+        """*columns*: of the pieces. UsageError for what cannot be written."""
+        self.rows = 0
+        self.failed = 0
+        self._session = session
+        self._table = table
+        self._options = options
+        self._failures = failures
+        self._shown = shown
+        self._written = 0
+        plain = [name for name in columns if table.timed(name) is None]
+        table.check(plain)
+        needed = table.partition_key if set(plain) <= {*table.partition_key, *table.statics} else table.key
+        if missing := [name for name in needed if name not in plain]:
+            raise UsageError(f"{table.name} cannot be written without {', '.join(missing)} of its primary key")
+        self._alone: CellWriter | CounterWriter | None = None
+        if table.counters:
+            if not options.counters:
+                raise UsageError(
+                    f"{table.name} has counters, which can be added to only: what is sent again counts twice. With "
+                    "--counters the numbers are added, and nothing is sent again"
+                )
+            self._alone = CounterWriter(session, table, plain, options.consistency_level)
+        elif len(plain) < len(columns):
+            self._alone = CellWriter(session, table, list(columns), options.consistency_level)
+        self._columns = plain
+        self._statics = [name for name in plain if name in table.partition_key or name in table.statics]
+        self._splits = bool(table.clustering_key) and any(name in table.statics for name in plain)
+        self._first = table.clustering_key[0] if table.clustering_key else ""
+        self._taken: deque[tuple[int, Any, Sequence[int]]] = deque()
+
+    def write(self, pieces: Iterable[Piece], done: Callable[[], object]) -> None:
+        """All of *pieces*. *done* is called when all that was taken is through. TooManyFailed if that is so; then, and
+        after whatever else ends it, :meth:`undone` says what may not have been written."""
+        source = iter(pieces)
+        for piece in source:
+            self._taken.clear()
+            if self._alone is not None:
+                self._write_alone(piece)
+            else:
+                self._ingest(piece, source)
+            self._taken.clear()
+            done()
+
+    def undone(self, error: BaseException) -> tuple[Any, int] | None:
+        """(origin, number) of the first row of which nobody knows whether it was written, after *error* has ended it.
+        None if all that was taken was."""
+        report = report_of(error)
+        reached = 0
+        if report is not None and self._alone is None:
+            self._count(report)
+            reached = min(report.unfinished, default=report.reached)
+        for first, origin, numbers in self._taken:
+            if reached < first + len(numbers):
+                return origin, numbers[max(0, reached - first)]
+        return None
+
+    # -- by session.ingest
+
+    def _ingest(self, first: Piece, source: Iterator[Piece]) -> None:
+        """*first* and what follows it, as long as it is not time for a note."""
+        before = self.rows
+        given = self._given(first, source)
+        report = self._call(given, self._columns, lambda report: self._shown(before + report.rows))
+        self._count(report)
+        self._check()
+
+    def _call(self, data: Iterable[Any], columns: Sequence[str], progress: Any = None) -> IngestReport:
+        options = self._options
+        report: IngestReport = self._session.ingest(
+            self._table.name,
+            data,
+            columns=columns,
+            ttl=options.ttl,
+            timestamp=None if options.timestamp is None else options.timestamp + self._written,
+            nulls=options.nulls,
+            consistency_level=options.consistency_level,
+            batch_rows=options.batch_rows,
+            on_error="collect",
+            progress=progress,
+        )
+        self._written += report.reached
+        return report
+
+    def _given(self, first: Piece, source: Iterator[Piece]) -> Iterator[Any]:
+        until = monotonic() + self._options.often
+        reached = 0
+        piece: Piece | None = first
+        while piece is not None:
+            batch, numbers = piece.batch, piece.numbers
+            if self._splits:
+                batch, numbers = self._split(piece)
+            if batch.num_rows:
+                self._taken.append((reached, piece.origin, numbers))
+                reached += batch.num_rows
+                yield batch
+            piece = next(source, None) if monotonic() < until else None
+
+    def _split(self, piece: Piece) -> tuple[Any, Sequence[int]]:
+        """Without the rows of partitions that have nothing but static columns, which are written at once."""
+        import pyarrow.compute as pc
+
+        batch = piece.batch
+        if self._first in batch.schema.names:
+            alone = pc.is_null(batch.column(self._first))
+            if not pc.any(alone).as_py():
+                return batch, piece.numbers
+            rows = [row for row, is_alone in enumerate(alone.to_pylist()) if is_alone]
+            statics, rest = batch.filter(alone), batch.filter(pc.invert(alone))
+        else:
+            rows, statics, rest = list(range(batch.num_rows)), batch, batch.slice(0, 0)
+        report = self._call([statics.select(self._statics)], self._statics)
+        for row, error in report.errors.items():
+            self._fail(piece.origin, piece.numbers[rows[row]], error)
+        self.rows += report.rows
+        gone = set(rows)
+        return rest, [number for row, number in enumerate(piece.numbers) if row not in gone]
+
+    def _count(self, report: IngestReport) -> None:
+        self.rows += report.rows
+        places = iter(self._taken)
+        place = next(places, None)
+        for row, error in report.errors.items():
+            while place is not None and row >= place[0] + len(place[2]):
+                place = next(places, None)
+            if place is not None:
+                self._fail(place[1], place[2][row - place[0]], error)
+        self.failed += report.failed - len(report.errors)  # those that are not listed
+
+    def _fail(self, origin: Any, number: int, error: Exception) -> None:
+        self.failed += 1
+        self._failures(origin, number, error)
+
+    def _check(self) -> None:
+        if 0 <= self._options.most_errors < self.failed:
+            raise TooManyFailed(f"{self.failed:,} rows could not be written, more than --max-insert-errors")
+
+    # -- one by one
+
+    def _write_alone(self, piece: Piece) -> None:
+        assert self._alone is not None
+        self._taken.append((0, piece.origin, piece.numbers))
+        errors = self._alone.write(piece.batch)
+        self.rows += piece.batch.num_rows - len(errors)
+        for row, error in errors.items():
+            self._fail(piece.origin, piece.numbers[row], error)
+        self._shown(self.rows)
+        self._check()

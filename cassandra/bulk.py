@@ -1,0 +1,11 @@
+"""Tables to files and back, without a program: ``python -m cassandra.bulk``. See the guide's page on it.
+
+:func:`main` takes the arguments as a list and returns the exit code.
+"""
+
+from cassandra._bulk.main import main
+
+__all__ = ["main"]
+
+if __name__ == "__main__":
+    raise SystemExit(main())

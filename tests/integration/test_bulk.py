@@ -1,0 +1,123 @@
+"""python -m cassandra.bulk on a real server: every type out and in again, in all formats; files of a real cqlsh."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.bulk import main
+from cassandra.cluster import Cluster, Session
+from tests.integration.conftest import create_keyspace
+
+pytestmark = pytest.mark.server
+
+FILES = Path(__file__).resolve().parents[1] / "unit" / "bulk" / "cqlsh"
+STATEMENTS = re.findall(r"(?:[^;']|'(?:[^']|'')*')+;", (FILES / "tables.cql").read_text("utf8"))
+TABLES = ["scalars", "texts", "nested", "shared", '"Odd_Names"']
+#: What COPY TO of cqlsh leaves out or rounds off.
+LOST = {
+    "scalars": {"a", "name", "real", "small"},  # empty texts, digits
+    "texts": {"t"},
+    "nested": {"s"},
+}
+
+Bulk = Callable[..., int]
+
+
+@pytest.fixture(scope="module")
+def keyspaces(cluster: Cluster) -> Iterator[Session]:
+    """``given`` has the rows of tables.cql, ``taken`` empty tables."""
+    with cluster.connect() as session:
+        for keyspace in ("given", "taken"):
+            create_keyspace(session, keyspace)
+            session.set_keyspace(keyspace)
+            for statement in STATEMENTS:
+                if keyspace == "given" or statement.strip().startswith("CREATE"):
+                    session.execute(statement, timeout=60)
+        cluster.refresh_schema_metadata()
+        yield session
+        for keyspace in ("given", "taken"):
+            session.execute(f"DROP KEYSPACE {keyspace}", timeout=60)
+
+
+@pytest.fixture
+def bulk(keyspaces: Session, cassandra_node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bulk]:
+    monkeypatch.chdir(tmp_path)
+    for table in [*TABLES, "counted"]:
+        keyspaces.execute(f"TRUNCATE taken.{table}", timeout=60)
+    where = ["--host", cassandra_node.contact_points[0], "--port", str(cassandra_node.port), "--cqlshrc", "none"]
+
+    def run(*arguments: str) -> int:
+        return main([*arguments, *where])
+
+    yield run
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("options", [["parquet"], ["arrow"], ["csv"], ["csv", "--null", "N/A", "--header"]])
+def test_load_after_unload_is_the_same_table(bulk: Bulk, table: str, options: list[str]) -> None:
+    assert bulk("unload", f"given.{table}", "--out", "out", "--format", *options) == 0
+    assert bulk("load", f"taken.{table}", "out") == 0
+    assert bulk("diff", f"given.{table}", f"taken.{table}") == 0
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_copy(bulk: Bulk, table: str) -> None:
+    assert bulk("diff", f"given.{table}", f"taken.{table}") == 1
+    assert bulk("copy", f"given.{table}", f"taken.{table}") == 0
+    assert bulk("diff", f"given.{table}", f"taken.{table}") == 0
+
+
+@pytest.mark.parametrize("name", ["scalars", "texts", "nested", "counted", "shared", "odd"])
+def test_unload_writes_what_cqlsh_writes(bulk: Bulk, name: str) -> None:
+    table = {"odd": '"Odd_Names"'}.get(name, name)
+    arguments = ["--format", "csv", "--as-cqlsh", "--header", "--out", "out"]
+    assert bulk("unload", f"given.{table}", *arguments) == 0
+    (written,) = Path("out").glob("*.csv")
+    head, *lines = written.read_bytes().splitlines(keepends=True)
+    assert [head, *sorted(lines)] == (FILES / f"{name}.csv").read_bytes().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("name", ["scalars", "texts", "nested", "shared", "odd"])
+def test_load_reads_what_cqlsh_wrote(bulk: Bulk, keyspaces: Session, name: str) -> None:
+    table = {"odd": '"Odd_Names"'}.get(name, name)
+    assert bulk("load", f"taken.{table}", str(FILES / f"{name}.csv"), "--header", "--as-cqlsh") == 0
+    columns = keyspaces.cluster.metadata.keyspaces["given"].tables[table.strip('"')].columns
+    kept = ",".join(f'"{column}"' for column in columns if column not in LOST.get(name, ()))
+    assert bulk("diff", f"given.{table}", f"taken.{table}", "--columns", kept) == 0
+
+
+def test_counters(bulk: Bulk) -> None:
+    assert bulk("copy", "given.counted", "taken.counted") == 2
+    assert bulk("copy", "given.counted", "taken.counted", "--counters") == 0
+    assert bulk("diff", "given.counted", "taken.counted") == 0
+    assert bulk("load", "taken.counted", str(FILES / "counted.csv"), "--header", "--counters") == 0
+    assert bulk("diff", "given.counted", "taken.counted") == 1
+
+
+def test_times_of_values(bulk: Bulk, keyspaces: Session) -> None:
+    for keyspace in ("given", "taken"):
+        keyspaces.execute(
+            f"CREATE TABLE {keyspace}.timed (a int, b int, s text STATIC, x text, y int, PRIMARY KEY (a, b))"
+        )
+    keyspaces.execute("INSERT INTO given.timed (a, b, x) VALUES (1, 1, 'x') USING TTL 5000 AND TIMESTAMP 1000")
+    keyspaces.execute("UPDATE given.timed USING TIMESTAMP 2000 SET y = 5 WHERE a = 1 AND b = 1")
+    keyspaces.execute("INSERT INTO given.timed (a, s) VALUES (2, 's') USING TIMESTAMP 3000")
+    keyspaces.execute("INSERT INTO given.timed (a, b) VALUES (3, 3)")
+    keyspaces.cluster.refresh_schema_metadata()
+    for options in (["--format", "csv"], ["--format", "parquet"]):
+        out = options[-1]
+        assert bulk("unload", "given.timed", "--out", out, "--ttl", "--writetime", *options) == 0
+        assert bulk("load", "taken.timed", out) == 0
+        text = "SELECT a, b, s, x, y, writetime(x) AS wx, writetime(y) AS wy, writetime(s) AS ws FROM {}.timed"
+        rows = [sorted(map(str, keyspaces.execute(text.format(keyspace)))) for keyspace in ("given", "taken")]
+        assert rows[0] == rows[1]
+        ttl = keyspaces.execute("SELECT TTL(x) AS t, TTL(y) AS u FROM taken.timed WHERE a = 1").one()
+        assert 4000 < ttl.t <= 5000 and ttl.u is None
+        keyspaces.execute("TRUNCATE taken.timed", timeout=60)
+    assert bulk("copy", "given.timed", "taken.timed", "--ttl", "--writetime") == 0
+    assert bulk("diff", "given.timed", "taken.timed") == 0
