@@ -3,6 +3,7 @@
 from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError
 from cassandra._session.scan.explain import Explanation
 from cassandra._session.scan.fold import checkpoint_of
+from cassandra._session.scan.order import OrderedBatches, OrderedRows, OrderedScan
 from cassandra._session.scan.pieces import ScanError
 from cassandra._session.scan.progress import ScanProgress
 from cassandra._session.scan.protocol import FunctionReducer, MapReducer, StopScan
@@ -15,6 +16,9 @@ __all__ = [
     "Explanation",
     "FunctionReducer",
     "MapReducer",
+    "OrderedBatches",
+    "OrderedRows",
+    "OrderedScan",
     "Rows",
     "Scan",
     "ScanError",

@@ -141,6 +141,11 @@ class Merge:
         pending."""
     def take(self) -> RecordBatch | None:
         """The next pending rows, in one piece; None if there are none."""
+    origins: Final[list[tuple[int, int]]]
+    """Where the rows of the last piece came from: sources, and how many rows of each."""
+    def known(self, source: int, batch: RecordBatch) -> int:
+        """How many rows *batch* begins with that are not behind the last one that the source was fed with, when it is
+        read once more."""
 
 def gather(runs: Iterable[tuple[RecordBatch, int, int]], plan: ColumnPlan) -> RecordBatch:
     """A batch of the rows of *runs*: of a batch, from a row on, so many. Everything is copied. ValueError for rows that

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from .ingest.options import Options
     from .ingest.report import IngestReport
+    from .scan.order import Key, OrderedScan
     from .scan.scan import Scan
     from .statements.prepared import PreparedStatement
 
@@ -210,4 +211,76 @@ class Bulk:
                 resume,
                 ColumnTypes(strings, decimals, varints, uuids),
             )
+        )
+
+    def scan_order(
+        self,
+        prepared: PreparedStatement,
+        keys: Iterable[Key],
+        order_by: str | Iterable[str] | None = None,
+        descending: bool | Sequence[bool] = False,
+        limit: int | None = None,
+        *,
+        consistency_level: int | None = None,
+        page_size: int | None = None,
+        parallelism: int | Literal["auto"] = "auto",
+        max_open: int = 128,
+        target_rows: int = 65536,
+        slice_rows: int = 64,
+        timeout: float | Sentinel | None = NOT_SET,
+        strings: Literal["utf8", "view", "dictionary"] = "utf8",
+        decimals: Literal["utf8"] | tuple[int, int] = "utf8",
+        varints: Literal["utf8", "int64"] | int = "utf8",
+        uuids: Literal["arrow.uuid", "binary"] = "arrow.uuid",
+    ) -> OrderedScan:
+        """The rows of many partitions in one order, as columns: an :class:`~cassandra.scan.OrderedScan`.
+
+        *prepared*, a SELECT of one partition, is executed for each of *keys*, and the rows are merged as they come.
+        Rows that are equal come in the order of the keys. In memory are at most two pages of each partition.
+
+        :param keys: the values of the statement's markers, a sequence or a mapping each.
+        :param order_by: a clustering column, or several, as they follow each other in the key; columns that ``=`` makes
+            the same in all rows of a partition may be left out, or stand anywhere. All of them, if it is not given.
+        :param descending: the direction of *order_by*, one for all or one for each. It has to be that of the statement:
+            that of the table, or the other one where the statement says ORDER BY.
+        :param limit: so many rows in all; nothing is asked for beyond them.
+        :param consistency_level: else that of the statement, or of the default profile.
+        :param page_size: rows of a page; else the ``fetch_size`` of the statement, or fewer for many partitions.
+        :param parallelism: pages in flight at a time; "auto" is 3 for each shard.
+        :param max_open: partitions that are merged at once; more of them are merged in levels.
+        :param target_rows: of a batch, at most.
+        :param slice_rows: so many rows of a partition that follow each other are a batch of their own, without a copy.
+        :param timeout: seconds that a page may take; else the profile's.
+
+        The other options are those of :meth:`~cassandra.cluster.ResultSet.arrow`. Nothing is sent before rows are asked
+        for. Raises ValueError, with the reason, where the rows of a partition are in another order than is wanted, and
+        TypeError for keys that do not fit. Example::
+
+            select = session.prepare("SELECT at, sensor, value FROM lab.readings WHERE sensor = ? ORDER BY at DESC")
+            newest = session.scan_order(select, [(1,), (2,), (3,)], "at", descending=True, limit=100).to_arrow()
+
+        .. versionadded:: 4.0
+        """
+        from cassandra._wire.arrow import ColumnTypes
+
+        from .scan.order import OrderedScan, plan_of
+
+        return OrderedScan(
+            self,  # type: ignore[arg-type]
+            plan_of(
+                self,  # type: ignore[arg-type]
+                prepared,
+                keys,
+                order_by,
+                descending,
+                limit,
+                consistency_level,
+                page_size,
+                parallelism,
+                max_open,
+                target_rows,
+                slice_rows,
+                timeout,
+                ColumnTypes(strings, decimals, varints, uuids),
+            ),
         )

@@ -1,21 +1,5 @@
 # Merge: batches of many sources in one order. gather: runs of rows as a new batch. Both are in cpp/columns.
 
-cdef extern from "columns/gather.h" namespace "fastcql::columns" nogil:
-    cdef cppclass Run:
-        int32_t from_ "from"
-        int32_t first
-        int32_t count
-    Batch* gather_runs "fastcql::columns::gather"(
-        const Plan& plan,
-        BlockPool& pool,
-        const Batch** batches,
-        size_t batch_count,
-        const Run* runs,
-        size_t run_count,
-        Failure& failure,
-    )
-
-
 cdef class Merge:
     cdef ColumnPlan plan
     cdef NativeMerge* native
@@ -50,6 +34,22 @@ cdef class Merge:
         cdef int32_t i
         return [i for i in range(self.native.source_count()) if self.native.is_hungry(i)]
 
+    @property
+    def origins(self):
+        cdef const vector[Run]* runs = &self.native.origins()
+        cdef size_t i
+        return [(runs[0][i].from_, runs[0][i].count) for i in range(runs.size())]
+
+    def known(self, int source, RecordBatch batch not None):
+        cdef int64_t found
+        self._mine()
+        self._must_be(source)
+        self._must_fit(batch)
+        found = self.native.known(source, batch.native[0], batch.offset, batch.num_rows)
+        if found < 0:
+            raise MemoryError()
+        return found
+
     def feed(self, int source, RecordBatch batch not None):
         cdef Failure failure
         cdef cbool done
@@ -57,8 +57,7 @@ cdef class Merge:
         self._must_be(source)
         if not self.native.is_hungry(source):
             raise RuntimeError(f"source {source} has rows, or none any more")
-        if batch.plan is not self.plan and not batch.plan.native.same_as(self.plan.native[0]):
-            raise ValueError(f"a batch of {batch.plan!r} in a merge of {self.plan!r}")
+        self._must_fit(batch)
         self.busy = True
         with nogil:
             done = self.native.feed(source, batch.native[0], batch.offset, batch.num_rows, failure)
@@ -102,6 +101,11 @@ cdef class Merge:
     cdef int _must_be(self, int source) except -1:
         if not 0 <= source < self.native.source_count():
             raise IndexError(f"there are {self.native.source_count()} sources, and no {source}")
+        return 0
+
+    cdef int _must_fit(self, RecordBatch batch) except -1:
+        if batch.plan is not self.plan and not batch.plan.native.same_as(self.plan.native[0]):
+            raise ValueError(f"a batch of {batch.plan!r} in a merge of {self.plan!r}")
         return 0
 
     cdef int _mine(self) except -1:

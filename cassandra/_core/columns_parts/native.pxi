@@ -131,6 +131,21 @@ cdef extern from "columns/batch.h" namespace "fastcql::columns" nogil:
         cbool export_array(ArrowArray* out, int64_t first, int64_t rows)
         int64_t nulls_within(int32_t column, int64_t first, int64_t rows)
 
+cdef extern from "columns/gather.h" namespace "fastcql::columns" nogil:
+    cdef cppclass Run:
+        int32_t from_ "from"
+        int32_t first
+        int32_t count
+    Batch* gather_runs "fastcql::columns::gather"(
+        const Plan& plan,
+        BlockPool& pool,
+        const Batch** batches,
+        size_t batch_count,
+        const Run* runs,
+        size_t run_count,
+        Failure& failure,
+    )
+
 cdef extern from "columns/merge.h" namespace "fastcql::columns" nogil:
     cdef cppclass OrderColumn:
         int32_t column
@@ -149,6 +164,8 @@ cdef extern from "columns/merge.h" namespace "fastcql::columns" nogil:
         int64_t advance(int64_t most)
         int64_t pending()
         cbool take(Piece& piece, Failure& failure)
+        int64_t known(int32_t source, const Batch& batch, int64_t first, int64_t count)
+        const vector[Run]& origins()
 
 cdef extern from "columns/counters.h" namespace "fastcql::columns" nogil:
     cdef cppclass Count "std::atomic<int64_t>":

@@ -3,5 +3,8 @@
 ``select.py`` reads CQL as far as that is needed, ``plan.py`` makes of a call the statement and the ranges,
 ``question.py`` is one page of a range, to be asked for, ``asking.py`` sends these and takes the outcomes, which
 ``verdicts.py`` judges, ``reading.py`` turns ranges into pieces, which ``pieces.py`` describes, and ``scan.py`` is what
-applications have in hand. Imported when somebody scans.
+applications have in hand.
+
+``order.py`` merges partitions in the order of their rows: ``ordering.py`` finds out what that is, and ``merging.py``
+reads them. Imported when somebody scans.
 """

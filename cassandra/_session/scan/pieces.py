@@ -51,10 +51,12 @@ class ScanError(DriverException):
     """A scan has ended because a part of the table could not be read; the cause is ``__cause__``.
 
     ``token_range`` is the part, ``page`` the number of its page, from 0, ``host`` the one asked last. ``checkpoint`` is
-    what was folded before (see ``scan.fold``), None if nothing was.
+    what was folded before (see ``scan.fold``), None if nothing was. Of ``scan_order`` the part is ``key``, one of those
+    it was given.
     """
 
     token_range: TokenRange | None = None
+    key: Any = None
     page: int | None = None
     checkpoint: Any = None
 

@@ -226,7 +226,7 @@ class Options:
 
     def plan(self, ranges: Iterable[TokenRange] | None = None) -> ScanPlan:
         """How it is read, as things are now; *ranges* in the place of all."""
-        shards = sum(map(_shards_of, self.session._pools)) or 1
+        shards = sum(map(shards_of, self.session._pools)) or 1
         parallelism = self.parallelism or min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
         found = self._metadata()
         wanted = self.splits or min(MOST_RANGES, shards * IN_FLIGHT_PER_SHARD * RANGES_PER_PAGE)
@@ -264,7 +264,7 @@ class Options:
         return [piece for part in parts for piece in part.split(max(1, round(part.size * wanted / whole)))]
 
 
-def _shards_of(host: Host) -> int:
+def shards_of(host: Host) -> int:
     sharding = host.sharding_info
     return SHARDS_OF_OTHERS if sharding is None else int(sharding.shards_count)
 

@@ -50,7 +50,7 @@ class Question:
         return message, plan
 
     def frame(
-        self, connection: Connection, bound: Bound, paging_state: bytes | None, token: int
+        self, connection: Connection, bound: Bound, paging_state: bytes | None, token: int | None
     ) -> tuple[bytes, ResultPlan | None]:
         """The same as bytes for *connection*."""
         message, plan = self.message(bound, paging_state)
@@ -85,7 +85,9 @@ class Asked:
         "tried",
     )
 
-    def __init__(self, owner: Any, question: Question, bound: Bound, token: int, paging_state: bytes | None) -> None:
+    def __init__(
+        self, owner: Any, question: Question, bound: Bound, token: int | None, paging_state: bytes | None
+    ) -> None:
         self.owner = owner
         self.question = question
         self.bound = bound

@@ -117,7 +117,7 @@ bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Fai
     if (count <= 0) return true;
     Source& fed = sources_[static_cast<size_t>(source)];
     try {
-        auto lot = std::make_unique<Lot>(batch, first, count);
+        auto lot = std::make_unique<Lot>(source, batch, first, count);
         Keys& keys = lot->keys;
         keys.fill(batch, order_, first, count);
         int64_t wrong = keys.first_unordered();
@@ -126,7 +126,7 @@ bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Fai
             failure.row = first + wrong;
             return failure.value("the row is out of order");
         }
-        lot->last = keys.last();
+        Keys last = keys.last();
         if (free_.empty()) {
             free_.reserve(lots_.size() + 1);  // giving the place back must not fail
             lots_.emplace_back();
@@ -137,9 +137,24 @@ bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Fai
         lots_[static_cast<size_t>(place)] = std::move(lot);
         fed.lot = place;
         fed.at = 0;
+        fed.last = std::move(last);
         return true;
     } catch (const std::bad_alloc&) {
         return failure.memory();
+    }
+}
+
+int64_t Merge::known(int32_t source, const Batch& batch, int64_t first, int64_t count) const {
+    const Keys& last = sources_[static_cast<size_t>(source)].last;
+    if (!last.count()) return 0;
+    try {
+        Keys keys;
+        keys.fill(batch, order_, first, count);
+        int64_t row = 0;
+        while (row < count && Keys::compare(keys, row, last, 0) <= 0) ++row;
+        return row;
+    } catch (const std::bad_alloc&) {
+        return -1;
     }
 }
 
@@ -239,7 +254,6 @@ void Merge::leave() {
         Lot& lot = *lots_[static_cast<size_t>(source.lot)];
         if (source.at < lot.keys.count()) continue;
         lot.keys = Keys();
-        source.last = std::move(lot.last);
         source.lot = -1;
     }
     runners_.clear();
@@ -247,13 +261,19 @@ void Merge::leave() {
 
 bool Merge::take(Piece& piece, Failure& failure) {
     piece = {};
+    origins_.clear();
     if (!pending_) return true;
+    try {  // taking must not fail when something was done
+        origins_.reserve(std::min(kMostRuns, runs_.size() - taken_));
+    } catch (const std::bad_alloc&) {
+        return failure.memory();
+    }
     const Run& front = runs_[taken_];
     if (front.count >= slice_rows_) {
         Batch* batch = lots_[static_cast<size_t>(front.from)]->batch;
         batch->retain();
         piece = {batch, front.first, front.count};
-        untake(&front, 1);
+        let_go(1);
         return true;
     }
     size_t runs = 0;
@@ -261,7 +281,7 @@ bool Merge::take(Piece& piece, Failure& failure) {
     Batch* batch = gathered(&runs, failure);
     if (!batch) return false;
     piece = {batch, 0, batch->rows()};
-    untake(runs_.data() + taken_, runs);
+    let_go(runs);
     return true;
 }
 
@@ -293,15 +313,16 @@ Batch* Merge::gathered(size_t* runs, Failure& failure) {
     }
 }
 
-// They were taken. Batches of which all was taken are let go.
-void Merge::untake(const Run* runs, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-        std::unique_ptr<Lot>& lot = lots_[static_cast<size_t>(runs[i].from)];
-        pending_ -= runs[i].count;
-        lot->untaken -= runs[i].count;
+// So many runs were taken. Batches of which all was taken are let go.
+void Merge::let_go(size_t count) {
+    for (const Run* run = runs_.data() + taken_; run != runs_.data() + taken_ + count; ++run) {
+        std::unique_ptr<Lot>& lot = lots_[static_cast<size_t>(run->from)];
+        origins_.push_back({lot->source, 0, run->count});
+        pending_ -= run->count;
+        lot->untaken -= run->count;
         if (lot->untaken) continue;
         lot.reset();
-        free_.push_back(runs[i].from);
+        free_.push_back(run->from);
     }
     taken_ += count;
     if (taken_ == runs_.size()) {

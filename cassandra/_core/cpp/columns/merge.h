@@ -31,6 +31,9 @@ public:
     // The next rows of a hungry source: *count* of a batch of the plan, from *first* on. False, and nothing done, when
     // they are not in order (kind Value, and the row within the batch), or without memory.
     bool feed(int32_t source, Batch& batch, int64_t first, int64_t count, Failure& failure);
+    // How many of these rows, which are in order, are not behind the last row that the source was fed with: what is read
+    // once more begins with them. -1 without memory.
+    int64_t known(int32_t source, const Batch& batch, int64_t first, int64_t count) const;
     // No row of that source comes any more.
     void end(int32_t source) { sources_[static_cast<size_t>(source)].open = false; }
     int32_t source_count() const { return static_cast<int32_t>(sources_.size()); }
@@ -51,24 +54,28 @@ public:
     };
     // Pending rows, in order, as many as come in one piece; none: no batch. False when that fails.
     bool take(Piece& piece, Failure& failure);
+    // Where the rows of the last piece came from: runs of sources, each of which goes on where it was.
+    const std::vector<Run>& origins() const { return origins_; }
 
 private:
     // Rows that a source was fed with.
     struct Lot {
+        int32_t source;
         Batch* batch;
         int64_t first;
         Keys keys;  // as long as there are rows to be merged
-        Keys last;
         int64_t untaken;  // rows, merged or not
 
-        Lot(Batch& of, int64_t from, int64_t count) : batch(&of), first(from), untaken(count) { batch->retain(); }
+        Lot(int32_t fed, Batch& of, int64_t from, int64_t count) : source(fed), batch(&of), first(from), untaken(count) {
+            batch->retain();
+        }
         ~Lot() { batch->release(); }
     };
     struct Source {
         bool open = true;
         int32_t lot = -1;
-        int64_t at = 0;  // in the lot
-        Keys last;       // key of the row before those of the lot
+        int64_t at = 0;   // in the lot
+        Keys last;       // key of the last row that it was fed with
     };
     // A source in a pass.
     struct Runner {
@@ -87,7 +94,7 @@ private:
     void pass(int64_t most);
     void add_run(const Runner& runner, int64_t count);
     void leave();
-    void untake(const Run* runs, size_t count);
+    void let_go(size_t count);
     Batch* gathered(size_t* runs, Failure& failure);
 
     const Plan& plan_;
@@ -101,6 +108,7 @@ private:
     std::vector<Run> runs_;  // those from taken_ on are pending
     size_t taken_ = 0;
     int64_t pending_ = 0;
+    std::vector<Run> origins_;
 };
 
 }  // namespace fastcql::columns
