@@ -39,6 +39,9 @@ from typing_extensions import Buffer
 from cassandra._core.codec import Codec, RowsPage
 from cassandra._core.memory import MemoryPool
 
+#: "integer" are booleans, dates and times too; "number" are decimals and varints that are kept as text.
+Form = Literal["integer", "float", "bytes", "uuid", "wide", "number"]
+
 class ColumnPlan:
     """How pages of some columns become Arrow arrays. ValueError for an option that is none.
 
@@ -57,6 +60,10 @@ class ColumnPlan:
         varints: Literal["utf8", "int64"] | int = "utf8",
         uuids: Literal["arrow.uuid", "binary"] = "arrow.uuid",
     ) -> None: ...
+    @property
+    def fields(self) -> tuple[tuple[str, str, str, Form | None], ...]:
+        """Of each column its name, its format in Arrow's C interface (of a dictionary that of its values), its CQL type,
+        and what kernels take its values for; None where they cannot be compared."""
     def __len__(self) -> int:
         """Columns."""
     def __eq__(self, other: object) -> bool:
@@ -113,6 +120,83 @@ def decode_arrays(plan: ColumnPlan, page: RowsPage) -> list[tuple[memoryview, me
     """Numbers, or elements of vectors of numbers, of all rows of *page*, as :func:`decode` makes them, in writable
     memory that is the caller's, and the bits of those that are not null (None without nulls). Of columns without a
     codec the places (int32) of their values, for ``codec.decode_objects``."""
+
+class Mask:
+    """Which rows of a batch are meant: for each of them a predicate is true, false, or neither, as something was null.
+    Combined as SQL does it. Immutable."""
+
+    count: Final[int]
+    """Rows that it is true for."""
+    run_count: Final[int]
+    """How many pieces they are in."""
+    def __len__(self) -> int:
+        """Rows of the batch."""
+    def __and__(self, other: Mask) -> Mask: ...
+    def __or__(self, other: Mask) -> Mask: ...
+    def __invert__(self) -> Mask: ...
+    def runs(self) -> list[tuple[int, int]]:
+        """First row and number of rows of each piece, in order."""
+    def tolist(self) -> list[bool | None]: ...
+    @staticmethod
+    def of(values: Any, rows: int) -> Mask:
+        """Of a mask, an Arrow array of booleans, a buffer of booleans or bytes, or any iterable of booleans and None.
+        ValueError when they are not as many as there are rows, TypeError for anything else than booleans."""
+
+class ColumnTest:
+    """A test of the values of one column, for batches of *plan*: whether they are null, or lie *within* two bounds, or
+    are *among* some. Immutable; large batches are tested without the GIL.
+
+    Values are given as kernels have them: integers (days, milliseconds, nanoseconds); floats; bytes, whose bounds may be
+    None and have a third one, ``"[]"``, ``"(]"``, ``"[)"`` or ``"()"``; of UUIDs their :func:`uuid_place`; of decimals of
+    a precision the number without its point. Bounds are included. NaN lies within nothing and is among nothing. Numbers
+    kept as text are bytes here.
+    """
+
+    def __init__(
+        self,
+        plan: ColumnPlan,
+        column: int,
+        *,
+        within: tuple[Any, Any] | tuple[Any, Any, str] | None = None,
+        among: Iterable[Any] | None = None,
+    ) -> None: ...
+    def __call__(self, batch: RecordBatch) -> Mask: ...
+
+def uuid_place(value: bytes, by_time: bool) -> int:
+    """Where a UUID stands in the order of its type: *by_time* in that of ``timeuuid``, else in that of ``uuid``."""
+
+def select(batch: RecordBatch, mask: Mask) -> RecordBatch:
+    """The rows that *mask* is true for, as a batch of their own."""
+
+class Groups:
+    """Rows by the values of *keys*, and *measures* of each group: "count", "sum", "min" or "max" of a column; a column of
+    -1 counts rows. Without keys all rows are one group. TypeError for a measure that there is not, IndexError for a
+    column.
+
+    Sums of integers and decimals are exact; floats are summed up with what rounding loses (double the precision), so that
+    the order hardly matters. Nulls do not count. The order is that of the server: NaN is the greatest. Belongs to one thread at a
+    time; large batches are added without the GIL, but for numbers that are kept as text. Can be pickled.
+    """
+
+    def __init__(
+        self, plan: ColumnPlan, keys: Iterable[int], measures: Iterable[tuple[Literal["count", "sum", "min", "max"], int]]
+    ) -> None: ...
+    def __len__(self) -> int:
+        """Groups."""
+    def add(self, batch: RecordBatch, mask: Mask | None = None) -> None:
+        """The rows of *batch*, or of its *mask*. MemoryError when the keys are more than there is memory for, or 2 GiB;
+        then the groups are good for nothing."""
+    def merge(self, other: Groups) -> None:
+        """What *other* has come to, which stays as it is. ValueError if it is by other keys or of other measures."""
+    def results(self) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+        """Values of keys and measures of each group, in the order of their first rows: as in :class:`ColumnTest`, but
+        UUIDs as 16 bytes and numbers kept as text as Decimals; None where there was nothing."""
+
+def top(
+    sources: Iterable[tuple[RecordBatch, Mask | None]], column: int, count: int, descending: bool
+) -> RecordBatch:
+    """The first *count* rows of one or more batches, or of those of their masks, by a column: nulls last, equal ones as
+    they come. TypeError for a column without order."""
 
 class Merge:
     """The rows of *sources*, numbered from 0, in one order: by *order*, pairs of a column's number and whether it

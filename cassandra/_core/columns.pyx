@@ -1,16 +1,16 @@
 # distutils: language = c++
 # cython: language_level=3
-"""Columns extension (L1): pages of rows into Arrow columns, and those to whoever speaks Arrow's C interfaces; and what
-comes by those as values of a prepared statement. Contract: ``columns.pyi``; states and owners: cpp/columns/batch.h,
-cpp/ingest/plan.h and rows.h."""
+"""Columns extension (L1): pages of rows into Arrow columns, those to whoever speaks Arrow's C interfaces, and kernels over
+them; and what comes by those interfaces as values of a prepared statement. Contract: ``columns.pyi``; states and owners:
+cpp/columns/batch.h, mask.h and groups.h, cpp/ingest/plan.h and rows.h."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_SetInterrupt
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
@@ -23,6 +23,10 @@ include "columns_parts/types.pxi"
 include "columns_parts/plan.pxi"
 include "columns_parts/batch.pxi"
 include "columns_parts/merge.pxi"
+include "columns_parts/kernels_native.pxi"
+include "columns_parts/masks.pxi"
+include "columns_parts/kernels.pxi"
+include "columns_parts/pickles.pxi"
 include "columns_parts/stream.pxi"
 include "columns_parts/arrow_in.pxi"
 include "columns_parts/rows_in.pxi"

@@ -64,6 +64,9 @@ cdef class RecordBatch:
     def null_count(self, which):
         return self.native.nulls_within(self._index(which), self.offset, self.num_rows)
 
+    def __reduce__(self):
+        return _load_batch, (self.plan, save_batch(self))
+
     def __arrow_c_schema__(self):
         return schema_capsule(self.plan.native)
 

@@ -9,6 +9,10 @@ cdef extern from "columns/abi.h" nogil:
         void (*release)(ArrowSchema*) noexcept nogil
     cdef struct ArrowArray:
         int64_t length
+        int64_t null_count
+        int64_t offset
+        int64_t n_buffers
+        const void** buffers
         void (*release)(ArrowArray*) noexcept nogil
     cdef struct ArrowArrayStream:
         int (*get_schema)(ArrowArrayStream*, ArrowSchema*) noexcept nogil
@@ -74,6 +78,7 @@ cdef extern from "columns/plan.h" namespace "fastcql::columns" nogil:
         int32_t scale
         int32_t dimensions
         int64_t element
+        int32_t parent
         int32_t children
         string name
         string format
@@ -130,6 +135,7 @@ cdef extern from "columns/batch.h" namespace "fastcql::columns" nogil:
         const Column& column(int32_t i)
         cbool export_array(ArrowArray* out, int64_t first, int64_t rows)
         int64_t nulls_within(int32_t column, int64_t first, int64_t rows)
+        cbool load(const uint8_t* p, size_t size, Failure& failure)
 
 cdef extern from "columns/gather.h" namespace "fastcql::columns" nogil:
     cdef cppclass Run:

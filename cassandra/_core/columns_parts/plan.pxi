@@ -57,6 +57,13 @@ cdef class ColumnPlan:
         ]
         return f"<ColumnPlan {', '.join(fields)}>"
 
+    @property
+    def fields(self):
+        return tuple([field_of(&self.native.types[i]) for i in range(self.native.columns)])
+
+    def __reduce__(self):
+        return _load_plan, ([state_of(&self.native.types[i]) for i in range(self.native.types.size())],)
+
     def __arrow_c_schema__(self):
         return schema_capsule(self.native)
 

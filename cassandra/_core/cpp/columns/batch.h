@@ -55,6 +55,8 @@ public:
     // All rows of the page behind those that are there. *target*: how many rows are to come in all, if that is known.
     // On failure the batch is as it was.
     bool append(const Page& page, int64_t target, Failure& failure);
+    // What saved.h has written of a batch of the same types, into an empty one. False when it is none, or without memory.
+    bool load(const uint8_t* p, size_t size, Failure& failure);
     bool finish(Failure& failure);
 
     const Plan& plan() const { return plan_; }

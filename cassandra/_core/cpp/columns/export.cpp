@@ -92,7 +92,7 @@ bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) {
         ArrowArray& array = arrays[i];
         set(array, column.length, column.nulls, buffers_of(type, page_count_));
         if (type.parent < 0) {
-            array.offset = first;
+            array.offset = rows ? first : 0;  // consumers check views of nothing against buffers of nothing
             array.length = rows;
             array.null_count = nulls_within(static_cast<int32_t>(i), first, rows);
         }

@@ -1,0 +1,271 @@
+# Groups: what rows come to, natively but for numbers that are kept as text. top: the first rows by a column.
+
+import decimal
+
+#: Sums of decimals are exact or an error: a few hostile ones might otherwise have more digits than there is memory.
+_DIGITS = 100_000
+_AGGREGATES = {
+    "count": <int>Aggregate.Count,
+    "sum": <int>Aggregate.Sum,
+    "min": <int>Aggregate.Min,
+    "max": <int>Aggregate.Max,
+}
+
+
+cdef object _exact_context():
+    return decimal.Context(
+        prec=_DIGITS,
+        Emin=decimal.MIN_EMIN,
+        Emax=decimal.MAX_EMAX,
+        traps=[decimal.Inexact, decimal.InvalidOperation, decimal.Overflow],
+    )
+
+
+cdef bint is_number_text(const Type* type) noexcept:
+    return type.kind == Kind.VarintText or type.kind == Kind.DecimalText
+
+
+cdef class Groups:
+    cdef ColumnPlan plan  # None: came out of a pickle, and takes the plan of the first batch
+    cdef NativeGroups native
+    cdef list keys  # (column, form)
+    cdef list measures  # (aggregate, column, form, place among the native ones, or -1 - that in numbers)
+    cdef list numbers  # of each measure of numbers that are text a list, by group, of Decimals or None
+    cdef bint busy  # a thread is in it without the GIL
+
+    def __cinit__(self, ColumnPlan plan, keys, measures):
+        cdef list wanted = []
+        cdef const Type* type
+        self.keys = [(column, <int>form_of(need_column(plan, column)[0])) for column in keys]
+        self.measures = []
+        self.numbers = []
+        self.plan = plan
+        for aggregate, column in measures:
+            code = _AGGREGATES[aggregate]
+            form = <int>Form.Other
+            if column >= 0:
+                type = need_column(plan, column)
+                form = <int>form_of(type[0])
+                if is_number_text(type) and aggregate != "count":
+                    self.measures.append((code, column, form, -1 - len(self.numbers)))
+                    self.numbers.append([])
+                    continue
+            measure = (code, column, form, len(wanted))
+            self.measures.append(measure)
+            wanted.append(measure)
+        self._make(wanted)
+
+    cdef int _make(self, list wanted) except -1:
+        cdef vector[GroupKey] keys
+        cdef vector[Wanted] measures
+        for column, form in self.keys:
+            keys.push_back(GroupKey(column, <Form><int>form))
+        for aggregate, column, form, _ in wanted:
+            measures.push_back(Wanted(<Aggregate><int>aggregate, column, <Form><int>form))
+        if not self.native.make(keys, measures):
+            raise TypeError("there is no such aggregate of values of this type")
+        return 0
+
+    def __len__(self):
+        return self.native.size()
+
+    def add(self, RecordBatch batch not None, Mask mask=None):
+        cdef Slice rows = slice_of(batch)
+        cdef const NativeMask* selected = NULL
+        cdef cbool done
+        self._need(batch)
+        if mask is not None:
+            if mask.native.rows != batch.num_rows:
+                raise ValueError(f"a mask of {mask.native.rows} rows, for a batch of {batch.num_rows}")
+            selected = &mask.native
+        if rows.rows < MANY:
+            done = self.native.add(rows, selected)
+        else:
+            self.busy = True
+            try:
+                with nogil:
+                    done = self.native.add(rows, selected)
+            finally:
+                self.busy = False
+        if not done:
+            raise MemoryError("no memory for more groups, or their keys are more than 2 GiB")
+        if self.numbers:
+            self._add_numbers(batch, selected)
+
+    cdef int _need(self, RecordBatch batch) except -1:
+        if self.busy:
+            raise RuntimeError("another thread is adding rows to these groups")
+        if self.plan is None:
+            for column, form in [*self.keys, *[(column, form) for _, column, form, _ in self.measures if column >= 0]]:
+                if <int>form_of(need_column(batch.plan, column)[0]) != form:
+                    raise ValueError(f"these groups are not of batches of {batch.plan!r}")
+            self.plan = batch.plan
+        return need_plan(self.plan, batch)
+
+    cdef int _add_numbers(self, RecordBatch batch, const NativeMask* mask) except -1:
+        cdef vector[int64_t] runs
+        cdef size_t i
+        cdef int64_t row, at
+        cdef int32_t column
+        cdef string_view text
+        cdef list found
+        context = _exact_context()
+        if mask != NULL:
+            runs = runs_of(mask[0])
+        else:
+            runs.push_back(0)
+            runs.push_back(batch.num_rows)
+        for aggregate, column, _, place in self.measures:
+            if place >= 0:
+                continue
+            found = self._numbers(-1 - place)
+            at = 0
+            for i in range(0, runs.size(), 2):
+                for row in range(batch.offset + runs[i], batch.offset + runs[i] + runs[i + 1]):
+                    group = self.native.last_groups()[at] if self.native.last_groups() != NULL else 0
+                    at += 1
+                    if is_there(batch.native[0], column, row):
+                        text = text_at(batch.native[0], column, row)
+                        number = decimal.Decimal(text.data()[: text.size()].decode())
+                        found[group] = folded_number(context, aggregate, found[group], number)
+        return 0
+
+    cdef list _numbers(self, which):
+        cdef list found = self.numbers[which]
+        found.extend([None] * <Py_ssize_t>(self.native.size() - len(found)))
+        return found
+
+    def merge(self, Groups other not None):
+        cdef cbool done
+        cdef size_t i
+        if self.busy or other.busy or self is other:
+            raise RuntimeError("these groups are in use")
+        if self.keys != other.keys or self.measures != other.measures:
+            raise ValueError("groups by other keys, or of other measures")
+        done = self.native.merge(other.native)
+        if not done:
+            raise MemoryError("no memory for more groups, or their keys are more than 2 GiB")
+        context = _exact_context()
+        for aggregate, _, _, place in self.measures:
+            if place >= 0:
+                continue
+            found, theirs = self._numbers(-1 - place), other._numbers(-1 - place)
+            for i in range(other.native.size()):
+                if theirs[i] is not None:
+                    group = self.native.last_groups()[i] if self.native.last_groups() != NULL else 0
+                    found[group] = folded_number(context, aggregate, found[group], theirs[i])
+
+    def results(self):
+        cdef size_t i, k
+        cdef list found = []
+        for i in range(self.native.size()):
+            keys = tuple([python_value(self.native.key(i, k)) for k in range(<size_t>len(self.keys))])
+            values = [
+                python_value(self.native.result(i, place)) if place >= 0 else self._numbers(-1 - place)[i]
+                for _, _, _, place in self.measures
+            ]
+            found.append((keys, tuple(values)))
+        return found
+
+    def __reduce__(self):
+        cdef string data
+        if self.busy:
+            raise RuntimeError("another thread is adding rows to these groups")
+        self.native.save(data)
+        return _load_groups, (self.keys, self.measures, <bytes>data, self.numbers)
+
+
+cdef object folded_number(context, int aggregate, found, number):
+    if found is None:
+        return number
+    if aggregate == <int>Aggregate.Min:
+        return number if number < found else found
+    if aggregate == <int>Aggregate.Max:
+        return number if number > found else found
+    try:
+        return context.add(found, number)
+    except decimal.Inexact:
+        raise OverflowError(f"a sum of decimals has more than {_DIGITS} digits") from None
+
+
+cdef object python_value(NativeResult result):
+    if result.what == ResultKind.Float:
+        return result.number
+    if result.what == ResultKind.Text:
+        return <bytes>result.text
+    if result.what == ResultKind.Integer:
+        return int.from_bytes(<bytes>result.text, "little", signed=True)
+    return None
+
+
+cdef const Type* need_column(ColumnPlan plan, int column) except NULL:
+    if plan is None or not 0 <= column < plan.native.columns:
+        raise IndexError(f"there is no column {column}")
+    return &plan.native.types[column]
+
+
+def _load_groups(keys, measures, bytes data not None, numbers):
+    """What a pickle has of groups."""
+    cdef Groups groups = Groups.__new__(Groups, None, (), ())
+    groups.keys, groups.measures, groups.numbers = keys, measures, numbers
+    groups._make([measure for measure in measures if measure[3] >= 0])
+    if not groups.native.load(<const uint8_t*><const char*>data, len(data)):
+        raise ValueError("the pickle of groups is damaged")
+    return groups
+
+
+def top(sources, int column, Py_ssize_t count, bint descending):
+    """The first rows of batches by a column; see the stub."""
+    cdef vector[Candidates] candidates
+    cdef vector[Pick] picks
+    cdef vector[Run] runs
+    cdef Candidates candidate
+    cdef RecordBatch batch
+    cdef Mask mask
+    cdef Run run
+    cdef Pick pick
+    cdef Form form
+    cdef list batches = []
+    cdef ColumnPlan plan = None
+    sources = list(sources)  # which keeps them
+    for found, selected in sources:
+        batch = <RecordBatch?>found
+        if plan is None:
+            plan = batch.plan
+        need_plan(plan, batch)
+        candidate.slice = slice_of(batch)
+        candidate.mask = NULL
+        if selected is not None:
+            mask = <Mask?>selected
+            if mask.native.rows != batch.num_rows:
+                raise ValueError(f"a mask of {mask.native.rows} rows, for a batch of {batch.num_rows}")
+            candidate.mask = &mask.native
+        candidates.push_back(candidate)
+        batches.append(batch)
+    if not batches:
+        raise ValueError("of no batch there are no rows")
+    form = form_of(need_column(plan, column)[0])
+    if form == Form.Other:
+        raise TypeError(f"values of {plan.names[column]!r} have no order")
+    if count < 0:
+        raise ValueError(f"{count} rows")
+    with nogil:
+        picks = first_rows(candidates, column, form, <size_t>count, descending)
+    batch = <RecordBatch>batches[0]
+    if <int64_t>picks.size() == batch.num_rows and batch.num_rows == batch.native.rows() and are_in_order(picks):
+        return batch
+    for pick in picks:
+        run.from_ = pick.source
+        run.first = <int32_t>pick.row
+        run.count = 1
+        runs.push_back(run)
+    return gathered(plan, batches, runs)
+
+
+cdef bint are_in_order(const vector[Pick]& picks) noexcept:
+    """Whether they are all rows of the first batch as it is."""
+    cdef size_t i
+    for i in range(picks.size()):
+        if picks[i].source != 0 or picks[i].row != <int64_t>i:
+            return False
+    return True

@@ -1,0 +1,76 @@
+#include "columns/mask.h"
+
+#include "columns/packing.h"
+
+namespace fastcql::columns {
+
+void Mask::count() {
+    selected = 0;
+    for (const uint64_t word : yes) selected += __builtin_popcountll(word);
+}
+
+void Mask::set_and(const Mask& a, const Mask& b) {
+    rows = a.rows;
+    yes.resize(a.yes.size());
+    for (size_t i = 0; i < yes.size(); ++i) yes[i] = a.yes[i] & b.yes[i];
+    if (!a.no.empty() || !b.no.empty()) {
+        no.resize(yes.size());
+        for (size_t i = 0; i < yes.size(); ++i) no[i] = a.no_at(i) | b.no_at(i);
+    }
+    count();
+}
+
+void Mask::set_or(const Mask& a, const Mask& b) {
+    rows = a.rows;
+    yes.resize(a.yes.size());
+    for (size_t i = 0; i < yes.size(); ++i) yes[i] = a.yes[i] | b.yes[i];
+    if (!a.no.empty() || !b.no.empty()) {
+        no.resize(yes.size());
+        for (size_t i = 0; i < yes.size(); ++i) no[i] = a.no_at(i) & b.no_at(i);
+    }
+    count();
+}
+
+void Mask::set_not(const Mask& a) {
+    rows = a.rows;
+    yes.resize(a.yes.size());
+    for (size_t i = 0; i < yes.size(); ++i) yes[i] = a.no_at(i);
+    if (!a.no.empty()) no = a.yes;
+    count();
+}
+
+void Mask::set_bytes(const uint8_t* bytes, int64_t n) {
+    rows = n;
+    yes.resize(words_of(n));
+    pack_rows(n, yes.data(), [bytes](int64_t i) { return bytes[i] != 0; });
+    count();
+}
+
+void Mask::set_bits(const uint8_t* bits, const uint8_t* known, int64_t offset, int64_t n) {
+    rows = n;
+    yes.resize(words_of(n));
+    if (known) no.resize(yes.size());
+    for (size_t w = 0; w < yes.size(); ++w) {
+        const int64_t at = static_cast<int64_t>(w) * 64;
+        const int64_t here = n - at < 64 ? n - at : 64;
+        yes[w] = bits_at(bits, offset + at, here);
+        if (known) {
+            const uint64_t valid = bits_at(known, offset + at, here);
+            no[w] = ~yes[w] & valid;
+            yes[w] &= valid;
+        }
+    }
+    count();
+}
+
+int64_t Mask::run_count() const {
+    int64_t runs = 0;
+    uint64_t before = 0;  // the last bit of the word before
+    for (const uint64_t word : yes) {
+        runs += __builtin_popcountll(word & ~(word << 1 | before));
+        before = word >> 63;
+    }
+    return runs;
+}
+
+}  // namespace fastcql::columns

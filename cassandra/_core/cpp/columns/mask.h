@@ -1,0 +1,77 @@
+// A mask: which rows of a batch a predicate is true for, which it is false for; where it is neither, something was null.
+//
+// Both are bits, 64 rows to a word; those behind the last row are zero. Without nulls the second is the rest of the first,
+// and is not written. A mask that was made does not change.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace fastcql::columns {
+
+// Of *rows* bits, the ones that the word which begins at bit *at* has.
+inline uint64_t bits_before(int64_t rows, int64_t at) {
+    return rows - at >= 64 ? ~uint64_t{0} : (uint64_t{1} << (rows - at)) - 1;
+}
+
+// n bits (1 to 64) from bit *at* on, which need not begin a byte; what lies behind them is not read.
+inline uint64_t bits_at(const uint8_t* bits, int64_t at, int64_t n) {
+    const uint8_t* p = bits + at / 8;
+    const int shift = static_cast<int>(at % 8);
+    const auto bytes = static_cast<size_t>((shift + n + 7) / 8);
+    uint64_t word = 0;
+    std::memcpy(&word, p, bytes < 8 ? bytes : 8);
+    word >>= shift;
+    if (bytes > 8) word |= static_cast<uint64_t>(p[8]) << (64 - shift);
+    return n < 64 ? word & ((uint64_t{1} << n) - 1) : word;
+}
+
+class Mask {
+public:
+    int64_t rows = 0;
+    int64_t selected = 0;  // rows that it is true for
+    std::vector<uint64_t> yes;
+    std::vector<uint64_t> no;  // empty: all that is not yes
+
+    static size_t words_of(int64_t rows) { return static_cast<size_t>((rows + 63) / 64); }
+    uint64_t no_at(size_t word) const {
+        if (!no.empty()) return no[word];
+        return ~yes[word] & bits_before(rows, static_cast<int64_t>(word) * 64);
+    }
+    void count();
+
+    void set_and(const Mask& a, const Mask& b);
+    void set_or(const Mask& a, const Mask& b);
+    void set_not(const Mask& a);
+    // A byte per row, or a bit; *known* may be null, or says by bits which of them there are.
+    void set_bytes(const uint8_t* bytes, int64_t n);
+    void set_bits(const uint8_t* bits, const uint8_t* known, int64_t offset, int64_t n);
+
+    // Calls run(first, count) for all rows that it is true for, in their order, as few times as possible.
+    template <class Run>
+    void each_run(Run&& run) const {
+        int64_t begin = -1;
+        for (size_t w = 0; w < yes.size(); ++w) {
+            uint64_t word = yes[w];
+            const int64_t base = static_cast<int64_t>(w) * 64;
+            if (begin >= 0 && word == ~uint64_t{0}) continue;
+            int at = 0;
+            while (at < 64) {
+                const uint64_t rest = (begin >= 0 ? ~word : word) >> at;
+                if (!rest) break;
+                at += __builtin_ctzll(rest);
+                if (begin < 0) {
+                    begin = base + at;
+                } else {
+                    run(begin, base + at - begin);
+                    begin = -1;
+                }
+            }
+        }
+        if (begin >= 0) run(begin, rows - begin);
+    }
+    int64_t run_count() const;
+};
+
+}  // namespace fastcql::columns
