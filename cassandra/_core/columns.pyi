@@ -62,8 +62,8 @@ class ColumnPlan:
     ) -> None: ...
     @property
     def fields(self) -> tuple[tuple[str, str, str, Form | None], ...]:
-        """Of each column its name, its format in Arrow's C interface (of a dictionary that of its values), its CQL type,
-        and what kernels take its values for; None where they cannot be compared."""
+        """Of each column its name, its format in Arrow's C interface (of a dictionary that of its values), its CQL
+        type, and what kernels take its values for; None where they cannot be compared."""
     def __len__(self) -> int:
         """Columns."""
     def __eq__(self, other: object) -> bool:
@@ -146,10 +146,10 @@ class ColumnTest:
     """A test of the values of one column, for batches of *plan*: whether they are null, or lie *within* two bounds, or
     are *among* some. Immutable; large batches are tested without the GIL.
 
-    Values are given as kernels have them: integers (days, milliseconds, nanoseconds); floats; bytes, whose bounds may be
-    None and have a third one, ``"[]"``, ``"(]"``, ``"[)"`` or ``"()"``; of UUIDs their :func:`uuid_place`; of decimals of
-    a precision the number without its point. Bounds are included. NaN lies within nothing and is among nothing. Numbers
-    kept as text are bytes here.
+    Values are given as kernels have them: integers (days, milliseconds, nanoseconds); floats; bytes, whose bounds may
+    be None and have a third one, ``"[]"``, ``"(]"``, ``"[)"`` or ``"()"``; of UUIDs their :func:`uuid_place`; of
+    decimals of a precision the number without its point. Bounds are included. NaN lies within nothing and is among
+    nothing. Numbers kept as text are bytes here.
     """
 
     def __init__(
@@ -169,17 +169,23 @@ def select(batch: RecordBatch, mask: Mask) -> RecordBatch:
     """The rows that *mask* is true for, as a batch of their own."""
 
 class Groups:
-    """Rows by the values of *keys*, and *measures* of each group: "count", "sum", "min" or "max" of a column; a column of
-    -1 counts rows. Without keys all rows are one group. TypeError for a measure that there is not, IndexError for a
-    column.
+    """Rows by the values of *keys*, and *measures* of each group: "count", "sum", "min" or "max" of a column; a column
+    of -1 counts rows. Without keys all rows are one group. TypeError for a measure that there is not, IndexError for a
+    column. ``fields`` has those of the plan that are keys, and those that are measured, None for rows.
 
-    Sums of integers and decimals are exact; floats are summed up with what rounding loses (double the precision), so that
-    the order hardly matters. Nulls do not count. The order is that of the server: NaN is the greatest. Belongs to one thread at a
-    time; large batches are added without the GIL, but for numbers that are kept as text. Can be pickled.
+    Sums of integers and decimals are exact; floats are summed up with what rounding loses (double the precision), so
+    that the order hardly matters. Nulls do not count. The order is that of the server: NaN is the greatest. Belongs to
+    one thread at a time; large batches are added without the GIL, but for numbers that are kept as text. Can be
+    pickled.
     """
 
+    fields: Final[tuple[tuple[tuple[str, str, str, Form], ...], tuple[tuple[str, str, str, Form] | None, ...]]]
+
     def __init__(
-        self, plan: ColumnPlan, keys: Iterable[int], measures: Iterable[tuple[Literal["count", "sum", "min", "max"], int]]
+        self,
+        plan: ColumnPlan,
+        keys: Iterable[int],
+        measures: Iterable[tuple[Literal["count", "sum", "min", "max"], int]],
     ) -> None: ...
     def __len__(self) -> int:
         """Groups."""
@@ -192,9 +198,7 @@ class Groups:
         """Values of keys and measures of each group, in the order of their first rows: as in :class:`ColumnTest`, but
         UUIDs as 16 bytes and numbers kept as text as Decimals; None where there was nothing."""
 
-def top(
-    sources: Iterable[tuple[RecordBatch, Mask | None]], column: int, count: int, descending: bool
-) -> RecordBatch:
+def top(sources: Iterable[tuple[RecordBatch, Mask | None]], column: int, count: int, descending: bool) -> RecordBatch:
     """The first *count* rows of one or more batches, or of those of their masks, by a column: nulls last, equal ones as
     they come. TypeError for a column without order."""
 

@@ -30,6 +30,7 @@ cdef class Groups:
     cdef NativeGroups native
     cdef list keys  # (column, form)
     cdef list measures  # (aggregate, column, form, place among the native ones, or -1 - that in numbers)
+    cdef readonly tuple fields
     cdef list numbers  # of each measure of numbers that are text a list, by group, of Decimals or None
     cdef bint busy  # a thread is in it without the GIL
 
@@ -40,6 +41,7 @@ cdef class Groups:
         self.measures = []
         self.numbers = []
         self.plan = plan
+        measures = list(measures)
         for aggregate, column in measures:
             code = _AGGREGATES[aggregate]
             form = <int>Form.Other
@@ -54,6 +56,11 @@ cdef class Groups:
             self.measures.append(measure)
             wanted.append(measure)
         self._make(wanted)
+        fields = () if plan is None else plan.fields
+        self.fields = (
+            tuple([fields[column] for column, _ in self.keys]),
+            tuple([None if column < 0 else fields[column] for _, column in measures]),
+        )
 
     cdef int _make(self, list wanted) except -1:
         cdef vector[GroupKey] keys
@@ -172,7 +179,7 @@ cdef class Groups:
         if self.busy:
             raise RuntimeError("another thread is adding rows to these groups")
         self.native.save(data)
-        return _load_groups, (self.keys, self.measures, <bytes>data, self.numbers)
+        return _load_groups, (self.keys, self.measures, self.fields, <bytes>data, self.numbers)
 
 
 cdef object folded_number(context, int aggregate, found, number):
@@ -204,10 +211,10 @@ cdef const Type* need_column(ColumnPlan plan, int column) except NULL:
     return &plan.native.types[column]
 
 
-def _load_groups(keys, measures, bytes data not None, numbers):
+def _load_groups(keys, measures, fields, bytes data not None, numbers):
     """What a pickle has of groups."""
     cdef Groups groups = Groups.__new__(Groups, None, (), ())
-    groups.keys, groups.measures, groups.numbers = keys, measures, numbers
+    groups.keys, groups.measures, groups.fields, groups.numbers = keys, measures, fields, numbers
     groups._make([measure for measure in measures if measure[3] >= 0])
     if not groups.native.load(<const uint8_t*><const char*>data, len(data)):
         raise ValueError("the pickle of groups is damaged")

@@ -1,0 +1,224 @@
+"""Expressions: which rows of a table are meant (cassandra.scan).
+
+L5. ``col("total") > 100`` is a value: immutable, picklable, known to no table. It is compiled once for a schema, to a
+:data:`Predicate` that makes a mask of each batch natively; ``conditions.py`` does that for one column. What a mask has
+left over of a batch comes as few batches: as slices where its runs are long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base.public import public
+from cassandra._core.columns import Mask, RecordBatch, select
+
+from .conditions import Predicate, column_test
+
+if TYPE_CHECKING:
+    from cassandra._core.columns import ColumnPlan
+
+#: Of rows that stand together so many a piece, on average, slices cost less than a copy of them.
+RUN_ROWS = 64
+
+Filter = Any  # an Expression, or a callable that makes a mask of a batch
+
+
+@public("cassandra.scan")
+class Expression:
+    """A condition on the columns of a row. Combine them with ``&``, ``|`` and ``~``; comparisons need parentheses then.
+
+    Null compares with nothing: a comparison with it is neither true nor false, and so is its opposite, as in SQL. The
+    rows that are meant are those for which the whole is true. An expression that does not fit a table, as a column is
+    not there or of another type, is a ValueError or TypeError when it is compiled for that.
+    """
+
+    __slots__ = ()
+
+    def compile(self, schema: ColumnPlan) -> Predicate:
+        """For batches of *schema*: what makes a :class:`Mask` of each of them. Any thread may use it."""
+        raise NotImplementedError
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Names of the columns that it asks for."""
+        raise NotImplementedError
+
+    def __and__(self, other: Expression) -> Expression:
+        return _Both("&", self, other) if isinstance(other, Expression) else NotImplemented
+
+    def __or__(self, other: Expression) -> Expression:
+        return _Both("|", self, other) if isinstance(other, Expression) else NotImplemented
+
+    def __invert__(self) -> Expression:
+        return _Not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"{self!r} is neither true nor false, as it is about rows: combine conditions with &, | and ~ in place of "
+            "and, or and not, and use between() in place of a < x < b"
+        )
+
+
+@public("cassandra.scan")
+class Column(Expression):
+    """A column, to be compared: made by :func:`col`. Itself, it is a condition if it is ``boolean``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, value: object) -> Expression:  # type: ignore[override]
+        """Equal to *value*; ``== None`` is :meth:`is_null`."""
+        if value is None:
+            return self.is_null()
+        return _Comparison(self.name, "==", _value(value))
+
+    def __ne__(self, value: object) -> Expression:  # type: ignore[override]
+        """Another one than *value*; not where it is null. ``!= None`` is where it is not."""
+        if value is None:
+            return ~self.is_null()
+        return _Comparison(self.name, "!=", _value(value))
+
+    def __lt__(self, value: Any) -> Expression:
+        return _Comparison(self.name, "<", _value(value))
+
+    def __le__(self, value: Any) -> Expression:
+        return _Comparison(self.name, "<=", _value(value))
+
+    def __gt__(self, value: Any) -> Expression:
+        return _Comparison(self.name, ">", _value(value))
+
+    def __ge__(self, value: Any) -> Expression:
+        return _Comparison(self.name, ">=", _value(value))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def isin(self, values: Iterable[Any]) -> Expression:
+        """One of *values*; None among them stands for null."""
+        some = list(values)
+        known = tuple(_value(value) for value in some if value is not None)
+        found: Expression = _Comparison(self.name, "isin", known)
+        return found | self.is_null() if len(known) < len(some) else found
+
+    def between(self, low: Any, high: Any) -> Expression:
+        """*low*, *high*, or what lies between them."""
+        return _Both("&", self >= low, self <= high)
+
+    def is_null(self) -> Expression:
+        return _Comparison(self.name, "is_null", None)
+
+    def compile(self, schema: ColumnPlan) -> Predicate:
+        return column_test(schema, self.name, "is_true", True)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset({self.name})
+
+    def __repr__(self) -> str:
+        return f"col({self.name!r})"
+
+
+@public("cassandra.scan")
+def col(name: str) -> Column:
+    """The column of that name, for conditions on rows. Example::
+
+    session.scan("shop.orders", filter=(col("total") > 100) & ~col("country").isin(["NL", "BE"]))
+    """
+    return Column(name)
+
+
+class _Comparison(Expression):
+    __slots__ = ("name", "operator", "value")
+
+    def __init__(self, name: str, operator: str, value: Any) -> None:
+        self.name = name
+        self.operator = operator
+        self.value = value
+
+    def compile(self, schema: ColumnPlan) -> Predicate:
+        return column_test(schema, self.name, self.operator, self.value)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset({self.name})
+
+    def __repr__(self) -> str:
+        if self.operator == "is_null":
+            return f"col({self.name!r}).is_null()"
+        if self.operator == "isin":
+            return f"col({self.name!r}).isin({list(self.value)!r})"
+        return f"(col({self.name!r}) {self.operator} {self.value!r})"
+
+
+class _Both(Expression):
+    __slots__ = ("left", "operator", "right")
+
+    def __init__(self, operator: str, left: Expression, right: Expression) -> None:
+        self.operator = operator
+        self.left = left
+        self.right = right
+
+    def compile(self, schema: ColumnPlan) -> Predicate:
+        left, right = self.left.compile(schema), self.right.compile(schema)
+        if self.operator == "&":
+            return lambda batch: left(batch) & right(batch)
+        return lambda batch: left(batch) | right(batch)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return self.left.columns | self.right.columns
+
+    def __repr__(self) -> str:
+        return f"({self.left!r} {self.operator} {self.right!r})"
+
+
+class _Not(Expression):
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Expression) -> None:
+        self.inner = inner
+
+    def compile(self, schema: ColumnPlan) -> Predicate:
+        inner = self.inner.compile(schema)
+        return lambda batch: ~inner(batch)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return self.inner.columns
+
+    def __repr__(self) -> str:
+        return f"~{self.inner!r}"
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Expression):
+        raise TypeError(f"columns are compared with values, not with {value!r}")
+    if value is None:
+        raise TypeError("nothing is before or after None: use is_null()")
+    return value
+
+
+def predicate_of(filter: Filter, schema: ColumnPlan) -> Predicate:
+    """What ``filter=`` means for batches of *schema*. A callable gets the batch and returns a mask: a :class:`Mask`, an
+    Arrow array of booleans, NumPy's, or any other booleans, as many as there are rows. TypeError and ValueError for a
+    filter that is none or does not fit."""
+    if isinstance(filter, Expression):
+        return filter.compile(schema)
+    if not callable(filter):
+        raise TypeError(f'filter is an expression, as col("n") > 3, or a callable of batches, not {filter!r}')
+    call: Callable[[RecordBatch], Any] = filter
+    return lambda batch: Mask.of(call(batch), len(batch))
+
+
+def pieces(batch: RecordBatch, mask: Mask) -> Iterator[RecordBatch]:
+    """The rows of *batch* that *mask* has, in order: slices, or one batch that they are copied to."""
+    if mask.count == len(batch):
+        if mask.count:
+            yield batch
+    elif mask.count >= RUN_ROWS * mask.run_count:
+        for first, count in mask.runs():
+            yield batch.slice(first, count)
+    elif mask.count:
+        yield select(batch, mask)

@@ -1,0 +1,168 @@
+"""Values of columns as applications have them, and as kernels do (L5).
+
+A :class:`Field` is a column of a schema. What is compared with a column is turned into the kernel's own once, when an
+expression is compiled; what kernels came to is turned back at the end.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from fractions import Fraction
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from numbers import Integral, Rational, Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from cassandra._base.temporal import Date, Time, datetime_from_ms_timestamp
+from cassandra._core.columns import uuid_place
+
+if TYPE_CHECKING:
+    from cassandra._core.columns import ColumnPlan
+
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_EPOCH = datetime.datetime(1970, 1, 1)
+_NUMBERS = ("c", "s", "i", "l")  # formats of integers that are just that
+
+
+class Field(NamedTuple):
+    """A column of a schema: its name, Arrow's format, its CQL type, and what kernels take it for (``columns.pyi``)."""
+
+    name: str
+    format: str
+    cql: str
+    form: str | None
+
+    def __str__(self) -> str:
+        return f"{self.name!r} ({self.cql})"
+
+    @property
+    def is_addable(self) -> bool:
+        """Whether values can be summed up."""
+        return self.format in _NUMBERS if self.form == "integer" else self.form in ("float", "wide", "number")
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether values have an order that is known here: of custom types only the server knows."""
+        return self.form is not None and (self.format != "z" or self.cql in ("blob", "inet"))
+
+
+def field_of(schema: ColumnPlan, name: str) -> tuple[int, Field]:
+    """The column of that name, and its place. ValueError if there is none, or several."""
+    found = schema.names.count(name)
+    if found != 1:
+        what = "no column" if not found else f"{found} columns"
+        raise ValueError(f"there is {what} {name!r} in what is scanned: {', '.join(schema.names)}; see columns=")
+    index = schema.names.index(name)
+    return index, Field(*schema.fields[index])
+
+
+def kernel_number(field: Field, value: Any) -> Fraction | float:
+    """What stands for *value* in the order of a column of numbers, dates or UUIDs: exact, or an infinity or NaN.
+    TypeError for what it cannot be compared with, ValueError for text that is none of its values."""
+    if field.form == "uuid":
+        return Fraction(_uuid(field, value))
+    if field.format == "tdD":
+        return Fraction(_day(field, value))
+    if field.format == "ttn":
+        return Fraction(_time(field, value))
+    if field.format.startswith("ts") and isinstance(value, datetime.date):
+        return _milliseconds(value)
+    if field.format == "b":
+        return Fraction(_checked(field, value, isinstance(value, bool) or type(value).__name__ == "bool_"))
+    number = _number(field, value)
+    if field.form == "wide" and isinstance(number, Fraction):
+        return number * Fraction(10 ** scale_of(field))
+    return number
+
+
+def kernel_bytes(field: Field, value: Any) -> bytes:
+    """The same for a column of text, blobs or addresses."""
+    if field.cql == "inet":
+        if isinstance(value, str):
+            value = ip_address(value)
+        if isinstance(value, IPv4Address | IPv6Address):
+            return value.packed
+    if field.format in ("u", "vu"):
+        return _checked(field, value, isinstance(value, str)).encode()  # type: ignore[no-any-return]
+    return bytes(_checked(field, value, isinstance(value, bytes | bytearray | memoryview)))
+
+
+def python_value(field: Field, value: Any) -> Any:
+    """What rows have for the *value* of a kernel."""
+    if value is None:
+        return None
+    if field.form == "uuid":
+        return UUID(bytes=value)
+    if field.form == "bytes":
+        if field.cql == "inet":
+            return str(ip_address(value))
+        return value.decode() if field.format in ("u", "vu") else value
+    if field.form == "number":
+        return int(value) if field.cql == "varint" else value
+    if field.form == "wide":
+        return value if field.cql == "varint" else scaled(value, scale_of(field))
+    if field.format == "b":
+        return bool(value)
+    if field.format == "tdD":
+        return Date(value)
+    if field.format == "ttn":
+        return Time(value)
+    return datetime_from_ms_timestamp(value) if field.format.startswith("ts") else value
+
+
+def scale_of(field: Field) -> int:
+    """Decimal places, of a column of a precision."""
+    return int(field.format.removeprefix("d:").split(",")[1])
+
+
+def scaled(number: int, scale: int) -> Decimal:
+    """The decimal of that number without a point, exactly, whatever the context."""
+    digits = tuple(map(int, str(abs(number))))
+    return Decimal((int(number < 0), digits, -scale))
+
+
+def _number(field: Field, value: Any) -> Fraction | float:
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, Rational):
+        return Fraction(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return Fraction(value)
+    number = float(_checked(field, value, isinstance(value, Real | Decimal)))
+    return Fraction(number) if math.isfinite(number) else number
+
+
+def _milliseconds(value: datetime.date) -> Fraction:
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime(value.year, value.month, value.day)
+    elif value.tzinfo is not None:
+        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return Fraction((value - _EPOCH) // _MICROSECOND, 1000)
+
+
+def _day(field: Field, value: Any) -> int:
+    if isinstance(value, str) or (isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)):
+        value = Date(value)
+    days: int = _checked(field, value, isinstance(value, Date)).days_from_epoch
+    return days
+
+
+def _time(field: Field, value: Any) -> int:
+    if isinstance(value, str | datetime.time):
+        value = Time(value)
+    nanoseconds: int = _checked(field, value, isinstance(value, Time)).nanosecond_time
+    return nanoseconds
+
+
+def _uuid(field: Field, value: Any) -> int:
+    if isinstance(value, str):
+        value = UUID(value)
+    return uuid_place(_checked(field, value, isinstance(value, UUID)).bytes, field.cql == "timeuuid")
+
+
+def _checked(field: Field, value: Any, fits: bool) -> Any:
+    if not fits:
+        raise TypeError(f"column {field} cannot be compared with {value!r}")
+    return value
