@@ -23,11 +23,12 @@ from __future__ import annotations
 import heapq
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from time import monotonic
+from types import coroutine
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import ConnectionShutdown, DriverException, annotate
+from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate
 from cassandra._core.columns import ColumnBuilder, decode
 from cassandra._routing.ring.tokens import MIN_LONG
 from cassandra._wire.arrow import column_plan, decrypted
@@ -155,9 +156,10 @@ class Reading:
         return AsyncPieces(self)
 
     async def next_async(self) -> Piece | None:
-        """The next piece without blocking the running loop; None at the end."""
+        """The next piece without blocking the running loop; None at the end. Others have a turn before each."""
         self._asking.use_loop()
         self._count()
+        await _turn()
         while True:
             piece = self._ask()
             if piece is not None or self.is_over:
@@ -181,7 +183,7 @@ class Reading:
                 raise  # in a forked child: it is the parent that goes on
             except ScanError as error:
                 self._break(error)
-            except DriverException as error:
+            except (DriverException, NoHostAvailable) as error:
                 self._break(self._error(None, error))
         if not self._pieces:
             return None
@@ -483,3 +485,9 @@ class Reading:
     def _emit(self, one: Range, batch: Any) -> None:
         one.emitted = True
         self._pieces.append(Piece(one.number, one.token_range, BATCH, batch))
+
+
+@coroutine
+def _turn() -> Generator[None, None, None]:
+    """Let the loop have a turn."""
+    yield
