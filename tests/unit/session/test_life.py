@@ -28,8 +28,10 @@ pytestmark = pytest.mark.usefixtures("no_leaks")
 
 ROOT = Path(__file__).parents[3]
 
-PREAMBLE = """
-import asyncio, atexit, gc, os, signal, sys, threading, time
+PREAMBLE = r"""
+import asyncio, atexit, gc, os, signal, sys, threading, time, warnings
+# Of an import that a signal has interrupted: Python leaves the file to its finaliser.
+warnings.filterwarnings("ignore", r"unclosed file .*\.pyc", ResourceWarning)
 from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra.policies import RoundRobinPolicy
