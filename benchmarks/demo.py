@@ -1,8 +1,8 @@
 """``make demo``: the driver at work on a real Apache Cassandra, shown in a minute.
 
 Starts a server on loopback (or uses the one at ``DEMO_CONTACT=host:port``), writes 100,000 rows, reads every one back
-by key and once more by pages; writes them once more from an Arrow table and reads them as columns; checks all values,
-and leaves nothing behind. ``DEMO_ROWS`` changes the number.
+by key and once more by pages; writes them once more from an Arrow table and reads them as columns; scans them, many
+ranges at a time, for a mean; checks all values, and leaves nothing behind. ``DEMO_ROWS`` changes the number.
 
 Where there is no Java, or with ``DEMO_SERVER=simulated``, the server is the simulated cluster of ``cassandra.testing``
 in a process of its own, and there are 10,000 rows.
@@ -31,6 +31,7 @@ import cassandra
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import SimpleStatement
+from cassandra.scan import Mean, col
 from tests.servers import Options, ServerCluster, ServerError
 from tests.servers.config import find_java
 
@@ -151,7 +152,7 @@ def work(host: str, port: int, rows: int) -> list[Step]:
                 table = f"{keyspace}.readings"
                 steps = [step(session, table, rows, bars) for step in (write, read, scan)]
                 table = f"{keyspace}.columns_of_readings"
-                return [*steps, *(step(session, table, data, bars) for step in (ingest, read_columns))]
+                return [*steps, *(step(session, table, data, bars) for step in (ingest, read_columns, fold))]
         finally:
             session.execute(f"DROP KEYSPACE {keyspace}")
             done(f"Keyspace {keyspace} dropped")
@@ -209,6 +210,20 @@ def read_columns(session: Session, table: str, data: pyarrow.Table, bars: Progre
     bars.update(task, completed=len(found))
     if not found.sort_by("id").cast(data.schema).equals(data):
         raise AssertionError("the columns that were read are not those that were written")
+    return step
+
+
+def fold(session: Session, table: str, data: pyarrow.Table, bars: Progress) -> Step:
+    """Of rows above zero, as no server would find them without reading all."""
+    task = bars.add_task("Scan: a filtered mean", total=len(data))
+    begun, cpu = time.perf_counter(), time.process_time()
+    scan = session.scan(table, columns=["celsius"], progress=lambda so_far: bars.update(task, completed=so_far.rows))
+    mean = scan.fold(Mean("celsius"), filter=col("celsius") > 0)
+    step = Step("Scan: a filtered mean", len(data), time.perf_counter() - begun, time.process_time() - cpu)
+    bars.update(task, completed=len(data))
+    expected = [celsius for _, _, _, celsius, _ in map(reading, range(len(data))) if celsius > 0]
+    if mean != sum(expected) / len(expected):
+        raise AssertionError(f"the mean is {mean}, and should be {sum(expected) / len(expected)}")
     return step
 
 
