@@ -17,6 +17,7 @@ from cassandra import ConsistencyLevel, UnsupportedOperation
 from cassandra.cluster import Session
 from cassandra.metadata import MAX_LONG, MIN_LONG, TokenRange
 from cassandra.query import SimpleStatement
+from cassandra.scan import col
 from cassandra.testing import SimulatedCluster
 from tests.simulated.conftest import Connect
 
@@ -169,6 +170,24 @@ def test_a_statement_goes_where_its_token_is(table: Session, simulated: Simulate
         owners = {(places[host], shard) for host, shard in tablet.replicas}
         found = simulated.statements("ks.t")
         assert len(found) == 8 and {(one.node, one.shard) for one in found} <= owners
+
+
+def test_filters(table: Session, tmp_path: Path) -> None:
+    """An expression, or a callable, before rows are given; whatever way they are had."""
+    some = table.scan("t", filter=(col("v") >= 100) & (col("v") < 200), page_size=9)
+    expected = list(range(100, 200))
+    assert ids_in(some.batches()) == ids_in(some.batches("token")) == expected
+    assert sorted(row.id for row in some.rows()) == sorted(some.to_arrow()["id"].to_pylist()) == expected
+    assert sorted(pa.table(some)["id"].to_pylist()) == expected
+    some.to_parquet(tmp_path)
+    assert sorted(pq.read_table(tmp_path)["id"].to_pylist()) == expected
+    odd = table.scan("t", filter=lambda batch: [v % 2 == 1 for v in pa.record_batch(batch)["v"].to_pylist()])
+    assert ids_in(odd.batches()) == list(range(1, ROWS, 2))
+    assert list(table.scan("t", filter=col("v") < 0).batches()) == []
+    with pytest.raises(ValueError, match="nothing"):
+        list(table.scan("t", filter=col("nothing") < 0).batches())
+    with pytest.raises(ZeroDivisionError):
+        list(table.scan("t", filter=lambda batch: 1 // 0).rows())
 
 
 # ---- what is read

@@ -1,4 +1,4 @@
-"""What is asked: the statement of a range, and one page of it (L5)."""
+"""What is asked: the statement of a range, one page of it, and the range while it is read (L5)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from ..statements.statements import Statement
 
 if TYPE_CHECKING:
     from cassandra._core.codec import Bound, ResultPlan, RowsPage
+    from cassandra._core.columns import ColumnBuilder, ColumnPlan
     from cassandra._net.connection import Connection
     from cassandra._routing.host import Host
+    from cassandra._routing.ring.ranges import TokenRange
 
     from ..cluster.profiles import ResolvedProfile
     from ..session import Session
@@ -115,6 +117,39 @@ class Came:
     def __init__(self, page: RowsPage, paging_state: bytes | None) -> None:
         self.page = page
         self.paging_state = paging_state
+
+
+class Range:
+    """A range of a plan, while it is read."""
+
+    __slots__ = (
+        "asked",
+        "builder",
+        "described",
+        "emitted",
+        "here",
+        "number",
+        "page",
+        "restarts",
+        "schema",
+        "token_range",
+    )
+
+    def __init__(self, number: int, token_range: TokenRange) -> None:
+        self.number = number
+        self.token_range = token_range
+        self.restarts = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """From the beginning."""
+        self.asked: Asked | None = None
+        self.here: Came | None = None
+        self.builder: ColumnBuilder | None = None
+        self.described: ResultPlan | None = None
+        self.schema: ColumnPlan | None = None
+        self.page = 0  # number of the one that is asked for, or is here
+        self.emitted = False
 
 
 def statement_of(question: Question, token: int | None) -> Statement:

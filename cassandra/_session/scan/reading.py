@@ -29,20 +29,21 @@ from types import coroutine
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate
-from cassandra._core.columns import ColumnBuilder, decode
+from cassandra._core.columns import ColumnBuilder, decode, select
 from cassandra._routing.ring.tokens import MIN_LONG
 from cassandra._wire.arrow import column_plan, decrypted
 from cassandra._wire.rows import decode_page
 
 from ..request.columns import MOST_BYTES, SchemaChanged
 from .asking import Asking
+from .expressions import predicate_of
 from .pieces import BATCH, DONE, FAILED, RESTARTED, AsyncPieces, Piece, ScanError
-from .question import Asked, Came
+from .question import Asked, Came, Range
 from .verdicts import PATIENCE, delay_before, verdict_of
 
 if TYPE_CHECKING:
-    from cassandra._core.codec import ResultPlan, RowsPage
-    from cassandra._core.columns import ColumnPlan
+    from cassandra._core.codec import RowsPage
+    from cassandra._core.columns import ColumnPlan, Mask, RecordBatch
     from cassandra._routing.ring.ranges import TokenRange
 
     from ..session import Session
@@ -58,43 +59,10 @@ RESTARTS = 3  # of one range
 CHOICES = 4  # pending ranges of which the one for the least busy shard is opened
 
 
-class Range:
-    """A range of a plan, while it is read."""
-
-    __slots__ = (
-        "asked",
-        "builder",
-        "described",
-        "emitted",
-        "here",
-        "number",
-        "page",
-        "restarts",
-        "schema",
-        "token_range",
-    )
-
-    def __init__(self, number: int, token_range: TokenRange) -> None:
-        self.number = number
-        self.token_range = token_range
-        self.restarts = 0
-        self.begin()
-
-    def begin(self) -> None:
-        """From the beginning."""
-        self.asked: Asked | None = None
-        self.here: Came | None = None
-        self.builder: ColumnBuilder | None = None
-        self.described: ResultPlan | None = None
-        self.schema: ColumnPlan | None = None
-        self.page = 0  # number of the one that is asked for, or is here
-        self.emitted = False
-
-
 class Reading:
     """The pieces of the ranges of *plan*, by these *questions*: for ranges with a lower bound, and for the first one.
     *ordered*: range after range, as they are in the plan; else in any order. *rows*: what is given are lists of rows by
-    this factory, a page each."""
+    this factory, a page each. *filter*: nothing is given of rows that it does not hold for."""
 
     def __init__(
         self,
@@ -104,8 +72,11 @@ class Reading:
         *,
         ordered: bool = False,
         rows: Callable[..., Any] | None = None,
+        filter: Any = None,
     ) -> None:
         self.plan = plan
+        self._filter = filter
+        self._predicate: tuple[ColumnPlan | None, Any] = (None, None)
         self._rows = rows
         self.schema: ColumnPlan | None = plan.schema
         self.tally: Tally | None = None  # is told of each piece when the next one is asked for
@@ -185,6 +156,9 @@ class Reading:
                 self._break(error)
             except (DriverException, NoHostAvailable) as error:
                 self._break(self._error(None, error))
+            except BaseException:  # of a filter, or Ctrl-C: nobody knows how far it had come
+                self.close()
+                raise
         if not self._pieces:
             return None
         self._given = self._pieces.popleft()
@@ -424,7 +398,7 @@ class Reading:
             if self._rows is None:
                 self._add(one, decrypted(page), last)
             elif len(page):
-                self._emit(one, decode_page(page, self._rows))
+                self._emit_rows(one, page)
         except DriverException as error:
             self._give_up(one, error)
             return
@@ -482,7 +456,32 @@ class Reading:
         self._built -= one.builder.nbytes
         self._finish(one)
 
-    def _emit(self, one: Range, batch: Any) -> None:
+    def _emit_rows(self, one: Range, page: RowsPage) -> None:
+        rows = decode_page(page, self._rows)
+        if self._filter is not None:
+            assert one.schema is not None
+            kept = self._mask(decode(one.schema, decrypted(page)))
+            rows = [row for row, keep in zip(rows, kept.tolist(), strict=True) if keep]
+        if rows:
+            self._give(one, rows)
+
+    def _emit(self, one: Range, batch: RecordBatch) -> None:
+        if self._filter is not None:
+            kept = self._mask(batch)
+            if kept.count < len(batch):
+                batch = select(batch, kept)
+        if len(batch):
+            self._give(one, batch)
+
+    def _mask(self, batch: RecordBatch) -> Mask:
+        of, predicate = self._predicate
+        if of is not batch.plan:
+            predicate = predicate_of(self._filter, batch.plan)
+            self._predicate = (batch.plan, predicate)
+        mask: Mask = predicate(batch)
+        return mask
+
+    def _give(self, one: Range, batch: Any) -> None:
         one.emitted = True
         self._pieces.append(Piece(one.number, one.token_range, BATCH, batch))
 

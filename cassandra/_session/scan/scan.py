@@ -20,6 +20,7 @@ from cassandra._routing.ring.tokens import MIN_LONG
 from cassandra._wire.arrow import column_plan
 
 from ..request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
+from .expressions import predicate_of
 from .files import ParquetFiles
 from .fold import left_over
 from .folds import Folds
@@ -129,6 +130,8 @@ class Scan(Folds):
             names = tuple(described.names)
             schema = column_plan(described, session.cluster.memory_pool, options.types)
             plan = plan.replace(schema=schema, columns=names)
+            if options.filter is not None:
+                predicate_of(options.filter, schema)  # what does not fit is told now
         general = Question(session, prepared, options.profile, plan.page_size)
         same = first is prepared
         return plan, (general, general if same else Question(session, first, options.profile, plan.page_size))
@@ -165,7 +168,7 @@ class Scan(Folds):
         if resume is not None:
             resume.check(what)
             plan = plan.replace(ranges=tuple(left_over(plan.ranges, resume)))
-        reading = Reading(self._session, plan, questions, ordered=ordered, rows=rows)
+        reading = Reading(self._session, plan, questions, ordered=ordered, rows=rows, filter=self._options.filter)
         self._failed = reading.failed
         reading.tally = self._last = Tally(what, plan.ranges, self._options.progress, resume)
         return reading
