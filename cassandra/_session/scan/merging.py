@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import ConnectionShutdown, DriverException, annotate
+from cassandra._base.errors import ConnectionShutdown, DriverException, NoHostAvailable, annotate
 from cassandra._core.columns import Merge, RecordBatch, decode
 from cassandra._wire.arrow import column_plan, decrypted
 from cassandra._wire.rows import decode_page
@@ -214,11 +214,11 @@ class Merging:
             raise  # in a forked child: it is the parent that goes on
         except ScanError as error:
             self._break(error)
-        except DriverException as error:
+        except (DriverException, NoHostAvailable) as error:
             self._break(self._error(None, error))
-        except BaseException:  # Ctrl-C, no memory: rows may be lost, and nobody must take that for the end
+        except BaseException as error:  # Ctrl-C, no memory: rows may be lost, and nobody must take that for the end
             self.close()
-            self._broken = self._error(None, DriverException("it was interrupted"))
+            self._broken = self._error(None, DriverException(f"it was interrupted by {error!r}"))
             raise
 
     def _break(self, error: ScanError) -> None:

@@ -110,8 +110,9 @@ def row_order(
     if select.tokens:
         raise ValueError("the statement is of one partition, without token(): a whole table is read by session.scan()")
     wanted = _wanted(order_by, table, select)
-    downs = [descending] * len(wanted) if isinstance(descending, bool) else list(descending)
-    if len(downs) != len(wanted) or not all(isinstance(down, bool) for down in downs):
+    given = [descending] if not isinstance(descending, Sequence) else list(descending)
+    downs = given * len(wanted) if isinstance(descending, bool) else given
+    if len(downs) != len(wanted) or not all(type(down) is bool for down in downs):
         raise ValueError(f"descending is one bool, or one for each of {', '.join(wanted)}, not {descending!r}")
     if table is None:
         return RowOrder(wanted, downs, False)
