@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -18,6 +19,8 @@ from .errors import UsageError
 from .interrupts import Interrupts
 from .showing import Showing
 from .tables import Table
+
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",\s][^",]*?))\s*(?=,|$)')
 
 
 class Context:
@@ -85,12 +88,15 @@ def columns_of(text: str | None) -> list[str] | None:
     """Names as they are in CQL: between commas, in quotes or not."""
     if text is None:
         return None
-    import re
-
-    found = re.findall(r'\s*(?:"((?:[^"]|"")+)"|([^",]+?))\s*(?:,|$)', text)
-    if not found or ",".join(filter(None, text.split(","))).strip() == "":
-        raise UsageError(f"{text!r} names no columns")
-    return [quoted.replace('""', '"') if quoted else plain.lower() for quoted, plain in found]
+    found, at = [], 0
+    while at <= len(text):
+        match = _NAME.match(text, at)
+        if match is None:
+            raise UsageError(f"{text!r} are no names of columns with commas between them")
+        quoted, plain = match.groups()
+        found.append(quoted.replace('""', '"') if quoted else plain.lower())
+        at = match.end() + 1
+    return found
 
 
 def tell(text: str) -> None:

@@ -45,11 +45,13 @@ class CsvFile:
         block = BLOCK
         while True:
             try:
-                for numbers, batch, bad in self._batches(first, block):
-                    first = max([first, *(line.row + 1 for line in bad)])
-                    if len(numbers):
-                        first = max(first, numbers[-1] + 1)
-                    yield numbers, batch, bad
+                for numbers, batch, bad in self._batches(block):
+                    # PyArrow counts empty lines where it passes over rows, so that it is done here.
+                    passed = sum(number < first for number in numbers) if len(numbers) and numbers[0] < first else 0
+                    bad = [line for line in bad if line.row >= first]
+                    first = max([first, *(line.row + 1 for line in bad), *(number + 1 for number in numbers[-1:])])
+                    if bad or passed < len(numbers):
+                        yield numbers[passed:], batch.slice(passed), bad
                 return
             except pa.ArrowInvalid as error:
                 if "straddling" not in str(error):
@@ -60,7 +62,7 @@ class CsvFile:
                     raise ValueError(f"{self.path}: row {first} is longer than {MOST_BLOCK:,} bytes") from None
                 block = min(block * 8, MOST_BLOCK)
 
-    def _batches(self, first: int, block: int) -> Iterator[tuple[Sequence[int], Any, list[BadLine]]]:
+    def _batches(self, block: int) -> Iterator[tuple[Sequence[int], Any, list[BadLine]]]:
         import pyarrow as pa
         import pyarrow.csv
 
@@ -75,7 +77,7 @@ class CsvFile:
 
         reading = pyarrow.csv.ReadOptions(
             column_names=self.names,
-            skip_rows_after_names=first + header,
+            skip_rows_after_names=int(header),
             encoding=self._dialect.encoding,
             block_size=block,
             use_threads=False,  # with them rows have no numbers
@@ -94,6 +96,7 @@ class CsvFile:
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
+        first = 0
         taken = 0  # of the lines found, which are told of
         passed = 0  # of them, which are behind
         with pyarrow.csv.open_csv(
