@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from cassandra._base.errors import DriverException
+from cassandra._base.errors import DriverException, NoHostAvailable
 
 from . import connecting, copy_options
 from .context import Context
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(parser.prog, error, USAGE)
     except KeyboardInterrupt:
         return _say(parser.prog, "interrupted", INTERRUPTED)
-    except (DriverException, OSError, ValueError, ArithmeticError, RuntimeError) as error:
+    except (DriverException, NoHostAvailable, OSError, ValueError, ArithmeticError, RuntimeError) as error:
         return _say(parser.prog, error, BROKEN)
 
 

@@ -48,7 +48,7 @@ def unload(context: Context) -> int:
         "csv": {"dialect": dialect._asdict(), "style": style._asdict()} if arguments.format == "csv" else None,
     }
     checkpoint = Checkpoint(Path(arguments.checkpoint) if arguments.checkpoint else folder / MANIFEST, what)
-    _prepare_folder(folder, checkpoint, arguments.resume)
+    _prepare_folder(folder, checkpoint, arguments.resume, f"{table.file_name}-*{FORMATS[arguments.format]}")
     coverage = Coverage(whole, checkpoint.state.get("ranges", ()))
     left = coverage.left()
     scan = scan_of(
@@ -104,18 +104,26 @@ def with_times(table: Table, columns: list[str], arguments: Any, showing: Any) -
     return selected, names
 
 
-def _prepare_folder(folder: Path, checkpoint: Checkpoint, resume: bool) -> None:
+def _prepare_folder(folder: Path, checkpoint: Checkpoint, resume: bool, ours: str) -> None:
     """Make it; UsageError where there are files that are not ours to go on with."""
     folder.mkdir(parents=True, exist_ok=True)
     if resume and checkpoint.resume():
-        missing = [file["name"] for file in checkpoint.state["files"] if not (folder / file["name"]).exists()]
-        if missing:
+        there = {path.name for path in folder.glob(ours)}
+        noted = {file["name"] for file in checkpoint.state["files"]}
+        if missing := sorted(noted - there):
             raise UsageError(f"{folder} has no {missing[0]} any more, which was unloaded before")
+        for name in there - noted:  # it was killed before it could note them
+            (folder / name).unlink()
     elif any(folder.iterdir()):
         hint = " (--resume goes on with an unload)" if (folder / MANIFEST).exists() else ""
         raise UsageError(f"{folder} is not empty{hint}")
     for left in folder.glob("*" + UNFINISHED):
         left.unlink()
+
+
+def _number_of(name: str) -> int:
+    """Of a file: ``ks.table-000012.parquet`` is 12."""
+    return int(name.rpartition("-")[2].partition(".")[0])
 
 
 class _Range:
@@ -154,7 +162,7 @@ class _Unload:
         self._coverage = coverage
         self._whole = Coverage(coverage.whole, coverage.as_lists())
         checkpoint.state.setdefault("files", [])
-        self._number = len(checkpoint.state["files"])
+        self._number = max((_number_of(file["name"]) for file in checkpoint.state["files"]), default=0)
         self._open: dict[int, _Range] = {}
         self._held = 0
         self._part: FileWriter | None = None
