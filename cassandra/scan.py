@@ -11,6 +11,8 @@ from cassandra._session.scan.progress import ScanProgress
 from cassandra._session.scan.protocol import FunctionReducer, MapReducer, StopScan
 from cassandra._session.scan.reducers import Collect, ForEachBatch
 from cassandra._session.scan.scan import Batches, Rows, Scan
+from cassandra._session.scan.tasks import ScanTask
+from cassandra._session.scan.workers import close_sessions
 
 __all__ = [
     "Batches",
@@ -36,9 +38,11 @@ __all__ = [
     "Scan",
     "ScanError",
     "ScanProgress",
+    "ScanTask",
     "StopScan",
     "Sum",
     "TopN",
     "checkpoint_of",
+    "close_sessions",
     "col",
 ]

@@ -142,7 +142,7 @@ class Bulk:
         page_size: int | None = None,
         timeout: float | Sentinel | None = NOT_SET,
         filter: Any = None,
-        pushdown: Literal["auto"] | bool = "auto",
+        pushdown: Literal["auto", "always", "never"] = "auto",
         progress: Callable[[Any], object] | bool | None = None,
         resume: Any = None,
         strings: Literal["utf8", "view", "dictionary"] = "utf8",
@@ -169,7 +169,8 @@ class Bulk:
         :param timeout: seconds that a page may take; else the profile's.
         :param filter: what rows have to fulfil, found out here: an expression of ``cassandra.scan``, or a callable
             that gives the mask of a batch.
-        :param pushdown: whether the servers fold what they can; see ``Scan.fold``.
+        :param pushdown: whether the servers fold what they can, see :meth:`~cassandra.scan.Scan.fold`: "always" is an
+            error where they cannot.
         :param progress: called now and then with how far it has come; True shows a bar.
         :param resume: a checkpoint: what that has is not read again.
 

@@ -79,6 +79,7 @@ class Fold:
         workers: int | None = None,
         resume: Checkpoint | None = None,
         rows_of: Callable[[RecordBatch], int] = len,
+        finishes: bool = True,
     ) -> None:
         if workers is not None and (type(workers) is not int or workers < 1):
             raise ValueError(f"workers is a number of threads, or None, not {workers!r}")
@@ -87,6 +88,7 @@ class Fold:
         self.stopped = False
         self._select = select
         self._rows_of = rows_of
+        self._finishes = finishes  # else the result is the accumulator
         self._streams = workers is None  # on the consumer's thread
         self._lock = threading.RLock()
         self._failed = False
@@ -181,6 +183,11 @@ class Fold:
 
     # ---- the end
 
+    @property
+    def rows(self) -> int:
+        """Of ranges that are done."""
+        return self._rows
+
     def wait(self) -> None:
         """Until another piece may be taken."""
         if not self._crew.has_room:
@@ -218,7 +225,7 @@ class Fold:
                         "there are no rows, and the server does not say which columns they would have"
                     )
                 acc = self.reducer.open(schema, FULL_RING)
-            self._result = self.reducer.finish(acc)
+            self._result = self.reducer.finish(acc) if self._finishes else acc
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         loop = asyncio.get_running_loop()

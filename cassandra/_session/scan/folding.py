@@ -61,7 +61,9 @@ def one_of(name: str, here: Any, there: Any) -> Any:
 class _Run:
     """One fold, from the plan to the result."""
 
-    def __init__(self, scan: Scan, wish: Wish, plan: ScanPlan, questions: tuple[Question, Question]) -> None:
+    def __init__(
+        self, scan: Scan, wish: Wish, plan: ScanPlan, questions: tuple[Question, Question], finishes: bool = True
+    ) -> None:
         what = description(plan, wish.filter, wish.reducer)
         self.fold = Fold(
             wish.reducer,
@@ -70,6 +72,7 @@ class _Run:
             deterministic=wish.deterministic,
             workers=wish.workers,
             resume=wish.resume,
+            finishes=finishes,
         )
         scan._last = self.fold  # whose checkpoint scan.checkpoint() is
         self.reading = Reading(scan._session, plan.replace(ranges=tuple(self.fold.ranges)), questions)
@@ -87,7 +90,16 @@ class _Run:
 
 def fold(scan: Scan, wish: Wish) -> Any:
     """See Scan.fold."""
-    run = _Run(scan, wish, *scan._plan())
+    return _folded(_Run(scan, wish, *scan._plan()))
+
+
+def fold_part(scan: Scan, wish: Wish) -> tuple[Any, int, bool]:
+    """The accumulator of all rows, how many they were, and whether the reducer has stopped it."""
+    run = _Run(scan, wish, *scan._plan(), finishes=False)
+    return _folded(run), run.fold.rows, run.fold.stopped
+
+
+def _folded(run: _Run) -> Any:
     try:
         for piece in run.reading:
             run.fold.take(piece)

@@ -14,8 +14,10 @@ from .protocol import FunctionReducer, MapReducer
 if TYPE_CHECKING:
     from cassandra._core.columns import RecordBatch
 
+    from ..session import Session
     from .explain import Explanation
     from .plan import Options
+    from .tasks import ScanTask
 
 
 class Resumable(Protocol):
@@ -38,6 +40,10 @@ class Folds:
         deterministic: bool = False,
         workers: int | None = None,
         resume: Checkpoint | None = None,
+        executor: Any = None,
+        connect: Callable[[], Session] | None = None,
+        credentials: Callable[[], Any] | None = None,
+        tasks: int | None = None,
     ) -> Any:
         """What *reducer* makes of all rows, each of which it gets once, whatever has to be read again.
 
@@ -53,6 +59,9 @@ class Folds:
         :param workers: how many threads ``stream`` runs on. None: the calling one. Those of one range never run at the
             same time. ``combine`` and ``finish`` run on a thread of the fold's in any case.
         :param resume: a checkpoint of such a fold: what that has is not read again.
+        :param executor: who does it, in :meth:`tasks`: an executor of ``concurrent.futures``, or what has ``submit`` as
+            these do; or a function that makes one. What a lost worker had is done again, by a new executor if there is
+            such a function, else by others or here. The other arguments are those of :meth:`tasks`.
 
         ``raise StopScan(acc)`` in ``stream`` ends it early. What else a reducer raises comes out of here, as
         :exc:`ScanError` does; ``cassandra.scan.checkpoint_of`` tells of any exception, Ctrl-C too, where to go on. With
@@ -64,7 +73,12 @@ class Folds:
         """
         from .folding import Wish, fold
 
-        return fold(self, self._wish(Wish, reducer, filter, deterministic, workers, resume))  # type: ignore[arg-type]
+        wish = self._wish(Wish, reducer, filter, deterministic, workers, resume)
+        if executor is None:
+            return fold(self, wish)  # type: ignore[arg-type]
+        from .tasks import Terms, fold_by
+
+        return fold_by(self, wish, executor, Terms(connect, credentials, tasks))  # type: ignore[arg-type]
 
     async def fold_async(
         self,
@@ -114,6 +128,36 @@ class Folds:
         .. versionadded:: 4.0
         """
         return FunctionReducer(map, reduce, init, combine, finish)
+
+    def tasks(
+        self,
+        reducer: MapReducer | None = None,
+        *,
+        connect: Callable[[], Session] | None = None,
+        credentials: Callable[[], Any] | None = None,
+        tasks: int | None = None,
+    ) -> list[ScanTask]:
+        """The scan in parts, for other processes or machines: each can be pickled, and has ``run()``, which returns the
+        accumulator of its rows (``reducer.combine`` and ``finish`` are left to do), or, without *reducer*, a
+        ``pyarrow.Table``.
+
+        A process gets one session for all tasks of a cluster. It connects to the addresses that this one has used; what
+        cannot be pickled, it has from functions that it imports itself:
+
+        :param connect: makes the session. Needed with TLS.
+        :param credentials: returns an auth provider, or a user and a password. Needed where there are any.
+        :param tasks: about how many parts; else 64.
+
+        Example::
+
+            with concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+                parts = pool.map(ScanTask.run, scan.tasks(Sum("total"), credentials=my.credentials))
+
+        .. versionadded:: 4.0
+        """
+        from .tasks import Terms, tasks_of
+
+        return tasks_of(self, reducer, Terms(connect, credentials, tasks))  # type: ignore[arg-type]
 
     def checkpoint(self) -> Checkpoint:
         """How far it has come, the last time that it was read: what ``resume=`` goes on from, in another process, too.

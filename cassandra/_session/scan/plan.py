@@ -124,8 +124,8 @@ class Options:
         self.session = session
         if on_error not in ("retry", "skip"):
             raise ValueError(f'on_error is "retry" or "skip", not {on_error!r}')
-        if pushdown not in ("auto", True, False):
-            raise ValueError(f'pushdown is "auto", True or False, not {pushdown!r}')
+        if pushdown not in ("auto", "always", "never"):
+            raise ValueError(f'pushdown is "auto", "always" or "never", not {pushdown!r}')
         if consistency_level not in ConsistencyLevel.value_to_name:
             raise ValueError(f"consistency_level is a ConsistencyLevel, not {consistency_level!r}")
         self.splits = _count("splits", splits, MOST_RANGES)
@@ -145,10 +145,33 @@ class Options:
         self.values: tuple[Any, ...] = ()
         self.prepared: PreparedStatement | None = None
         self._check_server(bypass_cache)
+        if columns is not None and not isinstance(columns, str):
+            columns = tuple(columns)
         if isinstance(table, PreparedStatement):
             self._read_prepared(table, columns, where, bypass_cache)
         else:
             self._compose(table, columns, where, bypass_cache)
+        self._columns, self._where, self._bypass = columns, where, bypass_cache
+        self._is_prepared = isinstance(table, PreparedStatement)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What another session is asked for to read the same, by parts; the table, or ``prepared``, the statement."""
+        of_table = {"table": str(self.name), "columns": self._columns, "where": self._where}
+        statement = {"prepared": self.cql} if self._is_prepared else of_table
+        return {
+            **statement,
+            "parallelism": self.parallelism or "auto",
+            "target_rows": self.target_rows,
+            "consistency_level": self.profile.consistency_level,
+            "on_error": self.on_error,
+            "bypass_cache": self._bypass,
+            "page_size": self.page_size,
+            "timeout": self.timeout,
+            "filter": self.filter,
+            "pushdown": self.pushdown,
+            **self.types._asdict(),
+        }
 
     def _check_server(self, bypass_cache: bool) -> None:
         hosts = self.session.cluster.metadata.all_hosts()
@@ -193,6 +216,7 @@ class Options:
             self._texts(select.selected, condition, select.distinct, bypass_cache)
 
     def _texts(self, selected: str, condition: Condition, distinct: bool, bypass: bool) -> None:
+        self.selected, self.condition, self.distinct = selected, condition, distinct
         key = [column.name for column in self._metadata().partition_key]
         name = str(self.name)
         self.cql, self.first_cql = (

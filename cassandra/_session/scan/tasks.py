@@ -1,0 +1,347 @@
+"""ScanTask: a part of a scan that another process can do (cassandra.scan).
+
+L5. A task has what :meth:`Session.scan` was asked for, its part of the ring, and the reducer, as they are; where its
+session comes from says ``workers.py``. It keeps nothing from one run to the next, so that it can be run again by
+whoever has lost one, anywhere.
+
+A fold over an executor (:func:`fold_by`) has tasks for pieces: a task is one range, which is done when its outcome is
+there, and all else (each range once, the order, checkpoints) is that of every fold. Futures end on threads of the
+executor, which note them and ring; they belong to the one who folds.
+
+What a task raises comes back as its outcome; a future that fails itself has lost its worker, and the task is given
+once more. An executor that is broken, as a pool of processes is when one of them dies, takes no more: then a new one is
+made, or, where nobody knows how, the rest is done here.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from cassandra._base import process
+from cassandra._base.errors import DriverException
+from cassandra._base.public import public
+from cassandra._base.real import Future
+from cassandra._routing.ring.ranges import TokenRange
+
+from .fold import Fold, left_over, with_checkpoint
+from .folding import Wish, fold_part
+from .pieces import BATCH, DONE, Piece
+from .progress import Tally, description, shown
+from .protocol import MapReducer, StopScan
+from .workers import Origin
+
+if TYPE_CHECKING:
+    from ..session import Session
+    from .scan import Scan
+
+log = logging.getLogger("cassandra.cluster")
+
+TASKS = 64
+ATTEMPTS = 3  # of a task
+
+
+class Outcome:
+    """What a part of a fold came to: its accumulator; or why there is none."""
+
+    __slots__ = ("acc", "error", "rows", "stopped")
+    schema = None  # nothing is opened for one
+
+    def __init__(self, acc: Any = None, rows: int = 0, stopped: bool = False, error: Exception | None = None) -> None:
+        self.acc = acc
+        self.rows = rows
+        self.stopped = stopped
+        self.error = error
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+@public("cassandra.scan")
+class ScanTask:
+    """A part of a scan; made by :meth:`Scan.tasks`. It can be pickled, and run anywhere, any number of times.
+
+    ``token_range`` is its part of the ring, ``hosts`` are the addresses of those that have the first replicas of it.
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        asked: dict[str, Any],
+        ranges: Sequence[TokenRange],
+        reducer: MapReducer | None,
+        deterministic: bool = False,
+    ) -> None:
+        self._origin = origin
+        self._asked = asked
+        self._ranges = tuple(TokenRange(one.start, one.end) for one in ranges)
+        self._reducer = reducer
+        self._deterministic = deterministic
+        self.token_range = TokenRange(ranges[0].start, ranges[-1].end)
+        firsts = (str(one.replicas[0].address) for one in ranges if one.replicas)
+        self.hosts = tuple(dict.fromkeys(firsts))
+
+    def run(self) -> Any:
+        """Read it: the accumulator of its rows, which the reducer has not finished; a ``pyarrow.Table`` where there is
+        no reducer. The first task of a process connects it. Raises :exc:`ScanError`."""
+        if self._reducer is None:
+            return self._scan().to_arrow()
+        return self._folded().acc
+
+    def _scan(self) -> Scan:
+        asked = dict(self._asked)
+        session = self._origin.session()
+        text = asked.pop("prepared", None)
+        table = asked.pop("table") if text is None else session.prepare(text)
+        return session.scan(table, token_range=self._ranges, **asked)
+
+    def _folded(self) -> Outcome:
+        scan = self._scan()
+        assert self._reducer is not None
+        return Outcome(*fold_part(scan, Wish(scan, self._reducer, deterministic=self._deterministic)))
+
+    def __repr__(self) -> str:
+        what = self._asked.get("table") or self._asked.get("prepared")
+        by = "" if self._reducer is None else f" by {shown(self._reducer)}"
+        return f"<ScanTask of {what}{by}: {self.token_range.start} to {self.token_range.end}>"
+
+
+def run_for_fold(task: ScanTask) -> Outcome:
+    """What a worker does."""
+    try:
+        return task._folded()
+    except Exception as error:
+        return Outcome(error=_portable(error))
+
+
+def _portable(error: Exception) -> Exception:
+    """*error*, or one that says the same, if that cannot go to another process."""
+    error.__dict__.pop("checkpoint", None)  # of a part that nobody goes on with
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return DriverException(f"{type(error).__name__}: {error}")
+    return error
+
+
+def parts_of(ranges: Iterable[TokenRange], count: int) -> list[list[TokenRange]]:
+    """*ranges*, ascending, in about *count* lists of neighbours without gaps."""
+    runs: list[list[TokenRange]] = []
+    for one in sorted(ranges):
+        if runs and runs[-1][-1].end == one.start:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    total = sum(map(len, runs)) or 1
+    parts = []
+    for run in runs:
+        cuts = max(1, round(count * len(run) / total))
+        bounds = [len(run) * cut // cuts for cut in range(cuts + 1)]
+        parts += [run[first:last] for first, last in pairwise(bounds) if first < last]
+    return parts
+
+
+class _OfTasks:
+    """*reducer*, for outcomes of tasks."""
+
+    def __init__(self, reducer: MapReducer) -> None:
+        self.combine = reducer.combine
+        self.finish = reducer.finish
+        self._reducer = reducer
+
+    def open(self, schema: Any, token_range: TokenRange) -> Any:
+        return None if schema is None else self._reducer.open(schema, token_range)
+
+    def stream(self, acc: Any, outcome: Any) -> Any:
+        if outcome.stopped:
+            raise StopScan(outcome.acc)
+        return outcome.acc
+
+
+# ---- the one who has the tasks done
+
+
+class Terms:
+    """On what terms tasks are made: see Scan.tasks."""
+
+    def __init__(
+        self, connect: Callable[[], Session] | None, credentials: Callable[[], Any] | None, tasks: int | None
+    ) -> None:
+        for name, function in (("connect", connect), ("credentials", credentials)):
+            if function is not None and not callable(function):
+                raise TypeError(f"{name}= is a function that workers can import, not {function!r}")
+        if tasks is not None and (type(tasks) is not int or tasks < 1):
+            raise ValueError(f"tasks is how many tasks there are, not {tasks!r}")
+        self.connect = connect
+        self.credentials = credentials
+        self.tasks = tasks or TASKS
+
+
+def tasks_of(scan: Scan, reducer: MapReducer | None, terms: Terms) -> list[ScanTask]:
+    """See Scan.tasks."""
+    options = scan._options
+    plan, _ = scan._plan()
+    ranges: Iterable[TokenRange] = plan.ranges
+    if options.resume is not None:
+        options.resume.check(description(plan, options.filter, reducer))
+        ranges = left_over(plan.ranges, options.resume)
+    origin = Origin(scan._session, terms.connect, terms.credentials)
+    return [ScanTask(origin, options.asked, part, reducer) for part in parts_of(ranges, terms.tasks)]
+
+
+class _Here:
+    """Does what it is given at once, on this thread."""
+
+    def submit(self, function: Callable[[ScanTask], Outcome], task: ScanTask) -> Future[Outcome]:
+        future: Future[Outcome] = Future()
+        future.set_result(function(task))
+        return future
+
+
+class _Executors:
+    """*given*: an executor, or a function that makes one, which is shut down in the end."""
+
+    def __init__(self, given: Any) -> None:
+        self._make: Callable[[], Any] | None = None
+        self._own: list[Any] = []
+        if not hasattr(given, "submit"):
+            if not callable(given):
+                raise TypeError(
+                    f"executor has submit(), as those of concurrent.futures, or makes such a one: {given!r}"
+                )
+            self._make = given
+        self.current = given if self._make is None else self._new()
+        self._left = ATTEMPTS
+
+    def _new(self) -> Any:
+        assert self._make is not None
+        self._own.append(self._make())
+        return self._own[-1]
+
+    def replace(self, error: BaseException) -> None:
+        """The current one is broken by *error*."""
+        self._left -= 1
+        if self._make is not None and self._left:
+            log.warning("A worker of a fold was lost, and its executor is replaced: %s", error)
+            self.current = self._new()
+        else:
+            log.warning("A worker of a fold was lost, and its executor takes no more; the rest is done here: %s", error)
+            self.current = _Here()
+
+    def close(self) -> None:
+        for executor in self._own:
+            executor.shutdown(wait=False, cancel_futures=True)
+
+
+class _Farm:
+    """Has *tasks* done, by number; gives their outcomes as they come."""
+
+    def __init__(self, executors: _Executors, tasks: Sequence[ScanTask]) -> None:
+        self._executors = executors
+        self._tasks = tasks
+        self._attempts = [0] * len(tasks)
+        self._going: dict[Any, tuple[int, Any]] = {}  # by future: the task, and who does it
+        self._ended: deque[Any] = deque()
+        self._bell = process.Bell()
+
+    def outcomes(self) -> Iterator[tuple[int, Outcome]]:
+        waiting = deque(range(len(self._tasks)))
+        while waiting or self._going:
+            while waiting and not self._ended:
+                self._submit(waiting.popleft())
+            while not self._ended:
+                self._bell.wait()
+            future = self._ended.popleft()
+            number, executor = self._going.pop(future)
+            error = _error_of(future)
+            if error is None:
+                yield number, future.result()
+            else:
+                self._lost(number, executor, error)
+                waiting.append(number)
+
+    def _submit(self, number: int) -> None:
+        while True:
+            executor = self._executors.current
+            try:
+                future = executor.submit(run_for_fold, self._tasks[number])
+            except BrokenExecutor as error:
+                self._executors.replace(error)
+                continue
+            self._attempts[number] += 1
+            self._going[future] = (number, executor)
+            future.add_done_callback(self._note)
+            return
+
+    def _note(self, future: Any) -> None:
+        self._ended.append(future)
+        self._bell.ring()
+
+    def _lost(self, number: int, executor: Any, error: BaseException) -> None:
+        if isinstance(error, BrokenExecutor):  # whichever task broke it
+            if executor is self._executors.current:
+                self._executors.replace(error)
+        elif self._attempts[number] >= ATTEMPTS:
+            raise error
+
+    def close(self) -> None:
+        for future in self._going:
+            future.cancel()
+
+
+def _error_of(future: Any) -> BaseException | None:
+    try:
+        error: BaseException | None = future.exception()
+    except CancelledError as cancelled:
+        return cancelled
+    return error
+
+
+def fold_by(scan: Scan, wish: Wish, executor: Any, terms: Terms) -> Any:
+    """See Scan.fold."""
+    if wish.workers is not None:
+        raise ValueError("workers= are threads of this process, executor= has workers of its own")
+    plan, _ = scan._plan()
+    what = description(plan, wish.filter, wish.reducer)
+    spans = [TokenRange(part[0].start, part[-1].end) for part in parts_of(plan.ranges, terms.tasks)]
+    fold = Fold(_OfTasks(wish.reducer), spans, what, deterministic=wish.deterministic, resume=wish.resume)
+    scan._last = fold
+    origin = Origin(scan._session, terms.connect, terms.credentials)
+    asked = {**scan._options.asked, "filter": wish.filter}
+    tasks = [ScanTask(origin, asked, _cut(plan.ranges, one), wish.reducer, wish.deterministic) for one in fold.ranges]
+    tally = Tally(what, fold.ranges, scan._options.progress, wish.resume)
+    executors = _Executors(executor)
+    farm = _Farm(executors, tasks)
+    whole = False
+    try:
+        for number, outcome in farm.outcomes():
+            if outcome.error is not None:
+                raise outcome.error
+            for kind, batch in ((BATCH, outcome), (DONE, None)):
+                piece = Piece(number, fold.ranges[number], kind, batch)  # type: ignore[arg-type]
+                fold.take(piece)
+                tally.take(piece)
+            if fold.stopped:
+                break
+            fold.wait()
+        result = fold.result(plan.schema)
+        whole = not fold.stopped
+        return result
+    except BaseException as error:
+        fold.close()
+        with_checkpoint(error, fold)
+        raise
+    finally:
+        farm.close()
+        executors.close()
+        fold.close()
+        tally.end(whole)
+
+
+def _cut(ranges: Iterable[TokenRange], span: TokenRange) -> list[TokenRange]:
+    return [part for one in ranges if (part := one.intersect(span)) is not None]
