@@ -212,6 +212,22 @@ def predicate_of(filter: Filter, schema: ColumnPlan) -> Predicate:
     return lambda batch: Mask.of(call(batch), len(batch))
 
 
+class Masks:
+    """The masks of batches by ``filter=``, which is compiled once per schema. Threads may share it."""
+
+    def __init__(self, filter: Filter) -> None:
+        self._filter = filter
+        self._compiled: tuple[ColumnPlan | None, Any] = (None, None)
+
+    def __call__(self, batch: RecordBatch) -> Mask:
+        schema, predicate = self._compiled
+        if schema is not batch.plan:
+            predicate = predicate_of(self._filter, batch.plan)
+            self._compiled = (batch.plan, predicate)
+        mask: Mask = predicate(batch)
+        return mask
+
+
 def pieces(batch: RecordBatch, mask: Mask) -> Iterator[RecordBatch]:
     """The rows of *batch* that *mask* has, in order: slices, or one batch that they are copied to."""
     if mask.count == len(batch):

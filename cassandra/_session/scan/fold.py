@@ -33,14 +33,15 @@ from cassandra._routing.ring.ranges import FULL_RING, TokenRange
 from .checkpoint import Checkpoint, CheckpointError, Kept
 from .coverage import Coverage, Span
 from .crew import Crew, Strand
+from .expressions import Masks
 from .pieces import BATCH, DONE, Piece
 from .protocol import MapReducer, StopScan
+from .reducers import fold_batch
 from .totals import NOTHING, AsTheyCome, InOrder
 
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch
 
-Select = Callable[["RecordBatch"], Sequence["RecordBatch"]]
 QUEUED = 2  # pieces that wait, for each worker
 
 
@@ -62,7 +63,7 @@ class _Range:
 
 
 class Fold:
-    """One fold, by *reducer*, of the rows that *select* takes of each batch, over *ranges*.
+    """One fold, by *reducer*, of the rows of *ranges* that *filter* is true for.
 
     *what* says what is scanned, for checkpoints; *workers* is how many threads stream, None for the consumer itself.
     ``ranges`` are those that are left to be read, which *resume* may make fewer.
@@ -74,7 +75,7 @@ class Fold:
         ranges: Sequence[TokenRange],
         what: Mapping[str, str],
         *,
-        select: Select | None = None,
+        filter: Any = None,
         deterministic: bool = False,
         workers: int | None = None,
         resume: Checkpoint | None = None,
@@ -86,7 +87,7 @@ class Fold:
         self.reducer = reducer
         self.what = dict(what)
         self.stopped = False
-        self._select = select
+        self._predicate = None if filter is None else Masks(filter)
         self._rows_of = rows_of
         self._finishes = finishes  # else the result is the accumulator
         self._streams = workers is None  # on the consumer's thread
@@ -158,12 +159,10 @@ class Fold:
         if self.stopped or one.void:
             one.void = True
             return
-        batches = (batch,) if self._select is None else self._select(batch)
         try:
-            for part in batches:
-                if one.acc is NOTHING:
-                    one.acc = self.reducer.open(part.schema, one.tokens)
-                one.acc = self.reducer.stream(one.acc, part)
+            if one.acc is NOTHING:
+                one.acc = self.reducer.open(batch.schema, one.tokens)
+            one.acc = fold_batch(self.reducer, one.acc, batch, self._predicate)
         except StopScan as stop:
             one.void = True
             with self._lock:

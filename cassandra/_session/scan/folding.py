@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.errors import InvalidRequest, SyntaxException, UnsupportedOperation
+
 from .checkpoint import Checkpoint
 from .explain import Explanation
 from .fold import Fold, left_over, with_checkpoint
 from .progress import Tally, description, shown
+from .pushdown import pushdown_of, refused
 from .reading import Reading
 
 if TYPE_CHECKING:
@@ -19,6 +22,11 @@ if TYPE_CHECKING:
     from .protocol import MapReducer
     from .question import Question
     from .scan import Scan
+
+    _Planned = tuple[ScanPlan, ScanPlan, tuple[Question, Question]]
+
+#: How servers say that they do not know a function, or not of that type.
+_REFUSED = (InvalidRequest, SyntaxException, UnsupportedOperation)
 
 
 class Wish:
@@ -43,6 +51,17 @@ class Wish:
             raise TypeError(f"resume is a Checkpoint, not {self.resume!r}; Checkpoint.load() reads one from a file")
         self.deterministic = deterministic
         self.workers = workers
+        self.pushdown = pushdown_of(options, reducer, self.filter)
+
+    @property
+    def folds(self) -> MapReducer:
+        """The reducer of what servers answer with."""
+        return self.reducer if self.pushdown.reducer is None else self.pushdown.reducer
+
+    def what(self, plan: ScanPlan) -> dict[str, str]:
+        """What is folded, for checkpoints: what servers have folded goes on with what they fold."""
+        what = description(plan, self.filter, self.reducer)
+        return what if self.pushdown.selected is None else {**what, "aggregates": self.pushdown.selected}
 
 
 def check_reducer(reducer: Any) -> None:
@@ -58,25 +77,51 @@ def one_of(name: str, here: Any, there: Any) -> Any:
     return there if here is None else here
 
 
+def planned(scan: Scan, wish: Wish) -> _Planned:
+    """The plan of the rows, and what is sent. Servers that do not fold what they are asked to change the wish."""
+    plan, questions = scan._plan()
+    while wish.pushdown.selected is not None:
+        try:
+            pushed, aggregates = wish.pushdown.scan(scan)._plan(plan.ranges)
+            return plan, pushed, aggregates
+        except _REFUSED as error:
+            wish.pushdown = refused(f"the server refuses it: {error}", scan._options.pushdown)
+    return plan, plan, questions
+
+
+async def planned_async(scan: Scan, wish: Wish) -> _Planned:
+    """As :func:`planned`, without blocking the running loop."""
+    plan, questions = await scan._plan_async()
+    while wish.pushdown.selected is not None:
+        try:
+            pushed, aggregates = await wish.pushdown.scan(scan)._plan_async(plan.ranges)
+            return plan, pushed, aggregates
+        except _REFUSED as error:
+            wish.pushdown = refused(f"the server refuses it: {error}", scan._options.pushdown)
+    return plan, plan, questions
+
+
 class _Run:
     """One fold, from the plan to the result."""
 
-    def __init__(
-        self, scan: Scan, wish: Wish, plan: ScanPlan, questions: tuple[Question, Question], finishes: bool = True
-    ) -> None:
-        what = description(plan, wish.filter, wish.reducer)
+    def __init__(self, scan: Scan, wish: Wish, found: _Planned, finishes: bool = True) -> None:
+        plan, sent, questions = found
+        is_pushed = wish.pushdown.selected is not None
+        what, rows_of = wish.what(plan), wish.pushdown.rows_of
         self.fold = Fold(
-            wish.reducer,
+            wish.folds,
             plan.ranges,
             what,
-            deterministic=wish.deterministic,
+            filter=wish.filter,
+            deterministic=wish.deterministic and not is_pushed,  # what servers fold is the same in any order
             workers=wish.workers,
             resume=wish.resume,
+            rows_of=rows_of,
             finishes=finishes,
         )
         scan._last = self.fold  # whose checkpoint scan.checkpoint() is
-        self.reading = Reading(scan._session, plan.replace(ranges=tuple(self.fold.ranges)), questions)
-        self.reading.tally = Tally(what, self.fold.ranges, scan._options.progress, wish.resume)
+        self.reading = Reading(scan._session, sent.replace(ranges=tuple(self.fold.ranges)), questions, halves=is_pushed)
+        self.reading.tally = Tally(what, self.fold.ranges, scan._options.progress, wish.resume, rows_of)
         scan._failed = self.reading.failed
 
     def fail(self, error: BaseException) -> None:
@@ -90,12 +135,12 @@ class _Run:
 
 def fold(scan: Scan, wish: Wish) -> Any:
     """See Scan.fold."""
-    return _folded(_Run(scan, wish, *scan._plan()))
+    return _folded(_Run(scan, wish, planned(scan, wish)))
 
 
 def fold_part(scan: Scan, wish: Wish) -> tuple[Any, int, bool]:
     """The accumulator of all rows, how many they were, and whether the reducer has stopped it."""
-    run = _Run(scan, wish, *scan._plan(), finishes=False)
+    run = _Run(scan, wish, planned(scan, wish), finishes=False)
     return _folded(run), run.fold.rows, run.fold.stopped
 
 
@@ -117,7 +162,7 @@ def _folded(run: _Run) -> Any:
 
 async def fold_async(scan: Scan, wish: Wish) -> Any:
     """See Scan.fold_async."""
-    run = _Run(scan, wish, *await scan._plan_async())
+    run = _Run(scan, wish, await planned_async(scan, wish))
     try:
         async for piece in run.reading.aiter():
             run.fold.take(piece)
@@ -137,17 +182,23 @@ def explain(scan: Scan, reducer: MapReducer | None, filter: Any) -> Explanation:
     """See Scan.explain."""
     options = scan._options
     filter = one_of("filter", filter, options.filter)
-    if reducer is not None:
-        check_reducer(reducer)
-    plan, _ = scan._plan()
+    wish = None if reducer is None else Wish(scan, reducer, filter=None if options.filter is not None else filter)
+    if wish is None:
+        plan, _ = scan._plan()
+        sent, what = plan, description(plan, filter)
+    else:
+        plan, sent, _ = planned(scan, wish)
+        what = wish.what(plan)
     ranges = plan.ranges
     if options.resume is not None:
-        options.resume.check(description(plan, filter, reducer))
+        options.resume.check(what)
         ranges = tuple(left_over(ranges, options.resume))
     return Explanation(
-        plan,
+        sent,
         ranges,
         reducer=None if reducer is None else shown(reducer),
         filter=None if filter is None else shown(filter),
+        pushdown=None if wish is None else wish.pushdown.selected is not None,
+        why=None if wish is None else wish.pushdown.why,
         done=0.0 if options.resume is None else options.resume.fraction,
     )

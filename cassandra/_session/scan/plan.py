@@ -215,6 +215,10 @@ class Options:
         else:
             self._texts(select.selected, condition, select.distinct, bypass_cache)
 
+    def select(self, selected: str) -> None:
+        """Read that in the place of what was asked for, of the same rows."""
+        self._texts(selected, self.condition, self.distinct, self._bypass)
+
     def _texts(self, selected: str, condition: Condition, distinct: bool, bypass: bool) -> None:
         self.selected, self.condition, self.distinct = selected, condition, distinct
         key = [column.name for column in self._metadata().partition_key]

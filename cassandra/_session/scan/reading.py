@@ -21,6 +21,7 @@ The whole is *going*, then *over* (all ranges are), *broken* (the error is raise
 from __future__ import annotations
 
 import heapq
+import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Generator
@@ -36,14 +37,14 @@ from cassandra._wire.rows import decode_page
 
 from ..request.columns import MOST_BYTES, SchemaChanged
 from .asking import Asking
-from .expressions import predicate_of
+from .expressions import Masks
 from .pieces import BATCH, DONE, FAILED, RESTARTED, AsyncPieces, Piece, ScanError
 from .question import Asked, Came, Range
-from .verdicts import PATIENCE, delay_before, verdict_of
+from .verdicts import PATIENCE, TOO_MUCH, delay_before, verdict_of
 
 if TYPE_CHECKING:
     from cassandra._core.codec import RowsPage
-    from cassandra._core.columns import ColumnPlan, Mask, RecordBatch
+    from cassandra._core.columns import ColumnPlan, RecordBatch
     from cassandra._routing.ring.ranges import TokenRange
 
     from ..session import Session
@@ -56,13 +57,15 @@ __all__ = ["BATCH", "DONE", "FAILED", "RESTARTED", "Piece", "Reading", "ScanErro
 SEED = 20170328  # of the order in which ranges are opened
 LOOK = 1.0  # seconds between two looks, whatever happens
 RESTARTS = 3  # of one range
+LEAST_HALVED = 1 << 40  # tokens: no table has so many rows that fewer would help
 CHOICES = 4  # pending ranges of which the one for the least busy shard is opened
 
 
 class Reading:
     """The pieces of the ranges of *plan*, by these *questions*: for ranges with a lower bound, and for the first one.
     *ordered*: range after range, as they are in the plan; else in any order. *rows*: what is given are lists of rows by
-    this factory, a page each. *filter*: nothing is given of rows that it does not hold for."""
+    this factory, a page each. *filter*: nothing is given of rows that it does not hold for. *halves*: ranges that take
+    too long are cut in two, which have numbers of their own."""
 
     def __init__(
         self,
@@ -73,10 +76,12 @@ class Reading:
         ordered: bool = False,
         rows: Callable[..., Any] | None = None,
         filter: Any = None,
+        halves: bool = False,
     ) -> None:
         self.plan = plan
-        self._filter = filter
-        self._predicate: tuple[ColumnPlan | None, Any] = (None, None)
+        self._mask = None if filter is None else Masks(filter)
+        self._halves = halves
+        self._numbers = itertools.count(len(plan.ranges))  # for halves
         self._rows = rows
         self.schema: ColumnPlan | None = plan.schema
         self.tally: Tally | None = None  # is told of each piece when the next one is asked for
@@ -316,6 +321,9 @@ class Reading:
             asked.tried.add(asked.host)
             if verdict.congested:
                 self._asking.windows[asked.host].congested(asked.sent)
+        if self._halves and isinstance(verdict.error, TOO_MUCH) and one.token_range.size > LEAST_HALVED:
+            self._halve(one)
+            return
         now = monotonic()
         if asked.failed_since is None:
             asked.failed_since = now
@@ -336,6 +344,13 @@ class Reading:
         one.begin()
         one.asked = self._first(one)
         self._ready.append(one.asked)
+
+    def _halve(self, one: Range) -> None:
+        """Read its halves in its place: nothing was given of it."""
+        self._forget(one)
+        one.asked = None
+        del self._open[one.number]
+        self._pending.extendleft(Range(next(self._numbers), half) for half in one.token_range.split(2))
 
     def _forget(self, one: Range) -> None:
         """What was read or asked of it."""
@@ -458,7 +473,7 @@ class Reading:
 
     def _emit_rows(self, one: Range, page: RowsPage) -> None:
         rows = decode_page(page, self._rows)
-        if self._filter is not None:
+        if self._mask is not None:
             assert one.schema is not None
             kept = self._mask(decode(one.schema, decrypted(page)))
             rows = [row for row, keep in zip(rows, kept.tolist(), strict=True) if keep]
@@ -466,20 +481,12 @@ class Reading:
             self._give(one, rows)
 
     def _emit(self, one: Range, batch: RecordBatch) -> None:
-        if self._filter is not None:
+        if self._mask is not None:
             kept = self._mask(batch)
             if kept.count < len(batch):
                 batch = select(batch, kept)
         if len(batch):
             self._give(one, batch)
-
-    def _mask(self, batch: RecordBatch) -> Mask:
-        of, predicate = self._predicate
-        if of is not batch.plan:
-            predicate = predicate_of(self._filter, batch.plan)
-            self._predicate = (batch.plan, predicate)
-        mask: Mask = predicate(batch)
-        return mask
 
     def _give(self, one: Range, batch: Any) -> None:
         one.emitted = True

@@ -30,7 +30,7 @@ from cassandra._base.real import Future
 from cassandra._routing.ring.ranges import TokenRange
 
 from .fold import Fold, left_over, with_checkpoint
-from .folding import Wish, fold_part
+from .folding import Wish, fold_part, planned
 from .pieces import BATCH, DONE, Piece
 from .progress import Tally, description, shown
 from .protocol import MapReducer, StopScan
@@ -191,7 +191,8 @@ def tasks_of(scan: Scan, reducer: MapReducer | None, terms: Terms) -> list[ScanT
         options.resume.check(description(plan, options.filter, reducer))
         ranges = left_over(plan.ranges, options.resume)
     origin = Origin(scan._session, terms.connect, terms.credentials)
-    return [ScanTask(origin, options.asked, part, reducer) for part in parts_of(ranges, terms.tasks)]
+    asked = {**options.asked, "pushdown": "never"}  # accumulators are the reducer's own
+    return [ScanTask(origin, asked, part, reducer) for part in parts_of(ranges, terms.tasks)]
 
 
 class _Here:
@@ -306,13 +307,14 @@ def fold_by(scan: Scan, wish: Wish, executor: Any, terms: Terms) -> Any:
     """See Scan.fold."""
     if wish.workers is not None:
         raise ValueError("workers= are threads of this process, executor= has workers of its own")
-    plan, _ = scan._plan()
-    what = description(plan, wish.filter, wish.reducer)
+    plan, sent, _ = planned(scan, wish)
+    what = wish.what(plan)
+    pushdown = "never" if wish.pushdown.selected is None else "always"  # as it was found out here
     spans = [TokenRange(part[0].start, part[-1].end) for part in parts_of(plan.ranges, terms.tasks)]
-    fold = Fold(_OfTasks(wish.reducer), spans, what, deterministic=wish.deterministic, resume=wish.resume)
+    fold = Fold(_OfTasks(wish.folds), spans, what, deterministic=wish.deterministic, resume=wish.resume)
     scan._last = fold
     origin = Origin(scan._session, terms.connect, terms.credentials)
-    asked = {**scan._options.asked, "filter": wish.filter}
+    asked = {**scan._options.asked, "filter": wish.filter, "pushdown": pushdown}
     tasks = [ScanTask(origin, asked, _cut(plan.ranges, one), wish.reducer, wish.deterministic) for one in fold.ranges]
     tally = Tally(what, fold.ranges, scan._options.progress, wish.resume)
     executors = _Executors(executor)
@@ -329,7 +331,7 @@ def fold_by(scan: Scan, wish: Wish, executor: Any, terms: Terms) -> Any:
             if fold.stopped:
                 break
             fold.wait()
-        result = fold.result(plan.schema)
+        result = fold.result(sent.schema)
         whole = not fold.stopped
         return result
     except BaseException as error:

@@ -37,6 +37,8 @@ CONGESTED = (
     RateLimitReachedException,
     ReadTimeout,
 )
+#: It may have been too much for one request.
+TOO_MUCH = (OperationTimedOut, ReadTimeout)
 #: What passes when the cluster has less to do, or its nodes are back.
 PASSING = (
     *CONGESTED,

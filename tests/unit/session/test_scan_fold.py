@@ -189,19 +189,6 @@ def test_sums_of_floats_do_not_depend_on_who_was_first() -> None:
     assert len({total(seed) for seed in range(12)}) > 1
 
 
-def test_rows_are_selected_before_they_are_folded() -> None:
-    ranges = parts(5)
-    rows = rows_of(ranges)
-
-    def odd(batch: Any) -> list[Any]:
-        return [Batch([row]) for row in batch if row[1] % 2]
-
-    fold = Fold(Rows(), ranges, WHAT, select=odd)
-    result = folded(fold, pieces_of(rows, ranges, 2))
-    assert sorted(result) == [row for row in expected(rows) if row[1] % 2]
-    assert fold.checkpoint().rows == len(expected(rows))  # that were read
-
-
 @pytest.mark.parametrize("workers", [None, 3])
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_stop(workers: int | None, deterministic: bool) -> None:
