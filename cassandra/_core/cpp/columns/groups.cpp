@@ -93,6 +93,7 @@ bool Groups::add(const Slice& slice, const Mask* mask) {
         const bool found = find(slice, mask);
         grow();
         if (!found) return false;
+        if (groups_.empty()) return true;
     }
     for (const auto& measure : measures_) measure->add({slice, mask, last_groups()});
     return true;
