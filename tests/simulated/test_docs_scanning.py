@@ -31,9 +31,16 @@ def test_the_page_on_scanning() -> None:
                 "value": [sensor / 2 for sensor in sensors],
             }
             names["session"].ingest("lab.readings", pa.table(rows))
+            simulated.execute(
+                "CREATE TABLE lab.events (device int, at bigint, what text, PRIMARY KEY (device, at)) "
+                "WITH CLUSTERING ORDER BY (at DESC)"
+            )
+            cluster.refresh_schema_metadata()
+            events = {"device": [at % 100 for at in range(500)], "at": range(500), "what": ["on"] * 500}
+            names["session"].ingest("lab.events", pa.table(events))
             text = PAGE.read_text()
             blocks = list(BLOCK.finditer(text))
-            assert len(blocks) >= 9
+            assert len(blocks) >= 11
             for match in blocks:
                 line = text[: match.start(1)].count("\n")
                 exec(compile("\n" * line + textwrap.dedent(match[1]), str(PAGE), "exec"), names)
