@@ -16,14 +16,14 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "scanning.rst"
 BLOCK = re.compile(r"^\.\. code-block:: python\n\n((?:    .*\n|\n)+)", re.M)
 
 
-def test_the_page_on_scanning() -> None:
+def test_the_page_on_scanning(tmp_path: Path) -> None:
     with SimulatedCluster() as simulated:
         simulated.execute(
             "CREATE KEYSPACE lab WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 1}"
         )
         simulated.execute("CREATE TABLE lab.readings (sensor int PRIMARY KEY, place text, value double)")
         with Cluster(simulated.contact_points, port=simulated.port) as cluster:
-            names: dict[str, Any] = {"cluster": cluster, "session": cluster.connect("lab")}
+            names: dict[str, Any] = {"cluster": cluster, "session": cluster.connect("lab"), "folder": tmp_path}
             sensors = range(1000)
             rows = {
                 "sensor": pa.array(sensors, pa.int32()),
