@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from cassandra._base.errors import DriverException, NoHostAvailable
+from cassandra._base.public import public
 
 from . import connecting, copy_options
 from .context import Context
@@ -23,8 +24,16 @@ ENDS = """exit codes: 0 all done; 1 rows differ, have failed or could not be rea
 Command = Callable[[Context], int]
 
 
+@public("cassandra.bulk")
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; its exit code."""
+    """Run ``python -m cassandra.bulk`` with *arguments*, or those of the process; its exit code. See the guide.
+
+    In the main thread SIGINT and SIGTERM raise KeyboardInterrupt while it runs, which ends it with 130. Example::
+
+        assert main(["count", "shop.orders", "--host", "10.0.0.1"]) == 0
+
+    .. versionadded:: 4.0
+    """
     parser = make_parser()
     try:
         given = parser.parse_args(arguments)
