@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 from benchmarks.cores import pinned
 from benchmarks.native import CORE
 from benchmarks.report import Line, compared_only
-from benchmarks.responder.recording import load
+from benchmarks.responder.recording import Answer, load
 from tests.servers.certificates import Certificates
 
 HERE = Path(__file__).parent
@@ -48,14 +49,17 @@ def environment() -> dict[str, str]:
 class Responder:
     """A running responder; a context manager. It ends with this process, whatever happens.
 
-    It speaks protocol 4, or also 5. With *tls*, ``authority`` is the PEM file of who signed its certificate."""
+    It speaks protocol 4, or also 5. With *tls*, ``authority`` is the PEM file of who signed its certificate. *more*:
+    answers beside those of the recording. *delay*: seconds that answers to EXECUTE take (protocol 4)."""
 
-    def __init__(self, version: int = 4, tls: bool = False) -> None:
+    def __init__(
+        self, version: int = 4, tls: bool = False, more: Mapping[bytes, Answer] = MappingProxyType({}), delay: float = 0
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="responder-")
         folder = Path(self._folder.name)
         recording = folder / "recording"
-        recording.write_bytes(load())
-        command = [str(build()), str(recording), "0", str(version)]
+        recording.write_bytes(load(more))
+        command = [str(build()), str(recording), "0", str(version), str(round(delay * 1e6))]
         self.authority = ""
         if tls:
             certificates = Certificates.generate(folder, ["127.0.0.1"])

@@ -44,9 +44,9 @@ def frames(sock: socket.socket) -> Iterator[tuple[bytes, bytes]]:
             yield header, reader.read(struct.unpack(">i", header[5:])[0])
 
 
-def load() -> bytes:
-    """What the responder reads: the recording, and large answers also with metadata."""
-    known = answers()
+def load(more: Mapping[bytes, Answer] | None = None) -> bytes:
+    """What the responder reads: the recording, large answers also with metadata, and *more*."""
+    known = {**answers(), **(more or {})}
     prepared = {answer.body[6:22]: answer.body for key, answer in known.items() if key[:1] == b"P"}
     for key, answer in list(known.items()):
         identity, other = key[2:], b"X0" + key[2:]

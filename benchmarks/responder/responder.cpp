@@ -1,9 +1,9 @@
 // A CQL server that knows no CQL: it plays recorded answers, so that what is measured is the client.
 //
-//   responder RECORDING [PORT [VERSION [CERTIFICATE]]]
+//   responder RECORDING [PORT [VERSION [DELAY [CERTIFICATE]]]]
 //
 // One thread, epoll, protocol 4 or, as VERSION says, also 5, with LZ4 for who asks for it (newer versions are refused as
-// Cassandra refuses them, so that clients step down); by TLS with a CERTIFICATE, a PEM file with its key. It prints the port it listens on (127.0.0.1) and ends when its standard input does, so that it cannot outlive whoever
+// Cassandra refuses them, so that clients step down); by TLS with a CERTIFICATE, a PEM file with its key. Answers to EXECUTE come DELAY microseconds late (protocol 4). It prints the port it listens on (127.0.0.1) and ends when its standard input does, so that it cannot outlive whoever
 // started it; its last line is "<answers> <CPU seconds>", which shows that it was not the limit. Everything that was
 // received in one read is answered with one write.
 //
@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <deque>
 #include <memory>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -26,6 +27,7 @@
 #include <string>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 #include <unordered_map>
 
@@ -35,11 +37,30 @@
 
 namespace {
 
+int64_t nanos_now() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+// Answers that come late, each as late as the others: the first one is due first.
+struct Late {
+    struct One {
+        int64_t due;
+        uint64_t client;
+        std::string bytes;
+    };
+    int64_t delay;
+    std::deque<One> waiting;
+};
+
 class Client {
 public:
-    Client(int fd, uint8_t newest, const OpenSsl* library) : fd_(fd), newest_(newest), stream_(fd, library) {}
+    Client(int fd, uint64_t number, uint8_t newest, const OpenSsl* library, Late* late)
+        : fd_(fd), number_(number), newest_(newest), late_(late), stream_(fd, library) {}
     ~Client() { ::close(fd_); }
     int fd() const { return fd_; }
+    uint64_t number() const { return number_; }
     bool blocked() const { return sent_ < output_.size(); }
 
     // False: the connection ended.
@@ -72,6 +93,11 @@ public:
         return send();
     }
 
+    bool send_late(const std::string& bytes) {
+        output_ += bytes;
+        return send();
+    }
+
     bool send() {
         while (blocked()) {
             const ssize_t done = stream_.write(output_.data() + sent_, output_.size() - sent_);
@@ -85,7 +111,7 @@ public:
 
 private:
     static constexpr size_t kChunk = 64 << 10;
-    static constexpr uint8_t kStartup = 0x01;
+    static constexpr uint8_t kStartup = 0x01, kExecute = 0x0A;
 
     void answer(const char* frame, size_t length, Recording& recording, std::string& out) {
         const auto version = static_cast<uint8_t>(frame[0]), opcode = static_cast<uint8_t>(frame[4]);
@@ -94,6 +120,11 @@ private:
             return;
         }
         const Answer& found = recording.find(key_of(opcode, frame + kHeader, length, version));
+        if (version <= kVersion && late_ && opcode == kExecute) {
+            late_->waiting.push_back({nanos_now() + late_->delay, number_, {}});
+            append(late_->waiting.back().bytes, frame, found);
+            return;
+        }
         if (version <= kVersion) {
             append(out, frame, found);
             return;
@@ -103,7 +134,9 @@ private:
     }
 
     const int fd_;
+    const uint64_t number_;
     const uint8_t newest_;
+    Late* const late_;
     Stream stream_;
     std::optional<Segments> segments_;  // from STARTUP on, in protocol 5
     std::string covered_;               // received, in segments
@@ -115,8 +148,8 @@ private:
 
 class Server {
 public:
-    Server(Recording& recording, uint8_t newest, const char* certificate)
-        : recording_(recording), newest_(newest), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+    Server(Recording& recording, uint8_t newest, int64_t delay, const char* certificate)
+        : recording_(recording), newest_(newest), late_{delay, {}}, epoll_(epoll_create1(EPOLL_CLOEXEC)) {
         if (certificate) library_.emplace(certificate);
     }
 
@@ -139,6 +172,7 @@ public:
     // Until standard input ends.
     void run() {
         watch(STDIN_FILENO, EPOLLIN | EPOLLHUP, EPOLL_CTL_ADD);
+        watch(timer_, EPOLLIN, EPOLL_CTL_ADD);
         epoll_event events[64];
         for (;;) {
             const int count = epoll_wait(epoll_, events, 64, -1);
@@ -149,10 +183,13 @@ public:
                     if (::read(fd, sink, sizeof sink) <= 0) return;
                 } else if (fd == listener_) {
                     accept();
+                } else if (fd == timer_) {
+                    answer_late();
                 } else {
                     serve(fd, events[i].events);
                 }
             }
+            if (!armed_ && !late_.waiting.empty()) arm();
         }
     }
 
@@ -169,7 +206,9 @@ private:
         if (fd < 0) return;
         const int on = 1;
         ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        clients_[fd] = std::make_unique<Client>(fd, newest_, library_ ? &*library_ : nullptr);
+        numbers_[++accepted_] = fd;
+        Late* const late = late_.delay ? &late_ : nullptr;
+        clients_[fd] = std::make_unique<Client>(fd, accepted_, newest_, library_ ? &*library_ : nullptr, late);
         watch(fd, EPOLLIN, EPOLL_CTL_ADD);
     }
 
@@ -179,18 +218,52 @@ private:
         bool alive = true;
         if (events & EPOLLOUT) alive = client.send();
         if (alive && events & (EPOLLIN | EPOLLHUP | EPOLLERR)) alive = client.receive(recording_);
+        settle(client, was_blocked, alive);
+    }
+
+    void settle(Client& client, bool was_blocked, bool alive) {
+        const int fd = client.fd();
         if (!alive) {
+            numbers_.erase(client.number());
             clients_.erase(fd);
         } else if (client.blocked() != was_blocked) {
             watch(fd, client.blocked() ? EPOLLIN | EPOLLOUT : EPOLLIN, EPOLL_CTL_MOD);
         }
     }
 
+    void arm() {
+        const int64_t due = late_.waiting.front().due;
+        itimerspec when{};
+        when.it_value = {due / 1'000'000'000, due % 1'000'000'000};
+        timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr);
+        armed_ = true;
+    }
+
+    void answer_late() {
+        uint64_t expirations;
+        if (::read(timer_, &expirations, sizeof expirations) < 0) return;
+        armed_ = false;
+        while (!late_.waiting.empty() && late_.waiting.front().due <= nanos_now()) {
+            const Late::One one = std::move(late_.waiting.front());
+            late_.waiting.pop_front();
+            const auto found = numbers_.find(one.client);
+            if (found == numbers_.end()) continue;
+            Client& client = *clients_[found->second];
+            const bool was_blocked = client.blocked();
+            settle(client, was_blocked, client.send_late(one.bytes));
+        }
+    }
+
     Recording& recording_;
     const uint8_t newest_;
+    Late late_;
     std::optional<OpenSsl> library_;
     const int epoll_;
     int listener_ = -1;
+    const int timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    bool armed_ = false;
+    uint64_t accepted_ = 0;
+    std::unordered_map<uint64_t, int> numbers_;  // of clients
     std::unordered_map<int, std::unique_ptr<Client>> clients_;
 };
 
@@ -200,11 +273,12 @@ int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);
     Recording recording;
     if (argc < 2 || !recording.load(argv[1])) {
-        std::fprintf(stderr, "usage: responder RECORDING [PORT [VERSION [CERTIFICATE]]]\n");
+        std::fprintf(stderr, "usage: responder RECORDING [PORT [VERSION [DELAY [CERTIFICATE]]]]\n");
         return 2;
     }
     const int newest = argc > 3 ? std::atoi(argv[3]) : kVersion;
-    Server server(recording, static_cast<uint8_t>(newest), argc > 4 ? argv[4] : nullptr);
+    const int64_t delay = argc > 4 ? std::atoll(argv[4]) * 1000 : 0;
+    Server server(recording, static_cast<uint8_t>(newest), delay, argc > 5 ? argv[5] : nullptr);
     const int port = server.listen(argc > 2 ? std::atoi(argv[2]) : 0);
     if (port < 0) {
         std::perror("listen");
