@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +18,7 @@ from cassandra._net import silence
 from cassandra._session.scan import reading
 from cassandra._session.scan.reading import BATCH, DONE, FAILED, RESTARTED
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
+from cassandra.connection import ConnectionShutdown
 from cassandra.scan import ScanError
 from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing._messages import paging_state_of
@@ -410,3 +413,45 @@ def test_timeouts_of_a_profile(table: Session, simulated: SimulatedCluster, conn
     session = connect(simulated, "ks", execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=0.5)})
     with simulated.inject(Drop(), **SELECT, times=3):
         assert_all(values(session.scan("t").batches()))
+
+
+def test_ctrl_c(table: Session, simulated: SimulatedCluster) -> None:
+    """While it waits for pages; the session is as good as before."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with simulated.inject(Hold(), **SELECT, after=10) as rule, table.scan("t", **PAGES).batches() as batches:
+            thread = threading.Thread(target=kill_when, args=(rule,))
+            thread.start()
+            with pytest.raises(KeyboardInterrupt):
+                list(batches)
+            thread.join()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert_all(values(table.scan("t", **PAGES).batches()))
+
+
+def kill_when(rule: Any) -> None:
+    eventually(lambda: rule.hits)
+    os.kill(os.getpid(), signal.SIGUSR1)
+
+
+def test_a_forked_child_leaves_it_to_its_parent(table: Session) -> None:
+    found: list[int] = []
+    with table.scan("t", **PAGES, target_rows=1).batches() as batches:
+        found += values([next(batches)])
+        child = os.fork()
+        if child == 0:
+            try:
+                next(batches)
+                next(batches)
+            except ConnectionShutdown:
+                os._exit(7)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        found += values(batches)
+    assert_all(found)

@@ -198,9 +198,8 @@ class Options:
         if specs or plan is not None:
             keyspace = (specs or plan.specs)[0][0]  # type: ignore[union-attr]
         self.name = TableName(maybe_escape_name(table), keyspace or prepared._home)
-        found = self._metadata()
         if select.distinct:
-            _check_distinct(found, select.names)
+            _check_distinct(self._metadata(), select.names)
         condition = select.condition
         if condition.markers != (2 if condition.token_markers else 0):
             raise ValueError(
@@ -256,14 +255,13 @@ class Options:
         """How it is read, as things are now; *ranges* in the place of all."""
         shards = sum(map(shards_of, self.session._pools)) or 1
         parallelism = self.parallelism or min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
-        found = self._metadata()
         wanted = self.splits or min(MOST_RANGES, shards * IN_FLIGHT_PER_SHARD * RANGES_PER_PAGE)
         chosen = self.ranges(wanted) if ranges is None else ranges
         page_size = self.session.default_fetch_size if self.page_size is None else self.page_size
         return ScanPlan(
             keyspace=self.name.keyspace,
             table=self.name.table,
-            columns=tuple(found.columns),
+            columns=(),  # until the statement is prepared
             cql=self.cql,
             first_cql=self.first_cql,
             values=self.values,
@@ -289,7 +287,12 @@ class Options:
         wanted = max(1, ceil(wanted * whole / FULL_RING.size)) if not self.splits else wanted
         if len(parts) >= wanted:
             return parts
-        return [piece for part in parts for piece in part.split(max(1, round(part.size * wanted / whole)))]
+        pieces, before = [], 0
+        for part in parts:  # all together so many as are wanted, if each gets one at least
+            behind = before + part.size
+            pieces += part.split(max(1, behind * wanted // whole - before * wanted // whole))
+            before = behind
+        return pieces
 
 
 def shards_of(host: Host) -> int:
