@@ -81,7 +81,7 @@ def make(arguments: list[str]) -> Iterator[Client]:
     seed = random.Random(6)
     texts = [sorted((f"place {seed.randrange(10**7):07}", i) for i in range(ROWS)) for _ in range(SOURCES)]
     columns = [("place", TEXT), ("at", BIGINT)]
-    batches = [batch_of(columns, rows, pool) for rows in texts]  # type: ignore[arg-type]
+    batches = [batch_of(columns, rows, pool) for rows in texts]
     works["text and bigint"] = Work(
         "kept = merged(batches, 2)", {"merged": merged, "batches": batches}, once=True, per=SOURCES * ROWS
     )

@@ -196,6 +196,8 @@ def test_a_thousand_partitions_in_levels(session: Session, simulated: SimulatedC
 
 
 def test_requests_go_to_their_shards(table: Session, simulated: SimulatedCluster) -> None:
+    stats = table.cluster.shard_aware_stats
+    eventually(lambda: [one["connected"] for one in (stats() or {}).values()] == [4, 4, 4])
     table.prefetch_tablets("ks", "r")
     scan = scan_of(table, page_size=20, consistency_level=ConsistencyLevel.LOCAL_ONE)
     assert rows_of(scan) == EXPECTED
@@ -447,7 +449,10 @@ def test_a_forked_child(table: Session) -> None:
     child = os.fork()
     if child == 0:
         try:
-            list(batches)
+            try:
+                list(batches)
+            finally:
+                batches.close()
         except BaseException as error:
             os._exit(7 if "fork" in str(error) or "process" in str(error) else 8)
         os._exit(9)

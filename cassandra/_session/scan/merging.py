@@ -34,6 +34,7 @@ from ..request.columns import SchemaChanged
 from .asking import Asking
 from .pieces import ScanError
 from .question import Asked, Came
+from .reading import turn
 from .verdicts import PATIENCE, delay_before, verdict_of
 
 if TYPE_CHECKING:
@@ -167,8 +168,9 @@ class Merging:
             self._asking.wait(self._wait_time())
 
     async def next_async(self) -> Any:
-        """As :meth:`next`, without blocking the running loop."""
+        """As :meth:`next`, without blocking the running loop. Others have a turn before each."""
         self._asking.use_loop()
+        await turn()
         while True:
             piece = self._ask()
             if piece is not None or self.closed:
@@ -248,6 +250,9 @@ class Merging:
         wanted = self.plan.target_rows if self._left is None else min(self.plan.target_rows, self._left)
         has_all = level.fill(wanted)
         pending = level.merge.pending
+        if not has_all and asking.has_news:  # there will be more in a moment
+            self._send()
+            return
         if self._left is not None:
             self._left -= pending
         ends = (has_all and pending < wanted) or self._left == 0

@@ -297,6 +297,9 @@ class _Delivery:
         if self._merging is not None:
             self._merging.close()
 
+    def __del__(self) -> None:
+        self.close()  # a merging and its levels know each other, which only the garbage collector would find out
+
     async def aclose(self) -> None:
         """The same, for ``contextlib.aclosing``."""
         self.close()

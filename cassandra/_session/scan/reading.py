@@ -135,7 +135,7 @@ class Reading:
         """The next piece without blocking the running loop; None at the end. Others have a turn before each."""
         self._asking.use_loop()
         self._count()
-        await _turn()
+        await turn()
         while True:
             piece = self._ask()
             if piece is not None or self.is_over:
@@ -161,8 +161,9 @@ class Reading:
                 self._break(error)
             except (DriverException, NoHostAvailable) as error:
                 self._break(self._error(None, error))
-            except BaseException:  # of a filter, or Ctrl-C: nobody knows how far it had come
+            except BaseException as error:  # of a filter, or Ctrl-C: nobody knows how far it had come, or may go on
                 self.close()
+                self._broken = self._error(None, DriverException(f"it was interrupted by {error!r}"))
                 raise
         if not self._pieces:
             return None
@@ -494,6 +495,6 @@ class Reading:
 
 
 @coroutine
-def _turn() -> Generator[None, None, None]:
+def turn() -> Generator[None, None, None]:
     """Let the loop have a turn."""
     yield
