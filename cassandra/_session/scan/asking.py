@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from ..session import Session
 
+DRAWS = 3  # of places for a page, of which the least busy one gets it
 CLOSED_BY_US = Failure(0, "something else has ended")
 
 
@@ -112,16 +113,30 @@ class Asking(Operation):
 
     # ---- sending
 
-    def place_of(self, asked: Asked) -> Place | None:
-        """Where its first attempt would go; None where there is nobody."""
+    def place_of(self, question: Question, token: int | None) -> Place | None:
+        """Where a first attempt would go; None where there is nobody. Another replica each time, if requests are spread
+        over them."""
         state = self._session.cluster.metadata.state
         if state is not self._state:
             self._state, self._routes = state, {}
-        question = asked.question
         route = self._routes.get(id(question))
         if route is None:
             route = self._routes[id(question)] = self._route_of(question)
-        return route(asked.token)
+        return route(token)
+
+    def _least_busy(self, asked: Asked) -> Place | None:
+        """Of some places for it the one with the fewest pages."""
+        best, least = None, 1 << 30
+        for _ in range(DRAWS):
+            place = self.place_of(asked.question, asked.token)
+            if place is None:
+                break
+            busy = self.busy.get((place.host, place.shard), 0)
+            if busy < least:
+                best, least = place, busy
+            if busy == 0:
+                break
+        return best
 
     def _route_of(self, question: Question) -> Callable[[int | None], Place | None]:
         state, keyspace, table = self._state, question.keyspace, question.table
@@ -136,12 +151,10 @@ class Asking(Operation):
         session = self._session
         return session._router_of(question.profile.load_balancing_policy or session.cluster.load_balancing_policy)
 
-    def send(self, asked: Asked, place: Place | None = None) -> bool | Exception:
-        """Send *asked*, to *place* if that is given. False if there is no room now: nothing was done; the error if no
-        host takes it."""
+    def send(self, asked: Asked) -> bool | Exception:
+        """Send *asked*. False if there is no room now: nothing was done; the error if no host takes it."""
         if not asked.tried:
-            if place is None:
-                place = self.place_of(asked)
+            place = self._least_busy(asked)
             if place is not None:
                 outcome = self._send_to(asked, place)
                 if not isinstance(outcome, Exception):

@@ -128,6 +128,7 @@ class Range:
         "described",
         "emitted",
         "here",
+        "home",
         "number",
         "page",
         "restarts",
@@ -138,6 +139,7 @@ class Range:
     def __init__(self, number: int, token_range: TokenRange) -> None:
         self.number = number
         self.token_range = token_range
+        self.home: object = None  # the shard whose turn it was when it was opened
         self.restarts = 0
         self.begin()
 

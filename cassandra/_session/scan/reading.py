@@ -6,7 +6,7 @@ consumer's thread, while the next ones travel.
 
 A range is
 
-  *pending*  nothing was asked for (``_pending``, in the order in which ranges are opened)
+  *pending*  nothing was asked for (``_pending``, which says which one is opened next)
   *open*     one page of it is asked for (in flight; *ready* to be sent; or *due* at a moment, to be sent again), or is
              *here*; while a page is decoded the one behind it travels
   *over*     complete, or given up
@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import random
 from collections import deque
 from collections.abc import Callable, Generator
+from functools import partial
 from time import monotonic
 from types import coroutine
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from cassandra._wire.rows import decode_page
 from ..request.columns import MOST_BYTES, SchemaChanged
 from .asking import Asking
 from .expressions import Masks
+from .pending import Pending
 from .pieces import BATCH, DONE, FAILED, RESTARTED, AsyncPieces, Piece, ScanError
 from .question import Asked, Came, Range
 from .verdicts import PATIENCE, TOO_MUCH, delay_before, verdict_of
@@ -54,11 +55,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BATCH", "DONE", "FAILED", "RESTARTED", "Piece", "Reading", "ScanError"]
 
-SEED = 20170328  # of the order in which ranges are opened
 LOOK = 1.0  # seconds between two looks, whatever happens
 RESTARTS = 3  # of one range
 LEAST_HALVED = 1 << 40  # tokens: no table has so many rows that fewer would help
-CHOICES = 4  # pending ranges of which the one for the least busy shard is opened
 
 
 class Reading:
@@ -95,10 +94,8 @@ class Reading:
         self._budget = self._pool.max_bytes // 2
         self._ordered = ordered
         self._asking = Asking(session, plan.parallelism, plan.timeout)
-        pending = [Range(number, one) for number, one in enumerate(plan.ranges)]
-        if not ordered:
-            random.Random(SEED).shuffle(pending)
-        self._pending = deque(pending)
+        pending = (Range(number, one) for number, one in enumerate(plan.ranges))
+        self._pending = Pending(pending, None if ordered else partial(_home_of, self._asking, questions))
         self._open: dict[int, Range] = {}
         self._ready: deque[Asked] = deque()
         self._due: list[tuple[float, int, Asked]] = []
@@ -277,37 +274,14 @@ class Reading:
             self._failed(asked.owner, asked, sent)
 
     def _open_one(self) -> None:
-        """Open one of the next ranges: the one for the least busy shard."""
-        best: Range | None = None
-        chosen = None
-        count = 1 if self._ordered else min(CHOICES, len(self._pending))
-        looked: list[Range] = []
-        least = 1 << 30
-        for _ in range(count):
-            one = self._pending.popleft()
-            looked.append(one)
-            asked = one.asked
-            if asked is None:
-                asked = one.asked = self._first(one)
-            place = self._asking.place_of(asked)
-            busy = 0 if place is None else self._asking.busy.get((place.host, place.shard), 0)
-            if busy < least:
-                best, chosen, least = one, place, busy
-            if busy == 0:
-                break
-        assert best is not None and best.asked is not None
-        self._pending.extendleft(one for one in reversed(looked) if one is not best)
-        self._open[best.number] = best
-        sent = self._asking.send(best.asked, chosen)
-        if sent is False:
-            self._ready.append(best.asked)
-        elif sent is not True:
-            self._failed(best, best.asked, sent)
+        one = self._pending.next()
+        self._open[one.number] = one
+        one.asked = self._first(one)
+        self._send_one(one.asked)
 
     def _first(self, one: Range) -> Asked:
         """The first page of a range."""
-        bounds, has_lower = one.token_range, one.token_range.start != MIN_LONG
-        question = self._questions[0 if has_lower else 1]
+        bounds, question = one.token_range, _question_of(one, self._questions)
         prepared = question.prepared
         tokens = (bounds.start, bounds.end) if len(prepared._bind_plan) > len(self.plan.values) + 1 else (bounds.end,)
         bound = prepared._bind_plan.bind((*self.plan.values, *tokens), prepared.protocol_version)
@@ -349,9 +323,14 @@ class Reading:
     def _halve(self, one: Range) -> None:
         """Read its halves in its place: nothing was given of it."""
         self._forget(one)
+        self._end(one)
+        self._pending.push([Range(next(self._numbers), half) for half in one.token_range.split(2)])
+
+    def _end(self, one: Range) -> None:
+        """It is not open any more."""
         one.asked = None
-        del self._open[one.number]
-        self._pending.extendleft(Range(next(self._numbers), half) for half in one.token_range.split(2))
+        if self._open.pop(one.number, None) is not None:
+            self._pending.ended(one)
 
     def _forget(self, one: Range) -> None:
         """What was read or asked of it."""
@@ -368,8 +347,7 @@ class Reading:
         if self.plan.on_error != "skip":
             raise self._error(one, error)
         self._forget(one)
-        one.asked = None
-        self._open.pop(one.number, None)
+        self._end(one)
         self.failed.append((one.token_range, error))
         self._pieces.append(Piece(one.number, one.token_range, FAILED, error=error))
 
@@ -404,8 +382,7 @@ class Reading:
             return
         one.page += 1
         if last:
-            del self._open[one.number]
-            one.asked = None
+            self._end(one)
         else:
             one.asked = Asked(one, asked.question, asked.bound, asked.token, came.paging_state)
             self._ready.append(one.asked)
@@ -492,6 +469,16 @@ class Reading:
     def _give(self, one: Range, batch: Any) -> None:
         one.emitted = True
         self._pieces.append(Piece(one.number, one.token_range, BATCH, batch))
+
+
+def _question_of(one: Range, questions: tuple[Question, Question]) -> Question:
+    return questions[0 if one.token_range.start != MIN_LONG else 1]
+
+
+def _home_of(asking: Asking, questions: tuple[Question, Question], one: Range) -> object:
+    """The shard that its first page would go to."""
+    place = asking.place_of(_question_of(one, questions), one.token_range.end)
+    return None if place is None else (place.host, place.shard)
 
 
 @coroutine
