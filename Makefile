@@ -23,7 +23,7 @@ begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
-.PHONY: build demo demo-scylla test lint test-native test-unit test-versions test-integration test-ecosystem docs bench drill soak sanitize clean help \
+.PHONY: build demo demo-scylla test lint test-native test-unit test-versions test-integration test-ecosystem test-distributed docs bench drill soak sanitize clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
@@ -63,6 +63,10 @@ test-integration: build server-tools  ## real servers
 test-ecosystem: build server-tools  ## packages and programs that use a Cassandra driver, unchanged, on a real server
 	$(PY) -m tests.servers resolve
 	$(PY) $(call pytest,ecosystem) tests/ecosystem
+
+test-distributed: build .venv-distributed/ready server-tools  ## scans on a Dask and a Ray of this machine, whose workers are killed
+	$(PY) -m tests.servers resolve
+	nice .venv-distributed/bin/python $(call pytest,distributed) tests/distributed
 
 test-versions: $(addprefix unit-,$(OTHERS))  ## unit tests on all other Pythons that are here, not the oldest and the newest only
 
@@ -112,6 +116,9 @@ server-tools:
 
 .venv/ready: pyproject.toml | build-tools
 	$(call make-venv,$(PYTHON),.venv,dev)
+
+.venv-distributed/ready: pyproject.toml | build-tools
+	$(call make-venv,$(PYTHON),.venv-distributed,distributed)
 
 .venv-%/ready: pyproject.toml | build-tools
 	$(call make-venv,$(call find-python,$*),.venv-$*,test)
