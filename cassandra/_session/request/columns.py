@@ -252,19 +252,19 @@ def _pool_of(result: ResultSet) -> MemoryPool:
 
 
 def to_arrow(batches: ArrowStream | ArrowBatches) -> Any:
-    return _library("pyarrow", "arrow").table(batches)
+    return load_library("pyarrow", "arrow").table(batches)
 
 
 def to_pandas(batches: ArrowStream | ArrowBatches) -> Any:
-    _library("pandas", "pandas")
+    load_library("pandas", "pandas")
     return to_arrow(batches).to_pandas()
 
 
 def to_polars(batches: ArrowStream | ArrowBatches) -> Any:
-    return _library("polars", "polars").DataFrame(batches)
+    return load_library("polars", "polars").DataFrame(batches)
 
 
-def _library(name: str, extra: str) -> Any:
+def load_library(name: str, extra: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:

@@ -12,7 +12,7 @@ from .checkpoint import Checkpoint
 from .protocol import FunctionReducer, MapReducer
 
 if TYPE_CHECKING:
-    from cassandra._core.columns import RecordBatch
+    from cassandra._core.columns import ColumnPlan, RecordBatch
 
     from ..session import Session
     from .explain import Explanation
@@ -158,6 +158,41 @@ class Folds:
         from .tasks import Terms, tasks_of
 
         return tasks_of(self, reducer, Terms(connect, credentials, tasks))  # type: ignore[arg-type]
+
+    def to_dask(
+        self,
+        *,
+        connect: Callable[[], Session] | None = None,
+        credentials: Callable[[], Any] | None = None,
+        tasks: int | None = None,
+    ) -> Any:
+        """A ``dask.dataframe`` with a partition for each of :meth:`tasks`, whose arguments it takes; its columns have
+        Arrow's types. Workers read when it is computed, each time.
+
+        .. versionadded:: 4.0
+        """
+        from .engines import to_dask
+
+        return to_dask(self.tasks(connect=connect, credentials=credentials, tasks=tasks), self._schema())
+
+    def to_ray(
+        self,
+        *,
+        connect: Callable[[], Session] | None = None,
+        credentials: Callable[[], Any] | None = None,
+        tasks: int | None = None,
+    ) -> Any:
+        """A ``ray.data.Dataset`` with a block for each of :meth:`tasks`, whose arguments it takes. Workers read when it
+        is used, each time.
+
+        .. versionadded:: 4.0
+        """
+        from .engines import to_ray
+
+        return to_ray(self.tasks(connect=connect, credentials=credentials, tasks=tasks))
+
+    def _schema(self) -> ColumnPlan:
+        raise NotImplementedError
 
     def checkpoint(self) -> Checkpoint:
         """How far it has come, the last time that it was read: what ``resume=`` goes on from, in another process, too.

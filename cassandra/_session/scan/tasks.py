@@ -105,10 +105,21 @@ class ScanTask:
         assert self._reducer is not None
         return Outcome(*fold_part(scan, Wish(scan, self._reducer, deterministic=self._deterministic)))
 
+    def __reduce__(self) -> Any:
+        """By a function of this module, which cloudpickle finds whatever of the public ones is imported."""
+        spans = [(one.start, one.end) for one in self._ranges]
+        return _restored, (self._origin, self._asked, spans, self._reducer, self._deterministic, self.hosts)
+
     def __repr__(self) -> str:
         what = self._asked.get("table") or self._asked.get("prepared")
         by = "" if self._reducer is None else f" by {shown(self._reducer)}"
         return f"<ScanTask of {what}{by}: {self.token_range.start} to {self.token_range.end}>"
+
+
+def _restored(origin: Origin, asked: Any, spans: Any, reducer: Any, deterministic: bool, hosts: Any) -> ScanTask:
+    task = ScanTask(origin, asked, [TokenRange(*span) for span in spans], reducer, deterministic)
+    task.hosts = hosts
+    return task
 
 
 def run_for_fold(task: ScanTask) -> Outcome:

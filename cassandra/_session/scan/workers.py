@@ -39,7 +39,8 @@ class Origin:
 
     *connect* makes a session; without, one is made of the addresses, with what *credentials* returns, an auth provider
     or a user and a password. Both are functions that the other process can import. ``__reduce__`` says what is missing:
-    threads never need it.
+    threads never need it. Policies are pickled for themselves: cloudpickle would take apart a class whose public module
+    is not imported.
     """
 
     def __init__(
@@ -98,13 +99,14 @@ class Origin:
     def __reduce__(self) -> Any:
         if self._refusal:
             raise TypeError(f"a task of a scan cannot be pickled: {self._refusal}")
-        return _arrived, (self._connect, self._credentials, self._reached)
+        return _arrived, (self._connect, self._credentials, pickle.dumps(self._reached))
 
 
-def _arrived(connect: Any, credentials: Any, reached: dict[str, Any]) -> Origin:
+def _arrived(connect: Any, credentials: Any, reached: bytes) -> Origin:
     origin = Origin.__new__(Origin)
     origin._here = _nobody
-    origin._connect, origin._credentials, origin._reached, origin._refusal = connect, credentials, reached, ""
+    origin._connect, origin._credentials, origin._refusal = connect, credentials, ""
+    origin._reached = pickle.loads(reached)
     return origin
 
 
