@@ -191,6 +191,17 @@ async def bulk(session: Session, frame: dict[str, list[int]], polars: DataFrame,
     reveal_type(report_of(IngestError("", report)))  # cassandra._session.ingest.report.IngestReport | None
 
 
+async def in_order(session: Session, select: PreparedStatement) -> None:
+    scan = session.scan_order(select, [(1,), {"id": 2}], ["at", "id"], [True, False], 10, page_size=100)
+    reveal_type(scan)  # cassandra._session.scan.order.OrderedScan
+    for batch in scan:
+        reveal_type(batch)  # cassandra._core.columns.RecordBatch
+    async for batch in scan.batches():
+        reveal_type(batch.slice(1, 2))  # cassandra._core.columns.RecordBatch
+    with scan.batches() as batches:
+        reveal_type(next(batches))  # cassandra._core.columns.RecordBatch
+
+
 class MyPolicy(RoundRobinPolicy):
     """Applications subclass policies."""
 
