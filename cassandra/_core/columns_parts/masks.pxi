@@ -121,7 +121,7 @@ cdef Mask mask_of_buffer(values):
     cdef Py_buffer view
     try:
         PyObject_GetBuffer(values, &view, PyBUF_FORMAT | PyBUF_ND)
-    except (TypeError, BufferError):  # none, or not side by side
+    except (TypeError, ValueError, BufferError):  # none, or not side by side
         return None
     try:
         if view.ndim != 1 or view.itemsize != 1 or (view.format != NULL and view.format[0] not in b"?Bb"):

@@ -52,8 +52,8 @@ def field_of(schema: ColumnPlan, name: str) -> tuple[int, Field]:
     """The column of that name, and its place. ValueError if there is none, or several."""
     found = schema.names.count(name)
     if found != 1:
-        what = "no column" if not found else f"{found} columns"
-        raise ValueError(f"there is {what} {name!r} in what is scanned: {', '.join(schema.names)}; see columns=")
+        what = "is no column" if not found else f"are {found} columns"
+        raise ValueError(f"there {what} {name!r} in what is scanned: {', '.join(schema.names)}; see columns=")
     index = schema.names.index(name)
     return index, Field(*schema.fields[index])
 
@@ -70,7 +70,7 @@ def kernel_number(field: Field, value: Any) -> Fraction | float:
     if field.format.startswith("ts") and isinstance(value, datetime.date):
         return _milliseconds(value)
     if field.format == "b":
-        return Fraction(_checked(field, value, isinstance(value, bool) or type(value).__name__ == "bool_"))
+        return Fraction(bool(_checked(field, value, type(value).__name__ in ("bool", "bool_"))))  # NumPy's too
     number = _number(field, value)
     if field.form == "wide" and isinstance(number, Fraction):
         return number * Fraction(10 ** scale_of(field))
@@ -109,7 +109,12 @@ def python_value(field: Field, value: Any) -> Any:
         return Date(value)
     if field.format == "ttn":
         return Time(value)
-    return datetime_from_ms_timestamp(value) if field.format.startswith("ts") else value
+    if field.format.startswith("ts"):
+        try:
+            return datetime_from_ms_timestamp(value)
+        except OverflowError:  # rows have the number then, too
+            return value
+    return value
 
 
 def scale_of(field: Field) -> int:
