@@ -1,6 +1,6 @@
 """Crew: the threads that fold.
 
-L5. Work is given in *strands*: what is given to one is done in order, one at a time; different strands are done at the
+L5. Work is given in *chains*: what is given to one is done in order, one at a time; different chains are done at the
 same time by as many threads as there are. The caller's thread gives, and sees to it that no more waits than there is
 room for.
 
@@ -19,7 +19,7 @@ from cassandra._base.real import threading
 Job = Callable[[], object]
 
 
-class Strand:
+class Chain:
     """Work that is done in order."""
 
     __slots__ = ("busy", "jobs")
@@ -39,19 +39,21 @@ class Crew:
         self._room = room
         self._lock = threading.Lock()
         self._something = threading.Condition(self._lock)  # for the threads
-        self._ready: deque[Strand] = deque()
+        self._ready: deque[Chain] = deque()
         self._open = 0  # jobs that are not done
         self._closed = False
         self._threads: list[threading.Thread] = []
         self._bell = process.Bell()  # for the one who waits
+        self._process = process.here()
 
-    def give(self, strand: Strand, job: Job) -> None:
+    def give(self, chain: Chain, job: Job) -> None:
+        process.stay(self._process)  # in a forked child there are no threads, and the lock may be held for ever
         with self._something:
             self._open += 1
-            strand.jobs.append(job)
-            if not strand.busy:
-                strand.busy = True
-                self._ready.append(strand)
+            chain.jobs.append(job)
+            if not chain.busy:
+                chain.busy = True
+                self._ready.append(chain)
                 self._something.notify()
         if len(self._threads) < min(self._size, self._open):
             thread = threading.Thread(target=self._work, name="cassandra-fold", daemon=True)
@@ -79,6 +81,8 @@ class Crew:
 
     def close(self) -> None:
         """No job is begun any more; those that are being done are waited for."""
+        if self._process is not process.current:
+            return
         with self._something:
             self._closed = True
             self._something.notify_all()
@@ -94,8 +98,8 @@ class Crew:
                     self._something.wait()
                 if self._closed or self.error is not None:
                     return
-                strand = self._ready.popleft()
-                job = strand.jobs.popleft()
+                chain = self._ready.popleft()
+                job = chain.jobs.popleft()
             try:
                 job()
             except BaseException as error:
@@ -104,11 +108,11 @@ class Crew:
             del job
             with self._something:
                 self._open -= 1
-                if strand.jobs:
-                    self._ready.append(strand)
+                if chain.jobs:
+                    self._ready.append(chain)
                     self._something.notify()
                 else:
-                    strand.busy = False
+                    chain.busy = False
             self._bell.ring()
             tell = self.on_change
             if tell is not None:

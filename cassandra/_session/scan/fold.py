@@ -6,13 +6,14 @@ done, and dropped when the range begins again. So whatever fails and is tried ag
 Threads and owners:
 
 * The *consumer*, the thread or task that folds, takes the pieces of the reading. It streams them into their range's
-  accumulator itself, or, with workers, gives that to a crew, in which each range has a strand: nothing of one range
+  accumulator itself, or, with workers, gives that to a crew, in which each range has a chain: nothing of one range
   is done at the same time.
 * ``combine`` and ``finish`` are the crew's in any case, under the lock of the totals. Handlers of signals run on the
   main thread, and their exceptions (Ctrl-C) could leave there an accumulator that is half combined, and with it
   nothing to go on from. A range that is interrupted while it is streamed is only read again.
-* A checkpoint can be asked for by any thread at any time. It takes the lock, which is held while two accumulators are
-  combined and at no other time; the lock is never taken by a thread that has the crew's.
+* A checkpoint can be asked for by any thread at any time. It takes the lock of the totals, with which ``combine`` and
+  ``finish`` are called although they are foreign: who wants to know what was done has to wait for them, whatever that
+  is called. A reducer that asks for a checkpoint itself there gets the lock again, and what was combined before.
 
 States: *running*; *stopped* (a reducer raised StopScan); *failed* (``combine`` did, and nothing is known of the totals
 any more); *over*.
@@ -25,14 +26,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import DriverException
+from cassandra._base import process
+from cassandra._base.errors import ConnectionShutdown, DriverException
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._routing.ring.ranges import FULL_RING, TokenRange
 
 from .checkpoint import Checkpoint, CheckpointError, Kept
 from .coverage import Coverage, Span
-from .crew import Crew, Strand
+from .crew import Chain, Crew
 from .expressions import Masks
 from .pieces import BATCH, DONE, Piece
 from .protocol import MapReducer, StopScan
@@ -46,13 +48,13 @@ QUEUED = 2  # pieces that wait, for each worker
 
 
 class _Range:
-    """One that is being read. Its accumulator belongs to whoever does the work of its strand."""
+    """One that is being read. Its accumulator belongs to whoever does the work of its chain."""
 
-    __slots__ = ("acc", "rows", "strand", "tokens", "void")
+    __slots__ = ("acc", "chain", "rows", "tokens", "void")
 
-    def __init__(self, tokens: TokenRange, strand: Strand) -> None:
+    def __init__(self, tokens: TokenRange, chain: Chain) -> None:
         self.tokens = tokens
-        self.strand = strand
+        self.chain = chain
         self.acc = NOTHING
         self.rows = 0
         self.void = False  # not all of its rows are in the accumulator
@@ -92,6 +94,7 @@ class Fold:
         self._finishes = finishes  # else the result is the accumulator
         self._streams = workers is None  # on the consumer's thread
         self._lock = threading.RLock()
+        self._process = process.here()
         self._failed = False
         self._over = False
         self._rows = 0  # of ranges that are done
@@ -134,26 +137,27 @@ class Fold:
 
     def take(self, piece: Piece) -> None:
         """Fold *piece*, or have it folded. What the reducer raises comes out of here or of a later call."""
+        process.stay(self._process)
         self._crew.check()
         one = self._open.get(piece.number)
         if one is None:
-            one = self._open[piece.number] = _Range(piece.token_range, Strand())
+            one = self._open[piece.number] = _Range(piece.token_range, Chain())
         batch = piece.batch
         if piece.kind == BATCH and batch is not None:
             self._do(one, lambda: self._stream(one, batch))
         elif piece.kind == DONE:
             del self._open[piece.number]
-            self._crew.give(one.strand, lambda: self._add(one))
+            self._crew.give(one.chain, lambda: self._add(one))
         else:  # it begins again, or was given up
             one.void = True
-            self._open[piece.number] = _Range(piece.token_range, one.strand)
+            self._open[piece.number] = _Range(piece.token_range, one.chain)
         self._crew.check()
 
     def _do(self, one: _Range, job: Callable[[], None]) -> None:
         if self._streams:
             job()
         else:
-            self._crew.give(one.strand, job)
+            self._crew.give(one.chain, job)
 
     def _stream(self, one: _Range, batch: RecordBatch) -> None:
         if self.stopped or one.void:
@@ -212,7 +216,7 @@ class Fold:
 
     def _conclude_by_crew(self, schema: ColumnPlan | None) -> None:
         self._crew.check()
-        self._crew.give(Strand(), lambda: self._conclude(schema))
+        self._crew.give(Chain(), lambda: self._conclude(schema))
 
     def _conclude(self, schema: ColumnPlan | None) -> None:
         with self._lock:
@@ -244,6 +248,7 @@ class Fold:
 
     def checkpoint(self) -> Checkpoint:
         """See Scan.checkpoint."""
+        process.stay(self._process)  # a forked child has another one's lock
         with self._lock:
             if self.stopped and self._failed:
                 raise CheckpointError("the fold was ended by StopScan: there is nothing to go on with")
@@ -277,7 +282,7 @@ def with_checkpoint(error: BaseException, fold: Fold) -> None:
     """Let *error*, by which *fold* was ended, say how far it had come."""
     try:
         checkpoint = fold.checkpoint()
-    except CheckpointError:
+    except (CheckpointError, ConnectionShutdown):
         return
     error.__dict__["checkpoint"] = checkpoint
     add_note: Any = getattr(error, "add_note", None)  # Python 3.11

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import pickle
 import random
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cassandra._base.errors import ConnectionShutdown
 from cassandra._routing.ring.ranges import FULL_RING, TokenRange
 from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError
 from cassandra._session.scan.fold import Fold, checkpoint_of, with_checkpoint
@@ -376,6 +378,44 @@ def test_threads_are_gone_afterwards() -> None:
     ranges = parts(5)
     folded(Fold(Rows(), ranges, WHAT, workers=4), pieces_of(rows_of(ranges), ranges, 1))
     assert not [thread for thread in threading.enumerate() if thread.name == "cassandra-fold"]
+
+
+def test_a_forked_child_leaves_it_to_the_parent() -> None:
+    """Whatever lock is held there."""
+    ranges = parts(3)
+    rows = rows_of(ranges)
+    fold = Fold(Rows(), ranges, WHAT, workers=2)
+    pieces = pieces_of(rows, ranges, 1)
+    fold.take(next(pieces))
+    held = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with fold._lock, fold._crew._lock:
+            held[0].set()
+            held[1].wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held[0].wait()
+    child = os.fork()
+    if not child:
+        try:
+            for refused in (lambda: fold.take(next(pieces)), fold.checkpoint):
+                try:
+                    refused()
+                except ConnectionShutdown:
+                    continue
+                os._exit(1)
+            fold.close()
+            with_checkpoint(KeyboardInterrupt(), fold)
+            os._exit(0)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    held[1].set()
+    thread.join()
+    assert status == 0
+    assert sorted(folded(fold, pieces)) == sorted(expected(rows))
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
