@@ -8,8 +8,8 @@ applications have in hand.
 ``order.py`` merges partitions in the order of their rows: ``ordering.py`` finds out what that is, and ``merging.py``
 reads them.
 
-``fold.py`` makes one result of pieces, for ``folding.py``, by a reducer (``protocol.py``; built in are ``reducers.py`` and
-``aggregates.py``), with ``totals.py`` and ``crew.py``; ``pushdown.py`` leaves that to servers, ``tasks.py`` to other
-processes. ``checkpoint.py`` and ``progress.py`` say how far it is, ``explain.py`` what it would do. Imported when somebody
-scans.
+``fold.py`` makes one result of pieces, for ``folding.py``, by a reducer (``protocol.py``; built in are ``reducers.py``
+and ``aggregates.py``), with ``totals.py`` and ``crew.py``; ``pushdown.py`` leaves that to servers, ``tasks.py`` to
+other processes. ``checkpoint.py`` and ``progress.py`` say how far it is, ``explain.py`` what it would do. Imported when
+somebody scans.
 """

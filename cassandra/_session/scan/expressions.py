@@ -124,7 +124,7 @@ class Column(Expression):
 def col(name: str) -> Column:
     """The column of that name, for conditions on rows. Example::
 
-    session.scan("shop.orders", filter=(col("total") > 100) & ~col("country").isin(["NL", "BE"]))
+        session.scan("shop.orders", filter=(col("total") > 100) & ~col("country").isin(["NL", "BE"]))
     """
     return Column(name)
 
