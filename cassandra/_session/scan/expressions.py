@@ -122,7 +122,9 @@ class Column(Expression):
 
 @public("cassandra.scan")
 def col(name: str) -> Column:
-    """The column of that name, for conditions on rows. Example::
+    """The column of that name, for conditions on rows.
+
+    Example::
 
         session.scan("shop.orders", filter=(col("total") > 100) & ~col("country").isin(["NL", "BE"]))
     """
