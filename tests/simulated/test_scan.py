@@ -152,6 +152,16 @@ def test_each_request_comes_to_the_shard_that_owns_its_range(table: Session, sim
     assert len(seen) == len({replica for tablet in tablets for replica in tablet.replicas})
 
 
+def test_tablets_of_which_some_are_known_are_read(table: Session, simulated: SimulatedCluster) -> None:
+    """As requests have told of them; ranges are those of all tablets."""
+    tablets = table.cluster.metadata._tablets
+    table.prefetch_tablets("ks", "t")
+    (_, *others) = tablets._tablets["ks", "t"]
+    tablets.replace_tablets("ks", "t", others)
+    assert ids_in(table.scan("t", page_size=5).batches()) == list(range(ROWS))
+    assert len(tablets._tablets["ks", "t"]) == len(simulated.tablets("ks.t"))
+
+
 def test_a_statement_goes_where_its_token_is(table: Session, simulated: SimulatedCluster) -> None:
     """Statement.routing_token, of simple and bound statements."""
     table.prefetch_tablets("ks", "t")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cassandra._base.errors import DriverException
 from cassandra._base.public import public
 from cassandra._core.columns import ColumnPlan, RecordBatch, stream
+from cassandra._routing.ring.ranges import covers, tablet_ranges
 from cassandra._routing.ring.tokens import MIN_LONG
 from cassandra._wire.arrow import column_plan
 
@@ -104,11 +105,12 @@ class Scan(Folds):
         return self._planned(plan)
 
     def _wants_tablets(self) -> bool:
-        """Whether there may be tablets, and none is known."""
+        """Whether there may be tablets, and not all of them are known."""
         name, state = self._options.name, self._session.cluster.metadata.state
         if all(host.sharding_info is None for host in state.hosts) or state.tablets is None:
             return False
-        return not state.tablets.table_has_tablets(name.keyspace, name.table)
+        known = state.tablets._tablets.get((name.keyspace, name.table), ())
+        return not covers(tablet_ranges(state, known))
 
     def _without_tablets(self, error: DriverException) -> None:
         log.warning("The tablets of %s could not be read, its scan goes by the ring: %s", self._options.name, error)
