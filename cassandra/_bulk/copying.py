@@ -87,8 +87,9 @@ def copy(context: Context) -> int:
                 writer.write(_pieces(reading, names, complete, bool(target.counters)), note)
             note()
     except BaseException as error:
-        writer.undone(error)
-        save()
+        with context.held:
+            writer.undone(error)
+            save()
         showing.note(f"{before + writer.rows:,} rows were copied; --resume goes on ({checkpoint.path})")
         if isinstance(error, TooManyFailed):
             showing.note(str(error))

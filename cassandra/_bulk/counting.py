@@ -43,8 +43,9 @@ def count(context: Context) -> int:
     except (UsageError, ValueError):
         raise
     except BaseException:
-        checkpoint.state = {"ranges": coverage.as_lists(), "rows": rows}
-        checkpoint.save()
+        with context.held:
+            checkpoint.state = {"ranges": coverage.as_lists(), "rows": rows}
+            checkpoint.save()
         showing.note(f"{rows:,} rows were counted; --resume goes on ({checkpoint.path})")
         raise
     checkpoint.remove()

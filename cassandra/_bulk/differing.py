@@ -53,9 +53,10 @@ def diff(context: Context) -> int:
     except UsageError:
         raise
     except BaseException:
-        counts, rows = found.saved
-        checkpoint.state = {"ranges": coverage.as_lists(), "found": counts, "rows": rows}
-        checkpoint.save()
+        with context.held:
+            counts, rows = found.saved
+            checkpoint.state = {"ranges": coverage.as_lists(), "found": counts, "rows": rows}
+            checkpoint.save()
         showing.note(f"--resume goes on ({checkpoint.path})")
         raise
     checkpoint.remove()

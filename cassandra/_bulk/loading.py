@@ -121,6 +121,7 @@ class _Load:
         showing: Showing,
     ) -> None:
         arguments = context.arguments
+        self._held = context.held
         self._readers = readers
         self._wanted = wanted
         self._checkpoint = checkpoint
@@ -163,10 +164,11 @@ class _Load:
         try:
             writer.write(self._pieces(), self._note)
         except BaseException as error:
-            at = writer.undone(error)
-            if at is not None:
-                self._next = at
-            self._save()
+            with self._held:
+                at = writer.undone(error)
+                if at is not None:
+                    self._next = at
+                self._save()
             file, row = self._next
             showing.note(
                 f"{self._rows_before + writer.rows:,} rows were loaded, all before row {row} of "

@@ -121,3 +121,32 @@ def test_times_of_values(bulk: Bulk, keyspaces: Session) -> None:
         keyspaces.execute("TRUNCATE taken.timed", timeout=60)
     assert bulk("copy", "given.timed", "taken.timed", "--ttl", "--writetime") == 0
     assert bulk("diff", "given.timed", "taken.timed") == 0
+
+
+def test_passwords(
+    cassandra_auth: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    where = ["--host", cassandra_auth.contact_points[0], "--port", str(cassandra_auth.port)]
+    arguments = ["count", "system.local", *where]
+    Path("right").write_text("cassandra\n")
+    Path("wrong").write_text("s3cret\n")
+    Path("rc").write_text("[authentication]\nusername = cassandra\npassword = cassandra\n")
+    Path("wrong-rc").write_text("[authentication]\nusername = cassandra\npassword = s3cret\n")
+    assert main([*arguments, "--cqlshrc", "none", "--user", "cassandra", "--password-file", "right"]) == 0
+    assert main([*arguments, "--cqlshrc", "rc"]) == 0
+    assert main([*arguments, "--cqlshrc", "none", "--user", "cassandra", "--password-file", "wrong"]) == 3
+    assert main([*arguments, "--cqlshrc", "wrong-rc"]) == 3
+    assert "s3cret" not in "".join(capfd.readouterr())
+
+
+def test_tls(cassandra_tls: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    where = ["--host", cassandra_tls.contact_points[0], "--port", str(cassandra_tls.port)]
+    own = f"certfile = {cassandra_tls.tls.ca}\n"
+    Path("rc").write_text(f"[connection]\nssl = true\n[ssl]\n{own}")
+    assert main(["count", "system.local", *where, "--cqlshrc", "rc"]) == 0
+    Path("rc").write_text("[ssl]\nvalidate = false\n")
+    assert main(["count", "system.local", *where, "--cqlshrc", "rc", "--ssl"]) == 0
+    Path("rc").write_text("")
+    assert main(["count", "system.local", *where, "--cqlshrc", "rc", "--ssl"]) == 3

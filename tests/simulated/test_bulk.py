@@ -99,6 +99,15 @@ def test_load_after_unload(bulk: Bulk, name: str, options: list[str], monkeypatc
     assert sorted(path.name for path in Path().iterdir()) == ["out"]
 
 
+def test_an_empty_table(bulk: Bulk) -> None:
+    for name in ("parquet", "csv"):
+        assert bulk("unload", "ks.u", "--out", name, "--format", name) == 0
+        assert [path.name for path in Path(name).iterdir()] == ["unload.json"]
+        assert bulk("load", "ks.u", name) == 0
+    assert bulk("copy", "ks.u", "ks.u2") == 2
+    assert bulk("count", "ks.u") == 0
+
+
 def test_unload_of_a_part(bulk: Bulk) -> None:
     arguments = ["--columns", "v,id", "--where", "v >= 2990 ALLOW FILTERING"]
     assert bulk("unload", "ks.t", "--out", "deep/er", *arguments) == 0

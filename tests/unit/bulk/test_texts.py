@@ -305,7 +305,7 @@ def test_what_cqlsh_wrote() -> None:
     assert marked["t"].to_pylist()[4:6] == ["", None]
     kinds = kinds_of("scalars")
     names = ["id", *sorted(name for name in kinds if name != "id")]
-    bare = rows_of("bare.csv", Dialect(), Style(), kinds, names).drop_columns("at").to_pylist()
+    bare = rows_of("bare.csv", Dialect(), Style(), kinds, names).drop_columns(["at", "clock"]).to_pylist()
     assert bare[1]["exact"] == "1.50" and bare[1]["raw"] == b"\0\xff\x10" and bare[0]["raw"] is None
     assert bare[3]["took"] == (0, 0, 3600 * 10**9)
 
