@@ -159,6 +159,17 @@ def test_tablets_are_split_and_moved_in_the_middle(table: Session, simulated: Si
     assert scan.fold(Totals(change)) == TOTAL
 
 
+def test_the_columns_change_in_the_middle(table: Session) -> None:
+    """Ranges that are half read begin again."""
+
+    def change(batches: int) -> None:
+        if batches == 10:
+            table.execute("ALTER TABLE ks.t ADD more int")
+
+    scan = table.scan(table.prepare("SELECT * FROM ks.t"), page_size=10, target_rows=10)
+    assert scan.fold(Totals(change)) == TOTAL
+
+
 def test_what_cannot_be_read_leaves_a_checkpoint(table: Session, simulated: SimulatedCluster, tmp_path: Path) -> None:
     scan = table.scan("ks.t", columns=["v"], page_size=10, parallelism=4)
     with (

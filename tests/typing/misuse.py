@@ -38,6 +38,9 @@ def wrong(session: Session, prepared: PreparedStatement, future: ResponseFuture)
     session.ingest("ks.t", [], on_error="ignore")  # error
     session.ingest("ks.t", [], nulls="keep")  # error
     session.ingest("ks.t", [], progress=lambda: None)  # error
+    session.scan("ks.t").fold(len)  # error
+    session.scan("ks.t", pushdown=True)  # error
+    session.scan("ks.t").tasks(connect="me")  # error
 
 
 async def forgotten(session: Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
 from uuid import UUID
@@ -21,12 +22,14 @@ from cassandra.cluster import (
     ResultSet,
     Session,
 )
+from cassandra.columns import RecordBatch
 from cassandra.concurrent import (
     execute_concurrent_async,
     execute_concurrent_with_args,
     execute_concurrent_with_args_async,
 )
 from cassandra.ingest import IngestError, report_of
+from cassandra.metadata import TokenRange
 from cassandra.policies import DCAwareRoundRobinPolicy, RetryPolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import (
     UNSET_VALUE,
@@ -39,6 +42,7 @@ from cassandra.query import (
     dict_factory,
     tuple_factory,
 )
+from cassandra.scan import Checkpoint, Count, Sum, checkpoint_of, col
 from cassandra.util import Date, Duration, Time, sortedset
 
 
@@ -189,6 +193,35 @@ async def bulk(session: Session, frame: dict[str, list[int]], polars: DataFrame,
     reveal_type(await session.ingest_async("ks.t", [frame]))  # cassandra._session.ingest.report.IngestReport
     reveal_type(report.errors)  # dict[int, Exception]
     reveal_type(report_of(IngestError("", report)))  # cassandra._session.ingest.report.IngestReport | None
+
+
+async def folding(session: Session) -> None:
+    scan = session.scan("ks.t", columns=["v"], pushdown="never", progress=lambda so_far: print(so_far.eta))
+    reveal_type(scan.fold(Sum("v"), workers=2, deterministic=True))  # Any
+    reveal_type(await scan.fold_async(Longest(), filter=col("v") > 3))  # Any
+    reveal_type(scan.explain(Count()).pushdown)  # bool | None
+    reveal_type(scan.checkpoint().done)  # tuple[tuple[int, int], ...]
+    reveal_type(checkpoint_of(KeyboardInterrupt()))  # cassandra._session.scan.checkpoint.Checkpoint | None
+    session.scan("ks.t", resume=Checkpoint.load("file"), progress=True)
+    scan.fold(scan.open_map_reducer(map=len, reduce=max, init=int), executor=ThreadPoolExecutor, tasks=5)
+    for task in scan.tasks(Sum("v"), credentials=lambda: ("user", "password")):
+        reveal_type(task.hosts)  # tuple[str, ...]
+
+
+class Longest:
+    """Reducers need no base."""
+
+    def open(self, schema: object, token_range: TokenRange) -> int:
+        return 0
+
+    def stream(self, acc: int, batch: RecordBatch) -> int:
+        return max(acc, len(batch))
+
+    def combine(self, a: int, b: int) -> int:
+        return max(a, b)
+
+    def finish(self, acc: int) -> int:
+        return acc
 
 
 async def in_order(session: Session, select: PreparedStatement) -> None:
