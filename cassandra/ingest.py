@@ -1,5 +1,6 @@
 """Bulk writes: what comes of :meth:`Session.ingest`. See the guide's page on bulk loading."""
 
 from cassandra._session.ingest.report import IngestError, IngestReport, report_of
+from cassandra._session.ingest.task import IngestTask
 
-__all__ = ["IngestError", "IngestReport", "report_of"]
+__all__ = ["IngestError", "IngestReport", "IngestTask", "report_of"]

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from .ingest.options import Options
     from .ingest.report import IngestReport
+    from .ingest.task import IngestTask
     from .scan.order import Key, OrderedScan
     from .scan.scan import Scan
+    from .session import Session
     from .statements.prepared import PreparedStatement
 
 BATCH_ROWS = 32
@@ -120,6 +122,50 @@ class Bulk:
             ),
             data,
         )
+
+    def ingest_task(
+        self,
+        table: str,
+        *,
+        columns: Iterable[str] | None = None,
+        ttl: int | None = None,
+        timestamp: int | None = None,
+        nulls: Literal["unset", "null"] = "unset",
+        consistency_level: int | None = None,
+        concurrency: int | Literal["auto"] = "auto",
+        batch_rows: int = BATCH_ROWS,
+        on_error: Literal["raise", "collect"] = "raise",
+        connect: Callable[[], Session] | None = None,
+        credentials: Callable[[], Any] | None = None,
+    ) -> IngestTask:
+        """What :meth:`ingest` is called with, but for the rows, as something that other processes can call with those
+        that they have: the workers of Dask and Ray, or those of a pool.
+
+        :param connect: a function that the others can import, and that makes a session. Without it each process makes
+            one, which it keeps, by the addresses that this session has.
+        :param credentials: a function that the others can import; it returns an auth provider, or user and password.
+            These are never pickled.
+
+        The other arguments are those of :meth:`ingest`. Example::
+
+            reports = session.ingest_task("shop.orders", on_error="collect").over(frame)  # a dask.dataframe
+            print(sum(report.rows for report in reports))
+
+        .. versionadded:: 4.0
+        """
+        from .ingest.task import task_for
+
+        asked = {
+            "columns": columns,
+            "ttl": ttl,
+            "timestamp": timestamp,
+            "nulls": nulls,
+            "consistency_level": consistency_level,
+            "concurrency": concurrency,
+            "batch_rows": batch_rows,
+            "on_error": on_error,
+        }
+        return task_for(self, table, connect, credentials, asked)  # type: ignore[arg-type]
 
     def _ingest_options(self, *given: Any) -> Options:
         from .ingest.options import Options

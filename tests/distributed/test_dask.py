@@ -62,11 +62,17 @@ def test_tasks_where_their_rows_are(session: Session, client: Any) -> None:
     assert reducer.finish(total) == TOTAL
 
 
+def test_rows_that_are_refused(session: Session, client: Any) -> None:
+    frame = session.scan("t").to_dask(tasks=2).assign(more=1)
+    with pytest.raises(ValueError, match="more"):
+        session.ingest_task("copy").over(frame)
+
+
 def test_a_frame(session: Session, client: Any) -> None:
     frame = session.scan("t").to_dask(tasks=5)
     assert frame.npartitions >= 5 and list(frame.columns) == ["id", "v"]
     assert frame.v.sum().compute() == TOTAL
     assert len(frame) == ROWS and frame.v.isna().sum().compute() == ROWS / 10
-    report = session.ingest("copy", (frame.partitions[number].compute() for number in range(frame.npartitions)))
-    assert report.rows == ROWS
+    reports = session.ingest_task("copy").over(frame)
+    assert len(reports) == frame.npartitions and sum(report.rows for report in reports) == ROWS
     assert session.scan("copy").fold(Sum("v")) == TOTAL

@@ -29,8 +29,8 @@ def test_a_dataset(session: Session) -> None:
     data = session.scan("t").to_ray(tasks=4)
     assert data.sum("v") == TOTAL
     assert data.count() == ROWS
-    report = session.ingest("copy", data.iter_batches(batch_format="pyarrow"))
-    assert report.rows == ROWS
+    reports = session.ingest_task("copy").over(data)
+    assert len(reports) >= 4 and sum(report.rows for report in reports) == ROWS
     assert session.scan("copy").fold(Sum("v")) == TOTAL
 
 

@@ -24,7 +24,7 @@ def test_the_page_on_bulk_loading() -> None:
             names: dict[str, Any] = {"session": cluster.connect("lab")}
             text = PAGE.read_text()
             blocks = list(BLOCK.finditer(text))
-            assert len(blocks) == 8
+            assert len(blocks) == 9
             for match in blocks:
                 line = text[: match.start(1)].count("\n")
                 exec(compile("\n" * line + textwrap.dedent(match[1]), str(PAGE), "exec"), names)
