@@ -380,6 +380,7 @@ def test_threads_are_gone_afterwards() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "cassandra-fold"]
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of later Pythons: threads and fork
 def test_a_forked_child_leaves_it_to_the_parent() -> None:
     """Whatever lock is held there."""
     ranges = parts(3)
