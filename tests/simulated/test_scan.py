@@ -52,7 +52,7 @@ def vnodes(connect: Connect) -> Iterator[tuple[SimulatedCluster, Session]]:
 def fill(session: Session, count: int) -> None:
     ids = range(count)
     rows = {"id": pa.array(ids, pa.int32()), "name": [f"name {i}" for i in ids], "v": pa.array(ids, pa.int64())}
-    session.ingest("ks.t", pa.table(rows))
+    session.ingest("ks.t", pa.table(rows), nulls="null")
 
 
 def ids_in(batches: Any, column: str = "id") -> list[int]:
@@ -92,6 +92,14 @@ def test_what_libraries_take(table: Session, tmp_path: Path) -> None:
         assert len(await scan.to_parquet_async(tmp_path / "again")) == len(files)
 
     asyncio.run(on_a_loop())
+
+
+def test_a_table_into_another_one(table: Session, simulated: SimulatedCluster) -> None:
+    """What a scan gives is written as it comes."""
+    simulated.execute("CREATE TABLE ks.other (id int PRIMARY KEY, name text, v bigint)")
+    table.cluster.refresh_schema_metadata()
+    assert table.ingest("ks.other", table.scan("t", page_size=50)).rows == ROWS
+    assert table.scan("other").to_arrow().equals(table.scan("t").to_arrow())
 
 
 def test_order_of_tokens(table: Session) -> None:
@@ -329,3 +337,36 @@ def test_caches_are_bypassed_where_there_are_any(
 def test_what_a_scan_says(table: Session) -> None:
     scan = table.scan("t")
     assert repr(scan) == "<Scan of ks.t>" and scan.failed_ranges == []
+
+
+@pytest.mark.parametrize(
+    ("of_servers", "of_client"),
+    [
+        ({"protocol_versions": (3,)}, {}),
+        ({"protocol_versions": (3, 4, 5), "without": ["SCYLLA_USE_METADATA_ID"]}, {"protocol_version": 5}),
+        ({"tablets_v2": True}, {"compression": "lz4"}),
+        ({"tablets": False}, {}),
+    ],
+    ids=["protocol 3", "protocol 5", "tablets v2", "vnodes with shards"],
+)
+def test_other_servers(no_leaks: None, connect: Connect, of_servers: dict[str, Any], of_client: dict[str, Any]) -> None:
+    """All rows, and new columns meanwhile, also where answers come without metadata."""
+    with SimulatedCluster(2, 2, **of_servers) as simulated:
+        simulated.execute(
+            "CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 2}"
+        )
+        simulated.execute(TABLE)
+        session = connect(simulated, "ks", **of_client)
+        fill(session, 300)
+        assert ids_in(session.scan("t", page_size=7, splits=10).batches()) == list(range(300))
+        select = session.prepare("SELECT * FROM t")
+        rows: dict[int, int] = {}
+        for number, piece in enumerate(session.scan(select, page_size=7, splits=10, target_rows=1)._reading()):
+            if number == 5:
+                simulated.execute("ALTER TABLE ks.t ADD more int")
+            if piece.batch is not None:
+                rows[piece.number] = rows.get(piece.number, 0) + len(piece.batch)
+            elif piece.kind == "restarted":
+                rows.pop(piece.number)
+        assert sum(rows.values()) == 300
+        assert pa.schema(session.scan("t")).names[:1] == ["id"]

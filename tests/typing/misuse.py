@@ -41,6 +41,9 @@ def wrong(session: Session, prepared: PreparedStatement, future: ResponseFuture)
     session.scan("ks.t").fold(len)  # error
     session.scan("ks.t", pushdown=True)  # error
     session.scan("ks.t").tasks(connect="me")  # error
+    session.scan("ks.t", on_error="ignore")  # error
+    session.scan("ks.t", token_range=(1, 2))  # error
+    session.scan("ks.t").batches("id")  # error
 
 
 async def forgotten(session: Session) -> None:

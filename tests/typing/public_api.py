@@ -224,6 +224,20 @@ class Longest:
         return acc
 
 
+async def whole_tables(session: Session, select: PreparedStatement, half: TokenRange) -> None:
+    scan = session.scan("ks.t", columns=["a"], where=("a > ?", [1]), token_range=half, on_error="skip")
+    reveal_type(scan)  # cassandra._session.scan.scan.Scan
+    for batch in scan.batches(order="token"):
+        reveal_type(batch)  # cassandra._core.columns.RecordBatch
+    async with session.scan(select, token_range=half.split(3)).batches() as batches:
+        reveal_type(await anext(batches))  # cassandra._core.columns.RecordBatch
+    reveal_type(scan.to_parquet("folder"))  # list[pathlib.Path]
+    reveal_type(scan.failed_ranges)  # list[tuple[cassandra._routing.ring.ranges.TokenRange, Exception]]
+    session.ingest("ks.other", scan)
+    reveal_type(half.intersect(half))  # cassandra._routing.ring.ranges.TokenRange | None
+    reveal_type(session.cluster.metadata.token_ranges("ks", "t"))  # list[cassandra._routing.ring.ranges.TokenRange]
+
+
 async def in_order(session: Session, select: PreparedStatement) -> None:
     scan = session.scan_order(select, [(1,), {"id": 2}], ["at", "id"], [True, False], 10, page_size=100)
     reveal_type(scan)  # cassandra._session.scan.order.OrderedScan
