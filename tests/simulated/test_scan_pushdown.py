@@ -136,6 +136,13 @@ def test_static_columns(table: Session, simulated: SimulatedCluster) -> None:
     assert "static" in str(table.scan("ks.s").explain(Count()))
 
 
+def test_masked_columns(table: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    column = table.cluster.metadata.keyspaces["ks"].tables["t"].columns["i"]
+    monkeypatch.setattr(column, "mask", "system.mask_default()")
+    assert "masked" in str(table.scan("ks.t").explain(Sum("i")))
+    assert table.scan("ks.t").explain(Count()).pushdown
+
+
 def test_ranges_that_take_too_long_are_halved(table: Session, simulated: SimulatedCluster) -> None:
     """Only those that are small enough are answered in time."""
     simulated.clear_requests()

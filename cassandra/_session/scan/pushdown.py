@@ -114,6 +114,8 @@ def _asked_of_servers(options: Options, reducer: Any) -> Pushdown | str:
     column = _type_of(options, reducer.column)
     if column is None:
         return f"{reducer.column!r} is no column of the table that is selected as it is"
+    if options._metadata().columns[reducer.column].mask is not None:
+        return f"{reducer.column!r} is masked: servers may fold what they do not show"
     name = maybe_escape_name(reducer.column)
     if kind is Count:
         return Pushdown("the servers count", Together((Sum(_COUNT),), _only), f"count({name}) AS {_COUNT}")
