@@ -48,15 +48,10 @@ class Context:
         wanted = self._wanted if host is None else self._wanted.to(host)
         cluster = wanted.cluster()
         self._stack.callback(cluster.shutdown)
-        session = cluster.connect()
+        session = cluster.connect(wait_for_all_pools=True)  # a scan asks as many shards as there are
         if wanted.request_timeout is not None:
             session.default_timeout = wanted.request_timeout
         return session
-
-    def where(self, host: str | None = None) -> str:
-        """The cluster, for checkpoints."""
-        wanted = self._wanted if host is None else self._wanted.to(host)
-        return f"{','.join(wanted.hosts)}:{wanted.port}"
 
     def showing(self, title: str) -> Showing:
         return self._stack.enter_context(Showing(title, self.arguments.quiet))

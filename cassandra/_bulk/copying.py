@@ -29,8 +29,8 @@ def copy(context: Context) -> int:
     selected, names = with_times(source, columns, arguments, showing)
     what = {
         "command": "copy",
-        "from": [context.where(), source.name],
-        "to": [context.where(arguments.to), target.name],
+        "from": source.identity,
+        "to": target.identity,
         "where": arguments.where,
         "columns": names,
     }

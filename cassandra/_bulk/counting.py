@@ -15,7 +15,7 @@ def count(context: Context) -> int:
     arguments = context.arguments
     session = context.session()
     table = Table(session, arguments.table)
-    what = {"command": "count", "table": table.name, "where": arguments.where, "cluster": context.where()}
+    what = {"command": "count", "table": table.identity, "where": arguments.where}
     checkpoint = Checkpoint(context.checkpoint(f"count-{table.file_name}.json"), what)
     if arguments.resume:
         checkpoint.resume()

@@ -34,7 +34,7 @@ def diff(context: Context) -> int:
     columns = _common(tables, columns_of(arguments.columns))
     what = {
         "command": "diff",
-        "tables": [[context.where(), tables[0].name], [context.where(arguments.to), tables[1].name]],
+        "tables": [table.identity for table in tables],
         "where": arguments.where,
         "columns": columns,
     }

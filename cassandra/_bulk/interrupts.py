@@ -22,7 +22,9 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
-                self._before[number] = signal.signal(number, self._came)
+                before = signal.getsignal(number)
+                if before not in (signal.SIG_IGN, None):  # as for whoever runs in the background of a script
+                    self._before[number] = signal.signal(number, self._came)
         return self
 
     def __exit__(

@@ -42,8 +42,7 @@ def load(context: Context) -> int:
         raise UsageError("a load of counters cannot be resumed: what was added twice would be wrong")
     what = {
         "command": "load",
-        "cluster": context.where(),
-        "table": table.name,
+        "table": table.identity,
         "columns": wanted,
         "skip": options.get("skiprows", 0),
         "files": [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths],

@@ -31,6 +31,8 @@ class Table:
             raise UsageError(f"there is no table {parsed.table} in the keyspace {parsed.keyspace}")
         self.metadata = found
         self.name = f"{maybe_escape_name(parsed.keyspace)}.{maybe_escape_name(parsed.table)}"
+        #: What tells it from others, for checkpoints: contact points may be others when a command goes on.
+        self.identity = [session.cluster.metadata.cluster_name, self.name, str(found._id)]
         self.file_name = f"{parsed.keyspace}.{parsed.table}"
         self.columns: list[str] = list(found.columns)
         self.kinds: dict[str, Kind] = {

@@ -39,8 +39,7 @@ def unload(context: Context) -> int:
     folder = Path(arguments.out)
     what = {
         "command": "unload",
-        "cluster": context.where(),
-        "table": table.name,
+        "table": table.identity,
         "where": arguments.where,
         "columns": names,
         "format": arguments.format,
