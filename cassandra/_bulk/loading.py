@@ -31,12 +31,13 @@ def load(context: Context) -> int:
     paths, manifest = _paths(arguments.files)
     file_format = arguments.format
     dialect, style = dialect_of(options), style_of(options, arguments.as_cqlsh)
+    in_files = given or table.columns
     if manifest is not None:
-        given = given or list(manifest["columns"])
+        in_files = list(manifest["columns"])
         file_format = file_format or manifest["format"]
         if manifest["csv"] is not None:
             dialect, style = Dialect(**manifest["csv"]["dialect"]), Style(**manifest["csv"]["style"])
-    readers = [_reader(path, file_format, given or table.columns, table, dialect, style) for path in paths]
+    readers = [_reader(path, file_format, in_files, table, dialect, style) for path in paths]
     wanted = _wanted(readers, table, given, options.get("skipcols", ()))
     if arguments.resume and table.counters:
         raise UsageError("a load of counters cannot be resumed: what was added twice would be wrong")
@@ -44,7 +45,8 @@ def load(context: Context) -> int:
         "command": "load",
         "table": table.identity,
         "columns": wanted,
-        "skip": options.get("skiprows", 0),
+        "options": {name: options.get(name) for name in ("skiprows", "maxrows", "skipcols", "ttl")},
+        "csv": [dialect._asdict(), style._asdict()],
         "files": [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths],
     }
     checkpoint = Checkpoint(context.checkpoint(f"load-{table.file_name}.json"), what)
@@ -129,7 +131,6 @@ class _Load:
         self._most = options.get("maxrows", -1)
         self._most_unreadable = options.get("maxparseerrors", -1)
         self._sizes = [reader.path.stat().st_size for reader in readers]
-        self._passed = 0  # rows of the files before the one that is read
         state = checkpoint.state
         self._unreadable: int = state.get("unreadable", 0)
         self._failed_before: int = state.get("failed", 0)
@@ -139,6 +140,8 @@ class _Load:
         self._errors: Any = None
         self._next = (state.get("file", 0), state.get("row", 0))
         self._reached = self._next
+        #: Rows of the files before one.
+        self._passed: dict[int, int] = {self._next[0]: state.get("passed", 0)}
         showing.begin_at(self._rows_before)
         self._writer = TableWriter(
             session,
@@ -191,26 +194,27 @@ class _Load:
 
     def _pieces(self) -> Iterator[Piece]:
         file, row = self._next
-        self._passed = self._checkpoint.state.get("passed", 0)
         while file < len(self._readers):
             reader = self._readers[file]
             end = row
             for numbers, batch, wrong in reader.batches(self._wanted, row):
                 end = max([end, *(number + 1 for number in wrong), *(numbers[-1:] and [numbers[-1] + 1])])
-                numbers, batch, wrong, is_last = self._cut(numbers, batch, wrong)
+                numbers, batch, wrong, is_last = self._cut(self._passed[file], numbers, batch, wrong)
                 for number, message in sorted(wrong.items()):
                     self._is_unreadable(file, number, message)
                 self._reached = (file, end)
                 yield Piece(batch, file, numbers)
                 if is_last:
                     return
-            self._passed += end
+            self._passed[file + 1] = self._passed[file] + end
             file, row = file + 1, 0
             self._reached = (file, 0)
 
-    def _cut(self, numbers: Any, batch: Any, wrong: dict[int, str]) -> tuple[Any, Any, dict[int, str], bool]:
+    def _cut(
+        self, passed: int, numbers: Any, batch: Any, wrong: dict[int, str]
+    ) -> tuple[Any, Any, dict[int, str], bool]:
         """Without the rows that --skip-rows and --max-rows leave out; whether there are no more."""
-        begin, end = self._skip - self._passed, self._most - self._passed
+        begin, end = self._skip - passed, self._most - passed
         is_last = self._most >= 0 and any(number >= end for number in (*numbers[-1:], *wrong))
         if not is_last and all(number >= begin for number in (*numbers[:1], *wrong)):
             return numbers, batch, wrong, False
@@ -233,11 +237,10 @@ class _Load:
         file, row = self._next
         if self._errors is not None:
             self._errors.flush()
-        passed = self._passed if file == self._reached[0] else self._checkpoint.state.get("passed", 0)
         self._checkpoint.state = {
             "file": file,
             "row": row,
-            "passed": passed,
+            "passed": self._passed[file],
             "rows": self._rows_before + self._writer.rows,
             "failed": self._failed_before + self._writer.failed,
             "unreadable": self._unreadable,

@@ -105,7 +105,10 @@ def test_an_empty_table(bulk: Bulk) -> None:
         assert [path.name for path in Path(name).iterdir()] == ["unload.json"]
         assert bulk("load", "ks.u", name) == 0
     assert bulk("copy", "ks.u", "ks.u2") == 2
-    assert bulk("count", "ks.u") == 0
+    assert bulk("unload", "ks.t", "--out", "out", "--format", "csv", "--where", "id = 7") == 0
+    assert bulk("load", "ks.u", "out", "--columns", "v,id") == 0
+    assert bulk("diff", "ks.t", "ks.u", "--columns", "v", "--where", "id = 7") == 0
+    assert bulk("diff", "ks.t", "ks.u", "--where", "id = 7") == 1
 
 
 def test_unload_of_a_part(bulk: Bulk) -> None:
