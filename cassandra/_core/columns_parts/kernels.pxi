@@ -74,7 +74,13 @@ cdef class Groups:
         return 0
 
     def __len__(self):
+        self._idle()
         return self.native.size()
+
+    cdef int _idle(self) except -1:
+        if self.busy:
+            raise RuntimeError("another thread is adding rows to these groups")
+        return 0
 
     def add(self, RecordBatch batch not None, Mask mask=None):
         cdef Slice rows = slice_of(batch)
@@ -100,8 +106,7 @@ cdef class Groups:
             self._add_numbers(batch, selected)
 
     cdef int _need(self, RecordBatch batch) except -1:
-        if self.busy:
-            raise RuntimeError("another thread is adding rows to these groups")
+        self._idle()
         if self.plan is None:
             for column, form in [*self.keys, *[(column, form) for _, column, form, _ in self.measures if column >= 0]]:
                 if <int>form_of(need_column(batch.plan, column)[0]) != form:
@@ -165,6 +170,7 @@ cdef class Groups:
     def results(self):
         cdef size_t i, k
         cdef list found = []
+        self._idle()
         for i in range(self.native.size()):
             keys = tuple([python_value(self.native.key(i, k)) for k in range(<size_t>len(self.keys))])
             values = [
@@ -176,8 +182,7 @@ cdef class Groups:
 
     def __reduce__(self):
         cdef string data
-        if self.busy:
-            raise RuntimeError("another thread is adding rows to these groups")
+        self._idle()
         self.native.save(data)
         return _load_groups, (self.keys, self.measures, self.fields, <bytes>data, self.numbers)
 

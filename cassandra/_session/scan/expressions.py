@@ -97,6 +97,8 @@ class Column(Expression):
 
     def isin(self, values: Iterable[Any]) -> Expression:
         """One of *values*; None among them stands for null."""
+        if isinstance(values, str | bytes):
+            raise TypeError(f"isin() takes some values, as [{values!r}], not one")
         some = list(values)
         known = tuple(_value(value) for value in some if value is not None)
         found: Expression = _Comparison(self.name, "isin", known)

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 class Reducer:
     """What the built-in ones are derived from; ``protocol.py`` says what is asked of them."""
 
+    def __init_subclass__(cls) -> None:
+        if "stream" in vars(cls) and "stream_selected" not in vars(cls):  # that of a class above knows nothing of it
+            cls.stream_selected = Reducer.stream_selected  # type: ignore[method-assign]
+
     def open(self, schema: ColumnPlan, token_range: TokenRange) -> Any:
         """Raises ValueError for a column that is not there, and TypeError for one of a type that does not do."""
         raise NotImplementedError

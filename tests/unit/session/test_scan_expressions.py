@@ -77,7 +77,12 @@ def test_neither_true_nor_false() -> None:
     for use in (lambda: bool(this > 3), lambda: (this > 3) and (this < 5), lambda: 1 < this < 5, lambda: not this):
         with pytest.raises(TypeError, match=r"combine conditions with &, \| and ~"):
             use()
-    for refused in (lambda: this == col("w"), lambda: this.isin([col("w")]), lambda: this > None):
+    for refused in (
+        lambda: this.isin("abc"),
+        lambda: this == col("w"),
+        lambda: this.isin([col("w")]),
+        lambda: this > None,
+    ):
         with pytest.raises(TypeError):
             refused()
     with pytest.raises(TypeError):

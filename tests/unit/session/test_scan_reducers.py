@@ -213,6 +213,16 @@ def test_reducers_of_others_get_pieces() -> None:
     assert pieces(n.isin(range(0, rows, 2))) == [(0, rows // 2)]
 
 
+def test_what_is_derived_sees_all_rows() -> None:
+    class Longer(Count):
+        """Counts every row twice."""
+
+        def stream(self, acc: Any, batch: Any) -> Any:
+            return super().stream(super().stream(acc, batch), batch)
+
+    assert folded(Longer(), orders(), col("n") > 1) == 6
+
+
 def test_timestamps_that_no_datetime_has() -> None:
     batch = decoded(page_of([("t", TIMESTAMP)], [(-(10**17),), (10**17,)]), POOL)
     assert folded(MinMax("t"), batch) == (-(10**17), 10**17)
