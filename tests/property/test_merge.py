@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cassandra._core.codec import Codec
+from cassandra._core.codec import Codec, list_codec
 from cassandra._core.columns import ColumnPlan, Merge, RecordBatch, decode, gather
 from tests.property.arrow_values import values_of
 from tests.property.codec_types import EXACT, OTHERS, plain, types
@@ -207,6 +207,15 @@ def test_runs_of_rows(table: Any, data: st.DataObject, options: Any) -> None:
     if wanted:
         columns = [[plain(c, v) for v in values_of(c, found.column(i))] for i, c in enumerate(codecs)]
         assert list(zip(*columns, strict=True)) == plain_rows(codecs, wanted)
+
+
+def test_runs_of_no_rows() -> None:
+    codecs = [TEXT, list_codec(INT), INT]
+    plan = column_plan(page_for(codecs, []))
+    none, two = (decode(plan, page_for(codecs, rows)) for rows in ([], [("a", [1], 1), ("b", [2, 3], 2)]))
+    found = gather([(none, 0, 0), (two, 1, 1), (two, 2, 0), (none, 0, 0), (two, 0, 1)], plan)
+    assert imported(found, 2).column(1).to_pylist() == [[2, 3], [1]]
+    assert len(gather([], plan)) == len(gather([(none, 0, 0)], plan)) == 0
 
 
 def test_null_is_the_smallest_key() -> None:

@@ -252,7 +252,11 @@ Batch* gather(const Plan& plan, memory::BlockPool& pool, const Batch* const* bat
     }
     bool done = false;
     try {
-        const std::vector<Run> all(runs, runs + run_count);
+        std::vector<Run> all;
+        all.reserve(run_count);
+        for (const Run* run = runs; run != runs + run_count; ++run) {
+            if (run->count) all.push_back(*run);  // a batch without rows has no buffers
+        }
         const int64_t rows = rows_of(all);
         out->set_rows(rows);
         done = Gatherer(*out, batches, batch_count, failure).columns(all, rows) && out->finish(failure);

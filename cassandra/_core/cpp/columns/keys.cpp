@@ -33,6 +33,11 @@ size_t fixed_size(const Type& type) {
     }
 }
 
+bool is_number(const Type& type) {
+    const size_t size = fixed_size(type);
+    return size && size <= 8 && type.kind != Kind::Boolean;
+}
+
 // Floats as servers order them, which is Java's way: -0.0 is below 0.0, and NaN, whichever, above all.
 template <typename Real, typename Bits>
 Bits real_code(const uint8_t* p) {
@@ -100,7 +105,7 @@ void fixed_code(const Type& type, const Column& column, int64_t row, uint8_t* ou
     }
 }
 
-// Zero is 00 ff, and 00 00 the end.
+// Zero is 00 ff, and 00 00 the end. Most texts have no zero.
 void bytes_code(const uint8_t* p, size_t n, std::vector<uint8_t>& out) {
     while (n) {
         const auto* zero = static_cast<const uint8_t*>(std::memchr(p, 0, n));
@@ -215,12 +220,14 @@ bool has_order(const Type& type) {
 
 void Keys::fill(const Batch& batch, const std::vector<OrderColumn>& order, int64_t first, int64_t count) {
     const Type& type = *batch.column(order[0].column).type;
-    const size_t size = fixed_size(type);
-    if (order.size() == 1 && size && size <= 8 && type.kind != Kind::Boolean) {
-        fill_numbers(batch, order[0], first, count);
-    } else {
-        fill_bytes(batch, order, first, count);
+    if (order.size() == 1 && is_number(type)) return fill_numbers(batch, order[0], first, count);
+    size_t width = 0;
+    for (const OrderColumn& part : order) {
+        const size_t size = fixed_size(*batch.column(part.column).type);
+        if (!size) return fill_bytes(batch, order, first, count);
+        width += size;
     }
+    fill_fixed(batch, order, width, first, count);
 }
 
 void Keys::fill_numbers(const Batch& batch, const OrderColumn& order, int64_t first, int64_t count) {
@@ -241,11 +248,33 @@ void Keys::fill_numbers(const Batch& batch, const OrderColumn& order, int64_t fi
     }
 }
 
+void Keys::fill_fixed(const Batch& batch, const std::vector<OrderColumn>& order, size_t width, int64_t first, int64_t count) {
+    const auto rows = static_cast<size_t>(count);
+    bytes_.resize(rows * width);  // zeros
+    ends_.resize(rows);
+    for (size_t i = 0; i < rows; ++i) ends_[i] = (i + 1) * width;
+    uint8_t* begin = bytes_.data();
+    for (const OrderColumn& part : order) {
+        const Column& column = batch.column(part.column);
+        const Type& type = *column.type;
+        const size_t size = fixed_size(type);
+        uint8_t* out = begin;
+        for (int64_t row = first; row < first + count; ++row, out += width) {
+            if (!is_null(column, row)) fixed_code(type, column, row, out);
+            if (part.descends) turn_round(out, size);
+        }
+        begin += size;
+    }
+    fill_heads();
+    has_rest_ = width > 8;
+    if (has_rest_) return;
+    bytes_ = {};
+    ends_ = {};
+}
+
 void Keys::fill_bytes(const Batch& batch, const std::vector<OrderColumn>& order, int64_t first, int64_t count) {
-    heads_.reserve(static_cast<size_t>(count));
     ends_.reserve(static_cast<size_t>(count));
     for (int64_t row = first; row < first + count; ++row) {
-        const size_t begin = bytes_.size();
         for (const OrderColumn& part : order) {
             const Column& column = batch.column(part.column);
             const size_t from = bytes_.size();
@@ -257,13 +286,27 @@ void Keys::fill_bytes(const Batch& batch, const std::vector<OrderColumn>& order,
             }
             if (part.descends) turn_round(bytes_.data() + from, bytes_.size() - from);
         }
-        uint8_t head[8] = {};
-        const size_t size = bytes_.size() - begin;
-        std::memcpy(head, bytes_.data() + begin, std::min(size, sizeof head));
-        heads_.push_back(load64(head));
         ends_.push_back(bytes_.size());
     }
+    fill_heads();
     has_rest_ = true;  // those of other batches may be longer
+}
+
+// The first eight bytes of each key, with zeros where it has fewer.
+void Keys::fill_heads() {
+    heads_.resize(ends_.size());
+    size_t begin = 0;
+    for (size_t i = 0; i < ends_.size(); begin = ends_[i++]) {
+        const uint8_t* key = bytes_.data() + begin;
+        const size_t size = ends_[i] - begin;
+        if (size >= 8) {
+            heads_[i] = load64(key);
+        } else {
+            uint8_t head[8] = {};
+            std::memcpy(head, key, size);
+            heads_[i] = load64(head);
+        }
+    }
 }
 
 int Keys::compare_rest(const Keys& a, int64_t i, const Keys& b, int64_t j) {

@@ -47,7 +47,9 @@ public:
 
 private:
     void fill_numbers(const Batch& batch, const OrderColumn& order, int64_t first, int64_t count);
+    void fill_fixed(const Batch& batch, const std::vector<OrderColumn>& order, size_t width, int64_t first, int64_t count);
     void fill_bytes(const Batch& batch, const std::vector<OrderColumn>& order, int64_t first, int64_t count);
+    void fill_heads();
 
     bool has_rest_ = false;
     std::vector<uint64_t> heads_;
