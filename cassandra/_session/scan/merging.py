@@ -35,7 +35,7 @@ from .asking import Asking
 from .pieces import ScanError
 from .question import Asked, Came
 from .reading import turn
-from .verdicts import PATIENCE, delay_before, verdict_of
+from .verdicts import PATIENCE, delay_before
 
 if TYPE_CHECKING:
     from cassandra._core.codec import Bound
@@ -368,8 +368,7 @@ class Merging:
     # ---- what went wrong
 
     def _failed(self, source: Source, asked: Asked, outcome: object) -> None:
-        asked.failures += 1
-        verdict = verdict_of(outcome, asked.failures)
+        verdict = asked.judged(outcome)
         if asked.host is not None:
             asked.tried.add(asked.host)
             if verdict.congested:

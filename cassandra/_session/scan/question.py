@@ -9,6 +9,7 @@ from cassandra._wire.messages.requests import ExecuteMessage
 from ..request.tablet_routing import version_block_of
 from ..statements.prepared import BoundStatement
 from ..statements.statements import Statement
+from .verdicts import Verdict, is_odd, verdict_of
 
 if TYPE_CHECKING:
     from cassandra._core.codec import Bound, ResultPlan, RowsPage
@@ -74,6 +75,7 @@ class Asked:
         "failed_since",
         "failures",
         "host",
+        "odd",
         "owner",
         "paging_state",
         "plan",
@@ -97,6 +99,7 @@ class Asked:
         self.paging_state = paging_state
         self.attempts = 0
         self.failures = 0
+        self.odd = 0  # of these
         self.failed_since: float | None = None
         self.tried: set[Host] = set()  # those that have failed, one after the other
         self.host: Host | None = None
@@ -107,6 +110,12 @@ class Asked:
         self.slot = -1
         self.sent = 0.0
         self.plan: ResultPlan | None = None
+
+    def judged(self, outcome: Any) -> Verdict:
+        """It failed with *outcome*: what follows."""
+        self.failures += 1
+        self.odd += is_odd(outcome)
+        return verdict_of(outcome, self.odd)
 
 
 class Came:

@@ -41,7 +41,7 @@ from .expressions import Masks
 from .pending import Pending
 from .pieces import BATCH, DONE, FAILED, RESTARTED, AsyncPieces, Piece, ScanError
 from .question import Asked, Came, Range
-from .verdicts import PATIENCE, TOO_MUCH, delay_before, verdict_of
+from .verdicts import PATIENCE, TOO_MUCH, delay_before
 
 if TYPE_CHECKING:
     from cassandra._core.codec import RowsPage
@@ -290,8 +290,7 @@ class Reading:
     # ---- what went wrong
 
     def _failed(self, one: Range, asked: Asked, outcome: object) -> None:
-        asked.failures += 1
-        verdict = verdict_of(outcome, asked.failures)
+        verdict = asked.judged(outcome)
         if asked.host is not None:
             asked.tried.add(asked.host)
             if verdict.congested:

@@ -66,15 +66,18 @@ class Verdict(NamedTuple):
     refused: bool
 
 
-def verdict_of(outcome: Any, attempts: int) -> Verdict:
-    """*outcome*: an ERROR of a server, or an exception; the page was attempted so often."""
+def verdict_of(outcome: Any, odd: int = 0) -> Verdict:
+    """*outcome*: an ERROR of a server, or an exception; so many of the page, with this one, were odd."""
     found = public_error(outcome)
     error = found if isinstance(found, Exception) else ConnectionException(str(found))
     kinds = (outcome, error)
     congested = any(isinstance(kind, CONGESTED) for kind in kinds)
-    again = any(isinstance(kind, PASSING) for kind in kinds)
-    again |= any(isinstance(kind, ODD) for kind in kinds) and attempts < ODD_ATTEMPTS
+    again = any(isinstance(kind, PASSING) for kind in kinds) or (is_odd(outcome) and odd < ODD_ATTEMPTS)
     return Verdict(error, again, congested, isinstance(error, (InvalidRequest, ProtocolException)))
+
+
+def is_odd(outcome: Any) -> bool:
+    return isinstance(outcome, ODD) or isinstance(public_error(outcome), ODD)
 
 
 def delay_before(attempts: int) -> float:
