@@ -8,6 +8,7 @@ from typing import Any
 from .checkpoint import Checkpoint
 from .context import Context, columns_of
 from .errors import DIFFERENT, DONE, TooManyFailed, UsageError
+from .files import need_pyarrow
 from .ranges import Coverage, part_of_ring, scan_of
 from .tables import Table
 from .unloading import with_times
@@ -15,6 +16,7 @@ from .writer import Piece, TableWriter, WriteOptions
 
 
 def copy(context: Context) -> int:
+    need_pyarrow()
     arguments = context.arguments
     session = context.session()
     other = session if arguments.to is None else context.session(arguments.to)

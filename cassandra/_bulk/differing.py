@@ -15,6 +15,7 @@ from .cells import bindable
 from .checkpoint import Checkpoint
 from .context import Context, columns_of, tell
 from .errors import DIFFERENT, DONE, UsageError
+from .files import need_pyarrow
 from .ranges import Coverage, part_of_ring, scan_of
 from .showing import Showing
 from .tables import Table, quoted
@@ -24,8 +25,6 @@ BATCH_ROWS = 8192
 
 
 def diff(context: Context) -> int:
-    from .files import need_pyarrow
-
     need_pyarrow()
     arguments = context.arguments
     sessions = [context.session()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,17 @@ def test_broken_files(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_what_makes_no_sense(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["unload", "ks.t", "--out", "x"], ["load", "ks.t", "x"], ["copy", "ks.t", "ks.u"]]
+)
+def test_without_pyarrow(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(arguments) == 2
+    assert "fastcql[bulk]" in capsys.readouterr().err
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
