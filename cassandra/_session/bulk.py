@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .ingest.task import IngestTask
     from .scan.order import Key, OrderedScan
     from .scan.scan import Scan
-    from .session import Session
+    from .scan.workers import Importable
     from .statements.prepared import PreparedStatement
 
 BATCH_ROWS = 32
@@ -135,16 +135,16 @@ class Bulk:
         concurrency: int | Literal["auto"] = "auto",
         batch_rows: int = BATCH_ROWS,
         on_error: Literal["raise", "collect"] = "raise",
-        connect: Callable[[], Session] | None = None,
-        credentials: Callable[[], Any] | None = None,
+        connect: Importable | None = None,
+        credentials: Importable | None = None,
     ) -> IngestTask:
         """What :meth:`ingest` is called with, but for the rows, as something that other processes can call with those
         that they have: the workers of Dask and Ray, or those of a pool.
 
-        :param connect: a function that the others can import, and that makes a session. Without it each process makes
-            one, which it keeps, by the addresses that this session has.
-        :param credentials: a function that the others can import; it returns an auth provider, or user and password.
-            These are never pickled.
+        :param connect: a function that the others can import, or its name, ``"module:function"``, which makes a
+            session. Without it each process makes one, which it keeps, by the addresses that this session has.
+        :param credentials: such a function, which returns an auth provider, or user and password. These are never
+            pickled.
 
         The other arguments are those of :meth:`ingest`. Example::
 

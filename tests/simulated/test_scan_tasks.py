@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import resource_tracker
@@ -17,11 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from cassandra._session.scan import workers
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.connection import DefaultEndPointFactory
+from cassandra.policies import DCAwareRoundRobinPolicy, IdentityTranslator, TokenAwarePolicy
 from cassandra.scan import MapReducer, Scan, ScanError, ScanProgress, ScanTask, StopScan, checkpoint_of, close_sessions
 from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing.faults import Fail
+from tests.patience import PATIENCE
 from tests.simulated.conftest import Connect
 
 ROWS = 1000
@@ -210,5 +215,108 @@ def test_credentials_are_not_pickled(table: Session, simulated: SimulatedCluster
         pickle.dumps(task)
     (task,) = session.scan("ks.t").tasks(tasks=1, credentials=credentials)
     assert b"secret" not in pickle.dumps(task)
-    with pytest.raises(TypeError, match="connect="):
-        session.scan("ks.t").tasks(connect="connected")  # type: ignore[arg-type]
+    (task,) = session.scan("ks.t").tasks(tasks=1, credentials=f"{__name__}:credentials")
+    assert pickle.loads(pickle.dumps(task)).run().num_rows == ROWS
+    for function in ("connected", ":", 5, lambda: ("cassandra", "secret"), functools.partial(credentials)):
+        with pytest.raises(TypeError, match="connect="):
+            session.scan("ks.t").tasks(connect=function)  # type: ignore[arg-type]
+    (task,) = session.scan("ks.t").tasks(tasks=1, credentials="nowhere.to.be:found")
+    with pytest.raises(ImportError, match="credentials="):
+        pickle.loads(pickle.dumps(task)).run()
+
+
+@pytest.mark.parametrize("option", ["ssl_context", "address_translator", "endpoint_factory"])
+def test_what_other_processes_cannot_have(
+    simulated: SimulatedCluster, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Own(IdentityTranslator, DefaultEndPointFactory):  # type: ignore[misc]
+        pass
+
+    with Cluster(simulated.contact_points, port=simulated.port, connect_timeout=50) as cluster:
+        session = cluster.connect()
+        monkeypatch.setattr(cluster, option, Own())
+        for function, refusal in ((None, option), (connected, None)):
+            task = session.scan("system.local").tasks(tasks=1, connect=function)[0]
+            if refusal is None:
+                assert pickle.dumps(task)
+            else:
+                with pytest.raises(TypeError, match=f"{refusal}.*give connect="):
+                    pickle.dumps(task)
+        monkeypatch.undo()
+
+
+def test_options_and_the_policy_are_the_same_elsewhere(table: Session, simulated: SimulatedCluster) -> None:
+    center = table.cluster.metadata.all_hosts()[0].datacenter
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy(center))
+    options: dict[str, Any] = {"connect_timeout": 50, "compression": False, "max_requests_per_host": 7}
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
+    with Cluster(simulated.contact_points, port=simulated.port, execution_profiles=profiles, **options) as cluster:
+        session = cluster.connect("ks")
+        prepared = session.prepare("SELECT v FROM t WHERE token(id) > ? AND token(id) <= ?")
+        for scan in (session.scan(prepared), session.scan("t"), session.scan("t", columns=["v"])):
+            assert sent(scan).run() == TOTAL
+        (kept,) = workers._sessions.values()
+        assert kept.session is not None
+        found: Any = kept.session.cluster
+        assert {name: getattr(found, name) for name in options} == options
+        assert found.profile_manager.default.load_balancing_policy._child_policy.local_dc == center
+
+
+def test_few_sessions_are_kept(table: Session, simulated: SimulatedCluster, address: None) -> None:
+    for number in range(workers.MOST_KEPT + 2):
+        with Cluster(simulated.contact_points, port=simulated.port) as cluster:
+            assert sent(cluster.connect().scan("ks.t"), connect=connected).run() == TOTAL
+        assert len(workers._sessions) == min(number + 1, workers.MOST_KEPT)
+    assert [session.is_shutdown for session in CONNECTED] == [True, True, *[False] * workers.MOST_KEPT]
+    again = sent(table.scan("ks.t"), connect=connected)
+    assert again.run() == TOTAL
+    CONNECTED[-1].cluster.shutdown()
+    assert again.run() == TOTAL, "by another one"
+
+
+def test_columns_are_those_of_the_moment(table: Session) -> None:
+    (task,) = table.scan("ks.t").tasks(tasks=1)
+    again = pickle.loads(pickle.dumps(task))
+    table.execute("ALTER TABLE ks.t ADD more int")
+    assert again.run().column_names == ["id", "v"]
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_ranges_that_are_skipped(table: Session, simulated: SimulatedCluster, deterministic: bool) -> None:
+    """A task of which a range cannot be read is given up, and told."""
+    scan = table.scan("ks.t", on_error="skip", pushdown="never")
+    refused = Fail(errors.InvalidRequest("not now"))
+    with ThreadPoolExecutor(2) as pool, simulated.inject(refused, query="token", opcode="EXECUTE", after=20, times=3):
+        found = scan.fold(Totals(), executor=pool, deterministic=deterministic)
+    assert 1 <= len(scan.failed_ranges) <= 3 and "not now" in str(scan.failed_ranges[0][1])
+    checkpoint = scan.checkpoint()
+    assert checkpoint.fraction < 1
+    left = table.scan("ks.t", token_range=[one for one, _ in scan.failed_ranges]).fold(Totals())
+    assert Totals().combine(found, left) == TOTAL
+    assert scan.fold(Totals(), resume=checkpoint, deterministic=deterministic) == TOTAL
+
+
+class Once(Totals):
+    """Fails with the first batch, and lets nothing else go on before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches = 0
+        self.failed = threading.Event()
+
+    def stream(self, acc: Any, batch: Any) -> Any:
+        self.batches += 1
+        if self.batches == 1:
+            raise LookupError("of the reducer")
+        assert self.failed.wait(PATIENCE)
+        return super().stream(acc, batch)
+
+
+def test_threads_stop_when_nobody_waits(table: Session) -> None:
+    scan = table.scan("ks.t", page_size=1, target_rows=1)
+    reducer = Once()
+    with ThreadPoolExecutor(2) as pool:
+        with pytest.raises(LookupError):
+            scan.fold(reducer, executor=pool, tasks=2)
+        reducer.failed.set()
+    assert reducer.batches < ROWS / 4

@@ -40,7 +40,7 @@ def wrong(session: Session, prepared: PreparedStatement, future: ResponseFuture)
     session.ingest("ks.t", [], progress=lambda: None)  # error
     session.scan("ks.t").fold(len)  # error
     session.scan("ks.t", pushdown=True)  # error
-    session.scan("ks.t").tasks(connect="me")  # error
+    session.scan("ks.t").tasks(connect=5)  # error
     session.scan("ks.t", on_error="ignore")  # error
     session.scan("ks.t", token_range=(1, 2))  # error
     session.scan("ks.t").batches("id")  # error

@@ -204,7 +204,7 @@ async def folding(session: Session) -> None:
     reveal_type(checkpoint_of(KeyboardInterrupt()))  # cassandra._session.scan.checkpoint.Checkpoint | None
     session.scan("ks.t", resume=Checkpoint.load("file"), progress=True)
     scan.fold(scan.open_map_reducer(map=len, reduce=max, init=int), executor=ThreadPoolExecutor, tasks=5)
-    for task in scan.tasks(Sum("v"), credentials=lambda: ("user", "password")):
+    for task in scan.tasks(Sum("v"), credentials="app.secrets:read"):
         reveal_type(task.hosts)  # tuple[str, ...]
 
 

@@ -8,13 +8,12 @@ to the next, so that rows whose process was lost can be written again, anywhere.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
 
 from ..request.columns import load_library
-from ..scan.workers import Origin
+from ..scan.workers import Importable, Origin
 from .report import IngestReport
 
 if TYPE_CHECKING:
@@ -33,7 +32,8 @@ class IngestTask:
     def __call__(self, data: Any) -> IngestReport:
         """Write *data*, whatever :meth:`Session.ingest` takes; of a ``pandas.DataFrame`` without its index. Raises what
         that does. The first task of a process connects it."""
-        return self._origin.session().ingest(self.table, _without_index(data), **self._asked)
+        with self._origin.session() as session:
+            return session.ingest(self.table, _without_index(data), **self._asked)
 
     def over(self, collection: Any) -> list[IngestReport]:
         """Have the workers of Dask or Ray write a ``dask.dataframe`` or a ``ray.data.Dataset``: the report of each
@@ -72,14 +72,11 @@ def _restored(origin: Origin, table: str, asked: dict[str, Any]) -> IngestTask:
 def task_for(
     session: Session,
     table: str,
-    connect: Callable[[], Session] | None,
-    credentials: Callable[[], Any] | None,
+    connect: Importable | None,
+    credentials: Importable | None,
     asked: dict[str, Any],
 ) -> IngestTask:
     """See Session.ingest_task."""
-    for name, function in (("connect", connect), ("credentials", credentials)):
-        if function is not None and not callable(function):
-            raise TypeError(f"{name}= is a function that workers can import, not {function!r}")
     if asked["columns"] is not None:
         asked["columns"] = list(asked["columns"])
     options = session._ingest_options(table, *asked.values(), None)

@@ -6,6 +6,7 @@ is waited for; then nothing changes any more, and the exception is told how far 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import InvalidRequest, SyntaxException, UnsupportedOperation
@@ -138,17 +139,18 @@ def fold(scan: Scan, wish: Wish) -> Any:
     return _folded(_Run(scan, wish, planned(scan, wish)))
 
 
-def fold_part(scan: Scan, wish: Wish) -> tuple[Any, int, bool]:
-    """The accumulator of all rows, how many they were, and whether the reducer has stopped it."""
+def fold_part(scan: Scan, wish: Wish, is_given_up: Callable[[], bool]) -> tuple[Any, int, bool]:
+    """The accumulator of all rows, how many they were, and whether the reducer has stopped it. Once *is_given_up*,
+    nobody wants that any more."""
     run = _Run(scan, wish, planned(scan, wish), finishes=False)
-    return _folded(run), run.fold.rows, run.fold.stopped
+    return _folded(run, is_given_up), run.fold.rows, run.fold.stopped
 
 
-def _folded(run: _Run) -> Any:
+def _folded(run: _Run, is_given_up: Callable[[], bool] = bool) -> Any:
     try:
         for piece in run.reading:
             run.fold.take(piece)
-            if run.fold.stopped:
+            if run.fold.stopped or is_given_up():
                 break
             run.fold.wait()
         run.reading.close()

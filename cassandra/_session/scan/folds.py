@@ -14,10 +14,10 @@ from .protocol import FunctionReducer, MapReducer
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch
 
-    from ..session import Session
     from .explain import Explanation
     from .plan import Options
     from .tasks import ScanTask
+    from .workers import Importable
 
 
 class Resumable(Protocol):
@@ -41,8 +41,8 @@ class Folds:
         workers: int | None = None,
         resume: Checkpoint | None = None,
         executor: Any = None,
-        connect: Callable[[], Session] | None = None,
-        credentials: Callable[[], Any] | None = None,
+        connect: Importable | None = None,
+        credentials: Importable | None = None,
         tasks: int | None = None,
     ) -> Any:
         """What *reducer* makes of all rows, each of which it gets once, whatever has to be read again.
@@ -133,8 +133,8 @@ class Folds:
         self,
         reducer: MapReducer | None = None,
         *,
-        connect: Callable[[], Session] | None = None,
-        credentials: Callable[[], Any] | None = None,
+        connect: Importable | None = None,
+        credentials: Importable | None = None,
         tasks: int | None = None,
     ) -> list[ScanTask]:
         """The scan in parts, for other processes or machines: each can be pickled, and has ``run()``, which returns the
@@ -142,7 +142,7 @@ class Folds:
         ``pyarrow.Table``.
 
         A process gets one session for all tasks of a cluster. It connects to the addresses that this one has used; what
-        cannot be pickled, it has from functions that it imports itself:
+        cannot be pickled, it has from functions that it imports itself (or from their names, ``"module:function"``):
 
         :param connect: makes the session. Needed with TLS.
         :param credentials: returns an auth provider, or a user and a password. Needed where there are any.
@@ -162,8 +162,8 @@ class Folds:
     def to_dask(
         self,
         *,
-        connect: Callable[[], Session] | None = None,
-        credentials: Callable[[], Any] | None = None,
+        connect: Importable | None = None,
+        credentials: Importable | None = None,
         tasks: int | None = None,
     ) -> Any:
         """A ``dask.dataframe`` with a partition for each of :meth:`tasks`, whose arguments it takes; its columns have
@@ -178,8 +178,8 @@ class Folds:
     def to_ray(
         self,
         *,
-        connect: Callable[[], Session] | None = None,
-        credentials: Callable[[], Any] | None = None,
+        connect: Importable | None = None,
+        credentials: Importable | None = None,
         tasks: int | None = None,
     ) -> Any:
         """A ``ray.data.Dataset`` with a block for each of :meth:`tasks`, whose arguments it takes. Workers read when it

@@ -31,10 +31,10 @@ from cassandra._routing.ring.ranges import TokenRange
 
 from .fold import Fold, left_over, with_checkpoint
 from .folding import Wish, fold_part, planned
-from .pieces import BATCH, DONE, Piece
+from .pieces import BATCH, DONE, FAILED, Piece
 from .progress import Tally, description, shown
 from .protocol import MapReducer, StopScan
-from .workers import Origin
+from .workers import Importable, Origin
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -49,14 +49,22 @@ ATTEMPTS = 3  # of a task
 class Outcome:
     """What a part of a fold came to: its accumulator; or why there is none."""
 
-    __slots__ = ("acc", "error", "rows", "stopped")
+    __slots__ = ("acc", "error", "rows", "skipped", "stopped")
     schema = None  # nothing is opened for one
 
-    def __init__(self, acc: Any = None, rows: int = 0, stopped: bool = False, error: Exception | None = None) -> None:
+    def __init__(
+        self,
+        acc: Any = None,
+        rows: int = 0,
+        stopped: bool = False,
+        error: Exception | None = None,
+        skipped: Exception | None = None,
+    ) -> None:
         self.acc = acc
         self.rows = rows
         self.stopped = stopped
         self.error = error
+        self.skipped = skipped  # why some of its rows are missing (on_error="skip")
 
     def __len__(self) -> int:
         return self.rows
@@ -83,6 +91,7 @@ class ScanTask:
         self._reducer = reducer
         self._deterministic = deterministic
         self.token_range = TokenRange(ranges[0].start, ranges[-1].end)
+        self._given_up = False  # here: nobody wants what comes of it
         firsts = (str(one.replicas[0].address) for one in ranges if one.replicas)
         self.hosts = tuple(dict.fromkeys(firsts))
 
@@ -90,20 +99,25 @@ class ScanTask:
         """Read it: the accumulator of its rows, which the reducer has not finished; a ``pyarrow.Table`` where there is
         no reducer. The first task of a process connects it. Raises :exc:`ScanError`."""
         if self._reducer is None:
-            return self._scan().to_arrow()
+            with self._origin.session() as session:
+                return self._scan(session).to_arrow()
         return self._folded().acc
 
-    def _scan(self) -> Scan:
+    def _scan(self, session: Session) -> Scan:
         asked = dict(self._asked)
-        session = self._origin.session()
         text = asked.pop("prepared", None)
         table = asked.pop("table") if text is None else session.prepare(text)
         return session.scan(table, token_range=self._ranges, **asked)
 
     def _folded(self) -> Outcome:
-        scan = self._scan()
         assert self._reducer is not None
-        return Outcome(*fold_part(scan, Wish(scan, self._reducer, deterministic=self._deterministic)))
+        with self._origin.session() as session:
+            scan = self._scan(session)
+            wish = Wish(scan, self._reducer, deterministic=self._deterministic)
+            outcome = Outcome(*fold_part(scan, wish, lambda: self._given_up))
+            if scan.failed_ranges:
+                outcome.skipped = _portable(scan.failed_ranges[0][1])
+            return outcome
 
     def __reduce__(self) -> Any:
         """By a function of this module, which cloudpickle finds whatever of the public ones is imported."""
@@ -180,12 +194,7 @@ class _OfTasks:
 class Terms:
     """On what terms tasks are made: see Scan.tasks."""
 
-    def __init__(
-        self, connect: Callable[[], Session] | None, credentials: Callable[[], Any] | None, tasks: int | None
-    ) -> None:
-        for name, function in (("connect", connect), ("credentials", credentials)):
-            if function is not None and not callable(function):
-                raise TypeError(f"{name}= is a function that workers can import, not {function!r}")
+    def __init__(self, connect: Importable | None, credentials: Importable | None, tasks: int | None) -> None:
         if tasks is not None and (type(tasks) is not int or tasks < 1):
             raise ValueError(f"tasks is how many tasks there are, not {tasks!r}")
         self.connect = connect
@@ -203,6 +212,8 @@ def tasks_of(scan: Scan, reducer: MapReducer | None, terms: Terms) -> list[ScanT
         ranges = left_over(plan.ranges, options.resume)
     origin = Origin(scan._session, terms.connect, terms.credentials)
     asked = {**options.asked, "pushdown": "never"}  # accumulators are the reducer's own
+    if "columns" in asked and asked["columns"] is None:
+        asked["columns"] = plan.columns  # as they are now, also for a task that runs later
     return [ScanTask(origin, asked, part, reducer) for part in parts_of(ranges, terms.tasks)]
 
 
@@ -302,7 +313,8 @@ class _Farm:
             raise error
 
     def close(self) -> None:
-        for future in self._going:
+        for future, (number, _) in self._going.items():
+            self._tasks[number]._given_up = True  # threads see it at their next page
             future.cancel()
 
 
@@ -323,7 +335,7 @@ def fold_by(scan: Scan, wish: Wish, executor: Any, terms: Terms) -> Any:
     pushdown = "never" if wish.pushdown.selected is None else "always"  # as it was found out here
     spans = [TokenRange(part[0].start, part[-1].end) for part in parts_of(plan.ranges, terms.tasks)]
     fold = Fold(_OfTasks(wish.folds), spans, what, deterministic=wish.deterministic, resume=wish.resume)
-    scan._last = fold
+    scan._last, scan._failed = fold, []
     origin = Origin(scan._session, terms.connect, terms.credentials)
     asked = {**scan._options.asked, "filter": wish.filter, "pushdown": pushdown}
     tasks = [ScanTask(origin, asked, _cut(plan.ranges, one), wish.reducer, wish.deterministic) for one in fold.ranges]
@@ -335,7 +347,11 @@ def fold_by(scan: Scan, wish: Wish, executor: Any, terms: Terms) -> Any:
         for number, outcome in farm.outcomes():
             if outcome.error is not None:
                 raise outcome.error
-            for kind, batch in ((BATCH, outcome), (DONE, None)):
+            ends = DONE
+            if outcome.skipped is not None:
+                ends = FAILED
+                scan._failed.append((fold.ranges[number], outcome.skipped))
+            for kind, batch in ((BATCH, outcome), (ends, None)):
                 piece = Piece(number, fold.ranges[number], kind, batch)  # type: ignore[arg-type]
                 fold.take(piece)
                 tally.take(piece)
