@@ -118,16 +118,11 @@ def usable(names: list[str]) -> bool:
     return len({"fixed", "wide", "decimal"} & set(names)) < 2 and len({"varint", "long"} & set(names)) < 2
 
 
-def seen(row: Row) -> Row:
-    """Floats of four bytes as they are stored."""
-    return row
-
-
 def truth(name: str, operator: str, value: Any, row: Row) -> bool | None:
     cell = row[name]
     if cell is None:
         return None
-    if isinstance(cell, float) and (math.isnan(cell) or (isinstance(value, float) and math.isnan(value))):
+    if any(isinstance(one, float) and math.isnan(one) for one in (cell, value)):  # also beside decimals
         return operator == "!="
     if isinstance(cell, float) and isinstance(value, Decimal):
         cell = Fraction(cell) if math.isfinite(cell) else cell
