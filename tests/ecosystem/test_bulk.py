@@ -42,6 +42,7 @@ def cqlsh(cassandra_node: Any) -> Callable[[str], None]:
     return run
 
 
+@pytest.mark.ecosystem  # files that a cqlsh wrote are read in every run
 def test_cqlsh_and_bulk(
     cqlsh: Callable[[str], None], cassandra_node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
