@@ -6,6 +6,7 @@
 ``program``   the parent's side of a load, whichever driver it uses
 ``client``    the load itself, of ``workers`` on one session
 ``orders``    what clients are told, and how they connect: by what scylla-driver and this driver have in common
+``scans``     another: whole tables are read, and their sums compared
 ``cycles``    another: connects, sends, shuts down, again and again
 ``calls``     what a client reports, call by call
 ``accounts``  what follows from that: errors, rates, time to recover, what was lost and what was done twice

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-READ, INSERT, APPEND, DDL = "read", "insert", "append", "ddl"
+READ, INSERT, APPEND, DDL, SCAN = "read", "insert", "append", "ddl", "scan"
+WRONG = "WrongSum"  # what a scan has for an error that has ended with another sum
 IDEMPOTENT = (READ, INSERT)
 PATIENCE = 10.0  # seconds for what is on its way out
 LATE = 0.5  # seconds: a call that ends later than its timeout and this hung

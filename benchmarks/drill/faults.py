@@ -89,7 +89,10 @@ FAULTS = {
         Fault("drain", "a node is shut down (SIGTERM) and started again", drain),
         Fault("ddl", "tables come, are altered, and go", ddl, after=4.0),
         Fault("fork", "the process forks, the children execute", fork, after=4.0),
-        Fault("shutdown", "clusters are shut down with requests in flight", shutdown, load=False),
+        Fault("shutdown", "clusters are shut down with requests in flight", shutdown, module="cycles"),
+        Fault("scan-kill", "a node is killed while tables are scanned, and started again", kill, module="scans"),
+        Fault("scan-pause", "a node is stopped while tables are scanned, and resumed", pause, module="scans"),
+        Fault("scan-drain", "a node is shut down while tables are scanned, and started again", drain, module="scans"),
         # one replica is enough, so that the first node that answers can serve
         Fault("restart", "all nodes are restarted", restart_all, after=30.0, consistency="ONE"),
         Fault("address", "a node returns with another address", address, after=20.0),  # the last: it stays there

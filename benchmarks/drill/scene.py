@@ -29,6 +29,7 @@ SCHEMA = (
     # the coordinator's own patience with a replica is not what is measured
     "CREATE TABLE {0}.points (id int PRIMARY KEY, v text) WITH speculative_retry = 'ALWAYS'",
     "CREATE TABLE {0}.lists (k int PRIMARY KEY, l list<int>)",
+    "CREATE TABLE {0}.numbers (id int PRIMARY KEY, v bigint)",
 )
 
 
@@ -41,11 +42,12 @@ class Fault(NamedTuple):
     after: float = 8.0  # seconds of load when it is over
     through: bool = False  # relays
     consistency: str = "LOCAL_QUORUM"
-    load: bool = True  # for as long as it takes; else clients do something else, and end by themselves
+    module: str = "client"  # what clients do
 
     @property
-    def module(self) -> str:
-        return "client" if self.load else "cycles"
+    def load(self) -> bool:
+        """For as long as it takes; else clients end by themselves."""
+        return self.module != "cycles"
 
 
 class Scene:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.drill.accounts import Figures
+from benchmarks.drill.calls import WRONG
 from benchmarks.drill.scene import Fault
 from benchmarks.report import Line
 
@@ -23,6 +24,8 @@ Judge = Callable[[Figures], bool]
 
 def lines(fault: Fault, found: Sequence[Figures]) -> list[Line]:
     """*found*: ours, and then the peer's, if it ran."""
+    if fault.module == "scans":
+        return [*_scans(found), *_ends(found)]
     table = [
         _line(found, "calls", lambda f: f"{f.calls:,}"),
         _line(found, "errors by class", lambda f: classes(f.errors)),
@@ -41,6 +44,21 @@ def lines(fault: Fault, found: Sequence[Figures]) -> list[Line]:
         *table,
         _none(found, "acknowledged writes that are missing", lambda f: len(f.missing)),
         _none(found, "non-idempotent writes done twice", lambda f: len(f.twice)),
+        *_ends(found),
+    ]
+
+
+def _scans(found: Sequence[Figures]) -> list[Line]:
+    return [
+        _line(found, "scans", lambda f: f"{f.calls:,}", "> 0", lambda f: f.calls > 0),
+        _none(found, "scans whose sum is another one", lambda f: f.errors[WRONG]),
+        _none(found, "scans that failed", lambda f: f.errors.total() - f.errors[WRONG]),
+        _line(found, "errors by class", lambda f: classes(f.errors)),
+    ]
+
+
+def _ends(found: Sequence[Figures]) -> list[Line]:
+    return [
         _none(found, "calls that hang", lambda f: f.hung),
         _line(found, "longest call", lambda f: f"{f.longest:.2f} s"),
         _line(found, "longest shutdown", lambda f: f"{f.shutdown:.2f} s"),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.drill.accounts import Moments, figures
-from benchmarks.drill.calls import APPEND, DDL, INSERT, READ
+from benchmarks.drill.accounts import Moments, Stored, figures
+from benchmarks.drill.calls import APPEND, DDL, INSERT, READ, SCAN
 from benchmarks.drill.program import Program
 from benchmarks.drill.scene import stored
 from benchmarks.measure import FASTCQL
@@ -30,6 +30,7 @@ def simulated() -> Iterator[SimulatedCluster]:
         )
         cluster.execute(f"CREATE TABLE {KEYSPACE}.points (id int PRIMARY KEY, v text)")
         cluster.execute(f"CREATE TABLE {KEYSPACE}.lists (k int PRIMARY KEY, l list<int>)")
+        cluster.execute(f"CREATE TABLE {KEYSPACE}.numbers (id int PRIMARY KEY, v bigint)")
         yield cluster
 
 
@@ -74,3 +75,17 @@ def test_clusters_are_shut_down_with_requests_in_flight(simulated: SimulatedClus
     assert {call.worker for call in report.calls} == {"0", "1", "2", "3", "4"}
     assert any(call.error for call in report.calls) and report.left == []
     assert not any(call.hung for call in report.calls)
+
+
+def test_tables_are_read_until_it_is_told_to_stop(simulated: SimulatedCluster, tmp_path: Path) -> None:
+    program = Program(FASTCQL, "scans", tmp_path, orders(simulated))
+    try:
+        program.wait_ready()
+        for command in ("flood 0.2", "stop"):
+            program.command(command)
+        report = program.report()
+    finally:
+        program.close()
+    found = figures(report, Moments(), Stored((), {}))
+    assert found.errors == {} and (found.left, found.hung) == ([], 0)
+    assert {call.op for call in report.calls} == {SCAN} and {call.worker for call in report.calls} == {"0", "1"}

@@ -15,7 +15,22 @@ import pytest
 
 from benchmarks.drill import network
 from benchmarks.drill.accounts import Moments, Stored, figures, rate
-from benchmarks.drill.calls import APPEND, DDL, INSERT, NEVER, READ, Call, Child, Held, Logged, Report, load, save
+from benchmarks.drill.calls import (
+    APPEND,
+    DDL,
+    INSERT,
+    NEVER,
+    READ,
+    SCAN,
+    WRONG,
+    Call,
+    Child,
+    Held,
+    Logged,
+    Report,
+    load,
+    save,
+)
 from benchmarks.drill.faults import FAULTS
 from benchmarks.drill.network import Network, relayed, retransmitted
 from benchmarks.drill.orders import node_of
@@ -169,7 +184,7 @@ def test_a_kill_may_only_fail_what_was_in_flight_and_not_idempotent() -> None:
 
 def test_what_is_lost_doubled_or_left_is_missed_whatever_the_fault() -> None:
     calls = [call(INSERT, 1), call(APPEND, 2), call(took=9.0)]
-    for name in FAULTS:
+    for name in (name for name, fault in FAULTS.items() if fault.module != "scans"):
         found = verdicts(name, *calls, moments=SILENCE, stored=Stored((), {2: 2}), left=["thread x"])
         for measure in (
             "acknowledged writes that are missing",
@@ -325,3 +340,12 @@ def test_who_connects_to_a_node_that_is_gone_is_closed() -> None:
         gone = listener.getsockname()[:2]
     with Network([gone]) as net, dial(net) as client:
         assert eventually(lambda: client.recv(1) == b"")
+
+
+@pytest.mark.parametrize(("errors", "missed"), [([], []), ([WRONG], [0]), (["ScanError"], [1])])
+def test_a_scan_that_failed_or_has_another_sum_misses_a_target(errors: list[str], missed: list[int]) -> None:
+    measures = "scans whose sum is another one", "scans that failed"
+    calls = [call(SCAN, error=error)._replace(limit=120.0) for error in ["", *errors]]
+    found = verdicts("scan-kill", *calls, moments=SILENCE)
+    assert [measure for measure, reached in found.items() if reached is False] == [measures[one] for one in missed]
+    assert verdicts("scan-pause", moments=SILENCE)["scans"] is False
