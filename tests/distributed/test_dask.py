@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import pyarrow as pa
 import pytest
 from distributed import Client, LocalCluster
 
-from cassandra.cluster import Session
+from cassandra.cluster import Cluster, Session
 from cassandra.scan import Count, GroupBy, ScanTask, Sum
 from tests.distributed.conftest import ROWS
 from tests.distributed.totals import Lossy, LossyFilter
@@ -76,3 +77,21 @@ def test_a_frame(session: Session, client: Any) -> None:
     reports = session.ingest_task("copy").over(frame)
     assert len(reports) == frame.npartitions and sum(report.rows for report in reports) == ROWS
     assert session.scan("copy").fold(Sum("v")) == TOTAL
+
+
+def test_a_real_server(cassandra_node: Any, client: Any) -> None:
+    with Cluster(cassandra_node.contact_points, port=cassandra_node.port) as cluster:
+        session = cluster.connect()
+        replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+        session.execute(f"CREATE KEYSPACE on_dask WITH replication = {replication}")
+        session.execute("CREATE TABLE on_dask.t (id int PRIMARY KEY, v bigint)")
+        session.execute("CREATE TABLE on_dask.copy (id int PRIMARY KEY, v bigint)")
+        session.set_keyspace("on_dask")
+        ids = range(ROWS)
+        session.ingest("t", pa.table({"id": pa.array(ids, pa.int32()), "v": pa.array(ids, pa.int64())}))
+        scan = session.scan("t")
+        for options in ({}, {"deterministic": True}):
+            assert scan.fold(Sum("v"), executor=client.get_executor(), tasks=8, **options) == sum(ids)
+        reports = session.ingest_task("copy").over(scan.to_dask(tasks=4))
+        assert sum(report.rows for report in reports) == ROWS
+        assert session.scan("copy").fold(Sum("v")) == sum(ids)
