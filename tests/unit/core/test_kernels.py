@@ -75,7 +75,17 @@ class TestMasks:
             pl.Series([True, False, True]),
             (one == 1 for one in (1, 0, 1)),
         ],
-        ids=str,
+        ids=[
+            "list",
+            "bytes",
+            "bytearray",
+            "NumPy",
+            "NumPy, stepping",
+            "PyArrow",
+            "PyArrow, sliced",
+            "Polars",
+            "generator",
+        ],
     )
     def test_of_anything(self, values: Any) -> None:
         assert Mask.of(values, 3).tolist() == [True, False, True]
