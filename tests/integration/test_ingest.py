@@ -12,6 +12,7 @@ import pytest
 from cassandra import ConsistencyLevel
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.ingest import IngestReport
+from cassandra.policies import RetryPolicy
 from cassandra.query import SimpleStatement
 from tests.integration.conftest import create_keyspace
 from tests.patience import PATIENCE
@@ -33,8 +34,16 @@ def rows(count: int, first: int = 0) -> pa.Table:
     )
 
 
+class Again(RetryPolicy):
+    """Coordinators ask a node that was killed until they have heard of it, and then time out."""
+
+    def on_read_timeout(self, *args: Any, retry_num: int, **kwargs: Any) -> tuple[int, Any]:
+        return (self.RETRY if retry_num < 10 else self.RETHROW), None
+
+
 def there(session: Session, table: str = "points") -> pa.Table:
-    statement = SimpleStatement(f"SELECT id, score, name, ratio, at FROM {table}", fetch_size=5000)
+    text = f"SELECT id, score, name, ratio, at FROM {table}"
+    statement = SimpleStatement(text, fetch_size=5000, retry_policy=Again())
     return session.execute(statement, timeout=PATIENCE).to_arrow().sort_by("id")
 
 
