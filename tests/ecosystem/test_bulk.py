@@ -18,11 +18,13 @@ from tests.ecosystem.packages import PACKAGES
 FILES = Path(__file__).resolve().parents[1] / "unit" / "bulk" / "cqlsh"
 STATEMENTS = re.findall(r"(?:[^;']|'(?:[^']|'')*')+;", (FILES / "tables.cql").read_text("utf8"))
 CREATE = "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-#: Columns that COPY FROM reads: no durations; and rows: with line breaks in texts it waits for more than there are.
+#: Columns that COPY FROM reads: no durations, and no set of several texts in a frozen value, which it writes in any
+#: order (other bytes are stored then than were read); and rows: with line breaks in texts it waits for more than there
+#: are.
 TABLES = {
     "scalars": "id,a,at,big,clock,day,exact,host,huge,made,name,raw,real,short,small,tiny,who,yes",
     "texts": "id,t,u",
-    "nested": "id,fl,fu,l,ld,li,ls,lt,lu,m,md,mm,s,sb,t,u,v",
+    "nested": "id,fl,fu,l,ld,li,ls,lt,lu,m,md,mm,s,sb,t,v",
 }
 ROWS = {"texts": ["--where", "id > 2 ALLOW FILTERING"]}
 
