@@ -140,7 +140,9 @@ def run(command: list[str | Path], cwd: Path = ROOT, timeout: float = RUN_TIMEOU
 def _install(python: Path, package: Package, *arguments: str) -> None:
     constraints = python.parent.parent / "constraints.txt"
     constraints.write_text("\n".join(package.constraints))
-    pip(python, "install", "--no-compile", *arguments, PIP_CONSTRAINT=str(constraints))
+    # of what is installed, and of what that is built with
+    limits = {"PIP_CONSTRAINT": str(constraints), "PIP_BUILD_CONSTRAINT": str(constraints)}
+    pip(python, "install", "--no-compile", *arguments, **limits)
 
 
 def _make(base: Path, folder: Path, driver: Path | str, stand_ins: tuple[str, ...]) -> Path:

@@ -32,7 +32,8 @@ folder = Path("tests/typing")
 folder.mkdir(parents=True)
 for name in FILES:
     shutil.copy(TYPING / name, folder)
-Path("pyrightconfig.json").write_text(json.dumps({"include": ["tests"]}))
+# Libraries that a program may have, and this environment has not.
+Path("pyrightconfig.json").write_text(json.dumps({"include": ["tests"], "reportMissingImports": False}))
 command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson"]
 ran = subprocess.run(command, capture_output=True, text=True)
 diagnostics = json.loads(ran.stdout)["generalDiagnostics"]
