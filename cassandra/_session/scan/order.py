@@ -7,7 +7,6 @@ partitions from the beginning.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.constants import ConsistencyLevel
@@ -22,6 +21,7 @@ from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from ..request.columns import ArrowBatches, to_arrow, to_polars
 from ..statements.prepared import PreparedStatement
 from ..statements.sentinels import FETCH_SIZE_UNSET, Sentinel
+from .delivery import BatchDelivery, Delivery, RowDelivery
 from .merging import Merging
 from .ordering import RowOrder, row_order
 from .plan import IN_FLIGHT_PER_SHARD, MOST_PARALLEL, shards_of
@@ -269,7 +269,7 @@ class OrderedScan:
             return ArrowBatches(self._plan.schema, list(batches))
 
 
-class _Delivery:
+class _Merged(Delivery):
     """What a merging gives, begun when the first is asked for."""
 
     def __init__(self, begin: Callable[[], Merging]) -> None:
@@ -292,7 +292,6 @@ class _Delivery:
         return await self._merging.next_async()
 
     def close(self) -> None:
-        """End it: what is in flight is given up. May be called again."""
         self._closed = True
         if self._merging is not None:
             self._merging.close()
@@ -300,80 +299,12 @@ class _Delivery:
     def __del__(self) -> None:
         self.close()  # a merging and its levels know each other, which only the garbage collector would find out
 
-    async def aclose(self) -> None:
-        """The same, for ``contextlib.aclosing``."""
-        self.close()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.close()
-
 
 @public("cassandra.scan")
-class OrderedBatches(_Delivery):
+class OrderedBatches(_Merged, BatchDelivery):
     """The record batches of an ordered scan; made by :meth:`OrderedScan.batches`."""
 
-    def __iter__(self) -> OrderedBatches:
-        return self
-
-    def __next__(self) -> RecordBatch:
-        batch: RecordBatch | None = self._next()
-        if batch is None:
-            raise StopIteration
-        return batch
-
-    def __aiter__(self) -> OrderedBatches:
-        return self
-
-    async def __anext__(self) -> RecordBatch:
-        batch: RecordBatch | None = await self._next_async()
-        if batch is None:
-            raise StopAsyncIteration
-        return batch
-
-    def __enter__(self) -> OrderedBatches:
-        return self
-
-    async def __aenter__(self) -> OrderedBatches:
-        return self
-
 
 @public("cassandra.scan")
-class OrderedRows(_Delivery):
+class OrderedRows(_Merged, RowDelivery):
     """The rows of an ordered scan; made by :meth:`OrderedScan.rows`."""
-
-    _piece: Iterator[Any] = iter(())
-
-    def __iter__(self) -> OrderedRows:
-        return self
-
-    def __next__(self) -> Any:
-        while True:
-            for row in self._piece:
-                return row
-            rows = self._next()
-            if rows is None:
-                raise StopIteration
-            self._piece = iter(rows)
-
-    def __aiter__(self) -> OrderedRows:
-        return self
-
-    async def __anext__(self) -> Any:
-        while True:
-            for row in self._piece:
-                return row
-            rows = await self._next_async()
-            if rows is None:
-                raise StopAsyncIteration
-            self._piece = iter(rows)
-
-    def __enter__(self) -> OrderedRows:
-        return self
-
-    async def __aenter__(self) -> OrderedRows:
-        return self

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.errors import DriverException
@@ -21,6 +20,7 @@ from cassandra._routing.ring.tokens import MIN_LONG
 from cassandra._wire.arrow import column_plan
 
 from ..request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
+from .delivery import BatchDelivery, Delivery, RowDelivery
 from .expressions import predicate_of
 from .files import ParquetFiles
 from .fold import left_over
@@ -293,7 +293,7 @@ class _Gathered:
         return ArrowBatches(_known(self._schema), found)
 
 
-class _Delivery:
+class _Read(Delivery):
     """What a reading gives, to ``for`` or ``async for``; begun when the first is asked for."""
 
     def __init__(self, scan: Scan, ordered: bool, reading: Reading | None = None) -> None:
@@ -307,7 +307,6 @@ class _Delivery:
         return None
 
     def _next(self) -> Any:
-        """The next batch; None at the end."""
         if self._closed:
             return None
         if self._reading is None:
@@ -346,89 +345,20 @@ class _Delivery:
         return False
 
     def close(self) -> None:
-        """End it: what is in flight is given up. May be called again."""
         self._closed = True
         if self._reading is not None:
             self._reading.close()
 
-    async def aclose(self) -> None:
-        """The same, for ``contextlib.aclosing``."""
-        self.close()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.close()
-
 
 @public("cassandra.scan")
-class Batches(_Delivery):
+class Batches(_Read, BatchDelivery):
     """The record batches of a scan; made by :meth:`Scan.batches`."""
 
-    def __iter__(self) -> Iterator[RecordBatch]:
-        return self
-
-    def __next__(self) -> RecordBatch:
-        batch: RecordBatch | None = self._next()
-        if batch is None:
-            raise StopIteration
-        return batch
-
-    def __aiter__(self) -> AsyncIterator[RecordBatch]:
-        return self
-
-    async def __anext__(self) -> RecordBatch:
-        batch: RecordBatch | None = await self._next_async()
-        if batch is None:
-            raise StopAsyncIteration
-        return batch
-
-    def __enter__(self) -> Batches:
-        return self
-
-    async def __aenter__(self) -> Batches:
-        return self
-
 
 @public("cassandra.scan")
-class Rows(_Delivery):
+class Rows(_Read, RowDelivery):
     """The rows of a scan; made by :meth:`Scan.rows`."""
-
-    _page: Iterator[Any] = iter(())
 
     def _factory(self) -> Callable[..., Any] | None:
         factory: Callable[..., Any] = self._scan._options.profile.row_factory
         return factory
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        while True:
-            for row in self._page:
-                return row
-            page = self._next()
-            if page is None:
-                raise StopIteration
-            self._page = iter(page)
-
-    def __aiter__(self) -> AsyncIterator[Any]:
-        return self
-
-    async def __anext__(self) -> Any:
-        while True:
-            for row in self._page:
-                return row
-            page = await self._next_async()
-            if page is None:
-                raise StopAsyncIteration
-            self._page = iter(page)
-
-    def __enter__(self) -> Rows:
-        return self
-
-    async def __aenter__(self) -> Rows:
-        return self

@@ -1,0 +1,92 @@
+"""How rows are given to ``for`` and ``async for``, whatever reads them (L5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from cassandra._core.columns import RecordBatch
+
+
+class Delivery:
+    """One run through what is read, begun when the first is asked for. Belongs to one thread or task."""
+
+    def _next(self) -> Any:
+        """What comes next; None at the end."""
+        raise NotImplementedError
+
+    async def _next_async(self) -> Any:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End it: what is in flight is given up. May be called again."""
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        """The same, for ``contextlib.aclosing``."""
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __aiter__(self) -> Self:
+        return self
+
+
+class BatchDelivery(Delivery):
+    """Of record batches."""
+
+    def __next__(self) -> RecordBatch:
+        batch: RecordBatch | None = self._next()
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    async def __anext__(self) -> RecordBatch:
+        batch: RecordBatch | None = await self._next_async()
+        if batch is None:
+            raise StopAsyncIteration
+        return batch
+
+
+class RowDelivery(Delivery):
+    """Of rows, which come by the list."""
+
+    _list: Iterator[Any] = iter(())
+
+    def __next__(self) -> Any:
+        while True:
+            for row in self._list:
+                return row
+            rows = self._next()
+            if rows is None:
+                raise StopIteration
+            self._list = iter(rows)
+
+    async def __anext__(self) -> Any:
+        while True:
+            for row in self._list:
+                return row
+            rows = await self._next_async()
+            if rows is None:
+                raise StopAsyncIteration
+            self._list = iter(rows)
