@@ -17,10 +17,10 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
+from .accepting import Handle, Listener
 from .certificates import Certificates
 
 Address = tuple[str, int]
-_names: dict[ssl.SSLObject | ssl.SSLSocket, str | None] = {}
 
 
 class SniCloud:
@@ -36,8 +36,8 @@ class SniCloud:
         self.proxy_port = self.service_port = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="sni-cloud", daemon=True)
-        self._servers: list[asyncio.AbstractServer] = []
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._listeners: list[Listener] = []
+        self._names: dict[ssl.SSLObject | ssl.SSLSocket, str | None] = {}
 
     def bundle(self, **changes: bytes | None) -> bytes:
         """The archive; *changes* replaces files, by their name with a ``_`` for the dot, or leaves them out (None)."""
@@ -65,8 +65,8 @@ class SniCloud:
         self._loop.call_soon_threadsafe(self._cut)
 
     def _cut(self) -> None:
-        for writer in list(self._writers):
-            writer.transport.abort()
+        for listener in self._listeners:
+            listener.cut()
 
     # ---- servers
 
@@ -90,39 +90,31 @@ class SniCloud:
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
 
-    async def _serve(self, accept: Callable[..., Any], context: ssl.SSLContext) -> int:
-        server = await asyncio.start_server(accept, self.host, 0, ssl=context)
-        self._servers.append(server)
-        port: int = server.sockets[0].getsockname()[1]
-        return port
+    async def _serve(self, handle: Handle, context: ssl.SSLContext) -> int:
+        listener = Listener(self.host, handle, context)
+        self._listeners.append(listener)
+        return listener.port
 
     async def _stop(self) -> None:
-        for server in self._servers:
-            server.close()
-        self._cut()
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10)
+        for listener in self._listeners:
+            await listener.close()
 
     def _named(self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, context: ssl.SSLContext) -> None:
-        _names[connection] = name
+        self._names[connection] = name
         if name is not None:
             self.asked.append(name)
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        name = _names.pop(writer.get_extra_info("ssl_object"), None)
-        self._writers.add(writer)
-        with contextlib.suppress(OSError):
-            if name in self.nodes:
-                there, back = await asyncio.open_connection(*self.nodes[name])
-                self._writers.add(back)
+        name = self._names.pop(writer.get_extra_info("ssl_object"), None)
+        if name in self.nodes:
+            there, back = await asyncio.open_connection(*self.nodes[name])
+            try:
                 await asyncio.gather(_copy(reader, back), _copy(there, writer))
-                self._writers.discard(back)
-        self._writers.discard(writer)
-        writer.transport.abort()
+            finally:
+                back.transport.abort()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+        with contextlib.suppress(asyncio.IncompleteReadError):
             request = await reader.readuntil(b"\r\n\r\n")
             status, body = self.metadata() if request.startswith(b"GET /metadata ") else (404, b"")
             head = f"HTTP/1.1 {status} -\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
@@ -130,7 +122,6 @@ class SniCloud:
             await writer.drain()
             writer.close()
             await writer.wait_closed()
-        self._writers.discard(writer)
 
     def _metadata(self) -> tuple[int, bytes]:
         contact = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster
 from cassandra.testing.errors import InvalidRequest
 from cassandra.testing.faults import Fail
+from tests.servers.accepting import Listener
 from tests.simulated.conftest import DEADLINE, Connect, eventually
 
 CONFIG = ClientRoutesConfig([ClientRouteProxy("link", "127.0.0.1")])
@@ -30,8 +30,7 @@ class PrivateLink:
         self._nodes = list(simulated.nodes)
         self.open = [0] * len(self._nodes)
         self._loop = asyncio.new_event_loop()
-        self._servers: list[asyncio.Server] = []
-        self._links: dict[asyncio.Task[None], int] = {}
+        self._listeners: list[Listener] = []
         self._thread = threading.Thread(target=self._loop.run_forever)
 
     def __enter__(self) -> PrivateLink:
@@ -55,52 +54,32 @@ class PrivateLink:
 
     def cut(self, number: int) -> None:
         """Nobody gets through to that node any more."""
-        self._run(self._cut(number))
+        self._run(self._listeners[number].close())
 
     async def _listen(self, number: int) -> int:
         async def through(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            self._links[task] = number
-            with suppress(OSError, asyncio.CancelledError):
-                await self._through(number, reader, writer)
-            del self._links[task]
-
-        server = await asyncio.start_server(through, "127.0.0.1", 0)
-        self._servers.append(server)
-        port: int = server.sockets[0].getsockname()[1]
-        return port
-
-    async def _through(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        node = self._nodes[number]
-        writers = [writer]
-        try:
+            node = self._nodes[number]
             far_reader, far_writer = await asyncio.open_connection(node.address, node.port)
-            writers.append(far_writer)
             self.open[number] += 1
             try:
-                both_ways = (pump(reader, far_writer), pump(far_reader, writer))
-                pumps = [asyncio.ensure_future(way) for way in both_ways]
-                try:
-                    await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    for one in pumps:
-                        one.cancel()
-                    await asyncio.gather(*pumps, return_exceptions=True)
+                await first_of(pump(reader, far_writer), pump(far_reader, writer))
             finally:
                 self.open[number] -= 1
-        finally:
-            for one in writers:
-                one.close()
-                with suppress(OSError, asyncio.CancelledError):
-                    await one.wait_closed()
+                far_writer.transport.abort()
 
-    async def _cut(self, number: int) -> None:
-        self._servers[number].close()
-        links = [task for task, of in self._links.items() if of == number]
-        for task in links:
-            task.cancel()
-        await asyncio.gather(*links, return_exceptions=True)
+        self._listeners.append(Listener("127.0.0.1", through))
+        return self._listeners[number].port
+
+
+async def first_of(*ways: Coroutine[Any, Any, None]) -> None:
+    """Run *ways* until one of them has ended, or this task is cancelled."""
+    running = [asyncio.ensure_future(way) for way in ways]
+    try:
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in running:
+            one.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
