@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from .csv_in import is_utf8
 from .kinds import TEXTS, Kind
@@ -34,15 +34,19 @@ def lines_of(batch: Any, kinds: Sequence[Kind], dialect: Dialect, style: Style) 
     columns = [_column(column, kind, dialect, style) for column, kind in zip(batch.columns, kinds, strict=True)]
     delimiter, end, nothing = (pa.scalar(text, pa.large_string()) for text in (dialect.delimiter, LINE_END, ""))
     lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*columns, delimiter), end, nothing)
-    offsets = lines.buffers()[1]
-    begin, end = (
-        int.from_bytes(memoryview(offsets)[8 * at : 8 * at + 8], "little")
-        for at in (lines.offset, lines.offset + len(lines))
-    )
-    text = memoryview(lines.buffers()[2])[begin:end]
+    text = _characters(lines, "q")
     if is_utf8(dialect.encoding):
         return text
     return str(text, "utf8").encode(dialect.encoding)
+
+
+def _characters(texts: Any, offset: Literal["i", "q"]) -> memoryview:
+    """Those of all *texts*, one behind the other; *offset*: the format of their offsets."""
+    _, offsets, characters = texts.buffers()
+    if characters is None:
+        return memoryview(b"")
+    ends = memoryview(offsets).cast("B").cast(offset)
+    return memoryview(characters)[ends[texts.offset] : ends[texts.offset + len(texts)]]
 
 
 def _column(column: Any, kind: Kind, dialect: Dialect, style: Style) -> Any:
@@ -58,15 +62,21 @@ def _column(column: Any, kind: Kind, dialect: Dialect, style: Style) -> Any:
         if pc.any(twin).as_py():
             quoted = pc.binary_join_element_wise(dialect.quote, texts, dialect.quote, "")
             fields = pc.if_else(pc.fill_null(twin, False), quoted, fields)
-    return pc.cast(fields.fill_null(style.null), pa.large_string())
+    if fields.null_count:
+        fields = fields.fill_null(style.null)
+    return pc.cast(fields, pa.large_string())
 
 
 def _fields(texts: Any, dialect: Dialect) -> Any:
-    """*texts* with what means something in a line escaped, and in quotes where that is needed."""
+    """*texts* with what means something in a line escaped, and in quotes where that is needed; most have nothing of
+    that, and are as they are."""
     import pyarrow.compute as pc
 
     quote, escape = dialect.quote, dialect.escape
     inside = [dialect.delimiter, "\r", "\n", *([quote] if dialect.doubles else [])]
+    all_of_them = bytes(_characters(texts, "i"))
+    if not any(character.encode() in all_of_them for character in (*inside, quote, escape)):
+        return texts
     special = pc.match_substring_regex(texts, "[" + "".join(map(re.escape, inside)) + "]")
     escaped = texts
     if not dialect.doubles:

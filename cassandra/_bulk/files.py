@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cassandra._session.scan.files import Dictionaries
+
 from .csv_in import BadLine, CsvFile
 from .csv_out import header_of, lines_of
 from .errors import UsageError
@@ -44,18 +46,18 @@ class FileWriter:
             if self._format == "parquet":
                 batch = without_durations(batch, kinds)
             if self._writer is None:
-                self._writer = self._made(batch.schema)
+                self._writer = self._made(batch)
             self._writer.write_batch(batch)
         self.rows += batch.num_rows
 
-    def _made(self, schema: Any) -> Any:
+    def _made(self, batch: Any) -> Any:
         if self._format == "parquet":
             import pyarrow.parquet
 
-            return pyarrow.parquet.ParquetWriter(self._file, schema)
+            return pyarrow.parquet.ParquetWriter(self._file, batch.schema, use_dictionary=Dictionaries().of(batch))
         import pyarrow.ipc
 
-        return pyarrow.ipc.new_file(self._file, schema)
+        return pyarrow.ipc.new_file(self._file, batch.schema)
 
     def close(self) -> None:
         if self._writer is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -58,8 +59,9 @@ class Program:
     def __call__(self, *arguments: str) -> int:
         return main([*arguments, *self._where])
 
-    def begin(self, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "cassandra.bulk", *arguments, *self._where]
+    def begin(self, *arguments: str, options: Sequence[str] = ()) -> subprocess.Popen[str]:
+        """*options*: of Python."""
+        command = [sys.executable, *options, "-m", "cassandra.bulk", *arguments, *self._where]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -86,6 +88,17 @@ def interrupted(process: subprocess.Popen[str], is_time: Callable[[], object], n
     code = -signal.SIGKILL if number == signal.SIGKILL else 130
     assert process.returncode == code, err
     return err
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+def test_the_program_does_not_wait_for_pandas(bulk: Program, file_format: str) -> None:
+    """Which PyArrow imports to look at a text, if it is there."""
+    assert importlib.util.find_spec("pandas") is not None
+    with bulk.begin("unload", "ks.t", "--out", "out", "--format", file_format, options=["-X", "importtime"]) as process:
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    imported = {line.rpartition("|")[2].strip() for line in err.splitlines()}
+    assert "pyarrow.compute" in imported and "pandas" not in imported
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -18,7 +18,8 @@ from cassandra.cluster import Session
 from cassandra.metadata import MAX_LONG, MIN_LONG, TokenRange
 from cassandra.query import SimpleStatement
 from cassandra.scan import col
-from cassandra.testing import SimulatedCluster
+from cassandra.testing import SimulatedCluster, errors
+from cassandra.testing.faults import Fail
 from tests.simulated.conftest import Connect
 
 TABLE = "CREATE TABLE ks.t (id int PRIMARY KEY, name text, v bigint)"
@@ -82,6 +83,10 @@ def test_what_libraries_take(table: Session, tmp_path: Path) -> None:
     assert scan.to_arrow().column("v").type == pa.int64()
     assert sorted(scan.to_polars()["name"]) == sorted(f"name {i}" for i in range(ROWS))
     assert pl.from_arrow(pa.table(scan)).height == ROWS
+    (tmp_path / "out").mkdir()
+    with pytest.raises(TypeError):
+        scan.to_parquet(tmp_path / "out", nonsense=1)
+    assert list((tmp_path / "out").iterdir()) == []
     files = scan.to_parquet(tmp_path / "out")
     assert sorted(pq.read_table(tmp_path / "out").column("id").to_pylist()) == list(range(ROWS))
     assert {path.parent for path in files} == {tmp_path / "out"} and len(files) > 8
@@ -100,6 +105,26 @@ def test_a_table_into_another_one(table: Session, simulated: SimulatedCluster) -
     table.cluster.refresh_schema_metadata()
     assert table.ingest("ks.other", table.scan("t", page_size=50)).rows == ROWS
     assert table.scan("other").to_arrow().equals(table.scan("t").to_arrow())
+
+
+@pytest.mark.parametrize(("options", "expected"), [({}, {100, 400}), ({"page_size": 100}, {100})])
+def test_pages_grow_where_rows_are_narrow(
+    table: Session, simulated: SimulatedCluster, options: dict[str, Any], expected: set[int]
+) -> None:
+    table.default_fetch_size = 100
+    scan = table.scan("t", splits=2, parallelism=1, **options)
+    assert ids_in(scan.batches()) == list(range(ROWS))
+    assert {request.page_size for request in simulated.statements("ks.t")} == expected
+    assert ("up to 400 where rows are narrow" in str(scan.explain())) == (len(expected) == 2)
+
+
+def test_a_page_that_took_too_long_makes_pages_small_again(table: Session, simulated: SimulatedCluster) -> None:
+    table.default_fetch_size = 100
+    late = errors.ReadTimeout(consistency="LOCAL_ONE", received=0, required=1, data_present=False)
+    with simulated.inject(Fail(late), query="SELECT", opcode="EXECUTE", after=3, times=1):
+        assert ids_in(table.scan("t", splits=1, parallelism=1).batches()) == list(range(ROWS))
+    sizes = [request.page_size for request in simulated.statements("ks.t")]
+    assert 400 in sizes[:5] and set(sizes[5:]) == {100}
 
 
 def test_order_of_tokens(table: Session) -> None:

@@ -78,6 +78,8 @@ class Explanation:
         if self.done:
             lines["resumes"] = f"{100 * self.done:.1f} % of the ring are done"
         pages = "the servers' size" if plan.page_size is None else f"{plan.page_size:,} rows"
+        if plan.largest_page != plan.page_size:
+            pages += f", up to {plan.largest_page:,} where rows are narrow"
         lines["pages"] = f"of {pages}, at {level}, batches of {plan.target_rows:,} rows"
         if self.filter is not None:
             lines["filter"] = f"{self.filter}, by the client"

@@ -6,14 +6,16 @@ removed when the scan ends otherwise.
 
 from __future__ import annotations
 
+import io
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .pieces import BATCH, DONE, Piece
 
 UNFINISHED = ".part"
+SAMPLE = 1024  # rows
 
 
 def load_parquet() -> tuple[Any, Any]:
@@ -24,8 +26,53 @@ def load_parquet() -> tuple[Any, Any]:
         raise ImportError("this needs pyarrow: pip install fastcql[arrow]") from error
 
 
+class Dictionaries:
+    """Which columns a file of Parquet gets a dictionary for: those whose values repeat. Where they do not, a dictionary
+    makes the file larger, and takes more time than all the rest of it."""
+
+    def __init__(self) -> None:
+        self._arrow, self._parquet = load_parquet()
+        self._compute = import_module("pyarrow.compute")
+        self._schema: Any = None
+        self._paths: list[str] = []  # of the columns of that, and of the parts of nested ones
+        self._found: list[str] | None = None  # by rows enough to stay with it
+
+    def of(self, batch: Any) -> list[str]:
+        """For rows as those of *batch*, a record batch of PyArrow; parts of nested columns are always among them."""
+        if self._schema is None or not self._schema.equals(batch.schema):
+            self._schema, self._paths, self._found = batch.schema, self._paths_of(batch.schema), None
+        if self._found is not None:
+            return self._found
+        rows = batch.slice(0, SAMPLE)
+        columns = zip(batch.schema.names, rows.columns, strict=True)
+        different = {name for name, column in columns if self._is_different(column)}
+        found = [path for path in self._paths if path not in different]
+        if len(rows) == SAMPLE:
+            self._found = found
+        return found
+
+    def _paths_of(self, schema: Any) -> list[str]:
+        """As Parquet calls them."""
+        empty = io.BytesIO()
+        self._parquet.write_table(self._arrow.Table.from_batches([], schema), empty)
+        columns = self._parquet.ParquetFile(empty).schema
+        return [columns.column(number).path for number in range(len(columns))]
+
+    def _is_different(self, column: Any) -> bool:
+        """Whether its values hardly repeat."""
+        types = self._arrow.types
+        values = column.storage if isinstance(column, self._arrow.ExtensionArray) else column
+        if types.is_nested(values.type) or types.is_dictionary(values.type):
+            return False
+        try:
+            return bool(2 * self._compute.count_distinct(values).as_py() > len(values))
+        except self._arrow.ArrowNotImplementedError:  # of this type they cannot be counted
+            return False
+
+
 class ParquetFiles:
-    """Takes the pieces of a reading. *options*: of ``pyarrow.parquet.ParquetWriter``."""
+    """Takes the pieces of a reading. *options*: of ``pyarrow.parquet.ParquetWriter``; columns whose values repeat have
+    a dictionary if they do not say ``use_dictionary``."""
 
     def __init__(self, folder: str | os.PathLike[str], count: int, options: dict[str, Any]) -> None:
         self._arrow, self._parquet = load_parquet()
@@ -33,24 +80,36 @@ class ParquetFiles:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._digits = len(str(max(0, count - 1)))
         self._options = options
-        self._open: dict[int, tuple[Any, Path]] = {}
+        self._dictionaries = None if "use_dictionary" in options else Dictionaries()
+        self._open: dict[int, _File] = {}
         self._written: dict[int, Path] = {}
 
     def add(self, piece: Piece) -> None:
         if piece.kind == BATCH:
             batch = self._arrow.record_batch(piece.batch)
             if piece.number not in self._open:
-                path = self._folder / f"part-{piece.number:0{self._digits}}.parquet{UNFINISHED}"
-                writer = self._parquet.ParquetWriter(path, batch.schema, **self._options)
-                self._open[piece.number] = (writer, path)
-            self._open[piece.number][0].write_batch(batch)
+                self._open[piece.number] = self._begun(piece.number, batch)
+            self._open[piece.number].writer.write_batch(batch)
         elif piece.number in self._open:
-            writer, path = self._open.pop(piece.number)
-            writer.close()
+            one = self._open.pop(piece.number)
+            one.close()
             if piece.kind == DONE:
-                self._written[piece.number] = path.replace(path.with_suffix(""))
+                self._written[piece.number] = one.path.replace(one.path.with_suffix(""))
             else:
-                path.unlink()
+                one.path.unlink()
+
+    def _begun(self, number: int, batch: Any) -> _File:
+        options = self._options
+        if self._dictionaries is not None:
+            options = options | {"use_dictionary": self._dictionaries.of(batch)}
+        path = self._folder / f"part-{number:0{self._digits}}.parquet{UNFINISHED}"
+        sink = self._arrow.OSFile(str(path), "wb")  # a path would be looked up among the file systems of PyArrow
+        try:
+            return _File(path, sink, self._parquet.ParquetWriter(sink, batch.schema, **options))
+        except BaseException:
+            sink.close()
+            path.unlink()
+            raise
 
     def paths(self) -> list[Path]:
         """Of the ranges that are complete and have rows, in the order of tokens."""
@@ -58,7 +117,17 @@ class ParquetFiles:
 
     def close(self) -> None:
         """Remove what is not complete."""
-        for writer, path in self._open.values():
-            writer.close()
-            path.unlink(missing_ok=True)
+        for one in self._open.values():
+            one.close()
+            one.path.unlink(missing_ok=True)
         self._open.clear()
+
+
+class _File(NamedTuple):
+    path: Path
+    sink: Any
+    writer: Any
+
+    def close(self) -> None:
+        self.writer.close()
+        self.sink.close()

@@ -24,6 +24,7 @@ from ..statements.sentinels import FETCH_SIZE_UNSET, Sentinel
 from .delivery import BatchDelivery, Delivery, RowDelivery
 from .merging import Merging
 from .ordering import RowOrder, row_order
+from .page_size import PageSize
 from .plan import IN_FLIGHT_PER_SHARD, MOST_PARALLEL, shards_of
 from .question import Question
 
@@ -129,7 +130,7 @@ def plan_of(
         parallelism=min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
         if parallelism == "auto"
         else _whole("parallelism", parallelism, MOST_PARALLEL),
-        question=Question(session, prepared, profile, size),
+        question=Question(session, prepared, profile, PageSize(size)),
         schema=schema,
         slice_rows=_whole("slice_rows", slice_rows, MOST_ROWS),
         target_rows=_whole("target_rows", target_rows, MOST_ROWS),

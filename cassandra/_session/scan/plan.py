@@ -22,6 +22,7 @@ from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from ..ingest.target import TableName
 from ..statements.prepared import PreparedStatement
 from ..statements.sentinels import Sentinel
+from .page_size import GROWTH
 from .select import Condition, Select, condition_of, refuse_aggregates, select_text, words_of
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class ScanPlan:
     """How a table is read. Immutable.
 
     ``cql`` is the statement of a range, to be bound with ``values``, its start and its end; ``first_cql`` that of the
-    range that begins at -2**63, without the start (the same as ``cql`` if the caller has prepared the tokens).
+    range that begins at -2**63, without the start (the same as ``cql`` if the caller has prepared the tokens). Pages
+    have ``page_size`` rows at first, and up to ``largest_page`` where rows are narrow.
     ``ranges`` are ascending and have no token twice. ``schema`` may be known only after the first page.
     """
 
@@ -52,6 +54,7 @@ class ScanPlan:
         "cql",
         "first_cql",
         "keyspace",
+        "largest_page",
         "on_error",
         "page_size",
         "parallelism",
@@ -77,6 +80,7 @@ class ScanPlan:
     consistency_level: int
     on_error: OnError
     page_size: int | None
+    largest_page: int | None
     timeout: float | None
     types: ColumnTypes
 
@@ -257,7 +261,7 @@ class Options:
         parallelism = self.parallelism or min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
         wanted = self.splits or min(MOST_RANGES, shards * IN_FLIGHT_PER_SHARD * RANGES_PER_PAGE)
         chosen = self.ranges(wanted) if ranges is None else ranges
-        page_size = self.session.default_fetch_size if self.page_size is None else self.page_size
+        page_size = (self.session.default_fetch_size or None) if self.page_size is None else self.page_size
         return ScanPlan(
             keyspace=self.name.keyspace,
             table=self.name.table,
@@ -271,7 +275,8 @@ class Options:
             target_rows=self.target_rows,
             consistency_level=self.profile.consistency_level,
             on_error=self.on_error,
-            page_size=page_size or None,
+            page_size=page_size,
+            largest_page=page_size if page_size is None or self.page_size is not None else page_size * GROWTH,
             timeout=self.timeout,
             types=self.types,
         )

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from ..cluster.profiles import ResolvedProfile
     from ..session import Session
     from ..statements.prepared import PreparedStatement
+    from .page_size import PageSize
 
 
 class Question:
     """What all pages of a reading that go by one prepared statement have in common."""
 
     def __init__(
-        self, session: Session, prepared: PreparedStatement, profile: ResolvedProfile, page_size: int | None
+        self, session: Session, prepared: PreparedStatement, profile: ResolvedProfile, page_size: PageSize
     ) -> None:
         self.prepared = prepared
         self.profile = profile
@@ -44,7 +45,7 @@ class Question:
             bound,
             profile.consistency_level,
             None,
-            self.page_size,
+            self.page_size.rows,
             paging_state,
             None,
             skip_meta=plan is not None and metadata_id is not None,

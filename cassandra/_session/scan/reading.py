@@ -295,6 +295,8 @@ class Reading:
             asked.tried.add(asked.host)
             if verdict.congested:
                 self._asking.windows[asked.host].congested(asked.sent)
+        if isinstance(verdict.error, TOO_MUCH):
+            asked.question.page_size.too_much()
         if self._halves and isinstance(verdict.error, TOO_MUCH) and one.token_range.size > LEAST_HALVED:
             self._halve(one)
             return
@@ -374,6 +376,7 @@ class Reading:
         one.here = None
         self._held -= came.page.nbytes
         self.pages += 1
+        asked.question.page_size.came(came.page)
         last = came.paging_state is None
         page = self._fitting(one, came.page)
         if page is None:

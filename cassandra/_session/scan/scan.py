@@ -25,6 +25,7 @@ from .expressions import predicate_of
 from .files import ParquetFiles
 from .fold import left_over
 from .folds import Folds
+from .page_size import PageSize
 from .pieces import BATCH, DONE, RESTARTED, Piece, ScanError
 from .progress import Tally, description
 from .question import Question
@@ -134,9 +135,9 @@ class Scan(Folds):
             plan = plan.replace(schema=schema, columns=names)
             if options.filter is not None:
                 predicate_of(options.filter, schema)  # what does not fit is told now
-        general = Question(session, prepared, options.profile, plan.page_size)
-        same = first is prepared
-        return plan, (general, general if same else Question(session, first, options.profile, plan.page_size))
+        size = PageSize(plan.page_size, plan.largest_page)
+        general = Question(session, prepared, options.profile, size)
+        return plan, (general, general if first is prepared else Question(session, first, options.profile, size))
 
     # ---- reading: for what is made of pieces
 
@@ -217,7 +218,8 @@ class Scan(Folds):
 
     def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> list[Path]:
         """Write a file for each range that has rows into the folder *path*, which is made; their paths, in the order of
-        tokens. *options* are those of ``pyarrow.parquet.ParquetWriter``. A file of that name is replaced; when the scan
+        tokens. *options* are those of ``pyarrow.parquet.ParquetWriter``; columns whose first values repeat are
+        written with a dictionary, unless ``use_dictionary`` says which. A file of that name is replaced; when the scan
         fails, those of ranges that were complete stay."""
         with self._reading() as reading:
             return self._into(ParquetFiles(path, len(reading.plan.ranges), options), reading)

@@ -1,13 +1,18 @@
-"""Parts of a scan alone: what outcomes mean, and how many pages a host gets."""
+"""Parts of a scan alone: what outcomes mean, how many pages a host gets, how many rows a page, what a file gets."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cassandra import InvalidRequest, OperationTimedOut, ReadFailure, ReadTimeout, Unauthorized, Unavailable
 from cassandra._session.scan.asking import Window
+from cassandra._session.scan.files import SAMPLE, Dictionaries
+from cassandra._session.scan.page_size import PAGE_BYTES, PageSize
 from cassandra._session.scan.verdicts import LONGEST_DELAY, ODD_ATTEMPTS, delay_before, verdict_of
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionBusy, ConnectionException
@@ -70,3 +75,83 @@ def test_a_window_is_halved_once_for_what_was_sent_together_and_grows_again() ->
     for turn in range(1, 10):
         window.congested(window.cut_at + turn)
     assert window.size == 1
+
+
+# ---- rows of a page
+
+
+class Page:
+    """So many rows of so many bytes."""
+
+    def __init__(self, rows: int, width: int) -> None:
+        self._rows = rows
+        self.nbytes = rows * width
+
+    def __len__(self) -> int:
+        return self._rows
+
+
+def after(size: PageSize, *pages: tuple[int, int]) -> int | None:
+    for page in pages:
+        came: Any = Page(*page)
+        size.came(came)
+    return size.rows
+
+
+def test_pages_of_narrow_rows_grow_to_a_mebibyte() -> None:
+    assert PageSize(5000, 20_000).rows == 5000
+    assert after(PageSize(5000, 20_000), (5000, 8)) == 20_000
+    assert after(PageSize(5000, 20_000), (5000, 100)) == PAGE_BYTES // 100
+    assert after(PageSize(5000, 20_000), (5000, 1000)) == 5000
+    assert after(PageSize(5000, 20_000), (0, 8)) == 5000  # says nothing
+
+
+def test_the_widest_page_decides() -> None:
+    assert after(PageSize(5000, 20_000), (5000, 8), (20_000, 150), (20_000, 8)) == PAGE_BYTES // 150
+
+
+@pytest.mark.parametrize("size", [PageSize(7), PageSize(7, 7), PageSize(None)])
+def test_pages_that_were_asked_for_stay(size: PageSize) -> None:
+    before = size.rows
+    assert after(size, (7, 1), (7, 1)) == before
+
+
+def test_pages_that_were_too_much_are_small_from_then_on() -> None:
+    size = PageSize(5000, 20_000)
+    assert after(size, (5000, 8)) == 20_000
+    size.too_much()
+    assert size.rows == 5000 and after(size, (5000, 8)) == 5000
+
+
+# ---- files of Parquet
+
+
+def test_columns_whose_values_repeat_have_a_dictionary() -> None:
+    rows = range(SAMPLE)
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "id": pa.array(rows, pa.int64()),
+            "kind": [f"kind {row % 5}" for row in rows],
+            "at": pa.array(rows, pa.timestamp("ms", "UTC")),
+            "key": pa.array([row.to_bytes(16, "big") for row in rows], pa.uuid()),
+            "nothing": pa.nulls(SAMPLE),
+            "tags": [["a", "b"] for _ in rows],
+            "named": pa.array(["a"] * SAMPLE).dictionary_encode(),
+        }
+    )
+    found = Dictionaries()
+    expected = ["kind", "nothing", "tags.list.element", "named"]
+    assert found.of(batch) == expected
+    assert found.of(batch.slice(0, 1)) == expected  # of one row nobody knows
+    other = batch.select(["id", "kind"])
+    assert found.of(other) == ["kind"]
+
+
+def test_files_are_as_small_as_their_values_allow(tmp_path: Path) -> None:
+    """An encoding for each column: of a column whose values differ a dictionary would be an overhead."""
+    batch = pa.RecordBatch.from_pydict({"id": pa.array(range(20_000)), "kind": ["a", "b"] * 10_000})
+    pq.write_table(pa.table(batch), tmp_path / "chosen", use_dictionary=Dictionaries().of(batch))
+    pq.write_table(pa.table(batch), tmp_path / "all")
+    group = pq.ParquetFile(tmp_path / "chosen").metadata.row_group(0)
+    assert [group.column(at).has_dictionary_page for at in (0, 1)] == [False, True]
+    assert (tmp_path / "chosen").stat().st_size < (tmp_path / "all").stat().st_size

@@ -1,0 +1,41 @@
+"""How many rows a page is asked for (L5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cassandra._core.codec import RowsPage
+
+PAGE_BYTES = 1 << 20  # what ScyllaDB ends a page at, too
+GROWTH = 4  # times as many rows as at first, at most
+
+
+class PageSize:
+    """``rows`` of the next page of a reading; None leaves it to the servers, and pages are not cut.
+
+    A page costs the client and the server some work whatever is in it. So there are *first* rows in a page until it is
+    known how wide they are, then so many as make ``PAGE_BYTES``, up to *most*. The widest page decides: rows may be
+    wider elsewhere in the table. Belongs to the thread that reads.
+    """
+
+    __slots__ = ("_first", "_most", "_width", "rows")
+
+    def __init__(self, first: int | None, most: int | None = None) -> None:
+        self.rows = self._first = first
+        self._most = most or first
+        self._width = 0.0  # bytes of a row
+
+    def came(self, page: RowsPage) -> None:
+        """This was the answer."""
+        if self._first != self._most and len(page):
+            self._width = max(self._width, page.nbytes / len(page))
+            self._fit()
+
+    def too_much(self) -> None:
+        """A server could not make a page in time: they are as at first from now on."""
+        self._most = self.rows = self._first
+
+    def _fit(self) -> None:
+        assert self._first is not None and self._most is not None
+        self.rows = max(self._first, min(self._most, int(PAGE_BYTES / self._width)))
