@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
 
 from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._base.public import public
@@ -47,6 +48,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(parser.prog, "interrupted", INTERRUPTED)
     except (DriverException, NoHostAvailable, OSError, ValueError, ArithmeticError, RuntimeError) as error:
         return _say(parser.prog, error, BROKEN)
+
+
+def program() -> int:
+    """:func:`main` as the whole of a process."""
+    sys.meta_path.insert(0, _NoPandas)
+    return main()
+
+
+class _NoPandas(MetaPathFinder):
+    """PyArrow imports pandas, where it is installed, to see that no value is one of its own: a quarter of a second, and
+    nothing here is."""
+
+    @classmethod
+    def find_spec(cls, name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("python -m cassandra.bulk goes without pandas", name=name)
 
 
 def _say(program: str, what: object, code: int) -> int:
