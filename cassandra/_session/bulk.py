@@ -205,14 +205,14 @@ class Bulk:
             ``PER PARTITION LIMIT n`` and with ``ALLOW FILTERING``, which is never added.
         :param token_range: read this part of the ring, or these, only.
         :param splits: into how many ranges the table is cut; "auto" takes tablets and parts of the ring as they are, or
-            cuts them, so that there are 24 for each shard.
+            cuts them, so that there are 24 for each shard, 48 for a node without shards.
         :param parallelism: ranges that are read at a time; "auto" is 3 for each shard.
         :param target_rows: of a batch; pages of a range are put together to that.
         :param on_error: "retry" ends with :exc:`~cassandra.scan.ScanError` when a range cannot be read within a minute;
             "skip" goes on without it, and ``failed_ranges`` has it.
         :param bypass_cache: do not let the rows take the place of others in the caches of the servers (ScyllaDB).
         :param page_size: rows of a page; else the session's ``default_fetch_size``, and where rows are narrow up to
-            four times as many, as long as a page is not over 1 MiB.
+            four times as many, as long as a page is not over 256 KiB.
         :param timeout: seconds that a page may take; else the profile's.
         :param filter: what rows have to fulfil, found out here: an expression of ``cassandra.scan``, or a callable
             that gives the mask of a batch.

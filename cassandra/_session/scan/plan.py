@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 OnError = Literal["retry", "skip"]
 
 IN_FLIGHT_PER_SHARD = 3  # keeps a shard busy while an answer travels
-RANGES_PER_PAGE = 8  # ranges for each of those: the last ones to end are small
+RANGES_OF_SHARD = 24  # the last ones to end are small
 SHARDS_OF_OTHERS = 4  # of a node that says nothing of shards: it has threads enough for so many
+RANGES_OF_OTHERS = 48  # all threads of such a node take what comes next: a large one, as the last, holds up nobody
 MOST_PARALLEL = 1024
 MOST_RANGES = 1 << 20
 
@@ -259,7 +260,7 @@ class Options:
         """How it is read, as things are now; *ranges* in the place of all."""
         shards = sum(map(shards_of, self.session._pools)) or 1
         parallelism = self.parallelism or min(MOST_PARALLEL, shards * IN_FLIGHT_PER_SHARD)
-        wanted = self.splits or min(MOST_RANGES, shards * IN_FLIGHT_PER_SHARD * RANGES_PER_PAGE)
+        wanted = self.splits or min(MOST_RANGES, sum(map(ranges_of, self.session._pools)) or RANGES_OF_OTHERS)
         chosen = self.ranges(wanted) if ranges is None else ranges
         page_size = (self.session.default_fetch_size or None) if self.page_size is None else self.page_size
         return ScanPlan(
@@ -303,6 +304,11 @@ class Options:
 def shards_of(host: Host) -> int:
     sharding = host.sharding_info
     return SHARDS_OF_OTHERS if sharding is None else int(sharding.shards_count)
+
+
+def ranges_of(host: Host) -> int:
+    sharding = host.sharding_info
+    return RANGES_OF_OTHERS if sharding is None else int(sharding.shards_count) * RANGES_OF_SHARD
 
 
 def _count(name: str, value: Any, most: int) -> int | None:
