@@ -116,9 +116,9 @@ def existing(contact: str) -> Iterator[tuple[str, int]]:
 
 
 @contextlib.contextmanager
-def cassandra_server() -> Iterator[tuple[str, int]]:
+def cassandra_server(options: Options | None = None) -> Iterator[tuple[str, int]]:
     """A new server for as long as this lasts."""
-    options = Options()
+    options = options or Options()
     with contextlib.ExitStack() as stack:
         begun = time.perf_counter()
         with console.status(f"Starting Apache Cassandra {options.version} …"):

@@ -28,8 +28,10 @@ from benchmarks.measure import FASTCQL, Driver, Samples, alternate
 from benchmarks.peers import CQLSH, ROOT, SCYLLA, SCYLLA_ARROW, Peer
 from benchmarks.report import Line, seconds, show
 from cassandra.cluster import Cluster
+from tests.servers import Options
 
 ROWS, WARM, ROUNDS = 1_000_000, 100, 3
+SERVER = Options(heap="4G", as_installed=True)
 LESS_CPU, LESS_THAN_BY_HAND, FASTER = 10.0, 5.0, 5.0
 ROWS_OF, BY_HAND, SERVERS, COPY = "for row in execute", "ranges by hand", "folded by the servers", "COPY TO"
 WORKS = ("count", "sum", "unload")
@@ -150,7 +152,7 @@ def _count(*files: Path) -> int:
 def main() -> int:
     contact = os.environ.get("SCAN_CONTACT")
     rows = int(os.environ.get("SCAN_ROWS", ROWS))
-    with existing(contact) if contact else cassandra_server() as (host, port):
+    with existing(contact) if contact else cassandra_server(SERVER) as (host, port):
         return min(show(f"{rows:,} rows of a real server, read as a whole", lines(host, port, rows)), 1)
 
 

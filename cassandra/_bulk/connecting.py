@@ -53,6 +53,7 @@ class Wanted(NamedTuple):
             port=self.port,
             auth_provider=self.auth_provider,
             ssl_context=self.ssl_context,
+            compression=not all(map(_is_here, self.hosts)),  # to a server of this machine it is work for nothing
             **options,
         )
 
@@ -75,6 +76,10 @@ def level_of(name: str | None, default: int) -> int:
     if found is None:
         raise UsageError(f"{name} is no consistency level")
     return int(found)
+
+
+def _is_here(host: str) -> bool:
+    return host == "localhost" or host.startswith("127.") or host == "::1"
 
 
 def split_hosts(text: str) -> list[str]:

@@ -30,6 +30,7 @@ class Options:
     port: int = 9042
     storage_port: int = 7000
     heap: str = "512M"
+    as_installed: bool = False  # with the collector, the caches and the memtables of an installation, to be measured
     timeout: str = "10s"  # of reads, writes and everything else a coordinator waits for
     durable: bool = False  # a killed node comes back with its schema; schema changes take longer
 
@@ -90,8 +91,8 @@ def command(home: Path, jars: Sequence[Path], options: Options) -> list[str]:
         f"-Xms{options.heap}",
         f"-Xmx{options.heap}",
         "-Xss512k",
-        "-XX:MaxDirectMemorySize=256M",
-        "-XX:+UseSerialGC",
+        f"-XX:MaxDirectMemorySize={options.heap if options.as_installed else '256M'}",
+        "-XX:+UseG1GC" if options.as_installed else "-XX:+UseSerialGC",
         "-XX:+PerfDisableSharedMem",
         *agents,
         *(flag for package in _EXPORTS for flag in ("--add-exports", f"{package}=ALL-UNNAMED")),
@@ -116,6 +117,8 @@ def _yaml(home: Path, options: Options, index: int, address: str, seed: str, tls
         authenticator="PasswordAuthenticator" if options.auth else "AllowAllAuthenticator",
         authorizer="CassandraAuthorizer" if options.auth else "AllowAllAuthorizer",
     )
+    if not options.as_installed:
+        text += _SMALL
     if options.version != PREVIOUS:
         text += "dynamic_data_masking_enabled: true\n"
     if tls is not None:
@@ -159,11 +162,6 @@ commitlog_total_space: 256MiB
 disk_failure_policy: stop
 commit_failure_policy: stop
 
-memtable_heap_space: 96MiB
-memtable_offheap_space: 64MiB
-key_cache_size: 8MiB
-file_cache_size: 32MiB
-networking_cache_size: 32MiB
 auto_snapshot: false
 hinted_handoff_enabled: false
 
@@ -178,6 +176,14 @@ request_timeout: {timeout}
 user_defined_functions_enabled: true
 materialized_views_enabled: true
 sasi_indexes_enabled: false
+"""
+
+_SMALL = """\
+memtable_heap_space: 96MiB
+memtable_offheap_space: 64MiB
+key_cache_size: 8MiB
+file_cache_size: 32MiB
+networking_cache_size: 32MiB
 """
 
 _TLS = """\

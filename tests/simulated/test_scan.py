@@ -17,9 +17,9 @@ from cassandra import ConsistencyLevel, UnsupportedOperation
 from cassandra.cluster import Session
 from cassandra.metadata import MAX_LONG, MIN_LONG, TokenRange
 from cassandra.query import SimpleStatement
-from cassandra.scan import col
+from cassandra.scan import ScanError, col
 from cassandra.testing import SimulatedCluster, errors
-from cassandra.testing.faults import Fail
+from cassandra.testing.faults import Fail, Reaction, Warn
 from tests.simulated.conftest import Connect
 
 TABLE = "CREATE TABLE ks.t (id int PRIMARY KEY, name text, v bigint)"
@@ -118,13 +118,26 @@ def test_pages_grow_where_rows_are_narrow(
     assert ("up to 400 where rows are narrow" in str(scan.explain())) == (len(expected) == 2)
 
 
-def test_a_page_that_took_too_long_makes_pages_small_again(table: Session, simulated: SimulatedCluster) -> None:
-    table.default_fetch_size = 100
-    late = errors.ReadTimeout(consistency="LOCAL_ONE", received=0, required=1, data_present=False)
-    with simulated.inject(Fail(late), query="SELECT", opcode="EXECUTE", after=3, times=1):
-        assert ids_in(table.scan("t", splits=1, parallelism=1).batches()) == list(range(ROWS))
-    sizes = [request.page_size for request in simulated.statements("ks.t")]
-    assert 400 in sizes[:5] and set(sizes[5:]) == {100}
+LATE = errors.ReadTimeout(consistency="LOCAL_ONE", received=0, required=1, data_present=False)
+GUARDRAIL = errors.InvalidRequest("Guardrail page_size violated")
+
+
+@pytest.mark.parametrize("reaction", [Fail(LATE), Fail(GUARDRAIL), Warn(("Guardrail page_size",))], ids=repr)
+@pytest.mark.parametrize("parallelism", [1, 6])
+def test_pages_that_were_too_large_for_a_server_are_small_again(
+    table: Session, simulated: SimulatedCluster, reaction: Reaction, parallelism: int
+) -> None:
+    table.default_fetch_size = 50
+    with simulated.inject(reaction, opcode="EXECUTE", when=lambda exchange: exchange.page_size > 50) as rule:
+        assert ids_in(table.scan("t", splits=6, parallelism=parallelism).batches()) == list(range(ROWS))
+    assert 1 <= rule.hits <= parallelism
+
+
+def test_a_refusal_of_pages_that_have_not_grown_is_one(table: Session, simulated: SimulatedCluster) -> None:
+    with simulated.inject(Fail(GUARDRAIL), opcode="EXECUTE", when=lambda exchange: exchange.page_size > 5):
+        with pytest.raises(ScanError, match="Guardrail"):
+            list(table.scan("t", page_size=10).batches())
+        assert ids_in(table.scan("t", page_size=5).batches()) == list(range(ROWS))
 
 
 def test_order_of_tokens(table: Session) -> None:

@@ -199,7 +199,7 @@ class Asking(Operation):
         try:
             connection = pool.pick(asked.token, place.shard)
             frame, asked.plan = asked.question.frame(connection, asked.bound, asked.paging_state, asked.token)
-            asked.slot, asked.sent = slot, monotonic()
+            asked.slot, asked.sent, asked.page_size = slot, monotonic(), asked.question.page_size.rows
             self._flying[slot] = asked
             asked.stream = connection.submit(frame, self, slot, self._timeout, aio.may_wait(connection))
         except NOT_SENT as error:
@@ -264,6 +264,7 @@ class Asking(Operation):
             return broken
         for warning in message.warnings or ():
             server_log.warning("Server warning: %s", warning)
+            asked.question.page_size.too_much()  # it may be of that
         if isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(asked, outcome)
             return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cassandra._core.codec import RowsPage
 
-PAGE_BYTES = 1 << 18  # larger ones made a Cassandra slower, whose heap has the rows of all pages in flight
+PAGE_BYTES = 1 << 19  # larger ones bother a Cassandra, whose heap has the rows of all pages in flight
 GROWTH = 4  # times as many rows as at first, at most
 
 
@@ -32,8 +32,12 @@ class PageSize:
             self._width = max(self._width, page.nbytes / len(page))
             self._fit()
 
+    def has_grown(self, rows: int | None) -> bool:
+        """Whether a page was asked for so many rows because pages grow."""
+        return rows is not None and self._first is not None and rows > self._first
+
     def too_much(self) -> None:
-        """A server could not make a page in time: they are as at first from now on."""
+        """A server could not make a page in time, refused to or warned of it: they are as at first from now on."""
         self._most = self.rows = self._first
 
     def _fit(self) -> None:

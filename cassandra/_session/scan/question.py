@@ -78,6 +78,7 @@ class Asked:
         "host",
         "odd",
         "owner",
+        "page_size",
         "paging_state",
         "plan",
         "pool",
@@ -98,6 +99,7 @@ class Asked:
         self.bound = bound
         self.token = token
         self.paging_state = paging_state
+        self.page_size: int | None = None  # of the last attempt
         self.attempts = 0
         self.failures = 0
         self.odd = 0  # of these

@@ -297,6 +297,10 @@ class Reading:
                 self._asking.windows[asked.host].congested(asked.sent)
         if isinstance(verdict.error, TOO_MUCH):
             asked.question.page_size.too_much()
+        elif verdict.refused and asked.question.page_size.has_grown(asked.page_size):
+            asked.question.page_size.too_much()  # there are limits (guardrails of Cassandra) that may be below ours
+            self._ready.append(asked)
+            return
         if self._halves and isinstance(verdict.error, TOO_MUCH) and one.token_range.size > LEAST_HALVED:
             self._halve(one)
             return
