@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +192,6 @@ def format_of(path: Path) -> str:
 
 
 def need_pyarrow() -> None:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise UsageError("this needs PyArrow: pip install 'fastcql[bulk]'") from None
+    """UsageError if there is none. It is imported when the first rows are there: servers read on meanwhile."""
+    if find_spec("pyarrow") is None:
+        raise UsageError("this needs PyArrow: pip install 'fastcql[bulk]'")

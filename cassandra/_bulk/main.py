@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
 
 from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._base.public import public
@@ -56,7 +55,7 @@ def program() -> int:
     return main()
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """PyArrow imports pandas, where it is installed, to see that no value is one of its own: a quarter of a second, and
     nothing here is."""
 
