@@ -35,21 +35,20 @@ class Dictionaries:
         self._compute = import_module("pyarrow.compute")
         self._schema: Any = None
         self._paths: list[str] = []  # of the columns of that, and of the parts of nested ones
-        self._found: list[str] | None = None  # by rows enough to stay with it
+        self._found: list[str] | None = None
 
     def of(self, batch: Any) -> list[str]:
-        """For rows as those of *batch*, a record batch of PyArrow; parts of nested columns are always among them."""
+        """For rows as those of *batch*, a record batch of PyArrow. Parts of nested columns are always among them, and
+        all columns as long as there were few rows only: others may follow."""
         if self._schema is None or not self._schema.equals(batch.schema):
             self._schema, self._paths, self._found = batch.schema, self._paths_of(batch.schema), None
-        if self._found is not None:
-            return self._found
-        rows = batch.slice(0, SAMPLE)
-        columns = zip(batch.schema.names, rows.columns, strict=True)
-        different = {name for name, column in columns if self._is_different(column)}
-        found = [path for path in self._paths if path not in different]
-        if len(rows) == SAMPLE:
-            self._found = found
-        return found
+        if self._found is None and len(batch) < SAMPLE:
+            return self._paths
+        if self._found is None:
+            columns = zip(batch.schema.names, batch.slice(0, SAMPLE).columns, strict=True)
+            different = {name for name, column in columns if self._is_different(column)}
+            self._found = [path for path in self._paths if path not in different]
+        return self._found
 
     def _paths_of(self, schema: Any) -> list[str]:
         """As Parquet calls them."""
