@@ -11,6 +11,7 @@ from cassandra import InvalidRequest
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.testing import SimulatedCluster
+from cassandra.testing.faults import Hold
 from tests.simulated.conftest import Connect, eventually
 
 KEYSPACE = "CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 2}"
@@ -67,6 +68,20 @@ def test_with_connections_that_were_lost_meanwhile(simulated: SimulatedCluster, 
     with pytest.raises((InvalidRequest, NoHostAvailable)):
         session.execute("SELECT v FROM t WHERE id = 1")
     again(simulated)
+    eventually(has_all_connections(session))
+    assert works(session)
+    assert all(host.is_up for host in session.cluster.metadata.all_hosts())
+
+
+def test_with_events_that_were_missed(simulated: SimulatedCluster, session: Session) -> None:
+    """Before and after, the schema has the keyspace; meanwhile hosts may be marked down, and wait for an hour."""
+    eventually(has_all_connections(session))
+    with simulated.inject(Hold(), query="FROM system_schema."), simulated.inject(Hold(), opcode="REGISTER"):
+        simulated.execute("DROP KEYSPACE ks")
+        for node in simulated.nodes[:2]:
+            node.drop_connections()
+        eventually(lambda: sum(pool.open_count for pool in session._pools.values()) <= 4)
+        again(simulated)
     eventually(has_all_connections(session))
     assert works(session)
     assert all(host.is_up for host in session.cluster.metadata.all_hosts())

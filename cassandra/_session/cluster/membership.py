@@ -176,8 +176,11 @@ class Membership:
             self.reconnect(host, at_once=True)
 
     def _on_answer(self, host_id: Any, others_too: bool) -> None:
+        # Events were missed. A keyspace may be there that was not, for want of which hosts are down; even one that was
+        # dropped and created meanwhile, which the schema of before does not tell from one that was there all the time.
         for session in self._sessions():
-            session._pool_set.try_now()  # events were missed: there may be keyspaces that there were not before
+            session._pool_set.try_now()
+            others_too = others_too or session.keyspace is not None
         for host in self._cluster.metadata.all_hosts():
             waits = host.is_up is False and not self.is_ignored(host)
             if host.host_id == host_id or (others_too and waits):
