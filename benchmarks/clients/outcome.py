@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import logging
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from cassandra.cluster import Cluster, ResponseFuture
 from cassandra.query import named_tuple_factory, tuple_factory
 
 FUTURES = 100
-OURS = not hasattr(ResponseFuture, "_set_final_result")
+OURS = not hasattr(ResponseFuture, "_set_result")
 CALL = "for set_result, args in calls: set_result(*args)"
 STAND_INS = "for set_result, args in calls: nothing(1, 2); future.{}(1, 2, 3, 4)"
 Calls = Sequence[tuple[Any, tuple[Any, ...]]]
@@ -36,12 +37,14 @@ class Watched:
     def __init__(self, execute: Callable[[], object]) -> None:
         owner, name = _owner()
         init, set_result = ResponseFuture.__init__, getattr(owner, name)
-        self.made_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+        signature = inspect.signature(init)
+        self.made_with: dict[str, Any] = {}  # arguments of the future, by name
         self.args: tuple[Any, ...] = ()
         self.page: Any = None
 
         def watched_init(future: Any, *args: Any, **kwargs: Any) -> None:
-            self.made_with = (args, kwargs)
+            bound = signature.bind(future, *args, **kwargs)
+            self.made_with = dict(list(bound.arguments.items())[1:])
             init(future, *args, **kwargs)
 
         def watched(*args: Any) -> None:
@@ -55,13 +58,12 @@ class Watched:
     def calls(self, row_factory: Any, cls: Any, payload: Payload) -> Calls:
         """Requests that have no answer yet, each with an answer of its own. scylla-driver's may get one any number of
         times; ours takes the bytes away from the answer once it has the rows."""
-        args, kwargs = self.made_with
-        again = {**kwargs, "row_factory": row_factory}
+        again = {**self.made_with, "row_factory": row_factory}
         if not OURS:
             answer = copy.copy(self.args[-1])
             answer.custom_payload = payload
-            return [(cls(*args, **again)._set_result, (*self.args[:-1], answer))] * FUTURES
-        futures = [cls(*args, **again) for _ in range(FUTURES)]
+            return [(cls(**again)._set_result, (*self.args[:-1], answer))] * FUTURES
+        futures = [cls(**again) for _ in range(FUTURES)]
         return [(future._execution.set_result, (future, *self.args[:-1], self._answer(payload))) for future in futures]
 
     def _answer(self, payload: Payload) -> Any:
@@ -83,6 +85,7 @@ def _owner() -> tuple[Any, str]:
 
 #: Stands in for what is not measured: it takes whatever it is given, does nothing, and needs no Python frame for it.
 nothing: Callable[..., Any] = "".format
+two_of_nothing: Callable[..., Any] = "--".format  # can be unpacked
 
 #: ResponseFutures that do nothing with rows once they know that they have some; scylla-driver's, or ours.
 CONCLUDE = "_conclude" if OURS else "_set_final_result"
@@ -114,10 +117,10 @@ def undecoded() -> Iterator[Callable[[bool], Any]]:
         yield nothing
         return
     execution: Any = import_module("cassandra._session.request.execution")
-    decode = execution.decode_page
+    decode = execution.rows_and_page
 
     def switch(off: bool) -> None:
-        execution.decode_page = nothing if off else decode
+        execution.rows_and_page = two_of_nothing if off else decode
 
     yield switch
     switch(False)
@@ -145,7 +148,7 @@ def make(arguments: list[str]) -> Iterator[Client]:
                 return Work(CALL, names, setup=setup, per=FUTURES)
 
             dispatch = work(rows, nothing, Dispatched)
-            future = Dispatched(*rows.made_with[0], **rows.made_with[1])
+            future = Dispatched(**rows.made_with)
             names = {**dispatch.names, "nothing": nothing, "future": future}
 
             yield Client(
