@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from .csv_in import is_utf8
 from .kinds import TEXTS, Kind
@@ -34,18 +34,20 @@ def lines_of(batch: Any, kinds: Sequence[Kind], dialect: Dialect, style: Style) 
     columns = [_column(column, kind, dialect, style) for column, kind in zip(batch.columns, kinds, strict=True)]
     delimiter, end, nothing = (pa.scalar(text, pa.large_string()) for text in (dialect.delimiter, LINE_END, ""))
     lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*columns, delimiter), end, nothing)
-    text = _characters(lines, "q")
+    text = _characters(lines)
     if is_utf8(dialect.encoding):
         return text
     return str(text, "utf8").encode(dialect.encoding)
 
 
-def _characters(texts: Any, offset: Literal["i", "q"]) -> memoryview:
-    """Those of all *texts*, one behind the other; *offset*: the format of their offsets."""
+def _characters(texts: Any) -> memoryview:
+    """Those of all *texts*, an array of strings or large strings, one behind the other."""
+    import pyarrow as pa
+
     _, offsets, characters = texts.buffers()
     if characters is None:
         return memoryview(b"")
-    ends = memoryview(offsets).cast("B").cast(offset)
+    ends = memoryview(offsets).cast("B").cast("q" if pa.types.is_large_string(texts.type) else "i")
     return memoryview(characters)[ends[texts.offset] : ends[texts.offset + len(texts)]]
 
 
@@ -74,7 +76,7 @@ def _fields(texts: Any, dialect: Dialect) -> Any:
 
     quote, escape = dialect.quote, dialect.escape
     inside = [dialect.delimiter, "\r", "\n", *([quote] if dialect.doubles else [])]
-    all_of_them = bytes(_characters(texts, "i"))
+    all_of_them = bytes(_characters(texts))
     if not any(character.encode() in all_of_them for character in (*inside, quote, escape)):
         return texts
     special = pc.match_substring_regex(texts, "[" + "".join(map(re.escape, inside)) + "]")

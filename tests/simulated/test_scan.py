@@ -178,6 +178,7 @@ def test_on_a_ring_of_vnodes(vnodes: tuple[SimulatedCluster, Session]) -> None:
     scan = session.scan("t", page_size=20)
     assert ids_in(scan.batches()) == list(range(500))
     owned = {part: {host.address for host in part.replicas} for part in session.cluster.metadata.token_ranges("ks")}
+    assert 3 * 48 <= len(scan.explain().ranges) <= 3 * 48 + len(owned)
     for request in simulated.statements("ks.t"):
         assert request.token_range is not None
         (hosts,) = [hosts for part, hosts in owned.items() if part.contains(request.token_range[1])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +14,20 @@ if TYPE_CHECKING:
     from cassandra._core.columns import RecordBatch
 
 
-class Delivery:
+class Delivery(ABC):
     """One run through what is read, begun when the first is asked for. Belongs to one thread or task."""
 
+    @abstractmethod
     def _next(self) -> Any:
         """What comes next; None at the end."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _next_async(self) -> Any:
-        raise NotImplementedError
+        """As :meth:`_next`, without blocking the running loop."""
 
+    @abstractmethod
     def close(self) -> None:
         """End it: what is in flight is given up. May be called again."""
-        raise NotImplementedError
 
     async def aclose(self) -> None:
         """The same, for ``contextlib.aclosing``."""

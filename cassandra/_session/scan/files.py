@@ -128,5 +128,5 @@ class _File(NamedTuple):
     writer: Any
 
     def close(self) -> None:
-        self.writer.close()
-        self.sink.close()
+        with self.sink:
+            self.writer.close()

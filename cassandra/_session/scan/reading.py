@@ -290,17 +290,17 @@ class Reading:
     # ---- what went wrong
 
     def _failed(self, one: Range, asked: Asked, outcome: object) -> None:
-        verdict = asked.judged(outcome)
+        verdict, page_size = asked.judged(outcome), asked.question.page_size
+        if verdict.refused and page_size.has_grown(asked.page_size):
+            page_size.too_much()  # there are limits (guardrails of Cassandra) that may be below ours
+            self._ready.append(asked)
+            return
         if asked.host is not None:
             asked.tried.add(asked.host)
             if verdict.congested:
                 self._asking.windows[asked.host].congested(asked.sent)
         if isinstance(verdict.error, TOO_MUCH):
-            asked.question.page_size.too_much()
-        elif verdict.refused and asked.question.page_size.has_grown(asked.page_size):
-            asked.question.page_size.too_much()  # there are limits (guardrails of Cassandra) that may be below ours
-            self._ready.append(asked)
-            return
+            page_size.too_much()
         if self._halves and isinstance(verdict.error, TOO_MUCH) and one.token_range.size > LEAST_HALVED:
             self._halve(one)
             return

@@ -103,6 +103,14 @@ def test_without_any_file() -> None:
         assert found[:5] == (["127.0.0.1"], 9042, None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("hosts", "compressed"), [("127.0.0.1", False), ("localhost,::1", False), ("127.0.0.1,10.0.0.1", True), ("a", True)]
+)
+def test_rows_from_a_server_of_this_machine_are_not_compressed(hosts: str, compressed: bool) -> None:
+    with wanted(CqlshFiles.find("none", {}), "--host", hosts).cluster() as cluster:
+        assert bool(cluster.compression) == compressed
+
+
 def test_the_usual_place(tmp_path: Path) -> None:
     usual = tmp_path / "home" / ".cassandra"
     usual.mkdir(parents=True)
