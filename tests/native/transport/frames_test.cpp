@@ -218,9 +218,19 @@ TEST(checksums) {
         return ~crc;
     };
     std::mt19937 bytes_random(5);
-    for (size_t size = 0; size < 70; ++size) {
+    for (size_t size = 0; size < 600; ++size) {
         const std::string text = noise(bytes_random, size);
         CHECK(segment_crc32(bytes(text), size) == slow32(text));
+    }
+    // In pieces, which begin anywhere in memory and are as short or as long as they are.
+    for (int round = 0; round < 200; ++round) {
+        const std::string text = noise(bytes_random, bytes_random() % 5000);
+        SegmentCrc32 crc;
+        for (size_t at = 0, piece; at < text.size(); at += piece) {
+            piece = std::min<size_t>(text.size() - at, 1 + bytes_random() % (round % 2 ? 40 : 1000));
+            crc.add(bytes(text) + at, piece);
+        }
+        CHECK(crc.value() == slow32(text));
     }
 }
 
