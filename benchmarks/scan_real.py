@@ -14,24 +14,21 @@ import csv
 import itertools
 import os
 import secrets
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.clients.load import COLUMNS, pieces
+from benchmarks.commands import cqlsh, spent
 from benchmarks.demo import cassandra_server, existing
-from benchmarks.load import TYPES
+from benchmarks.load import SERVER, TYPES
 from benchmarks.measure import FASTCQL, Driver, Samples, alternate
-from benchmarks.peers import CQLSH, ROOT, SCYLLA, SCYLLA_ARROW, Peer
+from benchmarks.peers import CQLSH, SCYLLA, SCYLLA_ARROW, Peer
 from benchmarks.report import Line, seconds, show
 from cassandra.cluster import Cluster
-from tests.servers import Options
 
 ROWS, WARM, ROUNDS = 1_000_000, 100, 3
-SERVER = Options(heap="4G", as_installed=True)
 LESS_CPU, LESS_THAN_BY_HAND, FASTER = 10.0, 5.0, 5.0
 ROWS_OF, BY_HAND, SERVERS, COPY = "for row in execute", "ranges by hand", "folded by the servers", "COPY TO"
 WORKS = ("count", "sum", "unload")
@@ -100,19 +97,18 @@ def _line(measure: str, rows: int, samples: Samples, name: str) -> Line:
 
 
 def _commands(host: str, port: int, table: str, rows: int, folder: Path) -> list[Line]:
-    cqlsh = CQLSH.interpreter().with_name("cqlsh")
     file = folder / "copied.csv"
     bulk: list[str | Path] = [sys.executable, "-m", "cassandra.bulk", "unload", table, "--quiet"]
     bulk += ["--host", host, "--port", str(port)]
-    copy = f"COPY {table} ({COLUMNS}) TO '{file}'"
+    copy = cqlsh(host, port, f"COPY {table} ({COLUMNS}) TO '{file}'")
     found: dict[str, list[float]] = {"csv": [], "parquet": [], COPY: []}
     for turn in range(ROUNDS):
         for format in ("csv", "parquet"):
             out = folder / f"{format}{turn}"
-            found[format].append(_took([*bulk, "--format", format, "--out", out]))
+            found[format].append(spent([*bulk, "--format", format, "--out", out]).wall)
         assert _count(*(folder / f"csv{turn}").glob("*.csv")) == rows
         file.unlink(missing_ok=True)
-        found[COPY].append(_took([cqlsh, host, str(port), "--connect-timeout=60", "-e", copy]))
+        found[COPY].append(spent(copy).wall)
         assert _count(file) == rows, "COPY TO has left rows out"
     return command_lines(rows, {name: min(took) for name, took in found.items()})
 
@@ -131,15 +127,6 @@ def command_lines(rows: int, took: Mapping[str, float]) -> list[Line]:
         )
         for format in ("csv", "parquet")
     ]
-
-
-def _took(command: list[str | Path]) -> float:
-    begun = time.perf_counter()
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    took = time.perf_counter() - begun
-    if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
-    return took
 
 
 def _count(*files: Path) -> int:
