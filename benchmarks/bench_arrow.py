@@ -28,7 +28,12 @@ DRIVERS = {
     THEIRS: Driver("numpy_pages", ("decoded", DATA), SCYLLA_NUMPY),
 }
 LIMITS = {"rows5": ("5,000 x 5", 90e-6), "1x5": ("1 x 5", 0.6e-6)}
-NESTED = {"list_int": "list<int> of 100", "map_text_int": "map<text, int> of 20", "vector_float": "vector<float, 1536>"}
+NESTED = {
+    "list_int": "list<int> of 100",
+    "map_text_int": "map<text, int> of 20",
+    "udt": "a user type of 4 fields",
+    "vector_float": "vector<float, 1536>",
+}
 CALLS = r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+) .*(?:m\w+map|mremap|mmap|mprotect|madvise)$"
 ROWS, RATE, OF_FOUR, TABLE_OF_TUPLES = 5000, 25e6, "pages4", 2.5
 OF_TUPLES, VECTORS, MORE, PER_ROW, GROWTH, GROWTH_COLD = 8.0, 2e9, 1.10, 48.0, 3e9, 1.4e9

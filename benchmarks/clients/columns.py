@@ -22,7 +22,41 @@ from cassandra._core.memory import MemoryPool
 from cassandra._wire.rows import tuple_factory
 
 PAGES, GROWN, BLOB, WARM = 64, 256, 0x03, 1000
-SHAPES = ("rows5", "list_int", "map_text_int", "vector_float")
+SHAPES = ("rows5", "list_int", "map_text_int", "udt", "vector_float")
+UDTS, UDT, INT, BIGINT, DOUBLE, TEXT = 1000, 0x30, 0x09, 0x02, 0x07, 0x0D
+
+
+class Bodies(Recordings):
+    """Recorded, but for user types, which are made as section 4.2.5.2 of the protocol says."""
+
+    def load(self, name: str) -> bytes:
+        return udts() if name == "udt" else super().load(name)
+
+
+def udts() -> bytes:
+    """A page of a user type (street text, number int, position bigint, height double), one per row."""
+    fields = [(b"street", TEXT), (b"number", INT), (b"position", BIGINT), (b"height", DOUBLE)]
+    kind = struct.pack(">H", UDT) + _short(b"bench") + _short(b"address") + struct.pack(">H", len(fields))
+    kind += b"".join(_short(name) + struct.pack(">H", code) for name, code in fields)
+    head = struct.pack(">iii", 2, 1, 1) + _short(b"bench") + _short(b"t") + _short(b"items") + kind
+    rows = []
+    for number in range(UDTS):
+        values = (
+            b"street %d" % number,
+            struct.pack(">i", number),
+            struct.pack(">q", number << 33),
+            struct.pack(">d", 1 / 3),
+        )
+        rows.append(_long(b"".join(map(_long, values))))
+    return head + struct.pack(">i", UDTS) + b"".join(rows)
+
+
+def _short(text: bytes) -> bytes:
+    return struct.pack(">H", len(text)) + text
+
+
+def _long(value: bytes) -> bytes:
+    return struct.pack(">i", len(value)) + value
 
 
 def page_of(data: Recordings, shape: str, prepared: str | None = None) -> RowsPage:
@@ -115,7 +149,7 @@ def growing(pool: MemoryPool) -> Any:
 @contextlib.contextmanager
 def make(arguments: list[str]) -> Iterator[Client]:
     what, folder, *more = arguments
-    yield globals()[what](Recordings(folder), *more)
+    yield globals()[what](Bodies(folder), *more)
 
 
 if __name__ == "__main__":

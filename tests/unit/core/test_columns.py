@@ -417,6 +417,8 @@ def test_zero_bytes_are_a_value(pool: MemoryPool, codec: Codec) -> None:
         (map_codec(INT, INT), int_(1) + bytes_(None) + bytes_(None), "a key of map<int, int> is null"),
         (map_codec(INT, INT), int_(2) + bytes_(None), "claims 2 items"),
         (tuple_codec([INT, INT]), bytes_(b"1234") + b"12", "its length is cut off"),
+        (tuple_codec([INT, TEXT]), bytes_(b"1234") + int_(9) + b"12", "text item of 9 bytes where 2 are left"),
+        (tuple_codec([tuple_codec([INT])]), bytes_(bytes_(b"123")), "int needs 4 bytes"),
         (vector_codec(FLOAT, 2), b"1234567", "vector<float, 2> cannot have 7 bytes"),
         (vector_codec(TEXT, 2), b"\x01", "vector<text, 2> cannot have 1 bytes"),
         (vector_codec(TEXT, 2), b"\x01a\x05b", "vector element 1 goes past the end of the value"),
@@ -463,6 +465,43 @@ def test_missing_fields_are_null_and_unknown_ones_left_out(pool: MemoryPool) -> 
     page = raw_page(UDT, bytes_(b"a"), bytes_(b"b") + bytes_(int_(1)) + bytes_(b"new"))
     found = pa.record_batch(decoded(page, pool)).column(0).to_pylist()
     assert found == [{"street": "a", "zip": None}, {"street": "b", "zip": 1}]
+
+
+def test_user_types_with_nulls_at_every_level_page_by_page(pool: MemoryPool) -> None:
+    inner = tuple_codec([BIGINT, TEXT])
+    outer = udt_codec("ks", "outer", ["n", "t", "flag", "inner", "many"], [INT, TEXT, BOOLEAN, inner, list_codec(TEXT)])
+
+    def value(number: int) -> dict[str, Any] | None:
+        if number % 7 == 6:
+            return None
+        found: dict[str, Any] = {"n": number, "t": f"text {number}" * (number % 5), "flag": number % 2 == 0}
+        found["inner"] = {
+            "f0": None if number % 4 == 1 else number << 40,
+            "f1": None if number % 3 == 1 else "ü" * number,
+        }
+        found["many"] = ["a"] * (number % 3)
+        null = list(found)[number % 11 % 6 - 1] if number % 11 < 6 else None
+        return {name: None if name == null else field for name, field in found.items()}
+
+    def given(one: dict[str, Any] | None) -> Any:
+        """As it is bound."""
+        if one is None:
+            return None
+        return tuple([tuple(field.values()) if isinstance(field, dict) else field for field in one.values()])
+
+    columns = [("before", INT), ("u", outer), ("after", TEXT)]
+    values = [value(number) for number in range(270)]
+    pages = [
+        page_of(columns, [(number, given(values[number]), str(number)) for number in range(first, first + 90)])
+        for first in (0, 90, 180)
+    ]
+    builder = ColumnBuilder(planned(pages[0], pool))
+    assert all(builder.append(page) for page in pages)
+    table = pa.table(builder.finish())
+    table.validate(full=True)
+    assert table.to_pylist() == [
+        {"before": number, "u": one, "after": str(number)} for number, one in enumerate(values)
+    ]
 
 
 def test_no_rows_and_no_columns(pool: MemoryPool) -> None:

@@ -67,8 +67,8 @@ struct Appender {
     int32_t texts_to_numbers(Column& keys, Column& values, const uint8_t*& p, const uint8_t* end, int32_t count);
     void expect_like(Column& column, int32_t count, int32_t n);
     bool count_of(Column& column, const uint8_t*& p, const uint8_t* end, int cells, int32_t& count);
-    bool cell(Column& column, const uint8_t*& p, const uint8_t* end);
-    bool any_cell(Column& column, const uint8_t*& p, const uint8_t* end);
+    const uint8_t* cell(Column& column, const uint8_t* p, const uint8_t* end);
+    const uint8_t* any_cell(Column& column, const uint8_t* p, const uint8_t* end);
     bool wrong_size(const Column& column, int32_t n, const char* needs);
     bool no_room(const Column& column);
 };

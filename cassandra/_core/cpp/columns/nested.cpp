@@ -26,10 +26,13 @@ bool Appender::count_of(Column& column, const uint8_t*& p, const uint8_t* end, i
     return true;
 }
 
-// One [bytes] at p, which moves behind it. Numbers and texts that there is room for, which is nearly all, are put where they
-// belong here.
-inline bool Appender::cell(Column& column, const uint8_t*& p, const uint8_t* end) {
-    if (end - p < 4) return failure.value("%s item: its length is cut off", column.type->cql.c_str());
+// One [bytes] at p; what is behind it, or null. Numbers and texts that there is room for, which is nearly all, are put where
+// they belong here.
+inline const uint8_t* Appender::cell(Column& column, const uint8_t* p, const uint8_t* end) {
+    if (end - p < 4) {
+        failure.value("%s item: its length is cut off", column.type->cql.c_str());
+        return nullptr;
+    }
     const int32_t n = load_i32(p);
     const auto left = end - p - 4;
     const auto length = static_cast<size_t>(column.length);
@@ -38,16 +41,14 @@ inline bool Appender::cell(Column& column, const uint8_t*& p, const uint8_t* end
             if (n == 4 && left >= 4 && (length + 1) * 4 <= column.values.capacity()) {
                 load_number(p + 4, 4, column.values.data() + length * 4);
                 ++column.length;
-                p += 8;
-                return true;
+                return p + 8;
             }
             break;
         case Kind::Eight:
             if (n == 8 && left >= 8 && (length + 1) * 8 <= column.values.capacity()) {
                 load_number(p + 4, 8, column.values.data() + length * 8);
                 ++column.length;
-                p += 12;
-                return true;
+                return p + 12;
             }
             break;
         case Kind::Ascii:
@@ -60,8 +61,7 @@ inline bool Appender::cell(Column& column, const uint8_t*& p, const uint8_t* end
                 copy_short(column.data.data() + at, p + 4, size, left, room - at);
                 column.data.add(size);
                 offsets_of(column)[++column.length] = static_cast<int32_t>(at + size);
-                p += 4 + n;
-                return true;
+                return p + 4 + n;
             }
             break;
         }
@@ -70,16 +70,15 @@ inline bool Appender::cell(Column& column, const uint8_t*& p, const uint8_t* end
     return any_cell(column, p, end);
 }
 
-bool Appender::any_cell(Column& column, const uint8_t*& p, const uint8_t* end) {
+const uint8_t* Appender::any_cell(Column& column, const uint8_t* p, const uint8_t* end) {
     const int32_t n = load_i32(p);
     p += 4;
-    if (n < 0) return append_null(column);
+    if (n < 0) return append_null(column) ? p : nullptr;
     if (n > end - p) {
-        return failure.value("%s item of %d bytes where %td are left", column.type->cql.c_str(), n, end - p);
+        failure.value("%s item of %d bytes where %td are left", column.type->cql.c_str(), n, end - p);
+        return nullptr;
     }
-    const uint8_t* value = p;
-    p += n;
-    return append(column, value, n);
+    return append(column, p, n) ? p + n : nullptr;
 }
 
 bool Appender::list(Column& column, const uint8_t* p, int32_t n) {
@@ -101,7 +100,7 @@ bool Appender::list(Column& column, const uint8_t* p, int32_t n) {
         count -= i;
     }
     for (int32_t i = 0; i < count; ++i) {
-        if (!cell(items, p, end)) return false;
+        if (!(p = cell(items, p, end))) return false;
     }
     if (p != end) return failure.value("%s has %td bytes too many", column.type->cql.c_str(), end - p);
     offsets_of(column)[++column.length] = static_cast<int32_t>(items.length);
@@ -172,7 +171,7 @@ bool Appender::map(Column& column, const uint8_t* p, int32_t n) {
     const int64_t nulls = keys.nulls;
     if (column.expected && count) expect_like(column, count, n);
     for (int32_t i = texts_to_numbers(keys, values, p, end, count); i < count; ++i) {
-        if (!cell(keys, p, end) || !cell(values, p, end)) return false;
+        if (!(p = cell(keys, p, end)) || !(p = cell(values, p, end))) return false;
     }
     if (p != end) return failure.value("%s has %td bytes too many", column.type->cql.c_str(), end - p);
     if (keys.nulls != nulls) return failure.value("a key of %s is null", column.type->cql.c_str());
@@ -184,8 +183,13 @@ bool Appender::map(Column& column, const uint8_t* p, int32_t n) {
 // Missing fields at the end are null; more than we know of (the type was altered since) are left out.
 bool Appender::fields(Column& column, const uint8_t* p, int32_t n) {
     const uint8_t* end = p + n;
-    for (int32_t i = 0; i < column.type->children; ++i) {
-        if (!(p == end ? append_null(column.kids[i]) : cell(column.kids[i], p, end))) return false;
+    Column* kid = column.kids;
+    for (const Column* last = kid + column.type->children; kid != last; ++kid) {
+        if (p == end) {
+            if (!append_null(*kid)) return false;
+        } else if (!(p = cell(*kid, p, end))) {
+            return false;
+        }
     }
     ++column.length;
     return true;
