@@ -82,7 +82,8 @@ def unload(context: Context) -> int:
         showing.note(f"{work.saved_rows:,} rows are in whole files; --resume goes on")
         raise
     showing.update(work.rows, 1.0)
-    showing.summary("unloaded", f"{len(checkpoint.state['files'])} files in {folder}")
+    files = len(checkpoint.state["files"])
+    showing.summary("unloaded", f"{files} {'file' if files == 1 else 'files'} in {folder}")
     return DONE
 
 

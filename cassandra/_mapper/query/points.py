@@ -48,30 +48,32 @@ class PointRead:
         more to do, or something wrong, so that a query set does it."""
         values = self._exact.bound(given)
         if values is None:
-            return self._send_converted(given)
-        values[-1] = self._limit
-        return self._sent(values, tuple(given.values()))
-
-    def _send_converted(self, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
-        values, read = [], []
-        for value, (kind, to_database, to_python) in zip(given.values(), self._stored, strict=True):
-            if type(value) is kind:
-                values.append(value)
-                read.append(value)
-            elif value is None or isinstance(value, BaseQueryFunction):
+            converted = self._converted(given)
+            if converted is None:
                 return None
-            else:
-                values.append(to_database(value))
-                read.append(to_python(value))
-        values.append(self._limit)
-        return self._sent(values, tuple(read))
-
-    def _sent(self, values: list[Any], read: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | None:
+            values, known = converted
+        else:
+            known = tuple(given.values())
+        values[-1] = self._limit
         future = send_prepared(self.shape, values, self.model.__connection__)
         if future is None:
             return None
         future.row_factory = tuple_factory
-        return future, read
+        return future, known
+
+    def _converted(self, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]] | None:
+        """What is bound, with room for the limit, and the values as they are read."""
+        values, known = [], []
+        for value, (kind, to_database, to_python) in zip(given.values(), self._stored, strict=True):
+            if type(value) is kind:
+                values.append(value)
+                known.append(value)
+            elif value is None or isinstance(value, BaseQueryFunction):
+                return None
+            else:
+                values.append(to_database(value))
+                known.append(to_python(value))
+        return [*values, None], tuple(known)
 
     def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
         """The instance of a result of one row."""
