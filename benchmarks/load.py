@@ -52,10 +52,8 @@ def lines(host: str, port: int, rows: int) -> list[Line]:
             table = f"{keyspace}.points{number}"
             drivers[name] = Driver("load", (kind, host, str(port), table, str(rows)), peer)
         spare = f"{keyspace}.points{len(kinds)}"
-        for kind in (
-            "concurrent",
-            "ingest",
-        ):  # the server compiles as it goes: the first million rows take twice as long
+        # The server compiles as it goes: the first million rows take twice as long.
+        for kind in ("concurrent", "ingest"):
             alternate({"warm": Driver("load", (kind, host, str(port), spare, str(rows)))}, 1)
         samples = alternate(drivers, 1)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="load-")))

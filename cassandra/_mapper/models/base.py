@@ -327,7 +327,7 @@ class BaseModel(Instance):
                 result = await sent[0]  # and not in read_async(): a coroutine within this one costs 2 % of it all
             except DriverException as error:
                 if type(error) is not DriverException:
-                    raise
+                    raise  # else its table was made again, and the statement is prepared again
             else:
                 made: M = found.only_one(result, sent[1])
                 return made

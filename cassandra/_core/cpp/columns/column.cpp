@@ -140,15 +140,14 @@ bool Appender::append(Column& column, const uint8_t* p, int32_t n) {
         case Kind::Binary: return variable(column, p, static_cast<size_t>(n));
         case Kind::View: return view(column, p, static_cast<size_t>(n));
         case Kind::Dictionary: return word(column, p, static_cast<size_t>(n));
-        // Of all others zero bytes are no value.
-        case Kind::Struct: return n ? fields(column, p, n) : append_null(column);
-        case Kind::List: return n ? list(column, p, n) : append_null(column);
-        case Kind::Map: return n ? map(column, p, n) : append_null(column);
-        case Kind::Vector: return n ? vector(column, p, n) : append_null(column);
         default: break;
     }
-    if (n == 0) return append_null(column);
+    if (n == 0) return append_null(column);  // of all others zero bytes are no value
     switch (type.kind) {
+        case Kind::List: return list(column, p, n);
+        case Kind::Map: return map(column, p, n);
+        case Kind::Struct: return fields(column, p, n);
+        case Kind::Vector: return vector(column, p, n);
         case Kind::Inet:
             return n == 4 || n == 16 ? variable(column, p, static_cast<size_t>(n)) : wrong_size(column, n, needs_of(type));
         case Kind::VarintText:

@@ -73,7 +73,7 @@ uint32_t sliced(uint32_t crc, const uint8_t* data, size_t size) {
 
 #if FASTCQL_CARRY_LESS
 
-// By carry-less multiplication, ten times as fast. Data is a polynomial whose remainder by the generator is wanted.
+// By carry-less multiplication, six times as fast. Data is a polynomial whose remainder by the generator is wanted.
 // 16 bytes that are followed by n bits have the remainder of another 16 bytes in the place of the last ones of those:
 // of their upper and lower half, each multiplied with the remainder of the power of x that lies between. So four
 // registers run over the data, 64 bytes at a time; then they become one; and its 16 bytes go through the tables.
