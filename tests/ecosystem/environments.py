@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -41,11 +42,19 @@ def interpreter(version: str) -> Path:
 
 
 def wheel(version: str = "") -> Path:
-    """fastcql as it is in this tree now, for the Python of *version*. What was compiled is not compiled again."""
-    folder = HOME / f"wheel{version and '-'}{version}"
+    """fastcql as it is in this tree now, for the Python of *version*. What was compiled is not compiled again, in place
+    for our own Python: only what is newer than that."""
+    folder, modules = (HOME / f"{kind}{version and '-'}{version}" for kind in ("wheel", "lib"))
     for old in folder.glob("*.whl"):
         old.unlink()
-    run([_builder(version), "setup.py", "--quiet", "bdist_wheel", "--dist-dir", folder], cwd=ROOT)
+    if not version:
+        shutil.rmtree(modules, ignore_errors=True)
+        for module in ROOT.glob(f"cassandra/**/*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+            place = modules / module.relative_to(ROOT)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(module, place)
+    build = ["build", "--build-lib", modules, "bdist_wheel", "--dist-dir", folder]
+    run([_builder(version), "setup.py", "--quiet", *build], cwd=ROOT)
     (built,) = folder.glob("*.whl")
     return built
 

@@ -42,8 +42,8 @@ class ScriptedConnection:
         self.version = 0
         self.segments: Segments | None = None
         self.keyspace: str | None = None
-        self._buffer = b""
-        self._envelopes = b""
+        self._buffer = bytearray()  # as received; grows in place, or a long request would be copied with every read
+        self._envelopes = bytearray()
         self._write_lock = threading.RLock()
 
     def run(self) -> None:
@@ -67,19 +67,22 @@ class ScriptedConnection:
         while True:
             found = wire.unpack(self._take_payloads())
             if found is not None:
-                envelope, self._envelopes = found
+                envelope, rest = found
+                self._envelopes = bytearray(rest)
                 return self._plain(envelope)
             data = self.socket.recv(65536)
             if not data:
                 return None
             self._buffer += data
 
-    def _take_payloads(self) -> bytes:
+    def _take_payloads(self) -> bytearray:
         if self.segments is None:
-            self._envelopes, self._buffer = self._envelopes + self._buffer, b""
+            self._envelopes += self._buffer
+            self._buffer.clear()
         else:
             while (found := self.segments.unpack(self._buffer)) is not None:
-                payload, self._buffer = found
+                payload, rest = found
+                self._buffer = bytearray(rest)
                 self._envelopes += payload
         return self._envelopes
 

@@ -119,17 +119,17 @@ class Envelope(NamedTuple):
         return head + self.body
 
 
-def unpack(data: bytes) -> tuple[Envelope, bytes] | None:
+def unpack(data: bytes | bytearray) -> tuple[Envelope, bytes] | None:
     """The first envelope and what follows it; None while it is incomplete."""
     if len(data) < 9:
         return None
     version, flags, stream, opcode, length = struct.unpack_from(">BBhBI", data)
     if len(data) < 9 + length:
         return None
-    return Envelope(version, flags, stream, opcode, data[9 : 9 + length]), data[9 + length :]
+    return Envelope(version, flags, stream, opcode, bytes(data[9 : 9 + length])), bytes(data[9 + length :])
 
 
-def crc24(data: bytes) -> int:
+def crc24(data: bytes | bytearray) -> int:
     crc = 0x875060
     for value in data:
         crc ^= value << 16
@@ -172,7 +172,7 @@ class Segments:
             header = (len(payload) | plain_length << 17 | self_contained << 34).to_bytes(5, "little")
         return header + crc24(header).to_bytes(3, "little") + payload + crc32(payload).to_bytes(4, "little")
 
-    def unpack(self, data: bytes) -> tuple[bytes, bytes] | None:
+    def unpack(self, data: bytes | bytearray) -> tuple[bytes, bytes] | None:
         """Envelope bytes of the first segment and what follows it; None while it is incomplete."""
         size = 3 if self.decompress is None else 5
         if len(data) < size + 3:
@@ -183,8 +183,8 @@ class Segments:
         end = size + 3 + length + 4
         if len(data) < end:
             return None
-        payload = data[size + 3 : end - 4]
+        payload = bytes(data[size + 3 : end - 4])
         assert int.from_bytes(data[end - 4 : end], "little") == crc32(payload), "CRC32 is wrong"
         if self.decompress is not None and (plain_length := bits >> 17 & 0x1FFFF):
             payload = self.decompress(payload, plain_length)
-        return payload, data[end:]
+        return payload, bytes(data[end:])

@@ -33,6 +33,7 @@ class Client:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.repeats = False
         environment = dict(os.environ)
         if name == "scylla-driver":
             environment.pop("PYTHONPATH", None)
@@ -56,7 +57,13 @@ class Client:
         return answer["result"]
 
     def connect(self, simulated: SimulatedCluster, **options: Any) -> Any:
+        self.repeats = False
         return self("connect", contact_points=simulated.contact_points, port=simulated.port, **options)
+
+    def prepare(self, query: str, idempotent: bool = False) -> Any:
+        """*repeats* then says whether what is executed may run twice."""
+        self.repeats = idempotent
+        return self("prepare", query=query, idempotent=idempotent)
 
     def end(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None

@@ -263,10 +263,12 @@ def test_a_long_upload_is_no_silence(net: Net, monkeypatch: pytest.MonkeyPatch) 
     """Nothing is received while a large request is on its way, and what is asked meanwhile is behind it."""
     monkeypatch.setattr(silence, "GRACE", 2.5)  # the last bytes wait for a server that is slow itself
     net.options = ConnectionOptions(connect_timeout=PATIENCE, compression=False)
+    # The network is slow, not the server. Before the connection is made: what was within a window that shrinks later
+    # is dropped, and repeated after ever longer pauses.
+    net.node.server._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
     pool = net.open()
     connection = pool.pick()
     (served,) = net.node.server.connections
-    served.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)  # the network is slow, not the server
     served.socket = Throttled(served.socket)  # type: ignore[assignment]
     operation = Waiting()
     begin = time.monotonic()
