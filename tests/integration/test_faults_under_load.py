@@ -1,5 +1,5 @@
 """Nodes pause, die, stop and restart under load. No call hangs, no write is executed twice, nothing acknowledged is
-lost, nothing leaks.
+lost, scans of a whole table do not fail and give the same sum, nothing leaks.
 
 Writers append numbers to lists: an append that was executed twice shows as a number that is there twice. A counter must
 not be higher than the increments that were executed or may have been. Both are not idempotent, so the driver may send
@@ -20,15 +20,18 @@ import pytest
 
 from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
+from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.connection import ConnectionException
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.protocol import ErrorMessage
+from cassandra.scan import Sum
 from tests.integration.conftest import create_keyspace
 
 TIMEOUT = 3.0  # of a request
 PATIENCE = 20 * TIMEOUT  # a call that takes longer hung
 EXPECTED = (DriverException, ConnectionException, NoHostAvailable, ErrorMessage)
 LISTS = 40
+ROWS, PAGE = 2000, 50  # of the table that is scanned
 PACE = 0.03  # seconds a worker rests: the servers need the processor to come back
 
 
@@ -43,6 +46,7 @@ class Load:
     errors: Counter[str] = field(default_factory=Counter)
     successes: int = 0
     slowest: float = 0.0
+    scans: int = 0
     broken: list[BaseException] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: iter(range(10**9)))
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -53,10 +57,13 @@ class Load:
         self.increment = prepare("UPDATE counts SET c = c + 1 WHERE k = ?")
         self.read = prepare("SELECT l FROM lists WHERE k = ?")
         self.read.is_idempotent = True
+        self.scan = self.session.scan("it_faults.numbers", columns=["v"], page_size=PAGE, pushdown="never")
+        self.scan.fold(Sum("v"))  # which prepares it: that alone wants a node at once
         self._threads = [
             *(threading.Thread(target=self._run, args=(work,)) for work in (self._appends,) * 3),
             threading.Thread(target=self._run, args=(self._counts,)),
             threading.Thread(target=self._run, args=(self._reads,)),
+            threading.Thread(target=self._run, args=(self._scans,)),
             threading.Thread(target=self._run, args=(self._by_callbacks,)),
             threading.Thread(target=self._run, args=(lambda: asyncio.run(self._by_await()),)),
         ]
@@ -136,6 +143,12 @@ class Load:
             self._try(self.read, (key % LISTS,))
             self.stop.wait(PACE)
 
+    def _scans(self) -> None:
+        while not self.stop.is_set():
+            assert self.scan.fold(Sum("v")) == sum(range(ROWS))
+            self.scans += 1
+            self.stop.wait(PACE)
+
     def _by_callbacks(self) -> None:
         while not self.stop.is_set():
             done = threading.Semaphore(0)
@@ -186,6 +199,10 @@ def session(cassandra_three: Any, no_leaks: None) -> Iterator[Session]:
         session.set_keyspace("it_faults")
         session.execute("CREATE TABLE lists (k int PRIMARY KEY, l list<int>)")
         session.execute("CREATE TABLE counts (k int PRIMARY KEY, c counter)")
+        session.execute("CREATE TABLE numbers (k int PRIMARY KEY, v bigint)")
+        insert = session.prepare("INSERT INTO numbers (k, v) VALUES (?, ?)")
+        insert.consistency_level = ConsistencyLevel.ALL  # a scan reads one replica
+        execute_concurrent_with_args(session, insert, ((number, number) for number in range(ROWS)))
         yield session
 
 
@@ -202,6 +219,7 @@ def check(load: Load, session: Session) -> None:
     # Only from above: a node that is killed may lose what it had counted last, and no driver can help that.
     assert 0 < counted <= load.increments["executed"] + load.increments["unknown"]
     assert load.slowest < PATIENCE, f"a call took {load.slowest:.1f} s"
+    assert load.scans > 0
     assert not load.broken, load.broken
 
 

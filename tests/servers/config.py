@@ -30,7 +30,7 @@ class Options:
     port: int = 9042
     storage_port: int = 7000
     heap: str = "512M"
-    as_installed: bool = False  # with the collector, the caches and the memtables of an installation, to be measured
+    as_installed: bool = False  # with the compiler, the collector, caches and memtables of an installation: measured
     timeout: str = "10s"  # of reads, writes and everything else a coordinator waits for
     durable: bool = False  # a killed node comes back with its schema; schema changes take longer
 
@@ -92,7 +92,8 @@ def command(home: Path, jars: Sequence[Path], options: Options) -> list[str]:
         f"-Xmx{options.heap}",
         "-Xss512k",
         f"-XX:MaxDirectMemorySize={options.heap if options.as_installed else '256M'}",
-        "-XX:+UseG1GC" if options.as_installed else "-XX:+UseSerialGC",
+        # A node of a test does not live long enough for what the optimizing compiler does to it while it starts.
+        *(["-XX:+UseG1GC"] if options.as_installed else ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]),
         "-XX:+PerfDisableSharedMem",
         *agents,
         *(flag for package in _EXPORTS for flag in ("--add-exports", f"{package}=ALL-UNNAMED")),
