@@ -81,7 +81,7 @@ docs: build  ## HTML in docs/_build; warnings are errors
 
 sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBSan
 	$(call begin,sanitize)
-	PY=$(PY) tests/native/sanitize.sh --junitxml=$(RESULTS)/sanitize.xml $(call spread,3) $(NATIVE_USERS)
+	PY=$(PY) tests/native/sanitize.sh --junitxml=$(RESULTS)/sanitize.xml $(call spread,4) $(NATIVE_USERS)
 
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks
