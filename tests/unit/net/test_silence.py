@@ -126,9 +126,9 @@ def test_a_node_that_stands_still_and_goes_on(net: Net, caplog: pytest.LogCaptur
     connection = pool.pick()
     net.node.runs.clear()
     operation = ask(connection, attempt=7)
-    eventually(lambda: net.host.is_suspect)
-    assert net.host.is_up
+    eventually(lambda: net.suspects)  # told after the host is one
     assert net.suspects == [net.host]
+    assert net.host.is_suspect and net.host.is_up
     eventually(lambda: operation.silent == [7])
     assert f"{net.host} is silent" in caplog.text
     net.node.runs.set()
@@ -303,8 +303,7 @@ def test_a_shard_that_hangs_makes_its_host_a_suspect(net: Net) -> None:
         hangs.set()
         before = pool.pick(shard=2)
         operation = ask(before)
-        eventually(lambda: host.is_suspect)
-        assert operation.silent == [0]
+        eventually(lambda: host.is_suspect and operation.silent == [0])
         for shard in (0, 1, 3):
             assert pool.pick(shard=shard).request(QUERY, PATIENCE).kind == 1
         assert host.is_suspect
