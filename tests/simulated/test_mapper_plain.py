@@ -17,7 +17,7 @@ from cassandra import InvalidRequest
 from cassandra.cluster import Cluster, Session
 from cassandra.cqlengine import ValidationError, columns, connection
 from cassandra.cqlengine.models import Model
-from cassandra.cqlengine.query import DMLQuery
+from cassandra.cqlengine.query import BatchQuery, DMLQuery
 from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing.faults import Fail
 
@@ -85,7 +85,8 @@ def described(instance: Any) -> Any:
         instance._is_persisted,
         instance._can_update(),
         sorted(instance._given),
-        {name: value for name, value in vars(instance).items() if value is not None},
+        {name: value for name, value in vars(instance).items() if value is not None and name != "_batch"},
+        instance._batch is not None,
     )
 
 
@@ -147,6 +148,57 @@ def test_rows_are_created_alike(server: SimulatedCluster, session: Session, name
         return asyncio.run(model.acreate(**CREATES[name])) if awaited else model.create(**CREATES[name])
 
     assert both(server, session, work, Plain) == both(server, session, work, Seen)
+
+
+@pytest.mark.parametrize("name", CREATES)
+@pytest.mark.parametrize("options", ["", "a timestamp", "a ttl", "text"])
+@pytest.mark.parametrize("awaited", [False, True])
+def test_rows_of_batches_are_created_alike(
+    server: SimulatedCluster, session: Session, name: str, options: str, awaited: bool
+) -> None:
+    written: list[Any] = []
+
+    async def within(batch: BatchQuery, queryset: Any) -> Any:
+        async with batch:
+            return await queryset.acreate(**CREATES[name])
+
+    def work(model: Any) -> Any:
+        batch = BatchQuery(timestamp=AT) if options == "a timestamp" else BatchQuery()
+        queryset = model.batch(batch)
+        if options == "a ttl":
+            queryset = queryset.ttl(600)
+        execute, before = batch._executing, len(written)
+
+        def executing() -> Any:
+            written.extend([str(query), query.get_context()] for query in batch.queries)
+            return execute()
+
+        batch._executing = executing  # type: ignore[method-assign]
+        with mock.patch("cassandra._mapper.execution.text.PREPARING", options != "text"):
+            if awaited:
+                made = asyncio.run(within(batch, queryset))
+            else:
+                with batch:
+                    made = queryset.create(**CREATES[name])
+        return made, written[before:]
+
+    found = both(server, session, work, Plain)
+    assert found == both(server, session, work, Seen)
+    assert "Error" in str(found[0][0]) or found[0][-1]
+
+
+def test_a_batch_prepares_each_text_once(server: SimulatedCluster, session: Session) -> None:
+    class Fresh(Plain):
+        __table_name__ = "readings"
+
+    session.execute("TRUNCATE app.readings")
+    server.clear_requests()
+    with BatchQuery() as batch:
+        for sensor in range(5):
+            Fresh.batch(batch).create(sensor=sensor, at=AT, value=1.5, note="yes")
+            Fresh(sensor=sensor, at=AT).batch(batch).delete()
+    prepared = [(request.node, request.query) for request in server.requests if request.opcode == "PREPARE"]
+    assert len(prepared) == len(set(prepared)) > 1
 
 
 UPDATES: dict[str, dict[str, Any]] = {

@@ -49,10 +49,13 @@ class BatchRequest:
         gathered = self._gathered(session)
         future = None
         if gathered is not None:
+            known = prepared_of(session)
             try:
                 for part in gathered:
                     if part[2] is None:
-                        part[2] = prepared_of(session).add(part[0], session.prepare(part[0].cql))
+                        part[2] = known.find(part[0])  # an earlier part may have the same text
+                    if part[2] is None:
+                        part[2] = known.add(part[0], session.prepare(part[0].cql))
             except REFUSED:
                 pass  # the server says of the text what is wrong, if that is
             else:
@@ -75,10 +78,13 @@ class BatchRequest:
         gathered = self._gathered(session)
         future = None
         if gathered is not None:
+            known = prepared_of(session)
             try:
                 for part in gathered:
                     if part[2] is None:
-                        part[2] = prepared_of(session).add(part[0], await session.prepare_async(part[0].cql))
+                        part[2] = known.find(part[0])  # an earlier part may have the same text
+                    if part[2] is None:
+                        part[2] = known.add(part[0], await session.prepare_async(part[0].cql))
             except REFUSED:
                 pass
             else:
@@ -102,11 +108,14 @@ class BatchRequest:
             return None
         known = prepared_of(session)
         found = []
+        before = prepared = None
         for query in self._queries:
             shape, values = shape_and_values(query)
-            if not known.takes(shape):
-                return None
-            found.append([shape, values, known.find(shape)])
+            if shape is not before:  # as it often is
+                if not known.takes(shape):
+                    return None
+                before, prepared = shape, known.find(shape)
+            found.append([shape, values, prepared])
         return found
 
     def _sent(self, session: Session, gathered: list[list[Any]]) -> Any:

@@ -370,7 +370,10 @@ class AbstractQuerySet(Reading[T]):
 
     @left_out
     def _new(self, values: Mapping[str, Any]) -> Any:
-        instance = self.model(**values)
+        return self._with_options(self.model(**values))
+
+    def _with_options(self, instance: Any) -> Any:
+        """A new instance, which is written as the query set says."""
         for name in NEW:
             if name in self.__dict__:  # else it is as it is by default
                 setattr(instance, name, self.__dict__[name])

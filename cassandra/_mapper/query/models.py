@@ -23,7 +23,8 @@ from cassandra._mapper.statements import DeleteStatement, UpdateStatement
 from .base import AbstractQuerySet
 from .filters import name_and_operator
 from .loading import from_dict, from_tuples
-from .points import is_fresh, point_read, read, read_async, selection_of
+from .plain import PlainInsert, create_in, plain_insert
+from .points import is_fresh, is_of_batch, point_read, read, read_async, selection_of
 
 T = TypeVar("T")
 S = TypeVar("S", bound="ModelQuerySet[Any]")
@@ -183,6 +184,29 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return self._with(_if_exists=True)
 
     # ---- writing
+
+    @left_out
+    def create(self, **kwargs: Any) -> T:
+        """Insert a row with these values, and return its instance."""
+        insert = self._insert_in_batch(kwargs)
+        if insert is None:
+            return super().create(**kwargs)
+        return create_in(self._batch, insert, kwargs, partial(self._joined, kwargs))  # type: ignore[no-any-return]
+
+    async def acreate(self, **kwargs: Any) -> T:
+        """As :meth:`create`, without blocking the running loop."""
+        insert = self._insert_in_batch(kwargs)
+        if insert is None:
+            return await super().acreate(**kwargs)
+        return create_in(self._batch, insert, kwargs, partial(self._joined, kwargs))  # type: ignore[no-any-return]
+
+    def _insert_in_batch(self, values: dict[str, Any]) -> PlainInsert | None:
+        """How a row of these values becomes a part of the batch; None if there is none, or more was said."""
+        return plain_insert(self.model, tuple(values)) if is_of_batch(self) else None
+
+    def _joined(self, given: dict[str, Any], defaults: dict[str, Any]) -> Any:
+        """The instance that was made part of the batch, of values that were given, and defaults that were made."""
+        return self._with_options(self.model._begun(given, defaults)).save()
 
     def update(self, **values: Any) -> None:
         """Write these values to the rows that meet the conditions, which have to tell their keys.

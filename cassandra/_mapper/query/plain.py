@@ -19,7 +19,7 @@ from cassandra._mapper.errors import ValidationError
 from cassandra._mapper.execution.requests import is_outdated, send_prepared
 from cassandra._mapper.instances import exact_kind, initial, is_left_out
 from cassandra._mapper.operators import EqualsOperator
-from cassandra._mapper.shapes import Shape, shape_and_values
+from cassandra._mapper.shapes import Shape, WrittenLater, shape_and_values
 from cassandra._mapper.statements import InsertStatement, UpdateStatement
 from cassandra._session.statements.sentinels import NOT_SET
 
@@ -57,13 +57,14 @@ OPTIONS = {
 class PlainInsert:
     """How a new row with values of some columns is written. Immutable."""
 
-    __slots__ = ("_complete", "_defaults", "_exact", "_left", "_places", "keyspace", "model", "shape")
+    __slots__ = ("_columns", "_complete", "_defaults", "_exact", "_left", "_places", "keyspace", "model", "shape")
 
     def __init__(self, model: Any, names: tuple[str, ...], written: list[Writer], shape: Shape) -> None:
         places = {writer.name: place for place, writer in enumerate(written)}
         self.model = model
         self.shape = shape
         self.keyspace = defaults.DEFAULT_KEYSPACE
+        self._columns = sum(writer.bit for writer in written)
         self._exact = _exact(names, written)
         #: What makes values that are not given: name, place among those that are bound, class.
         self._defaults = [
@@ -83,11 +84,11 @@ class PlainInsert:
         """Values that are not given, made anew: once per row, as programs count them."""
         return {name: make() for name, _, _, make in self._defaults} if self._defaults else NOTHING
 
-    def send(self, given: dict[str, Any], made: dict[str, Any]) -> tuple[Any, list[Any]] | None:
-        """The future of the request, and what was bound, also of what was *made*; None where there is more to do."""
+    def bound(self, given: dict[str, Any], made: dict[str, Any]) -> list[Any] | None:
+        """What is bound, also of what was *made*; None where there is more to do."""
         if not USUAL.holds():
             return None
-        bound = self._exact.bound(given)
+        bound: list[Any] | None = self._exact.bound(given)
         if bound is None:
             return None
         for name, place, kind, _ in self._defaults:
@@ -97,8 +98,23 @@ class PlainInsert:
         for column in self._left:
             if not _takes(column, None):
                 return None
+        return bound
+
+    def send(self, given: dict[str, Any], made: dict[str, Any]) -> tuple[Any, list[Any]] | None:
+        """The future of the request, and what was bound; None where there is more to do."""
+        bound = self.bound(given, made)
+        if bound is None:
+            return None
         future = send_prepared(self.shape, bound, self.model.__connection__)
         return None if future is None else (future, bound)
+
+    def statement(self, bound: list[Any]) -> WrittenLater:
+        """What writes the row, as a part of something else."""
+        return WrittenLater(self.shape, bound, lambda: self._written_as(bound))
+
+    def _written_as(self, bound: list[Any]) -> InsertStatement:
+        values = assignments(self.model, self._columns, bound)
+        return InsertStatement(self.model.column_family_name(), assignments=values)
 
     def written(self, bound: list[Any]) -> Any:
         """The instance of a row that was written."""
@@ -196,6 +212,20 @@ async def create_async(
             raise
         return await otherwise(made)
     return insert.written(bound)
+
+
+def create_in(
+    batch: Any, insert: PlainInsert, given: dict[str, Any], otherwise: Callable[[dict[str, Any]], Any]
+) -> Any:
+    """As :func:`create`, as a part of *batch*: nothing is sent before that is executed."""
+    made = insert.defaults()
+    bound = insert.bound(given, made)
+    if bound is None:
+        return otherwise(made)
+    batch._join(insert.statement(bound), insert.model.__connection__)
+    instance = insert.written(bound)
+    instance._batch = batch  # of which its next writes are part, too
+    return instance
 
 
 def rewrite(update: PlainUpdate, instance: Instance, given: dict[str, Any]) -> bool:

@@ -185,6 +185,16 @@ def is_fresh(queryset: Any) -> bool:
     return len(attributes) == FRESH and not queryset._where and type(queryset) is queryset.model.__queryset__
 
 
+def is_of_batch(queryset: Any) -> bool:
+    """Whether nothing was said of a query set that matters to new rows but that they are part of a batch."""
+    attributes = queryset.__dict__
+    return (
+        len(attributes) == FRESH + 1
+        and attributes.get("_batch") is not None
+        and type(queryset) is queryset.model.__queryset__
+    )
+
+
 #: Attributes of a new query set: the model, and what conditions and options are gathered in.
 FRESH = 7
 
