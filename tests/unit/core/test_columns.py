@@ -452,6 +452,68 @@ def test_a_page_that_is_cut_off(pool: MemoryPool, codec: Codec) -> None:
             decoded(page, pool)
 
 
+NUMBERS = [("a", INT), ("b", BIGINT), ("c", DATE), ("d", DOUBLE), ("e", FLOAT)]
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["columns", "fields"])
+@pytest.mark.parametrize("between", [None, 0, 2, 4])
+def test_numbers_that_follow_each_other_with_any_of_them_null(
+    pool: MemoryPool, within: bool, between: int | None
+) -> None:
+    columns: list[tuple[str, Codec]] = list(NUMBERS)
+    if between is not None:
+        columns.insert(between, ("t", TEXT))
+    values = {"a": 1, "b": 1 << 40, "c": datetime.date(2026, 11, 25), "d": 0.1, "e": 0.5, "t": "text"}
+    names = [name for name, _ in columns]
+    rows = [
+        tuple(None if mask >> at & 1 else values[name] for at, name in enumerate(names))
+        for mask in range(1 << len(names))
+    ]
+    if within:
+        page = page_of([("u", udt_codec("ks", "u", names, [codec for _, codec in columns]))], [(row,) for row in rows])
+    else:
+        page = page_of(columns, rows)
+    table = pa.table(decoded(page, pool))
+    table.validate(full=True)
+    found = table.column(0).to_pylist() if within else table.to_pylist()
+    assert found == [dict(zip(names, row, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["columns", "fields"])
+def test_one_of_many_numbers_has_another_length(pool: MemoryPool, within: bool) -> None:
+    widths = [4, 8, 4, 8, 4]
+    for wrong in range(len(NUMBERS)):
+        for length in (1, 3, 5, 7, 9, 2**31 - 1, 12, 4, 8):
+            if length == widths[wrong]:
+                continue
+            cells = [int_(length if at == wrong else width) + bytes(width) for at, width in enumerate(widths)]
+            if within:
+                codec = udt_codec("ks", "u", [name for name, _ in NUMBERS], [codec for _, codec in NUMBERS])
+                page = raw_page(codec, None, b"".join(cells), name="u")
+            else:
+                plan = ResultPlan([("ks", "t", name, codec) for name, codec in NUMBERS])
+                good = b"".join(int_(width) + bytes(width) for width in widths)
+                body = rows_body(NUMBERS, [], NO_METADATA)[:-4] + int_(2) + good + b"".join(cells)
+                found = decode_body(body, plan=plan).page
+                assert found is not None
+                page = found
+            with pytest.raises(DriverException) as caught:
+                decoded(page, pool)
+            assert f"column '{'u' if within else NUMBERS[wrong][0]}'" in str(caught.value)
+            assert "in row 1 of the page" in str(caught.value)
+
+
+def test_a_page_of_numbers_that_is_cut_off(pool: MemoryPool) -> None:
+    whole = b"".join(int_(width) + bytes(width) for width in (4, 8, 4, 8, 4)) * 2
+    plan = ResultPlan([("ks", "t", name, codec) for name, codec in NUMBERS])
+    head = rows_body(NUMBERS, [], NO_METADATA)[:-4] + int_(2)
+    for end in range(40, len(whole)):
+        page = decode_body(head + whole[:end], plan=plan).page
+        assert page is not None
+        with pytest.raises(DriverException, match=r"answer ends before|where the answer has"):
+            decoded(page, pool)
+
+
 def test_nulls_of_wide_types_have_an_end(pool: MemoryPool) -> None:
     page = raw_page(vector_codec(vector_codec(FLOAT, 1000), 10000), *[None] * 100)
     with pytest.raises(DriverException, match="takes more memory than"):

@@ -7,15 +7,22 @@ namespace fastcql::columns {
 
 namespace {
 
+constexpr ptrdiff_t kShort = 16;  // texts of so many bytes are copied as one piece
+
 enum class Way : uint8_t { Four, Eight, Variable, Place, Fields, Other };
 
 // Where the values of a column go. Those of a field are in the row of the value they belong to, as those of a column are.
 struct Lane {
     Way way;
-    uint32_t flip;    // of numbers of four bytes
-    uint8_t* values;  // at the page's first row
-    uint8_t* data;    // of a variable column: where the next value goes
-    uint8_t* limit;   // and where its room ends
+    uint32_t flip;       // of numbers of four bytes
+    uint32_t length;     // as it is on the wire before a number
+    uint32_t least;      // bytes of the wire that a value takes at least, its length included
+    uint32_t run;        // how many numbers follow each other from here on; 0: this is none
+    uint32_t run_bytes;  // that they take if none is null
+    uint8_t* values;     // at the page's first row
+    uint8_t* begin;      // of a variable column: its bytes,
+    uint8_t* data;       // where the next value goes,
+    uint8_t* limit;      // and where its room ends
     Column* column;
     Lane* fields;  // of a user type or tuple
     Lane* fields_end;
@@ -43,8 +50,9 @@ void open(Lane& lane) {
     lane.values = column.values.data();
     if (lane.values && column.length_before) lane.values += static_cast<size_t>(column.length_before) * type.width();
     if (lane.way == Way::Variable) {
-        lane.data = column.data.data() + column.data.size();
-        lane.limit = column.data.data() + std::min(column.data.capacity(), size_t{INT32_MAX});
+        lane.begin = column.data.data();
+        lane.data = lane.begin + column.data.size();
+        lane.limit = lane.begin + std::min(column.data.capacity(), size_t{INT32_MAX});
     }
     for (Lane* field = lane.fields; field != lane.fields_end; ++field) open(*field);
 }
@@ -54,7 +62,7 @@ void close(Lane& lane, int64_t row) {
     if (lane.way == Way::Other) return;
     lane.column->length = lane.column->length_before + row;
     if (lane.way == Way::Variable) {
-        lane.column->data.set_size(lane.data ? static_cast<size_t>(lane.data - lane.column->data.data()) : 0);
+        lane.column->data.set_size(static_cast<size_t>(lane.data - lane.begin));
     }
     for (Lane* field = lane.fields; field != lane.fields_end; ++field) close(*field, row);
 }
@@ -84,85 +92,137 @@ bool make_room_for(Lane& lane, int64_t rows, Appender& appender) {
     return true;
 }
 
-const uint8_t* read_fields(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, Appender& appender);
+// A lane, and the bytes that are for it; no bytes where it failed.
+struct At {
+    Lane* lane;
+    const uint8_t* p;
+};
 
-// One [bytes] at p, whose length is there; what is behind it, or null.
-inline const uint8_t* read_cell(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, Appender& appender) {
-    const int32_t n = load_i32(p);
-    p += 4;
-    switch (lane.way) {
-        case Way::Four:
-            if (n == 4 && end - p >= 4) {
-                const uint32_t v = load32(p) ^ lane.flip;
-                std::memcpy(lane.values + row * 4, &v, 4);
-                return p + 4;
-            }
-            break;
-        case Way::Eight:
-            if (n == 8 && end - p >= 8) {
-                const uint64_t v = load64(p);
-                std::memcpy(lane.values + row * 8, &v, 8);
-                return p + 8;
-            }
-            break;
-        case Way::Variable:
-            if (n >= 0 && n <= end - p && n <= lane.limit - lane.data) {
-                copy_short(lane.data, p, static_cast<size_t>(n), end - p, static_cast<size_t>(lane.limit - lane.data));
-                lane.data += n;
-                const auto to = static_cast<int32_t>(lane.data - lane.column->data.data());
-                std::memcpy(lane.values + row * 4 + 4, &to, 4);
-                return p + n;
-            }
-            break;
-        case Way::Place:
-            if (n <= end - p) {
-                const auto at = static_cast<int32_t>(p - 4 - appender.page);
-                std::memcpy(lane.values + row * 4, &at, 4);
-                return n > 0 ? p + n : p;
-            }
-            break;
-        case Way::Fields:
-            if (n > 0 && n <= end - p) return read_fields(lane, row, p, p + n, appender) ? p + n : nullptr;
-            break;
-        case Way::Other: break;
+At read_fields(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender);
+
+// Numbers, as many as are to follow each other and do.
+inline At read_numbers(At at, int64_t row, const uint8_t* end) {
+    const ptrdiff_t left = end - at.p;
+    Lane* lane = at.lane;
+    const Lane* const stop = lane + (left >= ptrdiff_t{lane->run_bytes} ? lane->run : left >= ptrdiff_t{lane->least});
+    const uint8_t* p = at.p;
+    for (; lane != stop; ++lane) {
+        uint32_t length;
+        std::memcpy(&length, p, 4);
+        if (length != lane->length) break;
+        if (lane->way == Way::Four) {
+            const uint32_t v = load32(p + 4) ^ lane->flip;
+            std::memcpy(lane->values + row * 4, &v, 4);
+            p += 8;
+        } else {
+            const uint64_t v = load64(p + 4);
+            std::memcpy(lane->values + row * 8, &v, 8);
+            p += 12;
+        }
     }
-    return slowly(lane, row, p, end, n, appender);
+    return {lane, p};
+}
+
+// A [bytes] at p that is a text there is room for; what is behind it. Null, and nothing was done: it is something else.
+inline const uint8_t* read_text(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, const Appender& appender) {
+    const ptrdiff_t left = end - p - 4;
+    if (left < 0) return nullptr;
+    const auto n = static_cast<ptrdiff_t>(load32(p));  // a null is longer than all that is left
+    if (n > left) return nullptr;
+    p += 4;
+    if (lane.way == Way::Variable) {
+        const ptrdiff_t room = lane.limit - lane.data;
+        if (n <= kShort && left >= kShort && room >= kShort) {
+            std::memcpy(lane.data, p, kShort);
+        } else if (n > room) {
+            return nullptr;
+        } else if (n) {
+            std::memcpy(lane.data, p, static_cast<size_t>(n));
+        }
+        lane.data += n;
+        const auto to = static_cast<int32_t>(lane.data - lane.begin);
+        std::memcpy(lane.values + row * 4 + 4, &to, 4);
+        return p + n;
+    }
+    if (lane.way != Way::Place) return nullptr;
+    const auto at = static_cast<int32_t>(p - 4 - appender.page);
+    std::memcpy(lane.values + row * 4, &at, 4);
+    return p + n;
+}
+
+// A [bytes] at p that is neither. What is behind it, or null.
+const uint8_t* read_other(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, Appender& appender) {
+    const Type& type = *lane.column->type;
+    if (end - p < 4) {
+        if (type.parent < 0) {
+            appender.failure.value("the answer ends before the length of this value");
+        } else if (p == end) {
+            return slowly(lane, row, p, end, -1, appender);  // fields at the end may be missing
+        } else {
+            appender.failure.value("%s item: its length is cut off", type.cql.c_str());
+        }
+        return nullptr;
+    }
+    const int32_t n = load_i32(p);
+    if (lane.way != Way::Place || n >= 0) return slowly(lane, row, p + 4, end, n, appender);
+    const auto at = static_cast<int32_t>(p - appender.page);
+    std::memcpy(lane.values + row * 4, &at, 4);
+    return p + 4;
+}
+
+// The values of a row, or the fields of a value: of the lanes up to *last*. Where it came to.
+[[gnu::always_inline]] inline At read_row(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender) {
+    while (at.lane != last) {
+        Lane& lane = *at.lane;
+        const uint8_t* next = nullptr;
+        if (lane.run) {
+            at = read_numbers(at, row, end);
+            if (at.lane != &lane) continue;
+        } else if (lane.way == Way::Fields) {
+            const ptrdiff_t left = end - at.p - 4;
+            const ptrdiff_t n = left < 0 ? 0 : load_i32(at.p);
+            if (n > 0 && n <= left) {
+                next = at.p + 4 + n;
+                if (!read_fields({lane.fields, at.p + 4}, lane.fields_end, row, next, appender).p) return {&lane, nullptr};
+            }
+        } else {
+            next = read_text(lane, row, at.p, end, appender);
+        }
+        if (!next && !(next = read_other(lane, row, at.p, end, appender))) return {&lane, nullptr};
+        at = {&lane + 1, next};
+    }
+    return at;
 }
 
 // As Appender::fields.
-const uint8_t* read_fields(Lane& lane, int64_t row, const uint8_t* p, const uint8_t* end, Appender& appender) {
-    for (Lane* field = lane.fields; field != lane.fields_end; ++field) {
-        if (p == end) {
-            p = slowly(*field, row, p, end, -1, appender);
-        } else if (end - p >= 4) {
-            p = read_cell(*field, row, p, end, appender);
-        } else {
-            appender.failure.value("%s item: its length is cut off", field->column->type->cql.c_str());
-            return nullptr;
-        }
-        if (!p) return nullptr;
-    }
-    return p;
+At read_fields(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender) {
+    return read_row(at, last, row, end, appender);
 }
 
 bool read_cells(const Page& page, Lane* lanes, size_t count, Appender& appender) {
     const uint8_t* p = page.data;
     const uint8_t* end = p + page.size;
-    Failure& failure = appender.failure;
     for (int64_t row = 0; row < page.rows; ++row) {
-        for (size_t i = 0; i < count; ++i) {
-            if (end - p >= 4) {
-                p = read_cell(lanes[i], row, p, end, appender);
-                if (p) continue;
-            } else {
-                failure.value("the answer ends before the length of this value");
-            }
-            failure.column = static_cast<int32_t>(i);
-            failure.row = row;
+        const At at = read_row({lanes, p}, lanes + count, row, end, appender);
+        if (!at.p) {
+            appender.failure.column = static_cast<int32_t>(at.lane - lanes);
+            appender.failure.row = row;
             return false;
         }
+        p = at.p;
     }
     return true;
+}
+
+// Which numbers follow each other, of columns or fields.
+void find_runs(Lane* first, size_t count) {
+    for (size_t i = count; i-- > 0;) {
+        Lane& lane = first[i];
+        if (lane.way != Way::Four && lane.way != Way::Eight) continue;
+        const bool on = i + 1 < count;
+        lane.run = 1 + (on ? first[i + 1].run : 0);
+        lane.run_bytes = lane.least + (on ? first[i + 1].run_bytes : 0);
+    }
 }
 
 }  // namespace
@@ -181,10 +241,17 @@ bool Batch::read(const Page& page, Appender& appender) {
         Lane& lane = lanes[i] = {};
         lane.column = &columns_[i];
         lane.way = way_of(type);
+        const uint32_t width = lane.way == Way::Four ? 4 : lane.way == Way::Eight ? 8 : 0;
+        lane.least = 4 + width;
+        lane.length = big32(width);
         lane.flip = type.kind == Kind::Date ? 0x80000000u : 0;
         if (lane.way != Way::Fields) continue;
         lane.fields = lanes + type.first_child;
         lane.fields_end = lane.fields + type.children;
+    }
+    find_runs(lanes, count);
+    for (size_t i = 0; i < types; ++i) {
+        if (lanes[i].fields) find_runs(lanes[i].fields, static_cast<size_t>(lanes[i].fields_end - lanes[i].fields));
     }
     for (size_t i = 0; done && i < count; ++i) {
         done = make_room_for(lanes[i], page.rows, appender);
