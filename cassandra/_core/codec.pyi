@@ -193,7 +193,7 @@ def load_instances(
     cls: type[_I], layout: InstanceLayout, rows: Iterable[tuple[Any, ...]], shared: tuple[Any, ...]
 ) -> list[_I]:
     """One instance of *cls*, a subclass of Instance, per row; ``__init__`` is not called. *shared* has the values of
-    the last columns of *layout*, the same for all."""
+    the last columns of *layout*, the same for all. If *rows* is a list its rows become instances, and it is returned."""
 
 class Untouched:
     """A class of which, and of whose objects, nobody has replaced these methods since this was made. Any thread."""

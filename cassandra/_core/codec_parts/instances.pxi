@@ -203,16 +203,19 @@ def new_loaded(cls, InstanceLayout layout not None, tuple row not None, tuple sh
 
 
 def load_instances(cls, InstanceLayout layout not None, rows, tuple shared not None):
-    """One instance of *cls* per row. ``__init__`` is not called; *shared* follows the values of each row."""
+    """One instance of *cls* per row, in the place of it if *rows* is a list: a second one would go over memory once
+    more. ``__init__`` is not called; *shared* follows the values of each row."""
     cdef list found = rows if type(rows) is list else list(rows)
-    cdef list made = []
     cdef Py_ssize_t own = len(layout.names) - len(shared)
+    cdef Py_ssize_t at = 0
     check_model(cls)
-    for row in found:
+    while at < len(found):
+        row = found[at]
         if type(row) is not tuple or len(<tuple>row) != own:
             raise TypeError(f"a row is a tuple of {own} values, not {row!r}")
-        made.append(loaded_of(cls, layout, <tuple>row, shared))
-    return made
+        found[at] = loaded_of(cls, layout, <tuple>row, shared)
+        at += 1
+    return found
 
 
 @cython.final

@@ -138,5 +138,5 @@ class Pages:
         if type(result) is not ResultSet:
             return tuple(getattr(result, "column_names", None) or ()), list(getattr(result, "current_rows", result))
         rows = result.current_rows
-        result._current_rows = []  # instances have their rows
+        result._current_rows = []  # instances have its rows, and take their place in the list
         return () if result._plan is None else result._plan.names, rows

@@ -73,7 +73,6 @@ class Reading(Generic[T]):
         """Steps of the first page."""
         self._refuse_batch()
         self._pages = Pages((yield self._select_request()))
-        self._result_cache = []
 
     @left_out
     def _execute_query(self) -> None:
@@ -118,8 +117,11 @@ class Reading(Generic[T]):
             self._add(pages, *await pages.anext())
 
     def _add(self, pages: Pages, names: tuple[str, ...], rows: Any) -> None:
-        assert self._result_cache is not None
-        self._result_cache += self._made_of(names, rows)
+        found = self._made_of(names, rows)
+        if self._result_cache is None:  # nobody else has seen it
+            self._result_cache = found
+        else:
+            self._result_cache += found
         if not pages.has_more:
             self._pages = None
             self._count = len(self._result_cache)
