@@ -193,7 +193,7 @@ def load_instances(
     cls: type[_I], layout: InstanceLayout, rows: Iterable[tuple[Any, ...]], shared: tuple[Any, ...]
 ) -> list[_I]:
     """One instance of *cls*, a subclass of Instance, per row; ``__init__`` is not called. *shared* has the values of
-    the last columns of *layout*, the same for all. If *rows* is a list its rows become instances, and it is returned."""
+    the last columns of *layout*, the same for all. If *rows* is a list they take the place of its rows."""
 
 class Untouched:
     """A class of which, and of whose objects, nobody has replaced these methods since this was made. Any thread."""
@@ -203,6 +203,17 @@ class Untouched:
         """Whether the class has these methods still."""
     def of(self, one: object) -> bool:
         """Whether *one* is of the class itself, which has these methods still, and so has *one*."""
+
+class ByNames:
+    """What was worked out for the keywords of calls, by their names in their order. Any thread.
+
+    It keeps *most* of them, and forgets all if there are more."""
+
+    def __init__(self, most: int) -> None: ...
+    def find(self, given: dict[str, Any]) -> Any:
+        """What was added for these names, or None. Values are not looked at."""
+    def add(self, given: dict[str, Any], found: Any) -> Any:
+        """Remember *found* for these names; returns it."""
 
 class ExactKinds:
     """Values that are bound as they are, if they are of these classes: at which place each is bound. Immutable."""

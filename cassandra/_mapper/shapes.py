@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SHAPES_KEPT = 2048
 PREPARED_KEPT = 1024
 
+#: Where a session has what was prepared for it.
+PREPARED = "_shapes"
+
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 NUMBER = r" (-?\d+)(?=$| )"
 
@@ -145,7 +148,7 @@ class Prepared:
 def forget_prepared(cluster: Cluster) -> None:
     """A type was altered: what was prepared before would leave out what is new in its values."""
     for session in list(cluster.sessions):
-        session.__dict__.pop("_shapes", None)
+        session.__dict__.pop(PREPARED, None)
 
 
 def _key(shape: Shape, consistency: int | None, fetch_size: Any) -> Any:
@@ -154,17 +157,10 @@ def _key(shape: Shape, consistency: int | None, fetch_size: Any) -> Any:
 
 def prepared_of(session: Session) -> Prepared:
     """What was prepared for *session*."""
-    found = session.__dict__.get("_shapes")
+    found = session.__dict__.get(PREPARED)
     if found is None:
-        found = session.__dict__.setdefault("_shapes", Prepared())
+        found = session.__dict__.setdefault(PREPARED, Prepared())
     return found  # type: ignore[no-any-return]
-
-
-def usually_prepared(session: Any, shape: Shape) -> PreparedStatement | None:
-    """As ``prepared_of(session).find(shape)``: with nothing said of consistency and pages."""
-    known: Prepared | None = getattr(session, "_shapes", None)
-    found = None if known is None else known._statements.get(shape)
-    return None if found is None or found._outdated is not None else found
 
 
 class WrittenLater(BaseCQLStatement):

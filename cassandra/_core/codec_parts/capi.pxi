@@ -106,6 +106,7 @@ cdef extern from "Python.h":
     bint TEXT_IS_ASCII "PyUnicode_IS_ASCII"(object o)
     const char* PyUnicode_AsUTF8AndSize(object o, Py_ssize_t* n) except NULL
     void SET_TUPLE "PyTuple_SET_ITEM"(PyObject* t, Py_ssize_t i, PyObject* v)
+    PyObject* GET_TUPLE "PyTuple_GET_ITEM"(PyObject* t, Py_ssize_t i)
     void SET_LIST "PyList_SET_ITEM"(PyObject* t, Py_ssize_t i, PyObject* v)
     PyObject* GET_LIST "PyList_GET_ITEM"(PyObject* t, Py_ssize_t i)
     PyObject* NEW_TUPLE "PyTuple_New"(Py_ssize_t n)

@@ -10,6 +10,9 @@ cdef extern from *:
     """
     unsigned int state_of_class(object kind)
 
+cdef extern from "Python.h":
+    bint PyDict_Next(dict d, Py_ssize_t* step, PyObject** key, PyObject** value)
+
 
 @cython.final
 cdef class Untouched:
@@ -49,6 +52,58 @@ cdef class Untouched:
                 return False
         self._state = state_of_class(self._kind)
         return True
+
+
+cdef class _Known:
+    """What was found for the keywords of a call. Immutable."""
+
+    cdef tuple names
+    cdef object found
+
+
+@cython.final
+cdef class ByNames:
+    """What was worked out for the keywords of calls, each by their names in their order. Programs make the same call
+    again and again: the names of the last one are compared before any is looked up. Under the GIL; what two threads
+    add at once is equal."""
+
+    cdef dict _known
+    cdef _Known _last
+    cdef Py_ssize_t _most
+
+    def __init__(self, Py_ssize_t most):
+        self._known = {}
+        self._most = most
+
+    def find(self, dict given not None):
+        """What was added for these names; None if nothing was."""
+        cdef PyObject* name
+        cdef PyObject* value
+        cdef Py_ssize_t step = 0, at = 0
+        cdef _Known last = self._last
+        if last is not None and len(given) == len(last.names):
+            while PyDict_Next(given, &step, &name, &value):
+                if name != GET_TUPLE(<PyObject*>last.names, at):
+                    break
+                at += 1
+            else:
+                return last.found
+        last = self._known.get(tuple(given))
+        if last is None:
+            return None
+        self._last = last
+        return last.found
+
+    def add(self, dict given not None, found):
+        """Remember *found* for these names, which is returned."""
+        cdef _Known known = _Known.__new__(_Known)
+        known.names = tuple(given)
+        known.found = found
+        if len(self._known) >= self._most:
+            self._known.clear()
+        self._known[known.names] = known
+        self._last = known
+        return found
 
 
 @cython.final

@@ -8,7 +8,7 @@ from typing import Any
 from cassandra._base.errors import DriverException, InvalidRequest
 from cassandra._base.errors_messages import SyntaxException
 from cassandra._mapper.connections import connected_session, get_connection_async, get_session
-from cassandra._mapper.shapes import Shape, WrittenLater, prepared_of, shape_and_values, usually_prepared
+from cassandra._mapper.shapes import PREPARED, Shape, WrittenLater, prepared_of, shape_and_values
 from cassandra._mapper.statements import BaseCQLStatement
 from cassandra._session.session import Session
 from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, NOT_SET
@@ -26,7 +26,8 @@ def send_prepared(shape: Shape, values: Any, connection: Any) -> Any:
     session: Any = connected_session(connection)
     if session is None or not can_prepare(session):
         return None
-    prepared = usually_prepared(session, shape)
+    known = session.__dict__.get(PREPARED)
+    prepared = None if known is None else known.find(shape)
     if prepared is None:
         return None
     try:

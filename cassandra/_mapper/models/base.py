@@ -263,7 +263,7 @@ class BaseModel(Instance):
     @classmethod
     def create(cls: type[M], **kwargs: Any) -> M:
         """Insert a row with these values, and return its instance."""
-        insert = plain_insert(cls, tuple(kwargs))
+        insert = plain_insert(cls, kwargs)
         if insert is not None:
             made: M = create(insert, kwargs, lambda defaults: cls._begun(kwargs, defaults).save())
             return made
@@ -276,7 +276,7 @@ class BaseModel(Instance):
     @classmethod
     async def acreate(cls: type[M], **kwargs: Any) -> M:
         """As :meth:`create`, without blocking the running loop."""
-        insert = plain_insert(cls, tuple(kwargs))
+        insert = plain_insert(cls, kwargs)
         if insert is not None:
             made: M = await create_async(insert, kwargs, lambda defaults: cls._begun(kwargs, defaults).asave())
             return made
@@ -311,7 +311,7 @@ class BaseModel(Instance):
     @classmethod
     def get(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """The one row that meets these conditions; ``DoesNotExist`` or ``MultipleObjectsReturned`` of the model."""
-        found = None if args else point_read(cls, tuple(kwargs))
+        found = None if args else point_read(cls, kwargs)
         if found is None:
             return cls.objects.get(*args, **kwargs)
         made: M = read(found, kwargs, lambda: cls.objects.get(**kwargs))
@@ -320,7 +320,7 @@ class BaseModel(Instance):
     @classmethod
     async def aget(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """As :meth:`get`, without blocking the running loop."""
-        found = None if args else point_read(cls, tuple(kwargs))
+        found = None if args else point_read(cls, kwargs)
         sent = None if found is None else found.send(kwargs)
         if found is not None and sent is not None:
             try:
@@ -354,7 +354,7 @@ class BaseModel(Instance):
     @left_out
     def update(self: M, **values: Any) -> M:
         """Set these values, and write what was changed."""
-        update = plain_update(type(self), tuple(values))
+        update = plain_update(type(self), values)
         if update is None or not rewrite(update, self, values):
             self._take(values)
             self._dml_to_write(False).update()
@@ -364,7 +364,7 @@ class BaseModel(Instance):
     @left_out
     async def aupdate(self: M, **values: Any) -> M:
         """As :meth:`update`, without blocking the running loop."""
-        update = plain_update(type(self), tuple(values))
+        update = plain_update(type(self), values)
         if update is None or not await rewrite_async(update, self, values):
             self._take(values)
             await self._dml_to_write(False).aupdate()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cassandra._core.codec import Instance, InstanceLayout, load_instances, new_loaded
+from cassandra._core.codec import ByNames, Instance, InstanceLayout, load_instances, new_loaded
 from cassandra._mapper import defaults
 from cassandra._mapper.instances import is_left_out
 from cassandra._session.request.result import ResultSet
 
 #: Shapes and layouts per model; programs that select many sets of columns fill no memory.
 KEPT = 512
+NAMES_KEPT = 128
 NATIVE = "native"
 #: Kept where nothing can be worked out.
 NONE = object()
@@ -26,15 +27,19 @@ def keep(model: Any, key: Any, found: Any) -> Any:
     return found
 
 
-def worked_out(kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]) -> Callable[[Any, tuple[str, ...]], Any]:
-    """A function that gives what *work_out* makes of a model and names of columns: once, and anew for another default
-    keyspace, which it has as ``keyspace``. None, where it makes None."""
+def worked_out(
+    kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]
+) -> Callable[[Any, dict[str, Any]], Any]:
+    """A function that gives what *work_out* makes of a model and the names of keywords: once, and anew for another
+    default keyspace, which it has as ``keyspace``. None, where it makes None."""
 
-    def find(model: Any, names: tuple[str, ...]) -> Any:
-        key = (kind, names)
-        found = model._shapes.get(key)
+    def find(model: Any, given: dict[str, Any]) -> Any:
+        known = model._shapes.get(kind)
+        found = None if known is None else known.find(given)
         if found is None or (found is not NONE and found.keyspace is not defaults.DEFAULT_KEYSPACE):
-            found = keep(model, key, work_out(model, names) or NONE)
+            found = work_out(model, tuple(given)) or NONE  # which may keep something, and forget the rest for that
+            known = model._shapes.get(kind) or keep(model, kind, ByNames(NAMES_KEPT))
+            known.add(given, found)
         return None if found is NONE else found
 
     return find

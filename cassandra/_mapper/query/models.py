@@ -112,14 +112,14 @@ class ModelQuerySet(AbstractQuerySet[T]):
     @left_out
     def get(self, *args: Any, **kwargs: Any) -> T:
         """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
-        found = point_read(self.model, tuple(kwargs)) if kwargs and not args and is_fresh(self) else None
+        found = point_read(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
         if found is None:
             return super().get(*args, **kwargs)
         return read(found, kwargs, partial(super().get, **kwargs))  # type: ignore[no-any-return]
 
     async def aget(self, *args: Any, **kwargs: Any) -> T:
         """As :meth:`get`, without blocking the running loop."""
-        found = point_read(self.model, tuple(kwargs)) if kwargs and not args and is_fresh(self) else None
+        found = point_read(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
         if found is None:
             return await super().aget(*args, **kwargs)
         return await read_async(found, kwargs, partial(super().aget, **kwargs))  # type: ignore[no-any-return]
@@ -202,7 +202,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     def _insert_in_batch(self, values: dict[str, Any]) -> PlainInsert | None:
         """How a row of these values becomes a part of the batch; None if there is none, or more was said."""
-        return plain_insert(self.model, tuple(values)) if is_of_batch(self) else None
+        return plain_insert(self.model, values) if is_of_batch(self) else None
 
     def _joined(self, given: dict[str, Any], defaults: dict[str, Any]) -> Any:
         """The instance that was made part of the batch, of values that were given, and defaults that were made."""

@@ -349,6 +349,6 @@ def _shape(statement: Any, count: int) -> Shape | None:
 
 
 #: How a new row with values of columns of these names is written; None if there is more to it.
-plain_insert: Callable[[Any, tuple[str, ...]], PlainInsert | None] = worked_out("plain insert", _insert)
+plain_insert: Callable[[Any, dict[str, Any]], PlainInsert | None] = worked_out("plain insert", _insert)
 #: How values of columns of these names take the place of others; None if there is more to it.
-plain_update: Callable[[Any, tuple[str, ...]], PlainUpdate | None] = worked_out("plain update", _update)
+plain_update: Callable[[Any, dict[str, Any]], PlainUpdate | None] = worked_out("plain update", _update)

@@ -77,7 +77,7 @@ class PointRead:
 
     def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
         """The instance of a result of one row."""
-        rows = result.current_rows
+        rows = result._current_rows
         plan, layout = self._layout
         if plan is not result._plan:
             plan = result._plan
@@ -141,8 +141,8 @@ def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
     return PointRead(model, names, shape, limit)
 
 
-#: The point read of a model by columns of these names; None if there is none.
-point_read: Callable[[Any, tuple[str, ...]], PointRead | None] = worked_out("point", _compiled)
+#: The point read of a model by columns of these names, with their values; None if there is none.
+point_read: Callable[[Any, dict[str, Any]], PointRead | None] = worked_out("point", _compiled)
 
 
 def _statement(queryset: Any, columns: list[Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.codec import ColumnAccess, Instance, InstanceLayout, load_instances, new_loaded
+from cassandra._core.codec import ByNames, ColumnAccess, Instance, InstanceLayout, load_instances, new_loaded
 
 
 def nothing() -> None:
@@ -133,3 +133,39 @@ def test_layouts_change_under_a_column_that_several_threads_read() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_names_of_calls_are_found_in_their_order() -> None:
+    known = ByNames(3)
+    assert known.find({"a": 1}) is None and known.find({}) is None
+    assert known.add({"a": 1, "b": 2}, "ab") == "ab"
+    assert known.find({"a": 5, "b": 6}) == "ab"
+    assert known.find({"b": 6, "a": 5}) is None and known.find({"a": 5}) is None
+    assert known.find({"a": 5, "b": 6, "c": 7}) is None
+    known.add({"b": 0, "a": 0}, "ba")
+    known.add({}, "none")
+    assert [known.find(given) for given in ({"a": 1, "b": 2}, {}, {"b": 1, "a": 2}, {"a": 1, "b": 2})] == [
+        "ab",
+        "none",
+        "ba",
+        "ab",
+    ]
+    assert known.find({"".join(["", "a"]): 1, "b".upper().lower(): 2}) == "ab"  # names that are equal, and not the same
+
+
+def test_no_more_names_are_kept_than_were_asked_for() -> None:
+    known = ByNames(10)
+    for number in range(100):
+        known.add({f"name{number}": 1}, number)
+    found = [known.find({f"name{number}": 1}) for number in range(100)]
+    assert found[-1] == 99 and len([one for one in found if one is not None]) <= 10
+    with pytest.raises(TypeError):
+        known.find(None)  # type: ignore[arg-type]
+
+
+def test_rows_of_a_list_become_instances_in_it() -> None:
+    rows: list[Any] = [(1, 2), (3, 4)]
+    made = load_instances(Thing, LAYOUT, rows, ())
+    assert made is rows and all(type(one) is Thing for one in rows)
+    given = ((1, 2),)
+    assert load_instances(Thing, LAYOUT, given, ()) is not given and given == ((1, 2),)
