@@ -3,12 +3,17 @@
 Both play against the same recorded answers. scylla-driver sends texts with literals, this driver prepared statements;
 figures are CPU of the whole client process per operation. What awaiting costs is compared with ``execute_async`` of the
 same statement, and what instances cost with named tuples of the same rows. The import is CPU time, the best of fresh
-interpreters. ``python -m benchmarks.bench_mapper`` prints the figures beside the targets.
+interpreters. Beside whatever waits for one answer is the floor of that, a C++ program that sends and receives the same
+bytes: where that alone takes more than the target leaves, the target is out of reach on the machine.
+``python -m benchmarks.bench_mapper`` prints the figures beside the targets.
 """
 
 from __future__ import annotations
 
-from benchmarks.measure import FASTCQL, Driver, Samples, alternate
+from collections.abc import Mapping
+
+from benchmarks.bench_requests import NATIVE, floor
+from benchmarks.measure import FASTCQL, Driver, Program, Samples, alternate
 from benchmarks.peers import SCYLLA
 from benchmarks.report import Line, at_most, seconds, show
 from benchmarks.responder import Responder
@@ -23,6 +28,8 @@ TARGETS: dict[str, tuple[str, float, float | None]] = {
     "iterate": ("5,000 instances", 8.0, None),
     "read": ("5,000 instances, and an attribute of each", 8.0, None),
 }
+#: What of the ping-pong they cannot be faster than.
+FLOORS = {"get": "read", "create": "insert", "update": "insert"}
 OF_NAMED_TUPLES, OF_EXECUTE_ASYNC, OF_IMPORT = 1.5, 1.5, 0.025
 
 
@@ -35,7 +42,8 @@ def drivers(port: int) -> dict[str, Driver]:
 
 def lines() -> list[Line]:
     with Responder() as responder:
-        samples = alternate(drivers(responder.port))
+        programs: Mapping[str, Driver | Program] = {NATIVE: floor(responder.port), **drivers(responder.port)}
+        samples = alternate(programs)
     found = [_compared(samples, name) for name in TARGETS]
     found.append(_beside(samples, "iterate", "5,000 instances", "named tuples", OF_NAMED_TUPLES))
     found.append(
@@ -51,9 +59,10 @@ def _compared(samples: Samples, name: str) -> Line:
     ratio = theirs / ours
     limit = "" if most is None else f", ≤ {seconds(most)}"
     reached = ratio >= wanted and (most is None or ours <= most)
-    return Line(
-        measure, seconds(ours), f"≥ {wanted:g}x{limit}", f"{SCYLLA.name} {seconds(theirs)}", f"{ratio:.1f}x", reached
-    )
+    others = f"{SCYLLA.name} {seconds(theirs)}"
+    if name in FLOORS:
+        others += f", {NATIVE} {seconds(samples[NATIVE, FLOORS[name]])}"
+    return Line(measure, seconds(ours), f"≥ {wanted:g}x{limit}", others, f"{ratio:.1f}x", reached)
 
 
 def _beside(samples: Samples, name: str, measure: str, other: str, most: float) -> Line:

@@ -1,11 +1,11 @@
 """Requests one after another and a hundred at a time: point reads and INSERTs of five columns, by prepared statements.
 
-Everybody talks to the same native responder on another core. The floor of a request that its caller waits for is a C++
-program that does nothing but send the same bytes and receive the answer (``native/pingpong.cpp``); the same with a
-hundred requests in flight shows what the responder can do. Rates are by the wall clock, the best of all samples; what
-requests cost with a hundred in flight is CPU of the whole client process. The last lines are about what LZ4 and TLS add
-to that. ``python -m benchmarks.bench_requests``
-prints the figures beside the targets.
+Everybody talks to the same native responder on another core. The floor of a request that its caller waits for is a
+C++ program that does nothing but send the same bytes and receive the answer (``native/pingpong.cpp``). The same with a
+pause of three microseconds after each answer shows what any work in between costs: the responder goes to sleep
+meanwhile. With a hundred requests in flight it shows what the responder can do. Rates are by the wall clock, the best
+of all samples; what requests cost with a hundred in flight is CPU of the whole client process. The last lines are about
+what LZ4 and TLS add to that. ``python -m benchmarks.bench_requests`` prints the figures beside the targets.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ OF_RATE = 2.0  # of acsylla's, a hundred in flight
 SYNC = {SCYLLA_RS.name: "sync "}  # who has a name of its own for what is done one by one without a loop
 COUNT, SLOW_COUNT = 5000, 500  # requests of a sample
 PROCESSES, AT_ONCE = 5, 100
+PAUSE = 3  # microseconds, of a ping-pong that does something with an answer
 OF_WITHOUT = {LZ4: 1.25, TLS: 1.5}  # CPU, at most
 COVERS = {LZ4: "protocol 5 with LZ4", TLS: "TLS"}
 KINDS = {"read": "a point read", "insert": "an INSERT"}
@@ -48,7 +49,8 @@ def floor(port: int) -> Program:
     """The same requests without a driver, one at a time and pipelined."""
     words = [str(build("pingpong", [])), str(port)]
     for name, frame in execute_frames(port).items():
-        words += [name, "1", frame.hex(), f"pipelined {name}", str(AT_ONCE), frame.hex()]
+        words += [name, "1", frame.hex(), f"paused {name}", f"1/{PAUSE}", frame.hex()]
+        words += [f"pipelined {name}", str(AT_ONCE), frame.hex()]
     return Program(tuple(words))
 
 
@@ -86,6 +88,7 @@ def lines() -> list[Line]:
 
 def _one_by_one(samples: Samples, kind: str) -> list[Line]:
     ours, floor = (samples.best(driver, f"{kind} wall") for driver in (FASTCQL, NATIVE))
+    paused = samples.best(NATIVE, f"paused {kind} wall")
     ratio = floor / ours
     works = {name: SYNC.get(name, "") + kind for name in drivers(0) if name != FASTCQL}
     peers = {name: samples.best(name, f"{work} wall") for name, work in works.items()}
@@ -97,6 +100,13 @@ def _one_by_one(samples: Samples, kind: str) -> list[Line]:
             f"{NATIVE} {_rate(floor)}",
             f"{ratio:.2f}",
             ratio >= OF_PING_PONG,
+        ),
+        Line(
+            f"the same, by the ping-pong with {PAUSE} µs of work",
+            _rate(paused),
+            "",
+            f"{NATIVE} {_rate(floor)}, {FASTCQL} {_rate(ours)}",
+            f"{floor / paused:.2f}, {paused / ours:.2f}",
         ),
         Line(
             f"{KINDS[kind]}, one by one: rate",

@@ -1,9 +1,11 @@
 // What requests cost without a driver: the same bytes to the same responder, by send and recv alone.
 //
-//   pingpong PORT (NAME WINDOW REQUEST)...
+//   pingpong PORT (NAME WINDOW[/PAUSE] REQUEST)...
 //
 // REQUEST is a frame in hexadecimal digits. WINDOW of them are in flight at a time: with 1 this is a ping-pong, the
-// least that a request can take when its caller waits for it; with more, what the responder can be asked for. Prints a
+// least that a request can take when its caller waits for it; with more, what the responder can be asked for. With
+// WINDOW/PAUSE it computes for PAUSE microseconds after each answer, as whoever makes something of it does: the
+// responder goes to sleep meanwhile, which costs more than the pause. Prints a
 // JSON object with, per NAME, the mean of CPU seconds per request and, as "<NAME> wall", the best sample of wall time.
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -60,7 +62,8 @@ int connect_to(int port) {
 
 class Requests {
 public:
-    Requests(int fd, const std::string& request, size_t window) : fd_(fd), window_(window), input_(256 << 10) {
+    Requests(int fd, const std::string& request, size_t window, double pause)
+        : fd_(fd), window_(window), pause_(pause), input_(256 << 10) {
         for (size_t i = 0; i < window; ++i) output_ += request;
         size_ = request.size();
         send(1);
@@ -79,6 +82,7 @@ public:
             const size_t more = std::min(now - answered, count - asked);
             answered = now;
             asked += more;
+            if (pause_ > 0) compute();
             if (more) send(more);
         }
     }
@@ -88,6 +92,12 @@ private:
         uint32_t length;
         std::memcpy(&length, input_.data() + 5, 4);
         return kHeader + ntohl(length);
+    }
+
+    void compute() const {
+        const double start = seconds(CLOCK_MONOTONIC);
+        while (seconds(CLOCK_MONOTONIC) - start < pause_) {
+        }
     }
 
     void send(size_t count) {
@@ -108,6 +118,7 @@ private:
 
     const int fd_;
     const size_t window_;
+    const double pause_;
     std::vector<char> input_;
     std::string output_;
     size_t size_ = 0, answer_ = 0;
@@ -136,12 +147,14 @@ void measure(const char* name, Requests& requests) {
 
 int main(int argc, char** argv) {
     if (argc < 5 || argc % 3 != 2) {
-        std::fprintf(stderr, "usage: pingpong PORT (NAME WINDOW REQUEST)...\n");
+        std::fprintf(stderr, "usage: pingpong PORT (NAME WINDOW[/PAUSE] REQUEST)...\n");
         return 2;
     }
     for (int i = 2; i < argc; i += 3) {
         const int fd = connect_to(std::atoi(argv[1]));
-        Requests requests(fd, unhex(argv[i + 2]), static_cast<size_t>(std::atoi(argv[i + 1])));
+        const char* const pause = std::strchr(argv[i + 1], '/');
+        Requests requests(fd, unhex(argv[i + 2]), static_cast<size_t>(std::atoi(argv[i + 1])),
+                          pause ? std::atof(pause + 1) * 1e-6 : 0);
         std::printf(i == 2 ? "{" : ", ");
         measure(argv[i], requests);
         ::close(fd);

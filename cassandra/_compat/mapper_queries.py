@@ -30,6 +30,9 @@ class _Given:
     async def anext(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         return self.next()
 
+    def taken(self) -> None:
+        """They are there once, whatever becomes of them: who has read them has the only copy."""
+
 
 class _ResultGenerator:
     def __get__(self, queryset: Any, owner: Any = None) -> Any:

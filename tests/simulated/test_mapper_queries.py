@@ -415,3 +415,35 @@ def test_rows_that_somebody_else_has_read(session: Session) -> None:
     query._delete_null_columns()
     found = Item.get(part=1, at=1)
     assert (found.name, found.words, found.tags) == (None, {}, ["a"])
+
+
+class Odd(Model):
+    """Of whose rows one cannot be made an instance, the first time that somebody tries."""
+
+    __table_name__ = "item"
+    broken: set[int] = set()
+    part = columns.Integer(partition_key=True)
+    at = columns.Integer(primary_key=True)
+
+    @classmethod
+    def _construct_instance(cls, values: Any) -> Any:
+        if values["at"] in cls.broken:
+            cls.broken.discard(values["at"])
+            raise ValueError("not now")
+        return super()._construct_instance(values)
+
+
+@pytest.mark.parametrize("broken", [{0}, {1}, {2}, {5}, {6}, {0, 2, 6}])
+@pytest.mark.parametrize("awaited", [False, True])
+def test_rows_of_a_page_that_could_not_be_read_are_there_when_it_is_read_again(
+    session: Session, broken: set[int], awaited: bool
+) -> None:
+    for at in range(7):
+        Item.create(part=1, at=at)
+    rows = Odd.objects(part=1).fetch_size(2)
+    Odd.broken = set(broken)
+    for _ in broken:
+        with pytest.raises(ValueError, match="not now"):
+            asyncio.run(rows.aall()) if awaited else list(rows)
+    found = asyncio.run(rows.aall()) if awaited else list(rows)
+    assert [row.at for row in found] == list(range(7)) and len(rows) == 7

@@ -112,36 +112,42 @@ def from_dict(model: Any, row: Mapping[str, Any], deferred: Mapping[str, Any]) -
 
 
 class Pages:
-    """Columns and rows of a result, page after page. Of the thread or the task that reads them."""
+    """Columns and rows of a result, page after page. Of the thread or the task that reads them, which says when it has
+    taken a page: until then it is there again for who asks."""
 
-    __slots__ = ("_result", "_started")
+    __slots__ = ("_result", "_waits")
 
     def __init__(self, result: Any) -> None:
         self._result = result
-        self._started = False
+        self._waits = True
 
     @property
     def has_more(self) -> bool:
-        """Whether there are rows after those that were read."""
-        return not self._started or getattr(self._result, "has_more_pages", False) is True  # of a mock it is anything
+        """Whether there are rows after those that were taken."""
+        return self._waits or getattr(self._result, "has_more_pages", False) is True  # of a mock it is anything
 
     def next(self) -> tuple[tuple[str, ...], Any]:
-        """The next page, if there is one."""
-        if self._started:
+        """The page that was not taken, or the next one, if there is one."""
+        if not self._waits:
             self._result.fetch_next_page()
+            self._waits = True
         return self._rows()
 
     async def anext(self) -> tuple[tuple[str, ...], Any]:
         """As :meth:`next`, without blocking the running loop."""
-        if self._started:
+        if not self._waits:
             await self._result.fetch_next_page_async()
+            self._waits = True
         return self._rows()
 
+    def taken(self) -> None:
+        """The page is somebody's: instances have its rows, and take their place in its list."""
+        self._waits = False
+        if type(self._result) is ResultSet:
+            self._result._current_rows = []
+
     def _rows(self) -> tuple[tuple[str, ...], Any]:
-        self._started = True
         result = self._result
         if type(result) is not ResultSet:
             return tuple(getattr(result, "column_names", None) or ()), list(getattr(result, "current_rows", result))
-        rows = result.current_rows
-        result._current_rows = []  # instances have its rows, and take their place in the list
-        return () if result._plan is None else result._plan.names, rows
+        return () if result._plan is None else result._plan.names, result.current_rows

@@ -81,7 +81,8 @@ class Reading(Generic[T]):
         if self._result_cache is None:
             with self._turn():
                 if self._result_cache is None:
-                    run(self._reading())
+                    if self._pages is None:
+                        run(self._reading())
                     self._more()
 
     async def _aexecute_query(self) -> None:
@@ -89,7 +90,8 @@ class Reading(Generic[T]):
         if self._result_cache is None:
             async with self._aturn():
                 if self._result_cache is None:
-                    await arun(self._reading())
+                    if self._pages is None:
+                        await arun(self._reading())
                     await self._amore()
 
     def _turn(self) -> Any:
@@ -118,6 +120,7 @@ class Reading(Generic[T]):
 
     def _add(self, pages: Pages, names: tuple[str, ...], rows: Any) -> None:
         found = self._made_of(names, rows)
+        pages.taken()
         if self._result_cache is None:  # nobody else has seen it
             self._result_cache = found
         else:

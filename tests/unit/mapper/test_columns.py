@@ -348,4 +348,6 @@ def test_rows_of_a_mock_are_none() -> None:
     assert list(Pages(mock.MagicMock()).next()[1]) == []
     pages = Pages(mock.MagicMock())
     pages.next()
+    assert pages.has_more, "nobody has taken it yet"
+    pages.taken()
     assert not pages.has_more
