@@ -104,7 +104,9 @@ At read_fields(At at, const Lane* last, int64_t row, const uint8_t* end, Appende
 inline At read_numbers(At at, int64_t row, const uint8_t* end) {
     const ptrdiff_t left = end - at.p;
     Lane* lane = at.lane;
-    const Lane* const stop = lane + (left >= ptrdiff_t{lane->run_bytes} ? lane->run : left >= ptrdiff_t{lane->least});
+    const bool all = left >= static_cast<ptrdiff_t>(lane->run_bytes);
+    const bool one = left >= static_cast<ptrdiff_t>(lane->least);
+    const Lane* const stop = lane + (all ? lane->run : one);
     const uint8_t* p = at.p;
     for (; lane != stop; ++lane) {
         uint32_t length;
