@@ -12,6 +12,49 @@ cdef extern from "Python.h":
     int PyContext_Exit(object context) except -1
     object PyContext_CopyCurrent()
 
+cdef extern from *:
+    """
+    // What a bound function of C is a method of; NULL for anything else.
+    static inline PyMethodDef* fastcql_method_of(PyObject* callable) {
+        return PyCFunction_CheckExact(callable) ? reinterpret_cast<PyCFunctionObject*>(callable)->m_ml : nullptr;
+    }
+    """
+    ctypedef struct PyMethodDef:
+        const char* ml_name
+    PyMethodDef* fastcql_method_of(object callable)
+
+# A task of C asks a future of C for its result in place, and any other by a call of a method whose name it makes first, which
+# costs as much as the rest of waking it. It throws the result away, as its coroutine gets it from what it yielded. So tasks
+# are woken with a future that is done.
+cdef PyMethodDef* _wakes_task = NULL  # the method of tasks that does so, once one was seen
+cdef object _done = None
+
+
+cdef object woken_with(callback, _Awaiting awaiting):
+    """What *callback* is called with."""
+    global _wakes_task, _done
+    cdef PyMethodDef* method = fastcql_method_of(callback)
+    if method == NULL or (method != _wakes_task and _wakes_task != NULL):
+        return awaiting
+    if _wakes_task == NULL:
+        import _asyncio
+
+        if method.ml_name != b"task_wakeup" and method.ml_name != b"TaskWakeup":
+            return awaiting
+        if not isinstance(callback.__self__, _asyncio.Task):
+            return awaiting
+        _done = _asyncio.Future(loop=_NoLoop())
+        _done.set_result(None)
+        _wakes_task = method
+    return _done
+
+
+class _NoLoop:
+    """Of a future that nobody waits for."""
+
+    def get_debug(self):
+        return False
+
 
 cdef enum AwaitingState:
     AWAITING_PENDING
@@ -125,7 +168,7 @@ cdef class _Awaiting:
         self.callback = self.context = None
         PyContext_Enter(context)
         try:
-            callback(self)
+            callback(woken_with(callback, self))
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:  # what a task raises is its own; but anybody may add a callback

@@ -22,8 +22,15 @@ bridges = {}
 cdef dict _bridges = bridges
 
 
-cdef inline Bridge bridge_of(loop):
+cdef Bridge find_bridge(loop):
     return _bridges.get(PyLong_FromVoidPtr(<void*> loop))
+
+
+cdef inline Bridge bridge_of(loop):
+    if fastcql_turn.loop == <PyObject*> loop and fastcql_turn.bridge != NULL:
+        if fastcql_turn.process == fork_generation():
+            return <Bridge> fastcql_turn.bridge
+    return find_bridge(loop)
 
 
 cdef bint waits_in_turn(reactor) except -1:

@@ -3,16 +3,18 @@
 #
 # While a loop's queue is drained that loop runs here, by construction, unless somebody runs another one inside of it. asyncio
 # notes what runs in the thread's dictionary, as an object that is a new one for each run: as long as it is the same one, kept
-# alive here so that no other can have its address, the loop is the same. Where nothing is noted, asyncio is asked.
+# alive here so that no other can have its address, the loop is the same. Where nothing is noted, asyncio is asked. The bridge
+# to the loop is at hand in the same way.
 
 cdef extern from *:
     """
     struct FastcqlTurn {
         PyObject* loop;  // NULL: not known
         PyObject* noted;
+        PyObject* bridge;
         uint32_t process;
     };
-    static thread_local FastcqlTurn fastcql_turn = {nullptr, nullptr, 0};
+    static thread_local FastcqlTurn fastcql_turn = {nullptr, nullptr, nullptr, 0};
 
     static inline PyObject* fastcql_noted(PyObject* name) {
         PyObject* const all = PyThreadState_GetDict();
@@ -22,6 +24,7 @@ cdef extern from *:
     ctypedef struct FastcqlTurn:
         PyObject* loop
         PyObject* noted
+        PyObject* bridge
         uint32_t process
     FastcqlTurn fastcql_turn
     PyObject* fastcql_noted(object name) except? NULL
@@ -61,6 +64,7 @@ cdef class _Turn:
 
     cdef object loop
     cdef object noted
+    cdef object bridge
     cdef FastcqlTurn before
 
     cdef int begin(self) except -1:
@@ -72,8 +76,12 @@ cdef class _Turn:
             fastcql_turn.loop = NULL
             return 0
         self.noted = <object> noted
+        self.bridge = find_bridge(self.loop)
         fastcql_turn.loop = <PyObject*> self.loop
         fastcql_turn.noted = noted
+        fastcql_turn.bridge = <PyObject*> self.bridge
+        if self.bridge is None:
+            fastcql_turn.bridge = NULL
         fastcql_turn.process = fork_generation()
         return 0
 

@@ -243,6 +243,84 @@ def test_what_is_yielded_is_as_a_future(loop: asyncio.AbstractEventLoop) -> None
     loop.run_until_complete(main())
 
 
+def test_functions_of_c_are_called_with_what_was_awaited(loop: asyncio.AbstractEventLoop) -> None:
+    lab, told = Lab(), []
+
+    async def one() -> int:
+        return int((await lab.session.execute_async(QUERY)).one().n)
+
+    async def main() -> int:
+        waits = lab.session.execute_async(QUERY).__await__()
+        awaiting: Any = next(waits)
+        awaiting.add_done_callback(told.append)
+        task = asyncio.create_task(one())
+        await asked(lab, 2)
+        answer_all(lab)
+        found = await task
+        assert told == [awaiting]
+        return found
+
+    assert [loop.run_until_complete(main()), len(told)] == [1, 1]
+
+
+class _OwnTask(asyncio.Task):  # type: ignore[type-arg]
+    """Of a program."""
+
+
+@pytest.mark.parametrize("kind", [_OwnTask, asyncio.tasks._PyTask])  # type: ignore[attr-defined]
+def test_tasks_of_other_kinds(loop: asyncio.AbstractEventLoop, kind: Any) -> None:
+    lab = Lab()
+    loop.set_task_factory(lambda loop, coroutine, **options: kind(coroutine, loop=loop, **options))
+
+    async def one(n: int) -> int:
+        try:
+            return int((await lab.session.execute_async(QUERY)).one().n)
+        except asyncio.CancelledError:
+            return -n
+
+    async def main() -> list[int]:
+        tasks = [asyncio.create_task(one(n)) for n in range(5)]
+        assert all(type(task) is kind for task in tasks)
+        await asked(lab, 5)
+        tasks[3].cancel()
+        answer_all(lab)
+        return await asyncio.gather(*tasks)
+
+    assert loop.run_until_complete(main()) == [0, 1, 2, -3, 4]
+
+
+def test_a_loop_within_a_callback_has_a_bridge_of_its_own() -> None:
+    """Whose callback took the answers runs another loop, with requests: they are sent and answered there."""
+    lab, outer, inner = Lab(), asyncio.new_event_loop(), asyncio.new_event_loop()
+    found = []
+
+    async def within() -> None:
+        future = lab.session.execute_async(QUERY)
+        asyncio.get_running_loop().call_soon(answer_all, lab, 1)
+        found.append((await future).one().n)
+
+    def run_other(_: Any) -> None:
+        running = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)  # as nest_asyncio does
+        try:
+            inner.run_until_complete(within())
+        finally:
+            asyncio._set_running_loop(running)
+
+    async def main() -> None:
+        waits = lab.session.execute_async(QUERY).__await__()
+        awaiting: Any = next(waits)
+        awaiting.add_done_callback(run_other)
+        answer_all(lab)
+        while not found:
+            await asyncio.sleep(0)
+
+    outer.run_until_complete(main())
+    for loop in (inner, outer):
+        loop.close()
+    assert found == [1]
+
+
 def test_a_callback_that_raises(loop: asyncio.AbstractEventLoop) -> None:
     lab, told = Lab(), []
     loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
