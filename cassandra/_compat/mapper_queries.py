@@ -20,18 +20,20 @@ class _Given:
 
     def __init__(self, rows: Iterator[Mapping[str, Any]]) -> None:
         self.rows = rows
+        self._read: list[Mapping[str, Any]] | None = None
 
     def next(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-        self.has_more = False
-        rows = list(self.rows)
-        names = tuple(rows[0]) if rows else ()
-        return names, [tuple(row.values()) for row in rows]
+        if self._read is None:
+            self._read = list(self.rows)
+        names = tuple(self._read[0]) if self._read else ()
+        return names, [tuple(row.values()) for row in self._read]
 
     async def anext(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         return self.next()
 
     def taken(self) -> None:
-        """They are there once, whatever becomes of them: who has read them has the only copy."""
+        self.has_more = False
+        self._read = []
 
 
 class _ResultGenerator:

@@ -290,6 +290,22 @@ def test_what_a_program_replaces_is_called(session: Session) -> None:
     assert Plain.get(**KEY).value == 5.0
 
 
+def test_what_a_program_replaces_is_called_in_batches(session: Session) -> None:
+    async def within() -> None:
+        async with BatchQuery() as batch:
+            await Plain.batch(batch).acreate(**KEY)
+
+    for _ in range(2):
+        with BatchQuery() as batch:
+            Plain.batch(batch).create(**KEY)
+        asyncio.run(within())
+    with mock.patch.object(DMLQuery, "save") as save, BatchQuery() as batch:
+        Plain.batch(batch).create(**KEY)
+    with mock.patch.object(DMLQuery, "asave", new_callable=mock.AsyncMock) as asave:
+        asyncio.run(within())
+    assert (save.call_count, asave.call_count) == (1, 1)
+
+
 def test_a_default_that_becomes_another_class_is_made_once() -> None:
     class Odd(Plain):
         __table_name__ = "readings"

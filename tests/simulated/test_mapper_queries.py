@@ -447,3 +447,37 @@ def test_rows_of_a_page_that_could_not_be_read_are_there_when_it_is_read_again(
             asyncio.run(rows.aall()) if awaited else list(rows)
     found = asyncio.run(rows.aall()) if awaited else list(rows)
     assert [row.at for row in found] == list(range(7)) and len(rows) == 7
+
+
+def test_rows_that_somebody_else_is_told_of_stay_rows(session: Session) -> None:
+    for at in range(4):
+        Item.create(part=1, at=at)
+    told: list[Any] = []
+
+    def look(future: Any) -> None:
+        future.add_callback(told.append)
+
+    session.add_request_init_listener(look)
+    try:
+        for _ in range(2):  # by text, and prepared
+            assert [item.at for item in Item.objects(part=1).only(["at"]).fetch_size(3)] == [0, 1, 2, 3]
+        with pytest.raises(Item.MultipleObjectsReturned):
+            Item.get(part=1)
+    finally:
+        session.remove_request_init_listener(look)
+    rows = [row for page in told if page for row in page]
+    assert len(rows) >= 8 and {type(row) for row in rows} == {tuple}
+
+
+def test_rows_that_somebody_else_has_read_and_that_cannot_be_made_instances(session: Session) -> None:
+    for at in range(3):
+        Item.create(part=1, at=at)
+    queryset: Any = Odd.objects(part=1)
+    statement = queryset._select_query()
+    queryset._result_generator = iter(session.execute(str(statement), statement.get_context()))
+    queryset._result_cache = []
+    Odd.broken = {1}
+    with pytest.raises(ValueError, match="not now"):
+        list(queryset)
+    assert [row.at for row in queryset] == [0, 1, 2]
+    assert [row.at for row in queryset] == [0, 1, 2]

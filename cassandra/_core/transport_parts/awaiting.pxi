@@ -26,27 +26,35 @@ cdef extern from *:
 # A task of C asks a future of C for its result in place, and any other by a call of a method whose name it makes first, which
 # costs as much as the rest of waking it. It throws the result away, as its coroutine gets it from what it yielded. So tasks
 # are woken with a future that is done.
-cdef PyMethodDef* _wakes_task = NULL  # the method of tasks that does so, once one was seen
+cdef PyMethodDef* _wakes_task = NULL  # the method of tasks that does so, once one was seen; then there is a future
 cdef object _done = None
 
 
 cdef object woken_with(callback, _Awaiting awaiting):
     """What *callback* is called with."""
-    global _wakes_task, _done
     cdef PyMethodDef* method = fastcql_method_of(callback)
-    if method == NULL or (method != _wakes_task and _wakes_task != NULL):
+    if method == NULL:
         return awaiting
     if _wakes_task == NULL:
+        learn_what_wakes(method, callback)
+    return _done if method == _wakes_task else awaiting
+
+
+cdef void learn_what_wakes(PyMethodDef* method, callback) noexcept:
+    global _wakes_task, _done
+    if method.ml_name != b"task_wakeup":
+        return
+    try:
         import _asyncio
 
-        if method.ml_name != b"task_wakeup" and method.ml_name != b"TaskWakeup":
-            return awaiting
         if not isinstance(callback.__self__, _asyncio.Task):
-            return awaiting
-        _done = _asyncio.Future(loop=_NoLoop())
-        _done.set_result(None)
-        _wakes_task = method
-    return _done
+            return
+        done = _asyncio.Future(loop=_NoLoop())
+        done.set_result(None)
+    except Exception:  # another asyncio than this one: its tasks are called with what they await
+        return
+    _done = done
+    _wakes_task = method
 
 
 class _NoLoop:

@@ -141,7 +141,8 @@ class Pages:
         return self._rows()
 
     def taken(self) -> None:
-        """The page is somebody's: instances have its rows, and take their place in its list."""
+        """The page is somebody's: instances have its rows, and take their place in its list, or in one of their own
+        where somebody else may have that."""
         self._waits = False
         if type(self._result) is ResultSet:
             self._result._current_rows = []
@@ -150,4 +151,7 @@ class Pages:
         result = self._result
         if type(result) is not ResultSet:
             return tuple(getattr(result, "column_names", None) or ()), list(getattr(result, "current_rows", result))
-        return () if result._plan is None else result._plan.names, result.current_rows
+        future = result.response_future
+        seen = future._callbacks or future._ending is not None or future.session._listeners
+        rows = result.current_rows
+        return () if result._plan is None else result._plan.names, list(rows) if seen else rows

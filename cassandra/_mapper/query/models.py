@@ -23,7 +23,7 @@ from cassandra._mapper.statements import DeleteStatement, UpdateStatement
 from .base import AbstractQuerySet
 from .filters import name_and_operator
 from .loading import from_dict, from_tuples
-from .plain import PlainInsert, create_in, plain_insert
+from .plain import join, plain_insert
 from .points import is_fresh, is_of_batch, point_read, read, read_async, selection_of
 
 T = TypeVar("T")
@@ -188,25 +188,25 @@ class ModelQuerySet(AbstractQuerySet[T]):
     @left_out
     def create(self, **kwargs: Any) -> T:
         """Insert a row with these values, and return its instance."""
-        insert = self._insert_in_batch(kwargs)
+        insert = plain_insert(self.model, kwargs) if is_of_batch(self) else None
         if insert is None:
             return super().create(**kwargs)
-        return create_in(self._batch, insert, kwargs, partial(self._joined, kwargs))  # type: ignore[no-any-return]
+        made = insert.defaults()
+        instance = join(self._batch, insert, kwargs, made)
+        if instance is None:
+            instance = self._with_options(self.model._begun(kwargs, made)).save()
+        return instance  # type: ignore[no-any-return]
 
     async def acreate(self, **kwargs: Any) -> T:
         """As :meth:`create`, without blocking the running loop."""
-        insert = self._insert_in_batch(kwargs)
+        insert = plain_insert(self.model, kwargs) if is_of_batch(self) else None
         if insert is None:
             return await super().acreate(**kwargs)
-        return create_in(self._batch, insert, kwargs, partial(self._joined, kwargs))  # type: ignore[no-any-return]
-
-    def _insert_in_batch(self, values: dict[str, Any]) -> PlainInsert | None:
-        """How a row of these values becomes a part of the batch; None if there is none, or more was said."""
-        return plain_insert(self.model, values) if is_of_batch(self) else None
-
-    def _joined(self, given: dict[str, Any], defaults: dict[str, Any]) -> Any:
-        """The instance that was made part of the batch, of values that were given, and defaults that were made."""
-        return self._with_options(self.model._begun(given, defaults)).save()
+        made = insert.defaults()
+        instance = join(self._batch, insert, kwargs, made)
+        if instance is None:
+            instance = await self._with_options(self.model._begun(kwargs, made)).asave()
+        return instance  # type: ignore[no-any-return]
 
     def update(self, **values: Any) -> None:
         """Write these values to the rows that meet the conditions, which have to tell their keys.

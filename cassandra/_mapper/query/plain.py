@@ -214,14 +214,12 @@ async def create_async(
     return insert.written(bound)
 
 
-def create_in(
-    batch: Any, insert: PlainInsert, given: dict[str, Any], otherwise: Callable[[dict[str, Any]], Any]
-) -> Any:
-    """As :func:`create`, as a part of *batch*: nothing is sent before that is executed."""
-    made = insert.defaults()
+def join(batch: Any, insert: PlainInsert, given: dict[str, Any], made: dict[str, Any]) -> Any:
+    """The instance of a row that is part of *batch* from now on: nothing is sent before that is executed. None, where
+    there is more to it."""
     bound = insert.bound(given, made)
     if bound is None:
-        return otherwise(made)
+        return None
     batch._join(insert.statement(bound), insert.model.__connection__)
     instance = insert.written(bound)
     instance._batch = batch  # of which its next writes are part, too

@@ -85,7 +85,7 @@ class PointRead:
             self._layout = (plan, layout)
         if len(rows) == 1:
             return new_loaded(self.model, layout, rows[0], known)  # type: ignore[arg-type]
-        made = load_instances(self.model, layout, rows, known)  # type: ignore[arg-type]
+        made = load_instances(self.model, layout, list(rows), known)  # type: ignore[arg-type]
         return self.model.objects.filter(**dict(zip(self.names, known, strict=True)))._only_one(made)
 
 

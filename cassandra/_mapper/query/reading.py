@@ -135,7 +135,7 @@ class Reading(Generic[T]):
         while len(rows) <= at:
             with self._turn():
                 if len(rows) <= at:
-                    if self._pages is None:
+                    if self._pages is None or not self._pages.has_more:
                         return False
                     self._more()
         return True
@@ -145,7 +145,7 @@ class Reading(Generic[T]):
         while len(rows) <= at:
             async with self._aturn():
                 if len(rows) <= at:
-                    if self._pages is None:
+                    if self._pages is None or not self._pages.has_more:
                         return False
                     await self._amore()
         return True
