@@ -48,7 +48,7 @@ from tests.unit.core.codec_frames import (
     rows_body,
 )
 from tests.unit.core.codec_frames import decode as decode_body
-from tests.unit.core.test_columns import ROW, TYPES
+from tests.unit.core.column_pages import ROW, TYPES
 
 FACTORIES = [tuple_factory, named_tuple_factory, dict_factory, ordered_dict_factory]
 ONLY_BYTES = {"time", "duration", "list", "set", "map", "tuple", "udt", "vector", "texts", "nested"}

@@ -1,18 +1,14 @@
-"""The columns extension: schemas, buffers, who owns what, what is refused, and what others make of it."""
+"""The columns extension: schemas, buffers, and what is refused."""
 
 from __future__ import annotations
 
 import datetime
 import gc
 import struct
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
-from uuid import UUID as Uuid
 
 import duckdb
 import polars as pl
@@ -20,7 +16,6 @@ import pyarrow as pa
 import pytest
 
 from cassandra._base.errors import DriverException
-from cassandra._base.temporal import Date, Duration, Time
 from cassandra._core import transport
 from cassandra._core.codec import (
     Codec,
@@ -34,12 +29,11 @@ from cassandra._core.codec import (
     encrypted_codec,
     list_codec,
     map_codec,
-    set_codec,
     tuple_codec,
     udt_codec,
     vector_codec,
 )
-from cassandra._core.columns import ColumnBuilder, ColumnPlan, RecordBatch, debug_counters, decode, stream
+from cassandra._core.columns import ColumnBuilder, ColumnPlan, decode
 from cassandra._core.memory import MemoryPool
 from cassandra._core.transport import Frame
 from tests.unit.core.codec_frames import (
@@ -47,7 +41,6 @@ from tests.unit.core.codec_frames import (
     BIGINT,
     BLOB,
     BOOLEAN,
-    COUNTER,
     DATE,
     DECIMAL,
     DOUBLE,
@@ -60,7 +53,6 @@ from tests.unit.core.codec_frames import (
     TEXT,
     TIME,
     TIMESTAMP,
-    TIMEUUID,
     TINYINT,
     UUID,
     VARINT,
@@ -70,91 +62,27 @@ from tests.unit.core.codec_frames import (
     rows_body,
 )
 from tests.unit.core.codec_frames import decode as decode_body
+from tests.unit.core.column_pages import (
+    COLUMNS,
+    ROW,
+    SOME_UUID,
+    TYPES,
+    UDT,
+    WHEN,
+    checked_pool,
+    decoded,
+    everything,
+    page_of,
+    page_with,
+    planned,
+    raw_page,
+)
 from tests.unit.frames import pandas_frames
-
-UDT = udt_codec("ks", "address", ["street", "zip"], [TEXT, INT])
-SOME_UUID = Uuid("00112233-4455-1677-8899-aabbccddeeff")
-WHEN = datetime.datetime(2024, 2, 29, 12, 30, 1, 5000)
-
-#: Every type with a value, and what Arrow calls it.
-TYPES: list[tuple[str, Codec, Any, pa.DataType]] = [
-    ("ascii", ASCII, "plain", pa.string()),
-    ("bigint", BIGINT, -(2**62), pa.int64()),
-    ("blob", BLOB, b"\x00\xff", pa.binary()),
-    ("boolean", BOOLEAN, True, pa.bool_()),
-    ("counter", COUNTER, 12, pa.int64()),
-    ("date", DATE, Date(-3), pa.date32()),
-    ("decimal", DECIMAL, Decimal("-12.340"), pa.string()),
-    ("double", DOUBLE, 1 / 3, pa.float64()),
-    ("duration", DURATION, Duration(1, 2, 3), pa.month_day_nano_interval()),
-    ("float", FLOAT, 0.5, pa.float32()),
-    ("inet", INET, "::1", pa.binary()),
-    ("int", INT, -7, pa.int32()),
-    ("smallint", SMALLINT, -300, pa.int16()),
-    ("text", TEXT, "grüße, " * 5, pa.string()),
-    ("time", TIME, Time(86399999999000), pa.time64("ns")),
-    ("timestamp", TIMESTAMP, WHEN, pa.timestamp("ms", "UTC")),
-    ("timeuuid", TIMEUUID, SOME_UUID, pa.uuid()),
-    ("tinyint", TINYINT, -8, pa.int8()),
-    ("uuid", UUID, SOME_UUID, pa.uuid()),
-    ("varint", VARINT, -(10**30), pa.string()),
-    ("list", list_codec(INT), [1, 2, 3], pa.list_(pa.int32())),
-    ("set", set_codec(TEXT), {"a", "b"}, pa.list_(pa.string())),
-    ("map", map_codec(TEXT, list_codec(INT)), {"k": [1, None]}, pa.map_(pa.string(), pa.list_(pa.int32()))),
-    ("tuple", tuple_codec([INT, TEXT]), (1, None), pa.struct([("f0", pa.int32()), ("f1", pa.string())])),
-    ("udt", UDT, ("street", 12345), pa.struct([("street", pa.string()), ("zip", pa.int32())])),
-    ("vector", vector_codec(FLOAT, 3), [0.5, 1.5, 2.5], pa.list_(pa.float32(), 3)),
-    ("texts", vector_codec(TEXT, 2), ["", "xy"], pa.list_(pa.string(), 2)),
-    (
-        "nested",
-        vector_codec(vector_codec(BOOLEAN, 2), 2),
-        [[True, False], [False, True]],
-        pa.list_(pa.list_(pa.bool_(), 2), 2),
-    ),
-    ("custom", custom_codec("com.example.Opaque"), b"bytes", pa.binary()),
-]
-COLUMNS = [(name, codec) for name, codec, _, _ in TYPES]
-ROW = [value for _, _, value, _ in TYPES]
 
 
 @pytest.fixture
 def pool() -> Iterator[MemoryPool]:
-    """Nothing of it is in use afterwards, and nothing native is left."""
-    before = debug_counters()
-    pool = MemoryPool(1 << 30)
-    yield pool
-    gc.collect()
-    assert debug_counters() == before
-    assert pool.stats().in_use == 0
-
-
-def planned(page: RowsPage, pool: MemoryPool, **options: Any) -> ColumnPlan:
-    return ColumnPlan([(name, codec) for _, _, name, codec in page.plan.specs], pool, **options)
-
-
-def decoded(page: RowsPage, pool: MemoryPool, **options: Any) -> RecordBatch:
-    return decode(planned(page, pool, **options), page)
-
-
-def page_with(columns: list[tuple[str, Codec]], rows: list[Any]) -> RowsPage:
-    """A page with these cells, whatever they are."""
-    plan = ResultPlan([("ks", "t", name, codec) for name, codec in columns])
-    page = decode_body(rows_body(columns, rows, NO_METADATA), plan=plan).page
-    assert page is not None
-    return page
-
-
-def page_of(columns: list[tuple[str, Codec]], rows: list[Any]) -> RowsPage:
-    return page_with(columns, encoded(columns, rows))
-
-
-def raw_page(codec: Codec, *values: bytes | None, name: str = "c") -> RowsPage:
-    return page_with([(name, codec)], [[value] for value in values])
-
-
-def everything(rows: int = 3) -> RowsPage:
-    """A page of all types, with nulls in every other row."""
-    return page_of(COLUMNS, [ROW if i % 2 == 0 else [None] * len(ROW) for i in range(rows)])
+    yield from checked_pool()
 
 
 def test_schema_of_every_type(pool: MemoryPool) -> None:
@@ -606,156 +534,3 @@ def test_pools_at_their_limit_cost_plain_memory(pool: MemoryPool) -> None:
     assert pa.record_batch(batch).column(0).to_pylist() == [bytes(100_000)] * 3
     del batch
     assert small.stats().overflow_bytes == 0
-
-
-def test_what_is_exported_outlives_everything(pool: MemoryPool) -> None:
-    own = MemoryPool(1 << 24)
-    batch = decoded(everything(9), own)
-    first, second = pa.record_batch(batch), pa.record_batch(batch)
-    column = first.column("map")
-    del batch, own, first
-    gc.collect()
-    assert column.to_pylist()[0] == [("k", [1, None])]
-    assert second.column("text").to_pylist()[0] == "grüße, " * 5
-
-
-def test_capsules_that_nobody_takes_free_themselves(pool: MemoryPool) -> None:
-    batch = decoded(everything(), pool)
-    batch.__arrow_c_array__()
-    batch.__arrow_c_schema__()
-    batch.plan.__arrow_c_schema__()
-    stream(batch.plan, lambda: None)
-
-
-def test_release_on_a_foreign_thread(pool: MemoryPool) -> None:
-    kept = [pa.record_batch(decoded(everything(), pool)) for _ in range(50)]
-    thread = threading.Thread(target=kept.clear)
-    thread.start()
-    thread.join()
-
-
-def test_decoding_in_many_threads(pool: MemoryPool) -> None:
-    page = page_of([("t", TEXT), ("b", BIGINT)], [(f"text {i}", i) for i in range(5000)])
-    plan = planned(page, pool)
-    expected = pa.record_batch(decode(plan, page))
-    wrong: list[Any] = []
-
-    def work() -> None:
-        for _ in range(30):
-            if not pa.record_batch(decode(plan, page)).equals(expected):
-                wrong.append(1)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-
-
-class Source:
-    """Batches one after the other, then an error if there is one."""
-
-    def __init__(self, batches: list[RecordBatch], error: str | None = None) -> None:
-        self.batches, self.error = batches, error
-
-    def __call__(self) -> RecordBatch | None:
-        if self.batches:
-            return self.batches.pop(0)
-        if self.error is not None:
-            raise RuntimeError(self.error)
-        return None
-
-
-class Stream:
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self.capsule
-
-
-def test_a_stream_of_batches(pool: MemoryPool) -> None:
-    page = everything(3)
-    plan = planned(page, pool)
-    reader = pa.RecordBatchReader.from_stream(Stream(stream(plan, Source([decode(plan, page), decode(plan, page)]))))
-    assert reader.schema == pa.schema(plan)
-    assert reader.read_all().num_rows == 6
-
-
-def test_a_stream_that_breaks(pool: MemoryPool) -> None:
-    page = everything(3)
-    plan = planned(page, pool)
-    source = Source([decode(plan, page)], "the page is gone")
-    reader = pa.RecordBatchReader.from_stream(Stream(stream(plan, source)))
-    assert reader.read_next_batch().num_rows == 3
-    with pytest.raises(OSError, match="RuntimeError: the page is gone"):
-        reader.read_next_batch()
-
-
-def test_a_stream_has_one_schema(pool: MemoryPool) -> None:
-    page, other = page_of([("a", INT)], [(1,)]), page_of([("a", BIGINT)], [(1,)])
-    reader = pa.RecordBatchReader.from_stream(Stream(stream(planned(page, pool), Source([decoded(other, pool)]))))
-    with pytest.raises(pa.ArrowInvalid, match="another schema"):
-        reader.read_next_batch()
-
-
-def test_a_stream_is_released_by_a_thread_without_the_gil(pool: MemoryPool) -> None:
-    """DuckDB and PyArrow release what they have while the GIL is theirs or not; the source goes in any case."""
-    page = everything(3)
-    plan = planned(page, pool)
-    for _ in range(100):
-        reader = pa.RecordBatchReader.from_stream(Stream(stream(plan, Source([decode(plan, page)]))))
-        thread = threading.Thread(target=reader.read_all)
-        thread.start()
-        thread.join()
-        del reader
-    for _ in range(1000):  # pending calls are made between instructions
-        gc.collect(0)
-
-
-def test_at_the_end_of_the_interpreter() -> None:
-    """What is alive then, also in threads that go on, is released by whoever has it, without Python."""
-    program = """
-import threading
-import pyarrow as pa
-from tests.unit.core.test_columns import LONG, Source, Stream, everything, framed, planned
-from cassandra._core.columns import decode, stream
-from cassandra._core.memory import MemoryPool
-page = everything(100)
-plan = planned(page, MemoryPool(1 << 24))
-table = pa.record_batch(decode(plan, page))
-frame, texts = framed(LONG)
-views = pa.record_batch(decode(planned(texts, MemoryPool(1 << 24), strings="view"), texts))
-reader = pa.RecordBatchReader.from_stream(Stream(stream(plan, Source([decode(plan, page)] * 1000))))
-reader.read_next_batch()
-capsules = decode(plan, page).__arrow_c_array__(), stream(plan, Source([]))
-def work():
-    while True:
-        pa.record_batch(decode(plan, page))
-threading.Thread(target=work, daemon=True).start()
-print("done")
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=Path(__file__).resolve().parents[3],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
-
-
-def test_plans_say_what_they_are(pool: MemoryPool) -> None:
-    plan = ColumnPlan([("a", INT), ("b", TEXT)], pool)
-    assert repr(plan) == "<ColumnPlan a: i, b: u>"
-    assert plan == ColumnPlan([("a", INT), ("b", TEXT)], pool)
-    assert plan != ColumnPlan([("a", INT), ("c", TEXT)], pool)
-    assert plan != ColumnPlan([("a", INT), ("b", TEXT)], pool, strings="view")
-    assert plan != 1 and len(plan) == 2
-    batch = decode(plan, page_of([("a", INT), ("b", TEXT)], [(1, "x")]))
-    assert (len(batch), batch.num_rows, batch.num_columns) == (1, 1, 2)
-    assert repr(batch).startswith("<RecordBatch: 1 rows of 2 columns in ")
-    with pytest.raises(TypeError, match="made by"):
-        RecordBatch()

@@ -33,7 +33,7 @@ from cassandra._core.columns import (
 from cassandra._core.memory import MemoryPool
 from tests.unit.core.codec_frames import BIGINT, DECIMAL, DOUBLE, NO_METADATA, TEXT, encoded, rows_body
 from tests.unit.core.codec_frames import decode as decode_body
-from tests.unit.core.test_columns import COLUMNS, decoded, everything
+from tests.unit.core.column_pages import COLUMNS, decoded, everything
 
 MANY = 20_000
 POOL = MemoryPool(1 << 30)

@@ -38,7 +38,7 @@ from tests.unit.core.codec_frames import (
     UUID,
     VARINT,
 )
-from tests.unit.core.test_columns import COLUMNS, ROW, decoded, everything, page_of
+from tests.unit.core.column_pages import COLUMNS, ROW, decoded, everything, page_of
 
 POOL = MemoryPool(1 << 24)
 this = col("v")

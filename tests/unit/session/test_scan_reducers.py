@@ -31,7 +31,7 @@ from cassandra.scan import (
     col,
 )
 from tests.unit.core.codec_frames import BOOLEAN, DECIMAL, DOUBLE, INT, TEXT, TIMESTAMP, VARINT
-from tests.unit.core.test_columns import ROW, SOME_UUID, WHEN, decoded, everything, page_of
+from tests.unit.core.column_pages import ROW, SOME_UUID, WHEN, decoded, everything, page_of
 
 POOL = MemoryPool(1 << 26)
 ORDERS = [
