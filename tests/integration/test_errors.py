@@ -388,9 +388,11 @@ class TestStreams:
         proxy.on_request = lambda m: HOLD if marked(m) else PASS
         futures = [proxied.execute_async(QUERY_TEXT, timeout=None) for _ in range(32_768)]
         begin = time.monotonic()
-        with pytest.raises(OperationTimedOut, match="32768 of 32768 requests in flight") as late:
-            proxied.execute(QUERY_TEXT, timeout=0.01)
-        assert (late.value.maybe_executed, late.value.attempts, late.value.in_flight) == (False, 0, 32_768)
+        late = timed_out(proxied)
+        if late.attempts:  # the silent connection was asked for OPTIONS, whose stream it got
+            late = timed_out(proxied)
+        assert "32768 of 32768 requests in flight" in str(late)
+        assert (late.maybe_executed, late.attempts, late.in_flight) == (False, 0, 32_768)
         proxied.cluster.max_request_wait = 0
         with pytest.raises(NoHostAvailable) as caught:
             proxied.execute(QUERY_TEXT)
@@ -405,6 +407,13 @@ class TestStreams:
         proxy.release()
         assert {future.result().one() for future in futures} == {("local",)}
         assert proxied.execute("SELECT key FROM system.local").one() == ("local",)
+
+
+def timed_out(session: Session) -> OperationTimedOut:
+    """What a request fails with that is given hardly any time."""
+    with pytest.raises(OperationTimedOut) as caught:
+        session.execute(QUERY_TEXT, timeout=0.01)
+    return caught.value
 
 
 @contextlib.contextmanager
