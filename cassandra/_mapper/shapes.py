@@ -112,6 +112,11 @@ class Prepared:
         found = self._statements.get(_key(shape, consistency, fetch_size))
         return None if found is None or found._outdated is not None else found
 
+    def usual(self, shape: Shape) -> PreparedStatement | None:
+        """As :meth:`find`, with nothing said of consistency and pages."""
+        found = self._statements.get(shape)
+        return None if found is None or found._outdated is not None else found
+
     def forget(self, shape: Shape, consistency: int | None, fetch_size: Any) -> None:
         """It is prepared again when it is used next: the server took values that could not be bound to it."""
         self._statements.pop(_key(shape, consistency, fetch_size), None)

@@ -27,7 +27,7 @@ def send_prepared(shape: Shape, values: Any, connection: Any) -> Any:
     if session is None or not can_prepare(session):
         return None
     known = session.__dict__.get(PREPARED)
-    prepared = None if known is None else known.find(shape)
+    prepared = None if known is None else known.usual(shape)
     if prepared is None:
         return None
     try:
