@@ -98,11 +98,13 @@ class RecordBatch:
 class ColumnBuilder:
     """One batch of several pages, in their order. Belongs to one thread at a time.
 
-    *target_rows*: how many rows are to come in all, a hint.
+    Two hints of how many rows it will have in all: *target_rows*, where whoever appends will end if the pages do not
+    end before; and *expected_rows*, which it is likely to have, so that room for them is made with the first page. 0:
+    nobody knows.
     """
 
     nbytes: Final[int]
-    def __init__(self, plan: ColumnPlan, target_rows: int = 0) -> None: ...
+    def __init__(self, plan: ColumnPlan, target_rows: int = 0, expected_rows: int = 0) -> None: ...
     def __len__(self) -> int:
         """Rows so far."""
     def append(self, page: RowsPage) -> bool:

@@ -95,14 +95,14 @@ def test_columns_of_what_is_kept_beside_rows(table: tuple[list[Codec], list[Any]
     assert from_batch(page, imported(decode(column_plan(page), again), len(page))) == from_rows(page)
 
 
-@given(tables(), st.lists(st.integers(0, 6), max_size=5), st.integers(0, 40))
-def test_pages_become_one_batch(table: tuple[list[Codec], list[Any]], cuts: list[int], target: int) -> None:
+@given(tables(), st.lists(st.integers(0, 6), max_size=5), st.tuples(st.integers(0, 40), st.integers(0, 40)))
+def test_pages_become_one_batch(table: tuple[list[Codec], list[Any]], cuts: list[int], hints: tuple[int, int]) -> None:
     codecs, rows = table
     builder = None
     expected: list[list[Any]] = [[] for _ in codecs]
     for cut in [*cuts, len(rows)]:
         page = page_for(codecs, rows[:cut])
-        builder = builder or ColumnBuilder(column_plan(page), target)
+        builder = builder or ColumnBuilder(column_plan(page), *hints)
         assert builder.append(page)
         for column, more in zip(expected, from_rows(page), strict=True):
             column.extend(more)

@@ -122,12 +122,13 @@ cdef object new_memory(RecordBatch batch, const uint8_t* data, size_t size):
 cdef class ColumnBuilder:
     cdef ColumnPlan plan
     cdef Batch* native
-    cdef int64_t target
+    cdef RowCount in_all
     cdef bint busy  # a thread is in append() without the GIL
 
-    def __cinit__(self, ColumnPlan plan not None, target_rows=0):
+    def __cinit__(self, ColumnPlan plan not None, target_rows=0, expected_rows=0):
         self.plan = plan
-        self.target = target_rows
+        self.in_all.target = target_rows
+        self.in_all.expected = expected_rows
         self.native = new_batch(plan)
 
     def __dealloc__(self):
@@ -153,7 +154,7 @@ cdef class ColumnBuilder:
             if not self.native.has_room_for(at):
                 return False
             self.busy = True
-            done = read_page(self.native, &at, self.target, &failure)
+            done = read_page(self.native, &at, self.in_all, &failure)
         finally:
             self.busy = False
             PyBuffer_Release(&view)
@@ -190,7 +191,7 @@ def decode(ColumnPlan plan not None, page):
             set_page(plan, &at, page, &view)
             if not native.has_room_for(at):
                 raise OverflowError(f"a page of {view.len} bytes is too large for one batch")
-            done = read_page(native, &at, 0, &failure)
+            done = read_page(native, &at, RowCount(), &failure)
             if not done:
                 raise_failure(page, &failure)
         except BaseException:
@@ -259,12 +260,12 @@ cdef int set_page(ColumnPlan plan, Page* at, page, Py_buffer* view) except -1:
     return 0
 
 
-cdef cbool read_page(Batch* native, Page* at, int64_t target, Failure* failure) except *:
+cdef cbool read_page(Batch* native, Page* at, const RowCount& in_all, Failure* failure) except *:
     cdef cbool done
     if at.size < LARGE:
-        return native.append(at[0], target, failure[0])
+        return native.append(at[0], in_all, failure[0])
     with nogil:
-        done = native.append(at[0], target, failure[0])
+        done = native.append(at[0], in_all, failure[0])
     return done
 
 

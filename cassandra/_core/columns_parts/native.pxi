@@ -122,13 +122,17 @@ cdef extern from "columns/batch.h" namespace "fastcql::columns" nogil:
         size_t size
         int64_t rows
         FrameBlock* frame
+    cdef cppclass RowCount:
+        RowCount()
+        int64_t target
+        int64_t expected
     cdef cppclass Batch:
         @staticmethod
         Batch* make(const Plan& plan, BlockPool& pool)
         void retain()
         void release()
         cbool has_room_for(const Page& page)
-        cbool append(const Page& page, int64_t target, Failure& failure) except +
+        cbool append(const Page& page, const RowCount& in_all, Failure& failure) except +
         cbool finish(Failure& failure)
         int64_t rows()
         size_t bytes()

@@ -506,8 +506,8 @@ def test_no_rows_and_no_columns(pool: MemoryPool) -> None:
 def test_a_builder_coalesces_pages(pool: MemoryPool) -> None:
     page = everything(7)
     plan = planned(page, pool)
-    for target in (0, 7 * 20):
-        builder = ColumnBuilder(plan, target)
+    for hints in ((0, 0), (7 * 20, 0), (7 * 20, 7 * 5), (0, 7 * 20), (0, 7 * 50)):
+        builder = ColumnBuilder(plan, *hints)
         for _ in range(20):
             assert builder.append(page)
         batch = builder.finish()
@@ -524,6 +524,18 @@ def test_what_was_reserved_in_vain_is_given_back(pool: MemoryPool) -> None:
     assert builder.append(page) and builder.append(page)
     batch = builder.finish()
     assert batch.nbytes <= 1.25 * 200 * (1000 + 400 + 8) + 4096
+
+
+def test_room_for_as_many_rows_as_are_expected_is_made_once(pool: MemoryPool) -> None:
+    rows = [(i, f"row {i:9}") for i in range(10_000)]
+    pages = [page_of([("n", BIGINT), ("t", TEXT)], some) for some in (rows[:5000], rows[5000:])]
+    builder = ColumnBuilder(planned(pages[0], pool), 1_000_000, 10_000)
+    assert builder.append(pages[0])
+    room = builder.nbytes
+    assert builder.append(pages[1]) and builder.nbytes == room
+    batch = builder.finish()
+    assert 10_000 * (8 + 4 + 13) <= batch.nbytes == room <= 1.25 * 10_000 * (8 + 4 + 13)
+    assert pa.record_batch(batch).column(1).to_pylist() == [text for _, text in rows]
 
 
 def test_pools_at_their_limit_cost_plain_memory(pool: MemoryPool) -> None:

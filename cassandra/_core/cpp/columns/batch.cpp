@@ -50,7 +50,7 @@ bool Batch::has_room_for(const Page& page) const {
     return true;
 }
 
-bool Batch::append(const Page& page, int64_t target, Failure& failure) {
+bool Batch::append(const Page& page, const RowCount& in_all, Failure& failure) {
     // A page may become much larger, by nulls of wide types, but there is an end.
     constexpr size_t kLeast = size_t{1} << 30;
     memory_.limit = memory_.held + kLeast + page.size * 64;
@@ -63,7 +63,7 @@ bool Batch::append(const Page& page, int64_t target, Failure& failure) {
     Appender appender{memory_, failure};
     appender.page = page.data;
     appender.page_buffer = page_count_;
-    const bool done = make_room(page, target, failure) && read(page, appender) && check(failure) &&
+    const bool done = make_room(page, in_all, failure) && read(page, appender) && check(failure) &&
                       (!appender.page_is_needed || keep_page(page) || failure.memory());
     if (!done) {
         for (size_t i = 0; i < plan_.types.size(); ++i) take_back(columns_[i]);
@@ -90,7 +90,7 @@ void Batch::measure(const Page& page, int64_t* bytes) const {
     }
 }
 
-bool Batch::make_room(const Page& page, int64_t target, Failure& failure) {
+bool Batch::make_room(const Page& page, const RowCount& in_all, Failure& failure) {
     constexpr int32_t kFew = 64;
     int64_t few[kFew] = {};
     int64_t* bytes = few;
@@ -119,13 +119,19 @@ bool Batch::make_room(const Page& page, int64_t target, Failure& failure) {
     } else if (variable) {
         measure(page, bytes);
     }
-    bool done = rows_ > 0 || make_first_room(page, bytes, failure);
+    const int64_t rows = rows_ + page.rows;
+    int64_t to_come = page.rows;
+    if (in_all.expected > rows) {
+        to_come = in_all.expected - rows_;
+    } else if (rows_ && in_all.target > rows) {
+        to_come = in_all.target - rows_;
+    }
+    bool done = rows_ > 0 || to_come > page.rows || make_first_room(page, bytes, failure);
     Appender appender{memory_, failure};
     for (int32_t i = 0; done && i < plan_.columns; ++i) {
         Column& column = columns_[i];
-        const int64_t to_come = rows_ && target > rows_ + page.rows ? target - rows_ : page.rows;
         const size_t room = column.values.capacity() / std::max(size_t{1}, column.type->width());
-        const bool fits = room > static_cast<size_t>(rows_ + page.rows);
+        const bool fits = room > static_cast<size_t>(rows);
         done = appender.reserve(column, fits ? page.rows : to_come);
         if (done) expect(column, static_cast<size_t>(bytes[i]), page.rows, to_come, appender);
     }

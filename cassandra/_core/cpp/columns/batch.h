@@ -41,6 +41,13 @@ struct Viewed {
     }
 };
 
+// How many rows a batch will have in all: *target* is where one that goes on for long ends, *expected* what it is likely to
+// have, for which room is made at once. 0: nobody knows.
+struct RowCount {
+    int64_t target = 0;
+    int64_t expected = 0;
+};
+
 class Batch {
 public:
     // Empty, with one reference; null without memory. The pool lives as long as what is taken from it.
@@ -52,9 +59,8 @@ public:
 
     // Whether the page's values surely fit behind those that are there: offsets have 31 bits.
     bool has_room_for(const Page& page) const;
-    // All rows of the page behind those that are there. *target*: how many rows are to come in all, if that is known.
-    // On failure the batch is as it was.
-    bool append(const Page& page, int64_t target, Failure& failure);
+    // All rows of the page behind those that are there. On failure the batch is as it was.
+    bool append(const Page& page, const RowCount& in_all, Failure& failure);
     // What saved.h has written of a batch of the same types, into an empty one. False when it is none, or without memory.
     bool load(const uint8_t* p, size_t size, Failure& failure);
     bool finish(Failure& failure);
@@ -86,7 +92,7 @@ private:
     ~Batch() = default;
     void destroy();
     void measure(const Page& page, int64_t* bytes) const;
-    bool make_room(const Page& page, int64_t target, Failure& failure);
+    bool make_room(const Page& page, const RowCount& in_all, Failure& failure);
     bool make_first_room(const Page& page, const int64_t* bytes, Failure& failure);
     void expect(Column& column, size_t bytes, int64_t rows, int64_t to_come, Appender& appender);
     bool read(const Page& page, Appender& appender);
