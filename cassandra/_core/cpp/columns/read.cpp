@@ -172,7 +172,9 @@ const uint8_t* read_other(Lane& lane, int64_t row, const uint8_t* p, const uint8
     return p + 4;
 }
 
-// The values of a row, or the fields of a value: of the lanes up to *last*. Where it came to.
+// The values of a row, or the fields of a value: of the lanes up to *last*. Where it came to. Fields of columns are read
+// in place, *levels* deep.
+template <int levels>
 [[gnu::always_inline]] inline At read_row(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender) {
     while (at.lane != last) {
         Lane& lane = *at.lane;
@@ -185,7 +187,14 @@ const uint8_t* read_other(Lane& lane, int64_t row, const uint8_t* p, const uint8
             const ptrdiff_t n = left < 0 ? 0 : load_i32(at.p);
             if (n > 0 && n <= left) {
                 next = at.p + 4 + n;
-                if (!read_fields({lane.fields, at.p + 4}, lane.fields_end, row, next, appender).p) return {&lane, nullptr};
+                const At first{lane.fields, at.p + 4};
+                At all;
+                if constexpr (levels > 0) {
+                    all = read_row<levels - 1>(first, lane.fields_end, row, next, appender);
+                } else {
+                    all = read_fields(first, lane.fields_end, row, next, appender);
+                }
+                if (!all.p) return {&lane, nullptr};
             }
         } else {
             next = read_text(lane, row, at.p, end, appender);
@@ -198,14 +207,14 @@ const uint8_t* read_other(Lane& lane, int64_t row, const uint8_t* p, const uint8
 
 // As Appender::fields.
 At read_fields(At at, const Lane* last, int64_t row, const uint8_t* end, Appender& appender) {
-    return read_row(at, last, row, end, appender);
+    return read_row<0>(at, last, row, end, appender);
 }
 
 bool read_cells(const Page& page, Lane* lanes, size_t count, Appender& appender) {
     const uint8_t* p = page.data;
     const uint8_t* end = p + page.size;
     for (int64_t row = 0; row < page.rows; ++row) {
-        const At at = read_row({lanes, p}, lanes + count, row, end, appender);
+        const At at = read_row<1>({lanes, p}, lanes + count, row, end, appender);
         if (!at.p) {
             appender.failure.column = static_cast<int32_t>(at.lane - lanes);
             appender.failure.row = row;
