@@ -412,7 +412,8 @@ class Limit:
     parent: Final[Limit | None]
     def wait(self) -> bool:
         """Have the waiter told, once, when there may be room here or, where that is what is full, in a limit above.
-        From then on ORDINARY requests are refused here, until ``end_line``. False: there is room."""
+        From then on ORDINARY requests are refused here, until ``end_line``, which has to follow. False: there is room,
+        for those in line."""
     def end_line(self) -> None:
         """Nobody waits here any more (unless the waiter has still to be told)."""
 

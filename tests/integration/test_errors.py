@@ -153,12 +153,6 @@ def proxy(cassandra_node: Any) -> Iterator[FaultProxy]:
 
 
 @pytest.fixture
-def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody asks silent connections for a sign of life, which takes one of their streams."""
-    monkeypatch.setattr("cassandra._net.silence.QUIET", 600.0)
-
-
-@pytest.fixture
 def proxied(proxy: FaultProxy) -> Iterator[Session]:
     profile = ExecutionProfile(retry_policy=FallthroughRetryPolicy())
     with Cluster(
@@ -388,7 +382,7 @@ class TestTimeouts:
 
 
 class TestStreams:
-    def test_all_taken(self, unwatched: None, proxy: FaultProxy, proxied: Session) -> None:
+    def test_all_taken(self, proxy: FaultProxy, proxied: Session) -> None:
         """32,768 requests in flight: more of them wait, or fail at once where that is wanted, and all are answered in
         the end."""
         proxy.on_request = lambda m: HOLD if marked(m) else PASS

@@ -272,7 +272,8 @@ class HostPool:
     # ---- waiting for room
 
     def wait_for_room(self) -> bool:
-        """Have *on_room* called, once, when what is full now may have room. False: not all are full, ask again."""
+        """Have *on_room* called, once, when what is full now may have room. False: not all are full, ask again. Either
+        way it is for those in line, until ``end_line``."""
         waits = False
         for connection in self._taking:
             channel = connection.channel

@@ -8,8 +8,9 @@ future, in a thread, with ``await`` or not at all.
 Pools, and the session's own limit, tell when there may be room (``look``). Then the oldest request that waits for that
 host is sent along a fresh plan, on the I/O thread; if it is taken the next one follows, if not it keeps its place and
 the pool tells again. As long as there is a line, newcomers are refused natively and join it at its end: nobody is
-overtaken. Nothing is lost between "full" and "tell me": a ticket is in line before the pool is asked to tell, and a
-pool that is full no more says so, which counts as being told.
+overtaken, but for who joins in the very moment in which the line ends. Nothing is lost between "full" and "tell me": a
+ticket is in line before the pool is asked to tell, and a pool that is full no more says so, which counts as being told;
+what room it has by then is for the line, too.
 
 A ticket ends when its request is sent or fails, when its time is up, when the request is over for another reason (it is
 one of the request's timers and is cancelled like one), or when the session is shut down. The line is bounded: beyond

@@ -100,7 +100,7 @@ TEST(all_or_nothing) {
 TEST(newcomers_do_not_get_past_a_line) {
     auto limit = make_limit(1);
     Waiter waiter, other;
-    CHECK(waiter.at(*limit) == Wait::Room && limit->take(Right::Ordinary));
+    CHECK(waiter.at(*limit) == Wait::Room && !limit->take(Right::Ordinary) && limit->take(Right::InLine));
     CHECK(waiter.at(*limit) == Wait::Armed && other.at(*limit) == Wait::Known && limit->has_waiter());
     CHECK(limit->give() && told(*limit) == 1 && told(*limit) == 0);
     CHECK(!limit->take(Right::Ordinary));  // there is room, for the first in line

@@ -343,6 +343,7 @@ def test_full_ones_are_spared(net: Net) -> None:
     used: list[Connection] = []
     for _ in range(4):
         assert not pool.wait_for_room(), "not all are full"
+        pool.end_line()
         connection = pool.pick(None, 2)
         assert connection not in used
         used.append(connection)

@@ -71,6 +71,31 @@ def test_the_oldest_is_next_and_newcomers_are_last(flow: Flow, limit: str) -> No
     assert flow.hold.seen == [QUERY + number * " " for number in range(7)]
 
 
+@pytest.mark.parametrize("limit", LIMITS)
+def test_nobody_gets_past_who_joins_the_line_just_as_there_is_room(
+    flow: Flow, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was refused, and when it asks to be told of room there is some already: it is for it all the same."""
+    session = flow.connect(**{limit: 1})
+    busy = threading.Event()
+
+    def room_comes() -> None:
+        monkeypatch.undo()
+        flow.answer()
+        assert first[0].result().one()
+        eventually(lambda: session.get_pools()[0].in_flight == 0)
+        session.cluster.reactor.call_soon(busy.wait)  # nobody in line is served yet
+
+    first = flow.full(session, 1)
+    monkeypatch.setattr(session._pool_set.line, "_replace_worn", room_comes)
+    second, third = (session.execute_async(QUERY + number * " ") for number in (1, 2))
+    busy.set()
+    flow.answer_all()
+    assert values([*first, second, third]) == ["3.0.8"] * 3
+    assert flow.hold.seen == [QUERY + number * " " for number in range(3)]
+    assert in_line(session) == 0 and session.execute(QUERY).one()
+
+
 def test_a_host_with_room_is_used_first(flow_two: Flow) -> None:
     session = flow_two.connect(max_requests_per_host=2)
     futures = flow_two.full(session, 4)

@@ -92,8 +92,9 @@ void Channel::set_limit(Ref<Limit> limit) {
 
 Wait Channel::wait_for_stream(Operation* waiter) {
     Lock lock(mutex_);
-    if (state() >= State::Closing || ids_.lowest() < max_requests()) return Wait::Room;
+    if (state() >= State::Closing) return Wait::Room;
     line_.formed = true;
+    if (ids_.lowest() < max_requests()) return Wait::Room;
     if (line_.waiter) return Wait::Known;
     line_.waiter = waiter;
     return Wait::Armed;

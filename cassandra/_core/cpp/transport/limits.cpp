@@ -34,8 +34,8 @@ void Limit::tell(std::vector<Operation*>& waiters) {
 
 Wait Limit::wait(Operation* waiter) {
     Guard guard(lock_);
-    if (in_flight() < maximum_) return Wait::Room;
     line_.formed = true;
+    if (in_flight() < maximum_) return Wait::Room;
     if (line_.waiter) return Wait::Known;
     line_.waiter = waiter;
     return Wait::Armed;

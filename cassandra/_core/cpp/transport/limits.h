@@ -29,7 +29,7 @@ struct Line {
 };
 
 enum class Wait : uint8_t {
-    Room,   // there is some: do not wait
+    Room,   // there is some, and it is for those in line: do not wait
     Known,  // somebody was to be told before; no reference was taken
     Armed,  // the waiter will be told; its reference was taken
 };
@@ -48,8 +48,8 @@ public:
     // Whoever waits here or above, with their references.
     void tell(std::vector<Operation*>& waiters);
 
-    // For those in line: tell *waiter* when something changed, unless there is room here. The limits above are
-    // asked separately.
+    // For those in line, who have a line from here on: tell *waiter* when something changed, unless there is room
+    // here. The limits above are asked separately.
     Wait wait(Operation* waiter);
     // Nobody is in line any more, as far as the runtime knows.
     void end_line();
