@@ -212,7 +212,7 @@ class Bulk:
             "skip" goes on without it, and ``failed_ranges`` has it.
         :param bypass_cache: do not let the rows take the place of others in the caches of the servers (ScyllaDB).
         :param page_size: rows of a page; else the session's ``default_fetch_size``, and where rows are narrow up to
-            four times as many, as long as a page is not over 512 KiB.
+            four times as many, as long as a page is not over 1 MiB.
         :param timeout: seconds that a page may take; else the profile's.
         :param filter: what rows have to fulfil, found out here: an expression of ``cassandra.scan``, or a callable
             that gives the mask of a batch.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cassandra._core.codec import RowsPage
 
-PAGE_BYTES = 1 << 19  # larger ones bother a Cassandra, whose heap has the rows of all pages in flight
+PAGE_BYTES = 1 << 20  # larger ones bother a Cassandra, whose heap has the rows of all pages in flight
 GROWTH = 4  # times as many rows as at first, at most
 
 

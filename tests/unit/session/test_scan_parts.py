@@ -101,13 +101,13 @@ def after(size: PageSize, *pages: tuple[int, int]) -> int | None:
 def test_pages_of_narrow_rows_grow() -> None:
     assert PageSize(5000, 20_000).rows == 5000
     assert after(PageSize(5000, 20_000), (5000, 8)) == 20_000
-    assert after(PageSize(5000, 20_000), (5000, 40)) == PAGE_BYTES // 40
+    assert after(PageSize(5000, 20_000), (5000, 80)) == PAGE_BYTES // 80
     assert after(PageSize(5000, 20_000), (5000, 1000)) == 5000
     assert after(PageSize(5000, 20_000), (0, 8)) == 5000  # says nothing
 
 
 def test_the_widest_page_decides() -> None:
-    assert after(PageSize(5000, 20_000), (5000, 8), (20_000, 50), (20_000, 8)) == PAGE_BYTES // 50
+    assert after(PageSize(5000, 20_000), (5000, 8), (20_000, 100), (20_000, 8)) == PAGE_BYTES // 100
 
 
 @pytest.mark.parametrize("size", [PageSize(7), PageSize(7, 7), PageSize(None)])
