@@ -16,6 +16,7 @@ from .pieces import BATCH, DONE, Piece
 
 UNFINISHED = ".part"
 SAMPLE = 1024  # rows
+DATA_PAGE = 1 << 20  # bytes, of Parquet
 
 
 def load_parquet() -> tuple[Any, Any]:
@@ -98,7 +99,7 @@ class ParquetFiles:
                 one.path.unlink()
 
     def _begun(self, number: int, batch: Any) -> _File:
-        options = self._options
+        options = {"write_batch_size": _at_a_time(batch)} | self._options
         if self._dictionaries is not None:
             options = options | {"use_dictionary": self._dictionaries.of(batch)}
         path = self._folder / f"part-{number:0{self._digits}}.parquet{UNFINISHED}"
@@ -120,6 +121,12 @@ class ParquetFiles:
             one.close()
             one.path.unlink(missing_ok=True)
         self._open.clear()
+
+
+def _at_a_time(batch: Any) -> int:
+    """How many values of a column are encoded in one go: those of as many rows as make a data page. PyArrow's own 1024
+    are too few for numbers, which go through all of its layers each time."""
+    return max(1024, DATA_PAGE * len(batch) // max(1, int(batch.nbytes)))
 
 
 class _File(NamedTuple):
