@@ -129,7 +129,7 @@ TEST(random_pages_are_decoded_or_refused) {
             Bytes bytes = random_page(random, plan->columns, count);
             bytes.shrink_to_fit();
             Failure failure;
-            if (batch->append(page_of(bytes, count), random.below(2) * 50, failure)) {
+            if (batch->append(page_of(bytes, count), {random.below(2) * 50, random.below(3) * 20}, failure)) {
                 rows += count;
                 ++good;
             } else {
@@ -177,7 +177,7 @@ TEST(one_kind_at_a_time) {
             Bytes bytes = random_page(random, 1, count);
             bytes.shrink_to_fit();
             Failure failure;
-            batch->append(page_of(bytes, count), 0, failure);
+            batch->append(page_of(bytes, count), {}, failure);
             CHECK(batch->finish(failure));
             ArrowArray array;
             CHECK(batch->export_array(&array));
@@ -203,7 +203,7 @@ TEST(a_child_that_was_moved_lives_on) {
     put32(bytes, -1);
     Batch* batch = Batch::make(*plan, *pool);
     Failure failure;
-    CHECK(batch->append(page_of(bytes, 1), 0, failure) && batch->finish(failure));
+    CHECK(batch->append(page_of(bytes, 1), {}, failure) && batch->finish(failure));
     ArrowArray array, moved;
     ArrowSchema schema, field_schema;
     CHECK(batch->export_array(&array) && export_schema(*plan, &schema));
@@ -242,7 +242,7 @@ TEST(growth_keeps_values_and_alignment) {
             cell(bytes, "row " + std::to_string(page * kRows + row));
         }
         Failure failure;
-        CHECK(batch->append(page_of(bytes, kRows), 0, failure));
+        CHECK(batch->append(page_of(bytes, kRows), {}, failure));
     }
     Failure failure;
     CHECK(batch->finish(failure));
@@ -278,7 +278,7 @@ TEST(threads_release_what_others_exported) {
     for (int round = 0; round < 50; ++round) {
         Batch* batch = Batch::make(*plan, *pool);
         Failure failure;
-        CHECK(batch->append(page_of(bytes, 100), 0, failure) && batch->finish(failure));
+        CHECK(batch->append(page_of(bytes, 100), {}, failure) && batch->finish(failure));
         ArrowArray array;
         CHECK(batch->export_array(&array));
         std::vector<ArrowArray> children;

@@ -57,7 +57,7 @@ struct Table {
         }
         batch = Batch::make(*plan, PlainBlocks::instance());
         Failure failure;
-        CHECK(batch->append({reinterpret_cast<const uint8_t*>(page.data()), page.size(), rows}, 0, failure));
+        CHECK(batch->append({reinterpret_cast<const uint8_t*>(page.data()), page.size(), rows}, {}, failure));
         CHECK(batch->finish(failure));
     }
     Table(const Table&) = delete;

@@ -78,7 +78,7 @@ Batch* batch_of(const Plan& plan, memory::Pool& pool, const Rows& rows) {
     const std::vector<uint8_t> bytes = page_bytes(rows);
     Failure failure;
     Batch* batch = Batch::make(plan, pool);
-    CHECK(batch->append({bytes.data(), bytes.size(), static_cast<int64_t>(rows.size())}, 0, failure));
+    CHECK(batch->append({bytes.data(), bytes.size(), static_cast<int64_t>(rows.size())}, {}, failure));
     CHECK(batch->finish(failure));
     return batch;
 }
