@@ -272,8 +272,7 @@ class HostPool:
     # ---- waiting for room
 
     def wait_for_room(self) -> bool:
-        """Have *on_room* called, once, when what is full now may have room. False: not all are full, ask again. Either
-        way it is for those in line, until ``end_line``."""
+        """Have *on_room* called, once, when what is full may have room for those in line; False: some has it."""
         waits = False
         for connection in self._taking:
             channel = connection.channel
