@@ -1,4 +1,4 @@
-"""How many rows a page is asked for (L5)."""
+"""How many rows a page is asked for, and how many a batch of several pages is likely to have (L5)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 PAGE_BYTES = 1 << 20  # larger ones bother a Cassandra, whose heap has the rows of all pages in flight
 GROWTH = 4  # times as many rows as at first, at most
+MORE = 1.05  # times the rows of one range may another have, whose part of the ring is as large
 
 
 class PageSize:
@@ -43,3 +44,23 @@ class PageSize:
     def _fit(self) -> None:
         assert self._first is not None and self._most is not None
         self.rows = max(self._first, min(self._most, int(PAGE_BYTES / self._width)))
+
+
+class BatchSize:
+    """How many rows a batch is likely to have: as many as the largest one before, up to *most*, and no more than
+    *share* bytes hold: all open ranges have a batch that is being made. Belongs to the thread that reads."""
+
+    __slots__ = ("_most", "_rows", "_share")
+
+    def __init__(self, most: int, share: int) -> None:
+        self._most = most
+        self._share = share
+        self._rows = 0
+
+    def was(self, rows: int) -> None:
+        """One had so many."""
+        self._rows = max(self._rows, int(rows * MORE))
+
+    def likely(self, page: RowsPage) -> int:
+        """Of one that begins with *page*; 0 while nobody knows."""
+        return min(self._most, self._rows, self._share * len(page) // max(1, page.nbytes))

@@ -38,6 +38,7 @@ from cassandra._wire.rows import decode_page
 from ..request.columns import MOST_BYTES, SchemaChanged
 from .asking import Asking
 from .expressions import Masks
+from .page_size import BatchSize
 from .pending import Pending
 from .pieces import BATCH, DONE, FAILED, RESTARTED, AsyncPieces, Piece, ScanError
 from .question import Asked, Came, Range
@@ -57,7 +58,6 @@ __all__ = ["BATCH", "DONE", "FAILED", "RESTARTED", "Piece", "Reading", "ScanErro
 
 LOOK = 1.0  # seconds between two looks, whatever happens
 RESTARTS = 3  # of one range
-MORE = 1.05  # rows of one range than of another, whose part of the ring is as large
 LEAST_HALVED = 1 << 40  # tokens: no table has so many rows that fewer would help
 
 
@@ -104,7 +104,7 @@ class Reading:
         self._here: deque[Range] = deque()
         self._held = 0  # bytes of pages that are here
         self._built = 0  # and of batches that are being made
-        self._likely_rows = 0  # of a batch that is about to be made, by those that were
+        self._batch_size = BatchSize(plan.target_rows, min(MOST_BYTES, self._budget // plan.parallelism) // 2)
         self._pieces: deque[Piece] = deque()
         self._given: Piece | None = None  # last
         self._broken: Exception | None = None
@@ -433,7 +433,7 @@ class Reading:
                 self._emit(one, decode(one.schema, page))
             return
         if builder is None:
-            builder = one.builder = ColumnBuilder(one.schema, target, min(target, self._likely_rows))
+            builder = one.builder = ColumnBuilder(one.schema, target, self._batch_size.likely(page))
         before = builder.nbytes if builder else 0
         while not builder.append(page):
             self._built -= before
@@ -442,7 +442,7 @@ class Reading:
         self._built += builder.nbytes - before
         if last or len(builder) >= target or builder.nbytes >= MOST_BYTES:
             self._built -= builder.nbytes
-            self._likely_rows = max(self._likely_rows, int(len(builder) * MORE))
+            self._batch_size.was(len(builder))
             self._finish(one)
         elif self._built > self._budget:
             self._finish_largest()

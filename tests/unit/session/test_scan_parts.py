@@ -12,7 +12,7 @@ import pytest
 from cassandra import InvalidRequest, OperationTimedOut, ReadFailure, ReadTimeout, Unauthorized, Unavailable
 from cassandra._session.scan.asking import Window
 from cassandra._session.scan.files import SAMPLE, Dictionaries
-from cassandra._session.scan.page_size import PAGE_BYTES, PageSize
+from cassandra._session.scan.page_size import PAGE_BYTES, BatchSize, PageSize
 from cassandra._session.scan.verdicts import LONGEST_DELAY, ODD_ATTEMPTS, delay_before, verdict_of
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionBusy, ConnectionException
@@ -121,6 +121,24 @@ def test_pages_that_were_too_much_are_small_from_then_on() -> None:
     assert after(size, (5000, 8)) == 20_000
     size.too_much()
     assert size.rows == 5000 and after(size, (5000, 8)) == 5000
+
+
+def test_batches_are_as_large_as_those_before_or_as_there_is_memory() -> None:
+    """Were it only the former, wide rows behind narrow ones would take the whole budget with a first page, and each
+    batch would end there."""
+    size = BatchSize(65_536, 5_000_000)
+    narrow, wide, empty = (Page(*of) for of in ((5000, 50), (5000, 10_000), (0, 10)))
+
+    def likely(page: Any) -> int:
+        return size.likely(page)
+
+    assert likely(narrow) == 0, "nobody knows yet"
+    size.was(20_000)
+    size.was(100)
+    assert (likely(narrow), likely(wide), likely(empty)) == (21_000, 500, 0)
+    size.was(70_000)
+    assert (likely(narrow), likely(wide)) == (65_536, 500)
+
 
 
 # ---- files of Parquet
