@@ -77,6 +77,9 @@ class Operation:
     def _wait(self, timeout: float | None = None) -> bool:
         """Block without the GIL until an outcome is ready or ``_finish`` was called; False when *timeout* (seconds)
         passed. Signal handlers run; KeyboardInterrupt comes out of here at once."""
+    def _ask(self) -> None:
+        """Say that this thread takes outcomes again and again, whether or not it has to wait just now: the I/O thread
+        leaves it to poll for them."""
     _answered: Final[bool]  # there is an outcome that nobody took yet
     def _finish(self) -> None:
         """The request is over: wakes every waiter, now and later."""

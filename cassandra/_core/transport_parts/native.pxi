@@ -285,6 +285,7 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         CChannel* send_with_runtime(CChannel* list)
         void send(CChannel* list)
         Waited await(COperation& operation, Nanos deadline)
+        void ask()
         void run_input()
         void watch()
         bint stop(Nanos timeout)

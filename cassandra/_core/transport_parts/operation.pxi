@@ -135,6 +135,10 @@ cdef class Operation:
             if process == fork_generation():  # in a child nobody has begun to wait
                 self.leave_wait(abandoned)
 
+    def _ask(self):
+        if self.home is not None:
+            self.home.core.ask()
+
     cdef bint wait_in(self, loop, double limit) except -1:
         """As _wait, of a greenlet: with its hub, see green.pxi."""
         cdef double deadline

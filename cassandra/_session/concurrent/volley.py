@@ -123,6 +123,8 @@ class Volley(Flights):
         call, which does not wait then. Ctrl-C interrupts the wait."""
         self.send()
         aio.send_waiting()
+        if not self._holds:
+            self._ask()
         if not self.ended and not self._holds:
             if self.session._on_io_thread():
                 raise DriverException("requests cannot be waited for on the driver's I/O thread (in a callback)")

@@ -277,6 +277,35 @@ TEST(only_who_is_alone_is_wanted) {
     CHECK(!role.wanted());  // nobody asked
 }
 
+// The I/O thread is faster each time, so that the caller need not sleep; until it rests. Fewer sleeps than would do by themselves.
+TEST(who_takes_answers_again_and_again_is_left_to_poll) {
+    Server server(echo);
+    for (const char* backend : kBackends) {
+        Events events;
+        Client client(backend);
+        auto channel = client.connected(server.port(), events);
+        int sleeps = 0;
+        bool led = false;
+        for (int round = 0; round < 10'000 && sleeps < Role::kAlone - 1 && !led; ++round) {
+            auto* request = new Request;
+            submit(*channel, *request, frame("x"));
+            const Nanos soon = monotonic_now() + Role::kGrace / 2;
+            while (!request->core.ready() && monotonic_now() < soon) std::this_thread::yield();
+            if (request->core.ready()) {
+                client.reactor->ask();
+            } else {
+                ++sleeps;
+                const int64_t before = leads(client);
+                CHECK(request->wait());
+                led = leads(client) > before;
+            }
+            release(request);
+        }
+        CHECK(led);
+    }
+    nothing_is_left();
+}
+
 // Threads on two connections: sync requests, some given up after a moment, callbacks and pipelines beside them, pauses
 // in between, in which another one is alone and polls. Every request ends, and by its own answer.
 TEST(leaders_and_followers_at_random) {

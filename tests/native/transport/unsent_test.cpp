@@ -96,6 +96,30 @@ TEST(what_waits_is_sent_together) {
     }
 }
 
+// The I/O thread leaves the role to a caller who asked for it, and who then neither sends nor waits.
+TEST(what_waits_is_sent_when_nobody_has_the_role) {
+    Server server(echo);
+    for (const char* backend : kBackends) {
+        Events events;
+        Client client(backend);
+        auto channel = client.connected(server.port(), events);
+        for (int round = 0; round < 300; ++round) {
+            std::vector<Request*> requests;
+            for (int i = 0; i < 3; ++i) {
+                client.reactor->ask();
+                requests.push_back(new Request);
+                CHECK(submit_later(*channel, *requests.back(), frame("alone")).status == SubmitStatus::Accepted);
+            }
+            for (Request* request : requests) {
+                CHECK(testing::eventually([&] { return answered(*request); }));
+                release(request);
+            }
+            if (round % 50 == 0) testing::pause_ms(10);  // the list is not watched any more
+        }
+    }
+    nothing_is_left();
+}
+
 // Threads that wait for other answers, leave, and send nothing of what this one has queued.
 TEST(what_waits_is_sent_beside_callers_that_poll) {
     Server server(echo);

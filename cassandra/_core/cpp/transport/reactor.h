@@ -70,6 +70,10 @@ public:
     // else does. The caller is one of the operation's waiters. Interrupted: look for signals and come again. NeedsRuntime:
     // this thread has the role, and input that needs the runtime; it must take the runtime lock, call run_input() and come again.
     Waited await(Operation& operation, Nanos deadline);
+    // A caller who takes answers again and again would poll for them himself, though some are there just now.
+    void ask() {
+        if (callers_lead_ && role_.is_io()) role_.ask();
+    }
     // Inside the runtime lock. Gives up the role.
     void run_input();
     // Somebody is to be called for a request that is in flight: the I/O thread sees to it if nobody polls.

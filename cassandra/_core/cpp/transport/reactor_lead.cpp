@@ -36,7 +36,7 @@ Waited Reactor::await(Operation& operation, Nanos deadline) {
         }
         const Nanos now = monotonic_now();
         if (now >= deadline) return Waited::TimedOut;
-        if (callers_lead_ && role_.is_io()) role_.ask();
+        ask();
         const Parked parked = sleep.sleep(deadline == kNever ? kNever : deadline - now);
         if (!operation.still_waiting()) return Waited::Ready;
         if (parked == Parked::Interrupted) return Waited::Interrupted;
@@ -143,9 +143,10 @@ void Reactor::watch() {
     if (role_.is_free()) role_.claim();
 }
 
-// The next caller takes the role, unless there is something that cannot wait for him.
+// The next caller takes the role, unless there is something that cannot wait for him. The I/O thread, which naps from now on,
+// wakes in time for what is queued; who queued it is about to send it, as a rule.
 void Reactor::leave_role() {
-    if (for_io() || !unsent_.empty() || role_.crowded() || watched()) {
+    if (for_io() || (!role_.is_io() && !unsent_.empty()) || role_.crowded() || watched()) {
         role_.hand_over();
         return;
     }

@@ -57,6 +57,10 @@ bool Role::wanted() {
     return alone_ == kAlone;
 }
 
+Nanos Role::due(const Unsent& unsent) const {
+    return std::min(next_due_.load(std::memory_order_relaxed), unsent.due());
+}
+
 void Role::rest(const Unsent& unsent) {
     int64_t seen = leads();
     bool led_long = false;  // by the same caller for a whole nap
@@ -65,7 +69,7 @@ void Role::rest(const Unsent& unsent) {
         const uint32_t state = state_.load(std::memory_order_seq_cst);
         Nanos nap = kGrace;
         if (state == kFree) {
-            nap = std::min(nap, next_due_.load(std::memory_order_relaxed) - monotonic_now());
+            nap = std::min(nap, due(unsent) - monotonic_now());
         } else if (state == kCaller && led_long) {
             nap = kNever;
         }
@@ -73,8 +77,9 @@ void Role::rest(const Unsent& unsent) {
             state != kIo && (nap <= 0 || park(rest_, led_long ? kAsleep : kNapping, nap) == Parked::TimedOut);
         rest_.store(kAwake, std::memory_order_seq_cst);
         const int64_t now = leads();
-        if (over && (now == seen || nap < kGrace || !unsent.empty()) && take_back()) break;
-        led_long = over && now == seen;
+        const bool led = now != seen;  // and thus saw to what was due then
+        if (over && (!led || due(unsent) <= monotonic_now()) && take_back()) break;
+        led_long = over && !led;
         seen = now;
     }
 }

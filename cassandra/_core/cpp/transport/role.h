@@ -18,8 +18,8 @@
 // whoever leaves something there looks at the role after that: one of the two sees the other and claims the role for
 // the I/O thread. (All of this is sequentially consistent.)
 //
-// While one caller's requests follow each other it finds the role free each time and the I/O thread is not woken: that
-// naps, and takes the role back when nobody took it for a whole nap. Among several callers the I/O thread keeps it. When one caller polls for longer than a nap it sleeps
+// While one caller's requests follow each other, or one takes answers again and again, he finds the role free each time and the
+// I/O thread is not woken: that naps, and takes the role back when nobody took it for a whole nap. Among several callers the I/O thread keeps it. When one caller polls for longer than a nap it sleeps
 // without limit, and that caller wakes it on leaving.
 #pragma once
 
@@ -47,7 +47,7 @@ public:
     bool is_io() const { return state_.load(std::memory_order_seq_cst) == kIo; }
     // There is work: the I/O thread takes the role if nobody has it.
     void claim();
-    // A caller has to sleep because the I/O thread has the role.
+    // A caller has to sleep because the I/O thread has the role, or would have to if that had not been faster.
     void ask() { asked_at_.store(monotonic_now(), std::memory_order_relaxed); }
     int64_t leads() const { return leads_.load(std::memory_order_relaxed); }
 
@@ -66,7 +66,8 @@ public:
 
     // At the end of a turn: whether one caller follows so closely upon himself that he should find the role free.
     bool wanted();
-    // After leave(): returns when it has the role again, which it takes after a nap if requests wait to be sent.
+    // After leave(): returns when it has the role again, which it takes after a nap if nobody led meanwhile, or something is
+    // due: a timer, or requests that have waited long enough to be sent.
     void rest(const Unsent& unsent);
 
 private:
@@ -74,6 +75,7 @@ private:
     enum Rest : uint32_t { kAwake, kNapping, kAsleep };
 
     bool take_back();
+    Nanos due(const Unsent& unsent) const;
     void wake();
 
     std::atomic<uint32_t> state_{kIo};

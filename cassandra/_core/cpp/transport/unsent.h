@@ -13,9 +13,9 @@
 //   3. while the list is *watched*, the holder of the reactor's role never sleeps for longer than kTick, and takes what
 //      has been there for kPatience. add() makes the list non-empty and then sets `watched_`; the holder clears it and
 //      then looks at the list (all sequentially consistent), so one of the two sees the other. Who finds that it was not
-//      watched wakes the holder, if that sleeps. A holder that leaves the role while something is in the list leaves it
-//      to the I/O thread; while nobody has the role that naps for no longer than a tick, and then has it again unless
-//      somebody led meanwhile and nothing is in the list.
+//      watched wakes the holder, if that sleeps. A caller that leaves the role while something is in the list leaves it
+//      to the I/O thread; while nobody has the role that naps for no longer than a tick, nor longer than until something
+//      was there for kPatience, and then has it again; unless somebody led meanwhile and nothing was there that long.
 //
 // It is watched until nothing was added for some ticks: while many requests are queued nobody is woken for them.
 #pragma once
@@ -41,7 +41,7 @@ public:
     bool empty() const { return since_.load(std::memory_order_seq_cst) == kNever; }
     bool watched() const { return watched_.load(std::memory_order_seq_cst); }
 
-    // Role holder: the moment of the next tick; kNever while it is not watched.
+    // Any thread: the moment of the next tick; kNever while it is not watched.
     Nanos due() const;
     // Role holder, once a turn: what is to be sent now, or null.
     Channel* tick();
