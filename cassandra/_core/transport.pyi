@@ -77,9 +77,7 @@ class Operation:
     def _wait(self, timeout: float | None = None) -> bool:
         """Block without the GIL until an outcome is ready or ``_finish`` was called; False when *timeout* (seconds)
         passed. Signal handlers run; KeyboardInterrupt comes out of here at once."""
-    def _ask(self) -> None:
-        """Say that this thread takes outcomes again and again, whether or not it has to wait just now: the I/O thread
-        leaves it to poll for them."""
+    def _ask(self) -> None: ...  # this thread takes outcomes again and again, and would poll for them itself
     _answered: Final[bool]  # there is an outcome that nobody took yet
     def _finish(self) -> None:
         """The request is over: wakes every waiter, now and later."""
@@ -273,25 +271,25 @@ class Flights(Operation):
         pairs are of *statement* and nothing is in the way. Returns how many; and None, or () if *pairs* has ended, or
         the statement and values that came next and were not queued, with what encoding them raised. What *pairs* raises
         comes out of here."""
-    def send(self) -> None:
-        """Send what was queued."""
+    def send(self) -> None: ...  # what was queued
     _holds: Final[bool]  # outcomes that were taken and not harvested yet
     def _harvest(
-        self, results: dict[int, Any], failed: Callable[..., None], go_on: Callable[..., None], most: int = 0
+        self, results: Results, failed: Callable[..., None], go_on: Callable[..., None], most: int = 0
     ) -> None:
         """Take all outcomes that are there, or *most*: ``(True, result)`` as *entry_type* for plain ones,
         ``failed(index, error)`` if rows could not be made, ``go_on(flight, outcome)`` for all others. Never waits."""
-    def _flight(self, slot: int) -> Flight | None:
-        """The one in *slot*, if it is still in flight. Any thread."""
+    def _flight(self, slot: int) -> Flight | None: ...  # the one in *slot*, if it is still in flight; any thread
     def _forget(self, slot: int | None = None) -> None:
         """The flight in *slot*, or all of them: their outcomes do not count any more."""
 
-def hand_over(results: dict[int, Any], count: int) -> list[Any]:
-    """The first *count* results in order. The garbage collector does not know those that ``Flights._harvest`` made
-    before they are handed over."""
+class Results:
+    """``(success, result)`` of requests by their numbers; known to the garbage collector when they are handed over."""
 
-def hand_over_one(results: dict[int, Any], index: int) -> Any:
-    """Take result *index* out of *results*, as :func:`hand_over`."""
+    def __len__(self) -> int: ...
+    def __contains__(self, index: int) -> bool: ...
+    def __setitem__(self, index: int, entry: tuple[bool, Any]) -> None: ...
+    def all(self, count: int) -> list[Any]: ...  # hands over the first *count*; ValueError: some are missing
+    def take(self, index: int) -> Any: ...  # hands it over, after those before it; KeyError: it is missing
 
 class Answer:
     """What a page came to. ResultSet derives from it."""

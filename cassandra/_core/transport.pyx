@@ -11,6 +11,7 @@ from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetObject, PyErr_WriteUnraisable
+from cpython.list cimport PyList_GET_SIZE
 from cpython.long cimport PyLong_FromVoidPtr
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -23,7 +24,7 @@ from libcpp.string cimport string
 from libcpp.utility cimport move, pair
 from libcpp.vector cimport vector
 
-from cassandra._core.codec cimport TimestampClock
+from cassandra._core.codec cimport UNOWNED, TimestampClock, encode_by_template, plain_rows
 from cassandra._core.routing cimport Place
 from cassandra._core.codec import UnmadeRows as _UnmadeRows
 

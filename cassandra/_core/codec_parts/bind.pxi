@@ -145,7 +145,7 @@ cdef class BindPlan:
         cdef Span[16] few
         cdef Span* spans = few
         cdef Bound bound
-        cdef list positions = self._positions(values, protocol_version)
+        positions = self._positions(values, protocol_version)
         if self._count > 16:
             spans = <Span*>malloc(self._count * sizeof(Span))
             if spans == NULL:
@@ -163,9 +163,11 @@ cdef class BindPlan:
                 free(spans)
         return bound
 
-    cdef list _positions(self, values, int protocol_version):
-        """Exactly one value per parameter."""
+    cdef object _positions(self, values, int protocol_version):
+        """Exactly one value per parameter, in a tuple, or in a list that is nobody else's."""
         cdef list positions
+        if type(values) is tuple and len(<tuple>values) == self._count:
+            return values
         if values is None:
             positions = []
         elif PyDict_Check(values) or not PyList_Check(values) and not PyTuple_Check(values) and is_mapping(values):
@@ -201,13 +203,13 @@ cdef class BindPlan:
             positions.append(value)
         return positions
 
-    cdef int _encode(self, list positions, int version, ByteBuffer* out, Span* spans) except -1:
+    cdef int _encode(self, positions, int version, ByteBuffer* out, Span* spans) except -1:
         cdef Py_ssize_t i = 0
         cdef size_t at
         out.put16(<uint16_t>self._count)
         try:
             for i in range(self._count):
-                value = positions[i]
+                value = (<tuple>positions)[i] if type(positions) is tuple else (<list>positions)[i]
                 at = out.size() + 4
                 spans[i].start = at
                 spans[i].length = -1

@@ -8,7 +8,7 @@
 # block of the pool.
 
 cdef enum:
-    EAGER = 4096  # bytes; rows of smaller pages are made at once
+    EAGER = UNOWNED  # bytes; rows of smaller pages are made at once
     COPIED = 64 << 10  # bytes; smaller pages keep no frame
     KEPT_HEAD = 8
     PLAIN_VERSION = 4  # of values that are the same in all

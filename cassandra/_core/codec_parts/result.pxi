@@ -320,16 +320,10 @@ cdef class ResultDecoder:
         """``(rows, paging state, what is kept)`` of a frame with rows of *plan*, made by *factory*, and nothing beside;
         rows are None for a RESULT without any. None for every other frame, and for the first of a row plan: decode()
         tells all."""
-        cdef int opcode = header & 0xFF, flags = header >> 8 & 0xFF
         cdef Py_buffer view
-        cdef Cursor c
-        if opcode != OPCODE_RESULT or flags & (FLAG_COMPRESSED | FLAG_TRACING | FLAG_PAYLOAD | FLAG_WARNING):
-            return None
         PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE)
         try:
-            c.p = <const uint8_t*>view.buf
-            c.end = c.p + view.len
-            return self._plain(frame, &c, header >> 16, plan, factory)
+            return plain_rows(self, frame, <const uint8_t*>view.buf, view.len, header, plan, factory)
         finally:
             PyBuffer_Release(&view)
 
@@ -373,34 +367,14 @@ cdef class ResultDecoder:
 cdef tuple _nothing = (None, None, None)
 
 
-@cython.final
-cdef class UnreadRows:
-    """A RESULT with rows, none of it decoded, not even what its columns are; in memory of its own."""
-
-    cdef readonly object paging_state
-    cdef bytes _body
-    cdef TypeContext _context
-    cdef int _version
-
-    def __init__(self):
-        raise TypeError("they come from ResultDecoder.unread()")
-
-    def page(self):
-        """Its rows."""
-        cdef Result result = Result.__new__(Result)
-        fill_result(result, self._body, 0, self._version, self._context, None, 0, False)
-        return result.page
-
-
-cdef UnreadRows new_unread(Cursor* c, bytes body, int version, TypeContext context):
-    cdef UnreadRows unread = UnreadRows.__new__(UnreadRows)
-    cdef int flags = take_int(c)
-    take_int(c)  # how many columns
-    unread.paging_state = take_bytes(c) if flags & HAS_MORE_PAGES else None
-    unread._body = body
-    unread._context = context
-    unread._version = version
-    return unread
+cdef tuple plain_rows(decoder, owner, const uint8_t* body, Py_ssize_t size, int header, plan, factory):
+    cdef int opcode = header & 0xFF, flags = header >> 8 & 0xFF
+    cdef Cursor c
+    if opcode != OPCODE_RESULT or flags & (FLAG_COMPRESSED | FLAG_TRACING | FLAG_PAYLOAD | FLAG_WARNING):
+        return None
+    c.p = body
+    c.end = body + size
+    return (<ResultDecoder?> decoder)._plain(owner, &c, header >> 16, plan, factory)
 
 
 def is_plain_rows(message):

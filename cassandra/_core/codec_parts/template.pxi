@@ -60,13 +60,18 @@ cdef class ExecuteTemplate:
     def encode(self, values, timestamp=None):
         """``(envelope, token)``: the values as of ``BindPlan.bind``; the token None when there is none. A clock is asked
         for its next timestamp."""
+        cdef int64_t token = 0
+        cdef bint routed = False
+        frame = self._encode(values, timestamp, &token, &routed)
+        return (frame, token) if routed else (frame, None)
+
+    cdef bytes _encode(self, values, timestamp, int64_t* token, bint* routed):
         cdef ByteBuffer out
         cdef Span[16] few
         cdef Span* spans = few
-        cdef int64_t token = 0
-        cdef bint routed = False
         cdef BindPlan plan = self._plan
-        cdef list positions = plan._positions(values, self._version)
+        positions = plan._positions(values, self._version)
+        routed[0] = False
         if plan._count > 16:
             spans = <Span*>malloc(plan._count * sizeof(Span))
             if spans == NULL:
@@ -76,12 +81,11 @@ cdef class ExecuteTemplate:
             if plan._count > 0:
                 plan._encode(positions, self._version, &out, spans)
                 if plan._pk_count > 0 and not out.failed():
-                    routed = plan._hash(out.data(), spans, &token)
-            frame = self._close(&out, timestamp, routed, token)
+                    routed[0] = plan._hash(out.data(), spans, token)
+            return self._close(&out, timestamp, routed[0], token[0])
         finally:
             if spans != few:
                 free(spans)
-        return (frame, token) if routed else (frame, None)
 
     def encode_bound(self, Bound bound not None, timestamp=None):
         """The envelope of values that were bound before."""
@@ -131,3 +135,7 @@ cdef class ExecuteTemplate:
             return None
         cdef Py_ssize_t start = PyBytes_GET_SIZE(frame) - self._after_tail()
         return int.from_bytes(frame[start : start + 8], "big", signed=True)
+
+
+cdef bytes encode_by_template(template, values, timestamp, int64_t* token, bint* routed):
+    return (<ExecuteTemplate?> template)._encode(values, timestamp, token, routed)

@@ -53,8 +53,10 @@ cdef class Frame:
         )
 
 
-cdef inline int header_of(Frame frame) noexcept:
-    return <int> frame.native.version << 16 | <int> frame.native.flags << 8 | <int> frame.native.opcode
+cdef inline tuple plain_of(const CFrame* frame, owner, decoder, plan, factory):
+    """See ``plain_rows``."""
+    cdef int header = <int> frame.version << 16 | <int> frame.flags << 8 | <int> frame.opcode
+    return plain_rows(decoder, owner, frame.body, <Py_ssize_t> frame.length, header, plan, factory)
 
 
 cdef object wrap_frame(CFrame& native):

@@ -37,7 +37,7 @@ cdef class Lane:
     cdef object lock
     cdef object metrics
     cdef object kind
-    cdef object encode
+    cdef object template
     cdef TimestampClock clock
     cdef object timestamps
     cdef object route
@@ -67,7 +67,7 @@ cdef class Lane:
         self.lock = session._request_lock
         self.metrics = session.cluster.metrics
         self.kind = kind
-        self.encode = compiled.template.encode
+        self.template = compiled.template
         self.clock = compiled.clock
         self.timestamps = compiled.timestamps
         self.route = route
@@ -114,6 +114,8 @@ cdef class Lane:
     ):
         """A request on its way, for the arguments of execute_async; None if it has to go another one."""
         cdef dict own = None
+        cdef int64_t hashed
+        cdef bint routed
         if (
             timeout is not self.unset
             or trace is not False
@@ -126,7 +128,8 @@ cdef class Lane:
             return None
         if row_factory is not self.unset or prefetch is not None:
             own = self.own_options(row_factory, prefetch)
-        frame, token = self.encode(values, self.timestamp())
+        frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
+        token = hashed if routed else None
         cdef Request request = new_object(self.kind)
         request.begin(session, self.lock, self.metrics, self.timeout, seconds_now())
         request.row_factory = self.row_factory
@@ -196,7 +199,10 @@ cdef class Lane:
         cdef double started
         cdef int64_t slot = index % LAST_SLOT
         cdef dict pools
-        frame, token = self.encode(values, self.timestamp())
+        cdef int64_t hashed
+        cdef bint routed
+        frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
+        token = hashed if routed else None
         cdef Place place = self.route(token)
         if place is None:
             return False

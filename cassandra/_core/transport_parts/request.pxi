@@ -191,8 +191,8 @@ cdef class Request(Operation):
             self.measure(attempt, answer)
         if self._compiled is not None and self._tracking is None and type(answer) is Frame:  # nearly all end here
             try:
-                plain = attempt.connection.results.plain(
-                    answer, header_of(<Frame> answer), attempt.plan, self.row_factory
+                plain = plain_of(
+                    &(<Frame> answer).native, answer, attempt.connection.results, attempt.plan, self.row_factory
                 )
             except Exception as error:
                 if not isinstance(error, error_class("ProtocolError")):

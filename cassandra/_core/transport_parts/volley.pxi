@@ -49,6 +49,69 @@ cdef object handed_over(entry):
     return entry
 
 
+@cython.final
+cdef class Results:
+    """What requests came to, by their numbers, until it is handed over: all together, or one after the other."""
+
+    cdef list entries  # None where there is nothing yet
+    cdef int64_t first  # the number of the first one in there
+    cdef Py_ssize_t count
+
+    def __cinit__(self):
+        self.entries = []
+
+    def __len__(self):
+        return self.count
+
+    def __contains__(self, int64_t index):
+        return self.has(index)
+
+    cdef bint has(self, int64_t index) except -1:
+        cdef int64_t at = index - self.first
+        return 0 <= at < PyList_GET_SIZE(self.entries) and self.entries[at] is not None
+
+    def __setitem__(self, int64_t index, entry not None):
+        self.put(index, entry)
+
+    cdef int put(self, int64_t index, entry) except -1:
+        cdef int64_t at = index - self.first
+        cdef list entries = self.entries
+        if at < 0:
+            raise ValueError(f"what request {index} came to was handed over before")
+        if at == PyList_GET_SIZE(entries):
+            entries.append(entry)
+            self.count += 1
+            return 0
+        while at >= PyList_GET_SIZE(entries):
+            entries.append(None)
+        if entries[at] is None:
+            self.count += 1
+        entries[at] = entry
+        return 0
+
+    def all(self, Py_ssize_t count):
+        cdef list entries = self.entries
+        if not count == self.count == PyList_GET_SIZE(entries):
+            raise ValueError(f"{self.count} results of {count} requests, the last one in place {len(entries)}")
+        self.entries = []
+        self.count = 0
+        for entry in entries:
+            handed_over(entry)
+        return entries
+
+    def take(self, int64_t index):
+        cdef int64_t at = index - self.first
+        if not self.has(index):
+            raise KeyError(index)
+        entry = handed_over(self.entries[at])
+        self.entries[at] = None
+        self.count -= 1
+        if at >= SEATS and 2 * at >= PyList_GET_SIZE(self.entries):  # those before it were taken
+            del self.entries[:at + 1]
+            self.first = index + 1
+        return entry
+
+
 NOTHING_ELSE = (1 << 32) - 1
 cdef int64_t LAST_SLOT = NOTHING_ELSE
 cdef enum:
@@ -163,11 +226,13 @@ cdef class Flights(Operation):
         if self.reactor is not None:
             self.reactor.send_unsent()
 
-    def _harvest(self, dict results not None, failed, go_on, size_t most=0):
+    def _harvest(self, Results results not None, failed, go_on, size_t most=0):
         cdef size_t end
         cdef int64_t slot
         cdef Flight flight
         cdef Answer answer
+        cdef CFrame small  # needs no object of its own
+        cdef const CFrame* frame
         if self.enter_process():
             self._holds = False
         if not self._holds:
@@ -187,12 +252,16 @@ cdef class Flights(Operation):
             flight = self.land(slot)
             if flight is None:  # forgotten meanwhile
                 continue
-            outcome = wrap_outcome(self.held.at(self.at - 1))
-            if type(outcome) is Frame:
+            outcome = None
+            if self.held.at(self.at - 1).failure.get() == NULL:
+                small = move(self.held.at(self.at - 1).frame)
+                if small.length > UNOWNED:
+                    outcome = wrap_frame(small)
+                    frame = &(<Frame> outcome).native
+                else:
+                    frame = &small
                 try:
-                    plain = flight.results.plain(
-                        outcome, header_of(<Frame> outcome), flight.lane.result_plan, flight.lane.row_factory
-                    )
+                    plain = plain_of(frame, outcome, flight.results, flight.lane.result_plan, flight.lane.row_factory)
                 except Exception as error:
                     if not isinstance(error, error_class("ProtocolError")):  # a row factory: of this request only
                         failed(flight.index, error)
@@ -212,8 +281,12 @@ cdef class Flights(Operation):
                     PyObject_GC_UnTrack(flight)
                     PyObject_GC_UnTrack(answer)
                     PyObject_GC_UnTrack(entry)
-                    results[flight.index] = entry
+                    results.put(flight.index, entry)
                     continue
+                if outcome is None:
+                    outcome = wrap_frame(small)
+            else:
+                outcome = wrap_outcome(self.held.at(self.at - 1))
             go_on(flight, outcome)
         if end == self.held.size():
             self._holds = False
@@ -227,12 +300,3 @@ cdef class Flights(Operation):
             self.clear()
         else:
             self.land(slot)
-
-
-def hand_over(dict results not None, int64_t count):
-    cdef int64_t index
-    return [handed_over(results[index]) for index in range(count)]
-
-
-def hand_over_one(dict results not None, int64_t index):
-    return handed_over(results.pop(index))

@@ -27,9 +27,7 @@ def keep(model: Any, key: Any, found: Any) -> Any:
     return found
 
 
-def worked_out(
-    kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]
-) -> Callable[[Any, dict[str, Any]], Any]:
+def worked_out(kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]) -> Callable[[Any, dict[str, Any]], Any]:
     """A function that gives what *work_out* makes of a model and the names of keywords: once, and anew for another
     default keyspace, which it has as ``keyspace``. None, where it makes None."""
 

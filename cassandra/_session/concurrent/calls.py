@@ -21,7 +21,9 @@ from ..session import EXECUTE_ASYNC, Session
 from .volley import ExecutionResult, Volley
 
 if TYPE_CHECKING:
-    from .volley import Results, Start
+    from cassandra._core.transport import Results
+
+    from .volley import Start
 
 _LOOK = 1.0  # seconds between two looks; a wait is ended by the bell
 

@@ -13,12 +13,12 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
-from cassandra._core.transport import hand_over, hand_over_one
+from cassandra._core.transport import Results
 
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from ..own_options import OF_PROFILE, of_caller
 from .calls import volley_of
-from .volley import ExecutionResult, Results, error_of
+from .volley import ExecutionResult, error_of
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -96,7 +96,7 @@ class _BlockingRun:
         self._exhausted = False
 
     def all(self) -> list[ExecutionResult]:
-        results: Results = {}
+        results = Results()
         try:
             self._fill(None)
             while self._in_flight:
@@ -104,7 +104,8 @@ class _BlockingRun:
                 self._fill(None)
         finally:
             self._volley.abandon()
-        return hand_over(results, self._sent)
+        found: list[ExecutionResult] = results.all(self._sent)
+        return found
 
     def in_order(self, window: int) -> Iterator[ExecutionResult]:
         self._fill(window)
@@ -112,14 +113,14 @@ class _BlockingRun:
         return self._in_order(window)
 
     def _in_order(self, window: int) -> Iterator[ExecutionResult]:
-        waiting: Results = {}
+        waiting = Results()
         position = 0
         try:
             while self._in_flight or waiting:
                 while position not in waiting:
                     self._collect(waiting)
                     self._fill(position + window)
-                yield hand_over_one(waiting, position)
+                yield waiting.take(position)
                 position += 1
                 self._fill(position + window)
         finally:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.public import public
-from cassandra._core.transport import hand_over, hand_over_one
+from cassandra._core.transport import Results
 
 from ..background import aio
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
@@ -23,7 +23,7 @@ from ..own_options import OF_PROFILE, of_caller
 from ..request.result import ResultSet
 from .calls import plain_session
 from .concurrent import WINDOW
-from .volley import ExecutionResult, Results, Volley, error_of
+from .volley import ExecutionResult, Volley, error_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -204,7 +204,7 @@ class _AsyncRun:
         self._fail_fast = fail_fast
         self._profile = execution_profile
         self._own = own
-        self.results: Results = {}
+        self.results = Results()
         self._error: BaseException | None = None
         self._sent = 0
         self._limit: int | None = None  # of what may be sent by now
@@ -330,7 +330,8 @@ class _AsyncRun:
         try:
             while self._goes_on():
                 await self._change()
-            return hand_over(self.results, self._sent)
+            found: list[ExecutionResult] = self.results.all(self._sent)
+            return found
         finally:
             await self._stop()
 
@@ -345,7 +346,7 @@ class _AsyncRun:
                 if self._at_once >= self._concurrency:
                     await self._change()
                 elif position in self.results:
-                    yield hand_over_one(self.results, position)
+                    yield self.results.take(position)
                     position += 1
                     self.wake()  # whoever feeds may wait for room
                 elif going:

@@ -27,7 +27,7 @@ from ..request.result import ResultSet
 from ..statements.prepared import PreparedStatement
 
 if TYPE_CHECKING:
-    from cassandra._core.transport import Flight, Lane
+    from cassandra._core.transport import Flight, Lane, Results
 
     from ..cluster.profiles import ResolvedProfile
     from ..request.compiled import CompiledExecute
@@ -37,7 +37,6 @@ _NUDGE = Failure(CLOSED, "something else has ended", False, 0.0)
 
 #: Index of a request, whether it succeeded, and its result or exception.
 Ended = tuple[int, bool, Any]
-Results = dict[int, "ExecutionResult"]
 #: ``start(index, statement, values, error)``
 Start = Callable[[int, Any, Any, "Exception | None"], bool]
 

@@ -140,7 +140,6 @@ def test_batches_are_as_large_as_those_before_or_as_there_is_memory() -> None:
     assert (likely(narrow), likely(wide)) == (65_536, 500)
 
 
-
 # ---- files of Parquet
 
 
