@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import statistics
 import sys
 import time
 import timeit
@@ -42,7 +43,8 @@ class Work(NamedTuple):
     #: For work of milliseconds: a sample is one execution, and ``kept = …`` in it is dropped after the clock stopped.
     once: bool = False
     #: CPU of the whole process, I/O threads included, as a mean over *BUDGET*'s many executions; else of this thread,
-    #: best sample. The wall time of the best sample is then reported too, as ``<name> wall``: what rates are made of.
+    #: best sample. Wall time is then reported too: of the best sample as ``<name> wall``, which rates are made of, and
+    #: the median of the samples as ``<name> median wall``.
     whole_process: bool = False
     #: Run before each sample, not timed. Samples are then one execution.
     setup: str = "pass"
@@ -74,9 +76,9 @@ def run(module: str, make: Make) -> None:
     with make(sys.argv[1:]) as client:
         times: dict[str, float] = {}
         for name, work in client.works.items():
-            times[name], wall = timed(work)
+            times[name], best, median = timed(work)
             if work.whole_process:
-                times[f"{name} wall"] = wall
+                times |= {f"{name} wall": best, f"{name} median wall": median}
         print(json.dumps({**times, **client.facts}))
 
 
@@ -86,13 +88,13 @@ def pin() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def timed(work: Work) -> tuple[float, float]:
-    """Seconds per execution: of CPU, and by the wall clock the best."""
+def timed(work: Work) -> tuple[float, float, float]:
+    """Seconds per execution: of CPU, and by the wall clock the best sample and their median."""
     timer = _Timer(work)
     samples = list(_samples(timer, 1 if work.once or work.per > 1 else _enough(timer)))
     spent, took = zip(*samples, strict=True)
     cpu = sum(spent) / len(spent) if work.whole_process else min(spent)
-    return cpu / work.per, min(took) / work.per
+    return cpu / work.per, min(took) / work.per, statistics.median(took) / work.per
 
 
 class _Timer:

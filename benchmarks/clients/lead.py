@@ -59,7 +59,7 @@ def make(arguments: list[str]) -> Iterator[Client]:
         found: dict[str, float] = {}
         for threads in THREADS:
             before, count = cluster.reactor.stats()["leads"], 0
-            found[f"{threads}"], found[f"{threads} wall"] = timed(work(read, threads))
+            found[f"{threads}"], found[f"{threads} wall"], _ = timed(work(read, threads))
             found[f"{threads} leads"] = (cluster.reactor.stats()["leads"] - before) / count
         yield Client({}, found)
 
