@@ -162,13 +162,16 @@ class Instance:
     _given: Final[set[str]]
     def _begin(self, now: dict[str, Any], explicit: set[str]) -> None:
         """As a new one with these values, of which *explicit* were given."""
-    def _keep(self, layout: InstanceLayout, row: tuple[Any, ...], now: dict[str, Any], explicit: set[str]) -> None:
-        """From now on *row* has the values of before, and *now* those that are read instead."""
+    def _keep(
+        self,
+        layout: InstanceLayout,
+        row: tuple[Any, ...],
+        now: dict[str, Any] | None = None,
+        explicit: set[str] | None = None,
+    ) -> None:
+        """From now on *row* has the values of before, and *now*, if there are any, those that are read instead."""
     def _came(self, name: str, missing: Any = None) -> Any:
         """What was loaded of the column *name*, as it is read; *missing* if it was not."""
-    def _as_loaded(self, names: tuple[str, ...]) -> list[Any] | None:
-        """The values of these columns, where all were loaded or written, none is made anew for who reads it, and
-        nothing was set since, on the instance neither; else None."""
     def _set_all(self, values: dict[str, Any]) -> None:
         """As if each was set as an attribute."""
     def __setstate__(self, state: Any) -> None: ...
@@ -215,6 +218,26 @@ class ByNames:
     def add(self, given: dict[str, Any], found: Any) -> Any:
         """Remember *found* for these names; returns it."""
 
+class ReadyStatements:
+    """What was prepared for sessions, by shapes of statements. Any thread."""
+
+    def __init__(self, usual: Untouched, key: str) -> None:
+        """*usual*: what sessions are; *key*: the attribute of one whose ``statements`` are prepared."""
+    def send(self, registry: dict[Any, Any], name: Any, shape: Any, values: Any) -> Any:
+        """The future of ``execute_async`` of what was prepared, with *values*, for the session of connection *name*.
+        None where that is not connected, its session not the usual one, nothing was prepared, or for a table that is
+        another one since. Raises what binding raises."""
+
+class WorkedOut:
+    """What was worked out for models and the keywords of a call, kept by the model. Any thread."""
+
+    def __init__(self, kind: str, settings: Any, work_out: Callable[[Any, dict[str, Any]], Any]) -> None:
+        """*settings* has the ``DEFAULT_KEYSPACE``, for which it is worked out anew when that is another one."""
+    def find(self, model: Any, given: dict[str, Any]) -> Any:
+        """What was kept, or what *work_out* gives."""
+    def keep(self, known: ByNames, given: dict[str, Any], found: Any) -> Any:
+        """Have *known* keep *found* for these keywords, which is returned; also that it is None."""
+
 class ExactKinds:
     """Values that are bound as they are, if they are of these classes: at which place each is bound. Immutable."""
 
@@ -222,6 +245,26 @@ class ExactKinds:
     def bound(self, given: dict[str, Any]) -> list[Any] | None:
         """A list of *count*: what is bound, None where nothing was given. None if a value is of another class than that
         of its place in *given*."""
+
+class RowRewrite:
+    """Values by some names take the place of others in a row of *columns*, bound as they are. Immutable.
+
+    *given*: per name, in their order, the class of its value, its place among those that are bound, and in a row.
+    *key*: class and place in a row, of what is bound then. *others*: those of the other columns, and what tells whether
+    a value of another class will do. *usual* is the layout of most instances."""
+
+    def __init__(
+        self,
+        columns: Iterable[str],
+        given: Iterable[tuple[type | None, int, int]],
+        key: Iterable[tuple[type | None, int]],
+        others: Iterable[tuple[type | None, int, Callable[[Any], bool]]],
+        usual: InstanceLayout | None = None,
+    ) -> None: ...
+    def bound(self, instance: Instance, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+        """What is bound, and the row that will be there. None where there is more to it: a value of another class, or
+        the same as before; or *instance* has columns that were not loaded, or are made anew for who reads them, or
+        something was set on it, an attribute of its own too."""
 
 LARGE_PAGE: Final[int]  # bytes of rows
 

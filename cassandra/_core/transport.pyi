@@ -235,8 +235,8 @@ class Lane:
     ) -> Any:  # fmt: skip
         """A new request on its way, of the arguments of ``execute_async``. None if just now none goes by this lane, or
         not with these arguments."""
-    def try_launch(self, request: Request) -> bool:
-        """The first attempt of a compiled request. False if nothing was sent."""
+    def send_usual(self, session: Any, prepared: Any, values: Any) -> Any: ...  # send(), of nothing but values
+    def try_launch(self, request: Request) -> bool: ...  # its first attempt; False if nothing was sent
 
 NOTHING_ELSE: Final[int]
 """The attempt number of an outcome of Flights that only says that something has ended elsewhere."""

@@ -309,12 +309,6 @@ def known_connection(name: Any) -> Connection | None:
     return _connections.get(name or DEFAULT_CONNECTION)
 
 
-def connected_session(name: Any) -> Any:
-    """The session of the connection of that name, or of the default one; None if there is none, or not yet."""
-    found = _connections.get(name or DEFAULT_CONNECTION)
-    return None if found is None or found.lazy_connect else found.session
-
-
 def _find(name: Any) -> Connection:
     connection = _connections.get(name or DEFAULT_CONNECTION)
     if connection is not None:

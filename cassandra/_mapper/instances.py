@@ -207,7 +207,7 @@ def settle(instance: Instance, blueprint: Blueprint) -> None:
     now = instance._touched
     changeable = blueprint.changeable
     if len(now) == len(blueprint.columns) and not changeable:
-        instance._keep(blueprint.layout, tuple([now[name] for name in blueprint.columns]), {}, set())
+        instance._keep(blueprint.layout, tuple([now[name] for name in blueprint.columns]))
     elif now or instance._given:
         row = []
         for name, column in blueprint.columns.items():

@@ -96,30 +96,25 @@ def shape_and_values(statement: Any) -> tuple[Shape, list[Any]]:
 class Prepared:
     """What was prepared for one session, by shape, consistency and size of a page."""
 
-    __slots__ = ("_refused", "_statements")
+    __slots__ = ("_refused", "statements")
 
     def __init__(self) -> None:
-        self._statements: dict[Any, PreparedStatement] = {}
+        self.statements: dict[Any, PreparedStatement] = {}
         self._refused: set[Shape] = set()
 
     def __len__(self) -> int:
-        return len(self._statements)
+        return len(self.statements)
 
     def find(
         self, shape: Shape, consistency: int | None = None, fetch_size: Any = FETCH_SIZE_UNSET
     ) -> PreparedStatement | None:
         """What was prepared, unless its table is another one since, with columns of other types."""
-        found = self._statements.get(_key(shape, consistency, fetch_size))
-        return None if found is None or found._outdated is not None else found
-
-    def usual(self, shape: Shape) -> PreparedStatement | None:
-        """As :meth:`find`, with nothing said of consistency and pages."""
-        found = self._statements.get(shape)
+        found = self.statements.get(_key(shape, consistency, fetch_size))
         return None if found is None or found._outdated is not None else found
 
     def forget(self, shape: Shape, consistency: int | None, fetch_size: Any) -> None:
         """It is prepared again when it is used next: the server took values that could not be bound to it."""
-        self._statements.pop(_key(shape, consistency, fetch_size), None)
+        self.statements.pop(_key(shape, consistency, fetch_size), None)
 
     def takes(self, shape: Shape) -> bool:
         """Whether the server has not refused to prepare it."""
@@ -144,9 +139,9 @@ class Prepared:
             statement.consistency_level = consistency
             if not isinstance(fetch_size, Sentinel):
                 statement.fetch_size = fetch_size
-        if len(self._statements) >= PREPARED_KEPT:
-            _forget_oldest(self._statements)
-        self._statements[_key(shape, consistency, fetch_size)] = statement
+        if len(self.statements) >= PREPARED_KEPT:
+            _forget_oldest(self.statements)
+        self.statements[_key(shape, consistency, fetch_size)] = statement
         return statement
 
 

@@ -95,11 +95,12 @@ cdef class Instance:
         self._now = now
         self._explicit = explicit
 
-    def _keep(self, InstanceLayout layout not None, tuple row not None, dict now not None, set explicit not None):
-        """From now on *row* has the values of before, and *now* those that are read instead."""
+    def _keep(self, InstanceLayout layout not None, tuple row not None, dict now=None, set explicit=None):
+        """From now on *row* has the values of before, and *now*, if there are any, those that are read instead."""
         if len(row) != len(layout.names):
             raise ValueError(f"{len(row)} values for {len(layout.names)} columns")
-        tell_collector(self)
+        if now is not None or explicit is not None:
+            tell_collector(self)
         self._layout = layout
         self._row = row
         self._shared = ()
@@ -122,13 +123,23 @@ cdef class Instance:
         """What was loaded of the column *name*, as it is read; *missing* if it was not."""
         return self.came(name, missing)
 
-    def _as_loaded(self, tuple names not None):
+    cdef bint is_as_loaded(self) except -1:
+        """Whether nothing was set since it was loaded or written, on the instance neither."""
+        return (
+            self._layout is not None
+            and self._is_persisted
+            and not self._now
+            and not self._explicit
+            and not getattr(self, "__dict__", None)
+        )
+
+    cdef list as_loaded(self, tuple names):
         """The values of these columns, as a list, where all were loaded or written, none is made anew for who reads it,
         and nothing was set since, on the instance neither; else None."""
         cdef InstanceLayout layout = self._layout
         cdef list found = []
         cdef Py_ssize_t place
-        if layout is None or not self._is_persisted or self._now or self._explicit or getattr(self, "__dict__", None):
+        if not self.is_as_loaded():
             return None
         for name in names:
             known = layout._places.get(name)
@@ -142,10 +153,15 @@ cdef class Instance:
 
     def _set_all(self, dict values not None):
         """As if each was set as an attribute."""
-        if self._explicit is None:
-            self._explicit = set()
-        self._explicit.update(values)
-        self.now().update(values)
+        tell_collector(self)
+        if self._explicit:
+            self._explicit.update(values)
+        else:
+            self._explicit = set(values)
+        if self._now:
+            self._now.update(values)
+        else:
+            self._now = values.copy()
 
     def __reduce__(self):
         """Of what was loaded, as it is read, and which of it was made: converters are of the program that reads."""

@@ -34,9 +34,10 @@ cdef class Untouched:
 
     def of(self, one):
         """Whether *one* is of the class itself, which has these methods still, and so has *one*."""
-        if type(one) is not self._kind:
-            return False
-        own = getattr(one, "__dict__", None)
+        return type(one) is self._kind and self.is_of(getattr(one, "__dict__", None))
+
+    cdef bint is_of(self, own) except -1:
+        """Whether an object of the class with these attributes has the methods still."""
         if own:
             for name in self._names:
                 if name in <dict?>own:
@@ -75,7 +76,7 @@ cdef class ByNames:
         self._known = {}
         self._most = most
 
-    def find(self, dict given not None):
+    cpdef find(self, dict given):
         """What was added for these names; None if nothing was."""
         cdef PyObject* name
         cdef PyObject* value
@@ -134,4 +135,66 @@ cdef class ExactKinds:
             place = self._places[at]
             found[place] = value
             at += 1
+        return found
+
+
+@cython.final
+cdef class ReadyStatements:
+    """Sends what was prepared for sessions, by shapes of statements: a session has it under *key*."""
+
+    cdef Untouched _usual
+    cdef object _key
+
+    def __init__(self, Untouched usual not None, key):
+        self._usual = usual
+        self._key = key
+
+    def send(self, dict registry not None, name, shape, values):
+        """The future of ``execute_async``, of what was prepared for the session of the connection *name*. None where that is
+        not connected, or its session not *usual*, or nothing was prepared, or for a table that is another one since."""
+        connection = registry.get(name)
+        if connection is None or connection.lazy_connect:
+            return None
+        session = connection.session
+        if type(session) is not self._usual._kind:
+            return None
+        own = session.__dict__
+        if not self._usual.is_of(own):
+            return None
+        prepared = (<dict?>own).get(self._key)
+        statement = None if prepared is None else (<dict?>prepared.statements).get(shape)
+        if statement is None or statement._outdated is not None:
+            return None
+        lane = statement._compiled.lane
+        future = None if lane is None else lane.send_usual(session, statement, values)
+        return session.execute_async(statement, values) if future is None else future
+
+
+@cython.final
+cdef class WorkedOut:
+    """What was worked out for models and the keywords of a call. A model keeps it, in its ``_shapes``, until something is
+    set on it; what was worked out has the default *keyspace* that it is for."""
+
+    cdef object _kind
+    cdef object _settings
+    cdef object _work_out
+
+    def __init__(self, kind, settings, work_out):
+        self._kind = kind
+        self._settings = settings
+        self._work_out = work_out
+
+    def find(self, model, dict given not None):
+        cdef dict shapes = model._shapes
+        known = shapes.get(self._kind)
+        found = None if known is None else (<ByNames?>known).find(given)
+        if found is None:
+            return self._work_out(model, given)
+        if found is _missing:
+            return None
+        return found if found.keyspace is self._settings.DEFAULT_KEYSPACE else self._work_out(model, given)
+
+    def keep(self, known, dict given not None, found):
+        """For these keywords; None, where there is nothing to work out."""
+        (<ByNames?>known).add(given, _missing if found is None else found)
         return found

@@ -114,8 +114,6 @@ cdef class Lane:
     ):
         """A request on its way, for the arguments of execute_async; None if it has to go another one."""
         cdef dict own = None
-        cdef int64_t hashed
-        cdef bint routed
         if (
             timeout is not self.unset
             or trace is not False
@@ -128,6 +126,17 @@ cdef class Lane:
             return None
         if row_factory is not self.unset or prefetch is not None:
             own = self.own_options(row_factory, prefetch)
+        return self.sent(session, values, own)
+
+    def send_usual(self, session, prepared, values):
+        """As send(), of nothing but values."""
+        if self.profiles is None or not self.takes(session, prepared, self.default_key):
+            return None
+        return self.sent(session, values, None)
+
+    cdef Request sent(self, session, values, dict own):
+        cdef int64_t hashed
+        cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
         token = hashed if routed else None
         cdef Request request = new_object(self.kind)

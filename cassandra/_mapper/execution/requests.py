@@ -7,31 +7,30 @@ from typing import Any
 
 from cassandra._base.errors import DriverException, InvalidRequest
 from cassandra._base.errors_messages import SyntaxException
-from cassandra._mapper.connections import connected_session, get_connection_async, get_session
+from cassandra._core.codec import ReadyStatements
+from cassandra._mapper import connections
+from cassandra._mapper.connections import DEFAULT_CONNECTION, get_connection_async, get_session
 from cassandra._mapper.shapes import PREPARED, Shape, WrittenLater, prepared_of, shape_and_values
 from cassandra._mapper.statements import BaseCQLStatement
 from cassandra._session.session import Session
 from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, NOT_SET
 from cassandra._wire.rows import dict_factory, tuple_factory
 
+from . import text
 from .applied import check_applied
-from .text import by_text, by_text_async, can_prepare, simple
+from .text import PLAIN, by_text, by_text_async, can_prepare, simple
 
+READY = ReadyStatements(PLAIN, PREPARED)
 REFUSED = (InvalidRequest, SyntaxException)
 
 
 def send_prepared(shape: Shape, values: Any, connection: Any) -> Any:
     """The future of a request that was sent; None where there is more to do: nothing is prepared yet, the connection is
     not connected, or the values are none that could be bound."""
-    session: Any = connected_session(connection)
-    if session is None or not can_prepare(session):
-        return None
-    known = session.__dict__.get(PREPARED)
-    prepared = None if known is None else known.usual(shape)
-    if prepared is None:
+    if text.executed_by is not text.execute or not text.PREPARING:
         return None
     try:
-        return session.execute_async(prepared, values)
+        return READY.send(connections._connections, connection or DEFAULT_CONNECTION, shape, values)
     except (TypeError, ValueError, OverflowError):
         return None
 

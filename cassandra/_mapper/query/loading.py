@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cassandra._core.codec import ByNames, Instance, InstanceLayout, load_instances, new_loaded
+from cassandra._core.codec import ByNames, Instance, InstanceLayout, WorkedOut, load_instances, new_loaded
 from cassandra._mapper import defaults
 from cassandra._mapper.instances import is_left_out
 from cassandra._session.request.result import ResultSet
@@ -31,16 +31,13 @@ def worked_out(kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]) -> Ca
     """A function that gives what *work_out* makes of a model and the names of keywords: once, and anew for another
     default keyspace, which it has as ``keyspace``. None, where it makes None."""
 
-    def find(model: Any, given: dict[str, Any]) -> Any:
-        known = model._shapes.get(kind)
-        found = None if known is None else known.find(given)
-        if found is None or (found is not NONE and found.keyspace is not defaults.DEFAULT_KEYSPACE):
-            found = work_out(model, tuple(given)) or NONE  # which may keep something, and forget the rest for that
-            known = model._shapes.get(kind) or keep(model, kind, ByNames(NAMES_KEPT))
-            known.add(given, found)
-        return None if found is NONE else found
+    def work_out_now(model: Any, given: dict[str, Any]) -> Any:
+        found = work_out(model, tuple(given))  # which may keep something, and forget the rest for that
+        known = model._shapes.get(kind) or keep(model, kind, ByNames(NAMES_KEPT))
+        return known_by.keep(known, given, found)
 
-    return find
+    known_by = WorkedOut(kind, defaults, work_out_now)
+    return known_by.find
 
 
 def is_native(model: Any) -> bool:

@@ -8,10 +8,11 @@ method of the program's own) it is None, and :class:`~.dml.DMLQuery` does it; bo
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any
 
 from cassandra._base.errors import DriverException
-from cassandra._core.codec import ColumnAccess, ExactKinds, Instance, Untouched, new_loaded
+from cassandra._core.codec import ColumnAccess, ExactKinds, Instance, InstanceLayout, RowRewrite, Untouched, new_loaded
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import WhereClause
 from cassandra._mapper.columns.base import Column
@@ -125,7 +126,7 @@ class PlainInsert:
 class PlainUpdate:
     """How values of some columns, which are no keys, take the place of others in a row. Immutable."""
 
-    __slots__ = ("_columns", "_exact", "_key", "_others", "_places", "keyspace", "model", "shape")
+    __slots__ = ("_rewrite", "keyspace", "layout", "model", "shape")
 
     def __init__(
         self, model: Any, names: tuple[str, ...], keys: list[Writer], written: list[Writer], shape: Shape
@@ -133,50 +134,35 @@ class PlainUpdate:
         self.model = model
         self.shape = shape
         self.keyspace = defaults.DEFAULT_KEYSPACE
-        self._columns = tuple(model._columns)
-        self._exact = _exact(names, written)
-        place_of = self._columns.index
-        #: Where the values that are written are in a row, and the key, with its classes.
-        self._places = [place_of(writer.name) for writer in written]
-        self._key = [(place_of(writer.name), writer.kind) for writer in keys]
-        #: Where other values are, which are checked whenever one is written, and the classes of those that pass.
-        self._others = [
-            (place_of(name), exact_kind(column), column) for name, column in model._columns.items() if name not in names
-        ]
+        self.layout: InstanceLayout = model._blueprint.layout
+        columns = tuple(model._columns)
+        place_of = columns.index
+        self._rewrite = RowRewrite(
+            columns,
+            [(_writer(written, name).kind, _place(written, name), place_of(name)) for name in names],
+            [(writer.kind, place_of(writer.name)) for writer in keys],
+            # other values are checked whenever one is written
+            [
+                (exact_kind(column), place_of(name), partial(_stays, column))
+                for name, column in model._columns.items()
+                if name not in names
+            ],
+            self.layout,
+        )
 
-    def send(self, instance: Instance, given: dict[str, Any]) -> tuple[Any, list[Any]] | None:
+    def send(self, instance: Instance, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
         """The future of the request, and the row that will be there; None where there is more to do. Once it was sent,
         the values are those of the instance, whatever becomes of the request."""
-        row = instance._as_loaded(self._columns)
-        if row is None or not USUAL.holds():
+        if not USUAL.holds():
             return None
-        bound = self._exact.bound(given)
-        if bound is None:
+        found = self._rewrite.bound(instance, given)
+        if found is None:
             return None
-        for place, kind, column in self._others:
-            value = row[place]
-            if type(value) is kind:
-                continue
-            if (value is None and column.has_default) or not _takes(column, value):
-                return None
-        key = []
-        for place, kind in self._key:
-            if type(row[place]) is not kind:
-                return None
-            key.append(row[place])
-        for place, value in zip(self._places, bound):  # noqa: B905 - as long as each other, and it costs
-            if not bool(row[place] != value):  # what is the same is not written; NaN never is
-                return None
-            row[place] = value
-        future = send_prepared(self.shape, bound + key, self.model.__connection__)
+        future = send_prepared(self.shape, found[0], self.model.__connection__)
         if future is None:
             return None
         instance._set_all(given)
-        return future, row
-
-    def written(self, instance: Instance, row: list[Any]) -> None:
-        """The instance is that of the row now."""
-        instance._keep(self.model._blueprint.layout, tuple(row), {}, set())
+        return future, found[1]
 
 
 def create(insert: PlainInsert, given: dict[str, Any], otherwise: Callable[[dict[str, Any]], Any]) -> Any:
@@ -238,7 +224,7 @@ def rewrite(update: PlainUpdate, instance: Instance, given: dict[str, Any]) -> b
         if not is_outdated(error, [future.prepared_statement]):
             raise
         return False
-    update.written(instance, row)
+    instance._keep(update.layout, row)  # it is that of the row now
     return True
 
 
@@ -254,7 +240,7 @@ async def rewrite_async(update: PlainUpdate, instance: Instance, given: dict[str
         if not is_outdated(error, [future.prepared_statement]):
             raise
         return False
-    update.written(instance, row)
+    instance._keep(update.layout, row)  # it is that of the row now
     return True
 
 
@@ -319,8 +305,13 @@ def _update(model: Any, names: tuple[str, ...]) -> PlainUpdate | None:
 
 def _exact(names: tuple[str, ...], written: list[Writer]) -> ExactKinds:
     """Of values by these names, each of which is bound where its column is written."""
-    places = {writer.name: place for place, writer in enumerate(written)}
-    return ExactKinds([_writer(written, name).kind for name in names], [places[name] for name in names], len(written))
+    kinds = [_writer(written, name).kind for name in names]
+    return ExactKinds(kinds, [_place(written, name) for name in names], len(written))
+
+
+def _stays(column: Column[Any], value: Any) -> bool:
+    """Whether a row may have this value in *column* while others are written."""
+    return not (value is None and column.has_default) and _takes(column, value)
 
 
 def _takes(column: Column[Any], value: Any) -> bool:
@@ -334,6 +325,10 @@ def _takes(column: Column[Any], value: Any) -> bool:
 def _is_taken_as_it_is(writer: Writer) -> bool:
     """Whether values of one class are neither converted nor refused."""
     return writer.kind is not None and writer.kind is exact_kind(writer.column)
+
+
+def _place(written: list[Writer], name: str) -> int:
+    return next(place for place, writer in enumerate(written) if writer.name == name)
 
 
 def _writer(writers: Iterable[Writer], name: str) -> Writer:

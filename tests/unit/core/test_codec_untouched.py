@@ -84,22 +84,16 @@ def loaded() -> Row:
     return new_loaded(Row, InstanceLayout(["a", "b", "c"], [None, None, list]), (1, 2), ((),))
 
 
-def test_what_was_loaded_and_not_touched_since() -> None:
-    row = loaded()
-    assert row._as_loaded(("b", "a")) == [2, 1] and row._as_loaded(()) == []
-    assert row._as_loaded(("a", "d")) is None, "not loaded"
-    assert row._as_loaded(("a", "c")) is None, "made anew"
-    row._is_persisted = False
-    assert row._as_loaded(("a",)) is None
-    other: Any = loaded()
-    other.option = 1
-    assert other._as_loaded(("a",)) is None
-    assert Row()._as_loaded(()) is None
-
-
 def test_values_that_are_set_together() -> None:
     row = loaded()
     row._set_all({"b": 7})
-    assert row._touched == {"b": 7} and row._given == {"b"} and row._as_loaded(("a",)) is None
+    assert row._touched == {"b": 7} and row._given == {"b"}
     row._set_all({"a": 8})
     assert row._touched == {"b": 7, "a": 8} and row._given == {"a", "b"}
+
+
+def test_values_that_were_given_stay_the_callers() -> None:
+    row, given = loaded(), {"b": 7}
+    row._set_all(given)
+    row._touched["a"] = 8
+    assert given == {"b": 7}

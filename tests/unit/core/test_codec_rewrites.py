@@ -1,0 +1,216 @@
+"""RowRewrite: one look at an instance, and what is bound to write it; and what is prepared, or worked out, for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra._core.codec import (
+    ByNames,
+    Instance,
+    InstanceLayout,
+    ReadyStatements,
+    RowRewrite,
+    Untouched,
+    WorkedOut,
+    new_loaded,
+)
+
+USUAL = InstanceLayout(["id", "a", "b", "c"], [None] * 4)
+ROW = (1, 2, "three", 4.0)
+
+
+class Row(Instance):
+    pass
+
+
+def never(value: Any) -> bool:
+    return False
+
+
+def rewrite(takes: Callable[[Any], bool] = never, usual: InstanceLayout | None = USUAL) -> RowRewrite:
+    """Of ``a`` and ``b``, given in the other order."""
+    return RowRewrite(USUAL.names, [(str, 1, 2), (int, 0, 1)], [(int, 0)], [(float, 3, takes)], usual)
+
+
+def loaded(row: tuple[Any, ...] = ROW) -> Row:
+    return new_loaded(Row, USUAL, row, ())
+
+
+@pytest.fixture(params=["usual", "another"], ids=lambda param: f"layout-{param}")
+def instance(request: pytest.FixtureRequest) -> Any:
+    if request.param == "usual":
+        return loaded()
+    # read in another order, the key beside the row
+    return new_loaded(Row, InstanceLayout(["c", "b", "a", "id"], [None] * 4), (4.0, "three", 2), (1,))
+
+
+@pytest.mark.parametrize("usual", [USUAL, None])
+def test_what_is_bound_and_the_row(instance: Any, usual: InstanceLayout | None) -> None:
+    given = {"b": "x", "a": 7}
+    assert rewrite(usual=usual).bound(instance, given) == ((7, "x", 1), (1, 7, "x", 4.0))
+    assert instance._touched == {} and given == {"b": "x", "a": 7}, "nothing is set before it was sent"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"b": 5, "a": 7}, {"b": "x", "a": True}, {"b": "x", "a": None}, {"b": "three", "a": 7}, {"b": "x", "a": 2}],
+)
+def test_values_of_which_there_is_more_to_do(instance: Any, given: dict[str, Any]) -> None:
+    assert rewrite().bound(instance, given) is None
+
+
+def test_nan_is_written_again() -> None:
+    nan = float("nan")
+    one = RowRewrite(USUAL.names, [(float, 0, 3)], [(int, 0)], [])
+    assert one.bound(loaded((1, 2, "three", nan)), {"c": nan}) == ((nan, 1), (1, 2, "three", nan))
+
+
+def test_others_are_looked_at() -> None:
+    seen: list[Any] = []
+
+    def takes(value: Any) -> bool:
+        seen.append(value)
+        return value is None
+
+    assert rewrite(takes).bound(loaded(), {"b": "x", "a": 7}) is not None and not seen
+    assert rewrite(takes).bound(loaded((1, 2, "three", None)), {"b": "x", "a": 7}) == ((7, "x", 1), (1, 7, "x", None))
+    assert rewrite(takes).bound(loaded((1, 2, "three", "no")), {"b": "x", "a": 7}) is None
+    assert seen == [None, "no"]
+
+
+def test_a_key_of_another_class() -> None:
+    assert rewrite().bound(loaded(("1", 2, "three", 4.0)), {"b": "x", "a": 7}) is None
+
+
+def test_instances_of_which_there_is_more_to_do() -> None:
+    def bound(one: Any) -> Any:
+        return rewrite().bound(one, {"b": "x", "a": 7})
+
+    fresh: Any = Row()
+    assert bound(fresh) is None
+    for change in "_is_persisted", "option", "touched", "given":
+        one: Any = loaded()
+        assert bound(one) is not None
+        if change == "touched":
+            one._touched["c"] = 1.0
+        elif change == "given":
+            one._given.add("c")
+        else:
+            setattr(one, change, False)
+        assert bound(one) is None, change
+    missing = InstanceLayout(["id", "a", "b"], [None] * 3)
+    assert bound(new_loaded(Row, missing, (1, 2, "three"), ())) is None
+    made_anew = InstanceLayout(["id", "a", "b", "c"], [None, None, None, list])
+    assert bound(new_loaded(Row, made_anew, ROW, ())) is None
+    usual_is_made_anew = rewrite(usual=made_anew)
+    assert usual_is_made_anew.bound(new_loaded(Row, made_anew, ROW, ()), {"b": "x", "a": 7}) is None
+
+
+def test_an_instance_that_was_kept_is_as_loaded() -> None:
+    one = loaded()
+    one._set_all({"b": "x", "a": 7})
+    assert rewrite().bound(one, {"b": "y", "a": 8}) is None
+    one._keep(USUAL, (1, 7, "x", 4.0))
+    assert rewrite().bound(one, {"b": "y", "a": 8}) == ((8, "y", 1), (1, 8, "y", 4.0))
+    assert one._touched == {} and one._given == set()
+
+
+def test_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="1 values for 2 names"):
+        rewrite().bound(loaded(), {"a": 1})
+    for given in [(int, 1, 0)], [(int, 0, 0), (int, 0, 1)]:
+        with pytest.raises(ValueError, match="among what is bound"):
+            RowRewrite(["a", "b"], given, [], [])
+    for place in -1, 2:
+        with pytest.raises(ValueError, match="places in a row of 2"):
+            RowRewrite(["a", "b"], [(int, 0, place)], [], [])
+        with pytest.raises(ValueError, match="places in a row of 2"):
+            RowRewrite(["a", "b"], [], [(int, place)], [])
+        with pytest.raises(ValueError, match="places in a row of 2"):
+            RowRewrite(["a", "b"], [], [], [(int, place, never)])
+
+
+# ---- what was prepared
+
+
+class Session:
+    """Answers with how it was asked."""
+
+    def execute_async(self, statement: Any, values: Any) -> Any:
+        return "execute_async", statement, values
+
+
+class Lane:
+    answer: Any = None
+
+    def send_usual(self, session: Any, statement: Any, values: Any) -> Any:
+        return self.answer and (self.answer, session, statement, values)
+
+
+def ready() -> tuple[ReadyStatements, Any, Any]:
+    """And a connection and statement that are ready."""
+    statement = SimpleNamespace(_outdated=None, _compiled=SimpleNamespace(lane=None))
+    connection = SimpleNamespace(lazy_connect=False, session=Session())
+    connection.session.kept = SimpleNamespace(statements={"shape": statement})
+    return ReadyStatements(Untouched(Session, ["execute_async"]), "kept"), connection, statement
+
+
+def test_what_was_prepared_is_sent() -> None:
+    statements, connection, statement = ready()
+    registry = {"one": connection}
+    assert statements.send(registry, "one", "shape", (1,)) == ("execute_async", statement, (1,))
+    lane = statement._compiled.lane = Lane()
+    assert statements.send(registry, "one", "shape", (1,)) == ("execute_async", statement, (1,))
+    lane.answer = "lane"
+    assert statements.send(registry, "one", "shape", (1,)) == ("lane", connection.session, statement, (1,))
+
+
+@pytest.mark.parametrize("what", ["name", "shape", "lazy", "no session", "other", "replaced", "unprepared", "outdated"])
+def test_what_is_not_ready(what: str) -> None:
+    statements, connection, statement = ready()
+    name = "two" if what == "name" else "one"
+    shape = "another" if what == "shape" else "shape"
+    if what == "lazy":
+        connection.lazy_connect = True
+    elif what == "no session":
+        connection.session = None
+    elif what == "other":
+        connection.session = type("Sub", (Session,), {})()
+    elif what == "replaced":
+        connection.session.execute_async = None
+    elif what == "unprepared":
+        del connection.session.kept
+    elif what == "outdated":
+        statement._outdated = "altered"
+    assert statements.send({"one": connection}, name, shape, ()) is None
+
+
+# ---- what was worked out
+
+
+def test_it_is_worked_out_once() -> None:
+    model = SimpleNamespace(_shapes={})
+    settings = SimpleNamespace(DEFAULT_KEYSPACE="ks")
+    asked: list[Any] = []
+    nothing = False
+
+    def work_out(of: Any, given: dict[str, Any]) -> Any:
+        asked.append(tuple(given))
+        known = model._shapes.setdefault("kind", ByNames(8))
+        return worked.keep(known, given, None if nothing else SimpleNamespace(keyspace=settings.DEFAULT_KEYSPACE))
+
+    worked = WorkedOut("kind", settings, work_out)
+    first = worked.find(model, {"a": 1})
+    assert first.keyspace == "ks" and worked.find(model, {"a": 2}) is first and asked == [("a",)]
+    nothing = True
+    assert worked.find(model, {"b": 1}) is None and worked.find(model, {"b": 2}) is None and asked == [("a",), ("b",)]
+    assert worked.find(model, {"a": 3}) is first
+    settings.DEFAULT_KEYSPACE, nothing = "another", False
+    assert worked.find(model, {"a": 1}).keyspace == "another" and len(asked) == 3
+    model._shapes.clear()
+    worked.find(model, {"a": 1})
+    assert len(asked) == 4
