@@ -245,6 +245,8 @@ class ExactKinds:
     def bound(self, given: dict[str, Any]) -> list[Any] | None:
         """A list of *count*: what is bound, None where nothing was given. None if a value is of another class than that
         of its place in *given*."""
+    def bound_with(self, given: dict[str, Any], last: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+        """What is bound, with *last* behind it; and without that."""
 
 class RowRewrite:
     """Values by some names take the place of others in a row of *columns*, bound as they are. Immutable.

@@ -137,6 +137,16 @@ cdef class ExactKinds:
             at += 1
         return found
 
+    def bound_with(self, dict given not None, last):
+        """``(what is bound, the values at their places)``: *last* is bound after these. None if a value is of another
+        class."""
+        cdef list found = self.bound(given)
+        if found is None:
+            return None
+        known = tuple(found)
+        found.append(last)
+        return tuple(found), known
+
 
 @cython.final
 cdef class ReadyStatements:

@@ -39,30 +39,23 @@ class PointRead:
         self._stored: list[tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = [
             (_as_it_is(column), column.to_database, column.to_python) for column in columns
         ]
-        #: Then the limit.
-        self._exact = ExactKinds([kind for kind, _, _ in self._stored], range(len(names)), len(names) + 1)
+        self._exact = ExactKinds([kind for kind, _, _ in self._stored], range(len(names)), len(names))
         self._layout: tuple[Any, InstanceLayout | None] = (None, None)
 
     def send(self, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
         """The future of a request for the row with these values, and the values as they are read; None where there is
         more to do, or something wrong, so that a query set does it."""
-        values = self._exact.bound(given)
-        if values is None:
-            converted = self._converted(given)
-            if converted is None:
-                return None
-            values, known = converted
-        else:
-            known = tuple(given.values())
-        values[-1] = self._limit
-        future = send_prepared(self.shape, values, self.model.__connection__)
+        found = self._exact.bound_with(given, self._limit) or self._converted(given)
+        if found is None:
+            return None
+        future = send_prepared(self.shape, found[0], self.model.__connection__)
         if future is None:
             return None
         future.row_factory = tuple_factory
-        return future, known
+        return future, found[1]
 
-    def _converted(self, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]] | None:
-        """What is bound, with room for the limit, and the values as they are read."""
+    def _converted(self, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+        """What is bound, and the values as they are read."""
         values, known = [], []
         for value, (kind, to_database, to_python) in zip(given.values(), self._stored, strict=True):
             if type(value) is kind:
@@ -73,7 +66,7 @@ class PointRead:
             else:
                 values.append(to_database(value))
                 known.append(to_python(value))
-        return [*values, None], tuple(known)
+        return (*values, self._limit), tuple(known)
 
     def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
         """The instance of a result of one row."""

@@ -37,6 +37,13 @@ def test_places_are_checked(places: list[int]) -> None:
         ExactKinds([int, int], places, 2)
 
 
+def test_values_are_bound_with_another_one() -> None:
+    kinds = ExactKinds([int, str], [0, 1], 2)
+    assert kinds.bound_with({"a": 1, "b": "x"}, 7) == ((1, "x", 7), (1, "x"))
+    assert kinds.bound_with({"a": 1, "b": 2}, 7) is None
+    assert ExactKinds([], [], 0).bound_with({}, 7) == ((7,), ())
+
+
 def test_as_many_values_as_classes() -> None:
     kinds: Any = ExactKinds([int], [0], 1)
     with pytest.raises(ValueError, match="2 values for 1 classes"):
