@@ -1,14 +1,14 @@
 """What it is worth that a caller polls for its own answer (leader and followers, docs/architecture.rst).
 
-Synchronous point reads by one thread and by four, all on one core, with callers that poll and without
-(``FASTCQL_LEAD=0``): in the default configuration, which is protocol 5 with LZ4 where lz4 is installed, in plaintext
-without compression, and by TLS. Both are processes of their own, which take turns. Latency is the best sample of wall
-time; CPU is that of the whole process, the median over processes.
+Synchronous point reads by one thread and by four, and a hundred at a time by one, all on one core, with callers that
+poll and without (``FASTCQL_LEAD=0``): in the default configuration, which is protocol 5 with LZ4 where lz4 is
+installed, in plaintext without compression, and by TLS. Both are processes of their own, which take turns. Latency is
+the best sample of wall time; CPU is that of the whole process, the median over processes.
 """
 
 from __future__ import annotations
 
-from benchmarks.clients.lead import LEADS, THREADS
+from benchmarks.clients.lead import LEADS, MANY, THREADS
 from benchmarks.clients.modes import LZ4, PLAIN, TLS
 from benchmarks.measure import Driver, Samples, alternate
 from benchmarks.report import Line, seconds, show
@@ -30,7 +30,15 @@ def lines() -> list[Line]:
             f"{mode} {lead}": driver(mode, lead, secure if mode == TLS else plain) for mode in MODES for lead in LEADS
         }
         samples = alternate(drivers, PROCESSES)
-    return [line for threads in THREADS for mode in MODES for line in _compared(samples, mode, threads)]
+    found = [line for threads in THREADS for mode in MODES for line in _compared(samples, mode, threads)]
+    return found + [_many(samples, mode) for mode in MODES]
+
+
+def _many(samples: Samples, mode: str) -> Line:
+    on, off = (f"{mode} {lead}" for lead in ("on", "off"))
+    leads = samples[on, f"{MANY} leads"]
+    measure = f"{MODES[mode]}, {MANY}: CPU (polled {leads:.3f} times a read)"
+    return worth(measure, samples[on, MANY], samples[off, MANY])
 
 
 def _compared(samples: Samples, mode: str, threads: int) -> list[Line]:

@@ -1,5 +1,5 @@
-"""Synchronous point reads by one thread, the main one, and by four, with callers that poll for their own answers or
-without.
+"""Synchronous point reads by one thread, the main one, and by four, and many at a time, with callers that poll for
+their own answers or without.
 
 Arguments: the responder's port, ``on`` or ``off``, and the words of ``modes.options``. Reports, per number of threads,
 CPU of the whole process for a read and the best sample of wall time, and how often a read's caller polled.
@@ -15,8 +15,11 @@ from collections.abc import Callable, Iterator
 from benchmarks.clients.harness import POINT, SELECT, Client, Work, run, timed
 from benchmarks.clients.modes import options
 from cassandra.cluster import Cluster
+from cassandra.concurrent import execute_concurrent_with_args
 
 THREADS = 1, 4
+MANY = "execute_concurrent"
+COUNT, AT_ONCE = 5000, 100
 ROUND = 200  # reads of each thread, where there are several
 LEADS = {"on": "1", "off": "0"}
 
@@ -61,6 +64,16 @@ def make(arguments: list[str]) -> Iterator[Client]:
             before, count = cluster.reactor.stats()["leads"], 0
             found[f"{threads}"], found[f"{threads} wall"], _ = timed(work(read, threads))
             found[f"{threads} leads"] = (cluster.reactor.stats()["leads"] - before) / count
+
+        def many() -> None:
+            nonlocal count
+            count += COUNT
+            for done in execute_concurrent_with_args(session, select, [key] * COUNT, AT_ONCE):
+                assert done.result_or_exc.one() is not None
+
+        before, count = cluster.reactor.stats()["leads"], 0
+        found[MANY], _, _ = timed(Work("many()", {"many": many}, whole_process=True, per=COUNT))
+        found[f"{MANY} leads"] = (cluster.reactor.stats()["leads"] - before) / count
         yield Client({}, found)
 
 

@@ -19,8 +19,9 @@
 // the I/O thread. (All of this is sequentially consistent.)
 //
 // While one caller's requests follow each other, or one takes answers again and again, he finds the role free each time and the
-// I/O thread is not woken: that naps, and takes the role back when nobody took it for a whole nap. Among several callers the I/O thread keeps it. When one caller polls for longer than a nap it sleeps
-// without limit, and that caller wakes it on leaving.
+// I/O thread is not woken: that naps, and takes the role back when nobody took it for a whole nap. Among several callers the
+// I/O thread keeps it. When one caller polls for longer than a nap it sleeps without limit, and that caller wakes it on
+// leaving.
 #pragma once
 
 #include <atomic>
