@@ -223,15 +223,15 @@ class ReadyStatements:
 
     def __init__(self, usual: Untouched, key: str) -> None:
         """*usual*: what sessions are; *key*: the attribute of one whose ``statements`` are prepared."""
-    def send(self, registry: dict[Any, Any], name: Any, shape: Any, values: Any) -> Any:
-        """The future of ``execute_async`` of what was prepared, with *values*, for the session of connection *name*.
-        None where that is not connected, its session not the usual one, nothing was prepared, or for a table that is
-        another one since. Raises what binding raises."""
+    def send(self, registry: dict[Any, Any], name: Any, shape: Any, values: Any, row_factory: Any = None) -> Any:
+        """The future of ``execute_async`` of what was prepared, with *values*, for the session of connection *name*;
+        its rows are made by *row_factory*, if that is not None. None where the connection is not connected, its session
+        not the usual one, nothing was prepared, or for a table that is another one since. Raises what binding does."""
 
 class WorkedOut:
     """What was worked out for models and the keywords of a call, kept by the model. Any thread."""
 
-    def __init__(self, kind: str, settings: Any, work_out: Callable[[Any, dict[str, Any]], Any]) -> None:
+    def __init__(self, kind: str, settings: dict[str, Any], work_out: Callable[[Any, dict[str, Any]], Any]) -> None:
         """*settings* has the ``DEFAULT_KEYSPACE``, for which it is worked out anew when that is another one."""
     def find(self, model: Any, given: dict[str, Any]) -> Any:
         """What was kept, or what *work_out* gives."""

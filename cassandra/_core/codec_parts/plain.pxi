@@ -159,8 +159,8 @@ cdef class ReadyStatements:
         self._usual = usual
         self._key = key
 
-    def send(self, dict registry not None, name, shape, values):
-        """The future of ``execute_async``, of what was prepared for the session of the connection *name*. None where that is
+    def send(self, dict registry not None, name, shape, values, row_factory=None):
+        """The future of ``execute_async``, with rows by *row_factory*, of what was prepared for the session of the connection *name*. None where that is
         not connected, or its session not *usual*, or nothing was prepared, or for a table that is another one since."""
         connection = registry.get(name)
         if connection is None or connection.lazy_connect:
@@ -176,8 +176,12 @@ cdef class ReadyStatements:
         if statement is None or statement._outdated is not None:
             return None
         lane = statement._compiled.lane
-        future = None if lane is None else lane.send_usual(session, statement, values)
-        return session.execute_async(statement, values) if future is None else future
+        future = None if lane is None else lane.send_usual(session, statement, values, row_factory)
+        if future is None:
+            future = session.execute_async(statement, values)
+            if row_factory is not None:
+                future.row_factory = row_factory
+        return future
 
 
 @cython.final
@@ -186,10 +190,10 @@ cdef class WorkedOut:
     set on it; what was worked out has the default *keyspace* that it is for."""
 
     cdef object _kind
-    cdef object _settings
+    cdef dict _settings
     cdef object _work_out
 
-    def __init__(self, kind, settings, work_out):
+    def __init__(self, kind, dict settings not None, work_out):
         self._kind = kind
         self._settings = settings
         self._work_out = work_out
@@ -202,7 +206,7 @@ cdef class WorkedOut:
             return self._work_out(model, given)
         if found is _missing:
             return None
-        return found if found.keyspace is self._settings.DEFAULT_KEYSPACE else self._work_out(model, given)
+        return found if found.keyspace is self._settings["DEFAULT_KEYSPACE"] else self._work_out(model, given)
 
     def keep(self, known, dict given not None, found):
         """For these keywords; None, where there is nothing to work out."""

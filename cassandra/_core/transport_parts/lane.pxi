@@ -128,11 +128,14 @@ cdef class Lane:
             own = self.own_options(row_factory, prefetch)
         return self.sent(session, values, own)
 
-    def send_usual(self, session, prepared, values):
-        """As send(), of nothing but values."""
+    def send_usual(self, session, prepared, values, row_factory=None):
+        """As send(), of nothing but values, and what makes the rows, if that is not the profile's."""
         if self.profiles is None or not self.takes(session, prepared, self.default_key):
             return None
-        return self.sent(session, values, None)
+        cdef Request request = self.sent(session, values, None)
+        if row_factory is not None:
+            request.row_factory = row_factory
+        return request
 
     cdef Request sent(self, session, values, dict own):
         cdef int64_t hashed

@@ -24,13 +24,13 @@ READY = ReadyStatements(PLAIN, PREPARED)
 REFUSED = (InvalidRequest, SyntaxException)
 
 
-def send_prepared(shape: Shape, values: Any, connection: Any) -> Any:
-    """The future of a request that was sent; None where there is more to do: nothing is prepared yet, the connection is
-    not connected, or the values are none that could be bound."""
+def send_prepared(shape: Shape, values: Any, connection: Any, row_factory: Any = None) -> Any:
+    """The future of a request that was sent, whose rows *row_factory* makes. None where there is more to do: nothing is
+    prepared yet, the connection is not connected, or the values are none that could be bound."""
     if text.executed_by is not text.execute or not text.PREPARING:
         return None
     try:
-        return READY.send(connections._connections, connection or DEFAULT_CONNECTION, shape, values)
+        return READY.send(connections._connections, connection or DEFAULT_CONNECTION, shape, values, row_factory)
     except (TypeError, ValueError, OverflowError):
         return None
 

@@ -36,7 +36,7 @@ def worked_out(kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]) -> Ca
         known = model._shapes.get(kind) or keep(model, kind, ByNames(NAMES_KEPT))
         return known_by.keep(known, given, found)
 
-    known_by = WorkedOut(kind, defaults, work_out_now)
+    known_by = WorkedOut(kind, vars(defaults), work_out_now)
     return known_by.find
 
 

@@ -48,11 +48,8 @@ class PointRead:
         found = self._exact.bound_with(given, self._limit) or self._converted(given)
         if found is None:
             return None
-        future = send_prepared(self.shape, found[0], self.model.__connection__)
-        if future is None:
-            return None
-        future.row_factory = tuple_factory
-        return future, found[1]
+        future = send_prepared(self.shape, found[0], self.model.__connection__, tuple_factory)
+        return None if future is None else (future, found[1])
 
     def _converted(self, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """What is bound, and the values as they are read."""

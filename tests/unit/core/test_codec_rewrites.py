@@ -141,14 +141,14 @@ class Session:
     """Answers with how it was asked."""
 
     def execute_async(self, statement: Any, values: Any) -> Any:
-        return "execute_async", statement, values
+        return SimpleNamespace(how="execute_async", statement=statement, values=values)
 
 
 class Lane:
-    answer: Any = None
+    sends = False
 
-    def send_usual(self, session: Any, statement: Any, values: Any) -> Any:
-        return self.answer and (self.answer, session, statement, values)
+    def send_usual(self, session: Any, statement: Any, values: Any, row_factory: Any) -> Any:
+        return ("lane", session, statement, values, row_factory) if self.sends else None
 
 
 def ready() -> tuple[ReadyStatements, Any, Any]:
@@ -162,11 +162,14 @@ def ready() -> tuple[ReadyStatements, Any, Any]:
 def test_what_was_prepared_is_sent() -> None:
     statements, connection, statement = ready()
     registry = {"one": connection}
-    assert statements.send(registry, "one", "shape", (1,)) == ("execute_async", statement, (1,))
-    lane = statement._compiled.lane = Lane()
-    assert statements.send(registry, "one", "shape", (1,)) == ("execute_async", statement, (1,))
-    lane.answer = "lane"
-    assert statements.send(registry, "one", "shape", (1,)) == ("lane", connection.session, statement, (1,))
+    lane = Lane()
+    for statement._compiled.lane in None, lane:
+        future = statements.send(registry, "one", "shape", (1,))
+        assert vars(future) == {"how": "execute_async", "statement": statement, "values": (1,)}
+        assert statements.send(registry, "one", "shape", (1,), tuple).row_factory is tuple
+    lane.sends = True
+    assert statements.send(registry, "one", "shape", (1,)) == ("lane", connection.session, statement, (1,), None)
+    assert statements.send(registry, "one", "shape", (1,), tuple)[-1] is tuple
 
 
 @pytest.mark.parametrize("what", ["name", "shape", "lazy", "no session", "other", "replaced", "unprepared", "outdated"])
@@ -194,14 +197,14 @@ def test_what_is_not_ready(what: str) -> None:
 
 def test_it_is_worked_out_once() -> None:
     model = SimpleNamespace(_shapes={})
-    settings = SimpleNamespace(DEFAULT_KEYSPACE="ks")
+    settings = {"DEFAULT_KEYSPACE": "ks"}
     asked: list[Any] = []
     nothing = False
 
     def work_out(of: Any, given: dict[str, Any]) -> Any:
         asked.append(tuple(given))
         known = model._shapes.setdefault("kind", ByNames(8))
-        return worked.keep(known, given, None if nothing else SimpleNamespace(keyspace=settings.DEFAULT_KEYSPACE))
+        return worked.keep(known, given, None if nothing else SimpleNamespace(keyspace=settings["DEFAULT_KEYSPACE"]))
 
     worked = WorkedOut("kind", settings, work_out)
     first = worked.find(model, {"a": 1})
@@ -209,7 +212,7 @@ def test_it_is_worked_out_once() -> None:
     nothing = True
     assert worked.find(model, {"b": 1}) is None and worked.find(model, {"b": 2}) is None and asked == [("a",), ("b",)]
     assert worked.find(model, {"a": 3}) is first
-    settings.DEFAULT_KEYSPACE, nothing = "another", False
+    settings["DEFAULT_KEYSPACE"], nothing = "another", False
     assert worked.find(model, {"a": 1}).keyspace == "another" and len(asked) == 3
     model._shapes.clear()
     worked.find(model, {"a": 1})
