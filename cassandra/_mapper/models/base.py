@@ -21,8 +21,8 @@ from cassandra._mapper.instances import begin, is_changed, left_out, settle
 from cassandra._mapper.query.batch import BatchQuery
 from cassandra._mapper.query.dml import DMLQuery
 from cassandra._mapper.query.models import ModelQuerySet
-from cassandra._mapper.query.plain import create, create_async, plain_insert, plain_update, rewrite, rewrite_async
-from cassandra._mapper.query.points import creates_plainly, point_read, read
+from cassandra._mapper.query.plain import plain_insert, plain_update, was_refused
+from cassandra._mapper.query.points import creates_plainly, point_read
 from cassandra._session.statements.sentinels import NOT_SET
 
 from .descriptors import (
@@ -264,9 +264,19 @@ class BaseModel(Instance):
     def create(cls: type[M], **kwargs: Any) -> M:
         """Insert a row with these values, and return its instance."""
         insert = plain_insert(cls, kwargs)
-        if insert is not None:
-            made: M = create(insert, kwargs, lambda defaults: cls._begun(kwargs, defaults).save())
-            return made
+        if insert is not None:  # all in here: calls of Python would cost as much as what there is to do
+            defaults = insert.defaults()
+            sent = insert.send(kwargs, defaults)
+            if sent is not None:
+                try:
+                    sent[0].result()
+                except DriverException as error:
+                    if not was_refused(error, sent[0]):
+                        raise
+                else:
+                    made: M = insert.written(sent[1])
+                    return made
+            return cls._begun(kwargs, defaults).save()
         cls._check_names(kwargs)
         if creates_plainly(cls):
             return cls(**kwargs).save()
@@ -278,8 +288,18 @@ class BaseModel(Instance):
         """As :meth:`create`, without blocking the running loop."""
         insert = plain_insert(cls, kwargs)
         if insert is not None:
-            made: M = await create_async(insert, kwargs, lambda defaults: cls._begun(kwargs, defaults).asave())
-            return made
+            defaults = insert.defaults()
+            sent = insert.send(kwargs, defaults)
+            if sent is not None:
+                try:
+                    await sent[0]
+                except DriverException as error:
+                    if not was_refused(error, sent[0]):
+                        raise
+                else:
+                    made: M = insert.written(sent[1])
+                    return made
+            return await cls._begun(kwargs, defaults).asave()
         cls._check_names(kwargs)
         if creates_plainly(cls):
             return await cls(**kwargs).asave()
@@ -312,10 +332,17 @@ class BaseModel(Instance):
     def get(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """The one row that meets these conditions; ``DoesNotExist`` or ``MultipleObjectsReturned`` of the model."""
         found = None if args else point_read(cls, kwargs)
-        if found is None:
-            return cls.objects.get(*args, **kwargs)
-        made: M = read(found, kwargs, lambda: cls.objects.get(**kwargs))
-        return made
+        sent = None if found is None else found.send(kwargs)
+        if found is not None and sent is not None:
+            try:
+                result = sent[0].result()
+            except DriverException as error:
+                if type(error) is not DriverException:
+                    raise  # else its table was made again, and the statement is prepared again
+            else:
+                made: M = found.only_one(result, sent[1])
+                return made
+        return cls.objects.get(*args, **kwargs)
 
     @classmethod
     async def aget(cls: type[M], *args: Any, **kwargs: Any) -> M:
@@ -355,21 +382,37 @@ class BaseModel(Instance):
     def update(self: M, **values: Any) -> M:
         """Set these values, and write what was changed."""
         update = plain_update(type(self), values)
-        if update is None or not rewrite(update, self, values):
-            self._take(values)
-            self._dml_to_write(False).update()
-            self._written()
-        return self
+        sent = None if update is None else update.send(self, values)
+        if update is not None and sent is not None:
+            try:
+                sent[0].result()
+            except DriverException as error:
+                if not was_refused(error, sent[0]):
+                    raise
+            else:
+                self._keep(update.layout, sent[1])  # it is that of the row now
+                return self
+        self._take(values)
+        self._dml_to_write(False).update()
+        return self._written()
 
     @left_out
     async def aupdate(self: M, **values: Any) -> M:
         """As :meth:`update`, without blocking the running loop."""
         update = plain_update(type(self), values)
-        if update is None or not await rewrite_async(update, self, values):
-            self._take(values)
-            await self._dml_to_write(False).aupdate()
-            self._written()
-        return self
+        sent = None if update is None else update.send(self, values)
+        if update is not None and sent is not None:
+            try:
+                await sent[0]
+            except DriverException as error:
+                if not was_refused(error, sent[0]):
+                    raise
+            else:
+                self._keep(update.layout, sent[1])
+                return self
+        self._take(values)
+        await self._dml_to_write(False).aupdate()
+        return self._written()
 
     def delete(self) -> None:
         """Delete the row."""

@@ -7,7 +7,7 @@ method of the program's own) it is None, and :class:`~.dml.DMLQuery` does it; bo
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -165,39 +165,9 @@ class PlainUpdate:
         return future, found[1]
 
 
-def create(insert: PlainInsert, given: dict[str, Any], otherwise: Callable[[dict[str, Any]], Any]) -> Any:
-    """The instance of a row that is written; where there is more to it, what is made of it *otherwise*, with the values
-    that were not given."""
-    made = insert.defaults()
-    sent = insert.send(given, made)
-    if sent is None:
-        return otherwise(made)
-    future, bound = sent
-    try:
-        future.result()
-    except DriverException as error:
-        if not is_outdated(error, [future.prepared_statement]):
-            raise
-        return otherwise(made)
-    return insert.written(bound)
-
-
-async def create_async(
-    insert: PlainInsert, given: dict[str, Any], otherwise: Callable[[dict[str, Any]], Awaitable[Any]]
-) -> Any:
-    """As :func:`create`, without blocking the running loop."""
-    made = insert.defaults()
-    sent = insert.send(given, made)
-    if sent is None:
-        return await otherwise(made)
-    future, bound = sent
-    try:
-        await future
-    except DriverException as error:
-        if not is_outdated(error, [future.prepared_statement]):
-            raise
-        return await otherwise(made)
-    return insert.written(bound)
+def was_refused(error: DriverException, future: Any) -> bool:
+    """Whether what was sent was not executed, as its table was made again with other types: it is done anew then."""
+    return is_outdated(error, [future.prepared_statement])
 
 
 def join(batch: Any, insert: PlainInsert, given: dict[str, Any], made: dict[str, Any]) -> Any:
@@ -210,38 +180,6 @@ def join(batch: Any, insert: PlainInsert, given: dict[str, Any], made: dict[str,
     instance = insert.written(bound)
     instance._batch = batch  # of which its next writes are part, too
     return instance
-
-
-def rewrite(update: PlainUpdate, instance: Instance, given: dict[str, Any]) -> bool:
-    """Whether these values were written; if there is more to it, nothing was done."""
-    sent = update.send(instance, given)
-    if sent is None:
-        return False
-    future, row = sent
-    try:
-        future.result()
-    except DriverException as error:
-        if not is_outdated(error, [future.prepared_statement]):
-            raise
-        return False
-    instance._keep(update.layout, row)  # it is that of the row now
-    return True
-
-
-async def rewrite_async(update: PlainUpdate, instance: Instance, given: dict[str, Any]) -> bool:
-    """As :func:`rewrite`, without blocking the running loop."""
-    sent = update.send(instance, given)
-    if sent is None:
-        return False
-    future, row = sent
-    try:
-        await future
-    except DriverException as error:
-        if not is_outdated(error, [future.prepared_statement]):
-            raise
-        return False
-    instance._keep(update.layout, row)  # it is that of the row now
-    return True
 
 
 def _as_defined(model: Any, name: str) -> Any:
