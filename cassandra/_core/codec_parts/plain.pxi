@@ -160,8 +160,9 @@ cdef class ReadyStatements:
         self._key = key
 
     def send(self, dict registry not None, name, shape, values, row_factory=None):
-        """The future of ``execute_async``, with rows by *row_factory*, of what was prepared for the session of the connection *name*. None where that is
-        not connected, or its session not *usual*, or nothing was prepared, or for a table that is another one since."""
+        """The future of ``execute_async``, with rows by *row_factory*, of what was prepared for the session of the
+        connection *name*. None where that is not connected, or its session not *usual*, or nothing was prepared, or for a
+        table that is another one since."""
         connection = registry.get(name)
         if connection is None or connection.lazy_connect:
             return None

@@ -126,25 +126,22 @@ cdef class Lane:
             return None
         if row_factory is not self.unset or prefetch is not None:
             own = self.own_options(row_factory, prefetch)
-        return self.sent(session, values, own)
+        return self.sent(session, values, own, self.row_factory)
 
     def send_usual(self, session, prepared, values, row_factory=None):
         """As send(), of nothing but values, and what makes the rows, if that is not the profile's."""
         if self.profiles is None or not self.takes(session, prepared, self.default_key):
             return None
-        cdef Request request = self.sent(session, values, None)
-        if row_factory is not None:
-            request.row_factory = row_factory
-        return request
+        return self.sent(session, values, None, self.row_factory if row_factory is None else row_factory)
 
-    cdef Request sent(self, session, values, dict own):
+    cdef Request sent(self, session, values, dict own, row_factory):
         cdef int64_t hashed
         cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
         token = hashed if routed else None
         cdef Request request = new_object(self.kind)
         request.begin(session, self.lock, self.metrics, self.timeout, seconds_now())
-        request.row_factory = self.row_factory
+        request.row_factory = row_factory
         request._prefetch = self.prefetch
         request.result_plan = self.result_plan
         request._token = token
