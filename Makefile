@@ -99,7 +99,7 @@ soak: build  ## results, lives, tablets, ten million rows and requests, ten minu
 
 clean:  ## what the build and the tests made; the virtual environments stay
 	rm -rf build docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)
-	rm -f cassandra/_core/codec.cpp cassandra/_core/transport.cpp cassandra/_core/routing.cpp cassandra/_core/memory.cpp cassandra/_core/columns.cpp
+	rm -f cassandra/_core/codec.cpp cassandra/_core/transport.cpp cassandra/_core/routing.cpp cassandra/_core/memory.cpp cassandra/_core/models.cpp cassandra/_core/columns.cpp
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' Makefile | expand -t 20

@@ -60,7 +60,7 @@ def extension(name: str) -> Extension:
     )
 
 
-NAMES = [name for name in ("codec", "transport", "routing", "memory", "columns") if not ONLY or name in ONLY]
+NAMES = [name for name in ("codec", "transport", "routing", "memory", "columns", "models") if not ONLY or name in ONLY]
 
 if __name__ == "__main__":  # Cython's processes import this module where they are not forked
     setup(

@@ -1,6 +1,6 @@
 """What an instance is, in terms of columns: values as they came, what became of them, and what of that is new.
 
-The native base class keeps a row and what is read instead of it (``_core/codec_parts/instances.pxi``). A
+The native base class keeps a row and what is read instead of it (``_core/models_parts/instances.pxi``). A
 :class:`Blueprint` is what all instances of a model have in common, worked out once when the class is made.
 """
 
@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from cassandra._core.codec import Instance, InstanceLayout
+from cassandra._core.models import Instance, InstanceLayout
 
 from .columns import moments, scalars
 from .columns.base import Column

@@ -94,3 +94,25 @@ cdef int call_back(tuple call, value) except -1:
 
         logging.getLogger("cassandra.cluster").exception("A callback of a request raised: %r", function)
     return 0
+
+
+# What applications get: ``ResultSet``; and who raises the exception of an outcome to a thread, and to a task.
+cdef object result_type = None, raise_waited = None, raise_awaited = None
+
+
+def set_result_type(type kind not None, raise_outcome, raise_error):
+    global result_type, raise_waited, raise_awaited
+    result_type, raise_waited, raise_awaited = kind, raise_outcome, raise_error
+
+
+cdef tuple outcome_of(request):
+    """The outcome of *request*, which is waited for; its exception, raised."""
+    cdef tuple outcome = (<Request?> request).settled()
+    if outcome[1] is not None:
+        raise_waited(outcome)
+    return outcome
+
+
+cdef object rows_of(tuple outcome):
+    """The rows of *outcome*."""
+    return opened(outcome[0])

@@ -130,9 +130,7 @@ cdef class Lane:
 
     def send_usual(self, session, prepared, values, row_factory=None):
         """As send(), of nothing but values, and what makes the rows, if that is not the profile's."""
-        if self.profiles is None or not self.takes(session, prepared, self.default_key):
-            return None
-        return self.sent(session, values, None, self.row_factory if row_factory is None else row_factory)
+        return request_of(self, session, prepared, values, row_factory)
 
     cdef Request sent(self, session, values, dict own, row_factory):
         cdef int64_t hashed
@@ -251,3 +249,10 @@ cdef class Lane:
         flight.results = connection.results if outlet is None else outlet.results
         volley.take_off(slot, flight)
         return True
+
+
+cdef object request_of(lane, session, prepared, values, row_factory):
+    cdef Lane one = <Lane?> lane
+    if one.profiles is None or not one.takes(session, prepared, one.default_key):
+        return None
+    return one.sent(session, values, None, one.row_factory if row_factory is None else row_factory)

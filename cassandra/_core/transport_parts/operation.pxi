@@ -95,7 +95,10 @@ cdef class Operation:
         return taken
 
     def _wait(self, timeout=None):
-        cdef double limit = NO_TIMEOUT if timeout is None else timeout
+        return self.wait(NO_TIMEOUT if timeout is None else timeout)
+
+    cdef bint wait(self, double limit) except -1:
+        """Whether an outcome came within *limit* seconds."""
         if self.enter_process():
             self._on_forked()
         if CChannel.borrows():

@@ -488,6 +488,9 @@ cdef class Request(Operation):
 
     def _settle(self):
         """Wait for the outcome. Ctrl-C interrupts the wait and leaves the request as it was."""
+        return self.settled()
+
+    cdef tuple settled(self):
         if self._outcome is not None:
             return self._outcome
         if self.session._on_io_thread():
@@ -498,18 +501,13 @@ cdef class Request(Operation):
         send_waiting()
         while self._outcome is None:
             self._blocked = True
-            self._wait(None)
+            self.wait(NO_TIMEOUT)
             self.on_outcome()
         return self._outcome
 
     def _result(self):
         """What the application gets of the outcome, which is waited for; or its exception, raised."""
-        cdef tuple outcome = self._outcome
-        if outcome is None:
-            outcome = self._settle()
-        if outcome[1] is not None:
-            raise_waited(outcome)
-        return answer_of(result_type, self, outcome)
+        return answer_of(result_type, self, outcome_of(self))
 
     def __await__(self):
         return self._settling(True)
@@ -590,11 +588,3 @@ cdef class Request(Operation):
     def cancel(self):
         return self._fail(self._page, self.cancelled())
 
-
-# What applications get: ``ResultSet``; and who raises the exception of an outcome to a thread, and to a task.
-cdef object result_type = None, raise_waited = None, raise_awaited = None
-
-
-def set_result_type(type kind not None, raise_outcome, raise_error):
-    global result_type, raise_waited, raise_awaited
-    result_type, raise_waited, raise_awaited = kind, raise_outcome, raise_error

@@ -7,7 +7,7 @@ from typing import Any
 
 from cassandra._base.errors import DriverException, InvalidRequest
 from cassandra._base.errors_messages import SyntaxException
-from cassandra._core.codec import ReadyStatements
+from cassandra._core.models import ReadyStatements
 from cassandra._mapper import connections
 from cassandra._mapper.connections import DEFAULT_CONNECTION, get_connection_async, get_session
 from cassandra._mapper.shapes import PREPARED, Shape, WrittenLater, prepared_of, shape_and_values
@@ -20,22 +20,12 @@ from . import text
 from .applied import check_applied
 from .text import PLAIN, by_text, by_text_async, can_prepare, simple
 
-READY = ReadyStatements(PLAIN, PREPARED)
+#: What is sent without a :class:`Request`.
+READY = ReadyStatements(PLAIN, PREPARED, connections._connections, DEFAULT_CONNECTION, vars(text))
 REFUSED = (InvalidRequest, SyntaxException)
 
 
-def send_prepared(shape: Shape, values: Any, connection: Any, row_factory: Any = None) -> Any:
-    """The future of a request that was sent, whose rows *row_factory* makes. None where there is more to do: nothing is
-    prepared yet, the connection is not connected, or the values are none that could be bound."""
-    if text.executed_by is not text.execute or not text.PREPARING:
-        return None
-    try:
-        return READY.send(connections._connections, connection or DEFAULT_CONNECTION, shape, values, row_factory)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def is_outdated(error: DriverException, used: Iterable[Any]) -> bool:
+def is_outdated(error: Exception, used: Iterable[Any]) -> bool:
     """Whether it says that a table was made again, with other types, since the statements that were *used* were
     prepared. Such a request was not executed; one whose answer cannot be read was, which is another error."""
     reasons = [one._outdated for one in used if one is not None and one._outdated is not None]

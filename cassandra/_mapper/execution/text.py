@@ -15,7 +15,7 @@ from typing import Any
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.public import public
-from cassandra._core.codec import Untouched
+from cassandra._core.models import Untouched
 from cassandra._mapper import connections
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.statements import BaseCQLStatement

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from cassandra._base.errors import DriverException
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
-from cassandra._core.codec import Instance
+from cassandra._core.models import Instance
 from cassandra._mapper.errors import (
     CQLEngineException,
     ModelException,
@@ -21,7 +21,7 @@ from cassandra._mapper.instances import begin, is_changed, left_out, settle
 from cassandra._mapper.query.batch import BatchQuery
 from cassandra._mapper.query.dml import DMLQuery
 from cassandra._mapper.query.models import ModelQuerySet
-from cassandra._mapper.query.plain import plain_insert, plain_update, was_refused
+from cassandra._mapper.query.plain import plain_insert, plain_update
 from cassandra._mapper.query.points import creates_plainly, point_read
 from cassandra._session.statements.sentinels import NOT_SET
 
@@ -264,19 +264,10 @@ class BaseModel(Instance):
     def create(cls: type[M], **kwargs: Any) -> M:
         """Insert a row with these values, and return its instance."""
         insert = plain_insert(cls, kwargs)
-        if insert is not None:  # all in here: calls of Python would cost as much as what there is to do
+        if insert is not None:
             defaults = insert.defaults()
-            sent = insert.send(kwargs, defaults)
-            if sent is not None:
-                try:
-                    sent[0].result()
-                except DriverException as error:
-                    if not was_refused(error, sent[0]):
-                        raise
-                else:
-                    made: M = insert.written(sent[1])
-                    return made
-            return cls._begun(kwargs, defaults).save()
+            made: M | None = insert.write(kwargs, defaults)
+            return cls._begun(kwargs, defaults).save() if made is None else made
         cls._check_names(kwargs)
         if creates_plainly(cls):
             return cls(**kwargs).save()
@@ -294,7 +285,7 @@ class BaseModel(Instance):
                 try:
                     await sent[0]
                 except DriverException as error:
-                    if not was_refused(error, sent[0]):
+                    if not insert._is_done_anew(error, sent[0]):
                         raise
                 else:
                     made: M = insert.written(sent[1])
@@ -332,17 +323,8 @@ class BaseModel(Instance):
     def get(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """The one row that meets these conditions; ``DoesNotExist`` or ``MultipleObjectsReturned`` of the model."""
         found = None if args else point_read(cls, kwargs)
-        sent = None if found is None else found.send(kwargs)
-        if found is not None and sent is not None:
-            try:
-                result = sent[0].result()
-            except DriverException as error:
-                if type(error) is not DriverException:
-                    raise  # else its table was made again, and the statement is prepared again
-            else:
-                made: M = found.only_one(result, sent[1])
-                return made
-        return cls.objects.get(*args, **kwargs)
+        made: M | None = None if found is None else found.read(kwargs)
+        return cls.objects.get(*args, **kwargs) if made is None else made
 
     @classmethod
     async def aget(cls: type[M], *args: Any, **kwargs: Any) -> M:
@@ -353,8 +335,8 @@ class BaseModel(Instance):
             try:
                 result = await sent[0]  # and not in read_async(): a coroutine within this one costs 2 % of it all
             except DriverException as error:
-                if type(error) is not DriverException:
-                    raise  # else its table was made again, and the statement is prepared again
+                if not found._is_done_anew(error, sent[0]):
+                    raise
             else:
                 made: M = found.only_one(result, sent[1])
                 return made
@@ -382,19 +364,11 @@ class BaseModel(Instance):
     def update(self: M, **values: Any) -> M:
         """Set these values, and write what was changed."""
         update = plain_update(type(self), values)
-        sent = None if update is None else update.send(self, values)
-        if update is not None and sent is not None:
-            try:
-                sent[0].result()
-            except DriverException as error:
-                if not was_refused(error, sent[0]):
-                    raise
-            else:
-                self._keep(update.layout, sent[1])  # it is that of the row now
-                return self
-        self._take(values)
-        self._dml_to_write(False).update()
-        return self._written()
+        if update is None or not update.write(self, values):
+            self._take(values)
+            self._dml_to_write(False).update()
+            self._written()
+        return self
 
     @left_out
     async def aupdate(self: M, **values: Any) -> M:
@@ -405,7 +379,7 @@ class BaseModel(Instance):
             try:
                 await sent[0]
             except DriverException as error:
-                if not was_refused(error, sent[0]):
+                if not update._is_done_anew(error, sent[0]):
                     raise
             else:
                 self._keep(update.layout, sent[1])

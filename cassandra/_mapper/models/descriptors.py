@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 
 from cassandra._base.names import escape_name
 from cassandra._base.public import public
-from cassandra._core.codec import ColumnAccess
+from cassandra._core.models import ColumnAccess
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.instances import initial
 from cassandra._mapper.query.columns import AbstractQueryableColumn

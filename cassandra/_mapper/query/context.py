@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cassandra._base.public import public
-from cassandra._core.codec import Instance
+from cassandra._core.models import Instance
 
 
 @public("cassandra.cqlengine.query")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cassandra._base.public import public
-from cassandra._core.codec import Instance
+from cassandra._core.models import Instance
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import MapDeleteClause
 from cassandra._mapper.columns.containers import Map

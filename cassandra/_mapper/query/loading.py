@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cassandra._core.codec import ByNames, Instance, InstanceLayout, WorkedOut, load_instances, new_loaded
+from cassandra._core.models import ByNames, Instance, InstanceLayout, WorkedOut, load_instances, new_loaded
 from cassandra._mapper import defaults
 from cassandra._mapper.instances import is_left_out
 from cassandra._session.request.result import ResultSet

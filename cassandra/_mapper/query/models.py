@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, TypeVar
 
 from cassandra._base.public import public
@@ -24,7 +23,7 @@ from .base import AbstractQuerySet
 from .filters import name_and_operator
 from .loading import from_dict, from_tuples
 from .plain import join, plain_insert
-from .points import is_fresh, is_of_batch, point_read, read, read_async, selection_of
+from .points import is_fresh, is_of_batch, point_read, read_async, selection_of
 
 T = TypeVar("T")
 S = TypeVar("S", bound="ModelQuerySet[Any]")
@@ -113,16 +112,14 @@ class ModelQuerySet(AbstractQuerySet[T]):
     def get(self, *args: Any, **kwargs: Any) -> T:
         """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
         found = point_read(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
-        if found is None:
-            return super().get(*args, **kwargs)
-        return read(found, kwargs, partial(super().get, **kwargs))  # type: ignore[no-any-return]
+        made: T | None = None if found is None else found.read(kwargs)
+        return super().get(*args, **kwargs) if made is None else made
 
     async def aget(self, *args: Any, **kwargs: Any) -> T:
         """As :meth:`get`, without blocking the running loop."""
         found = point_read(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
-        if found is None:
-            return await super().aget(*args, **kwargs)
-        return await read_async(found, kwargs, partial(super().aget, **kwargs))  # type: ignore[no-any-return]
+        made: T | None = None if found is None else await read_async(found, kwargs)
+        return await super().aget(*args, **kwargs) if made is None else made
 
     @left_out
     def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:

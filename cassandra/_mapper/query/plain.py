@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from cassandra._base.errors import DriverException
-from cassandra._core.codec import ColumnAccess, ExactKinds, Instance, InstanceLayout, RowRewrite, Untouched, new_loaded
+from cassandra._core.models import ColumnAccess, ExactKinds, Instance, RowInsert, RowUpdate, Untouched
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import WhereClause
 from cassandra._mapper.columns.base import Column
 from cassandra._mapper.errors import ValidationError
-from cassandra._mapper.execution.requests import is_outdated, send_prepared
+from cassandra._mapper.execution.requests import READY, is_outdated
 from cassandra._mapper.instances import exact_kind, initial, is_left_out
 from cassandra._mapper.operators import EqualsOperator
 from cassandra._mapper.shapes import Shape, WrittenLater, shape_and_values
@@ -28,8 +27,6 @@ from .dml import DMLQuery
 from .loading import is_native, worked_out
 from .points import creates_plainly
 from .writes import Writer, assignments, writers_of
-
-NOTHING: dict[str, Any] = {}
 
 #: What an instance does on its way to the statement, and what a program may have put something else in the place of.
 SEEN = (
@@ -55,59 +52,32 @@ OPTIONS = {
 }
 
 
-class PlainInsert:
+class PlainInsert(RowInsert):
     """How a new row with values of some columns is written. Immutable."""
-
-    __slots__ = ("_columns", "_complete", "_defaults", "_exact", "_left", "_places", "keyspace", "model", "shape")
 
     def __init__(self, model: Any, names: tuple[str, ...], written: list[Writer], shape: Shape) -> None:
         places = {writer.name: place for place, writer in enumerate(written)}
-        self.model = model
-        self.shape = shape
-        self.keyspace = defaults.DEFAULT_KEYSPACE
+        super().__init__(
+            model,
+            shape,
+            defaults.DEFAULT_KEYSPACE,
+            READY,
+            USUAL,
+            model._blueprint.layout,
+            _exact(names, written),
+            [
+                (writer.name, place, writer.kind, initial(writer.column))
+                for place, writer in enumerate(written)
+                if writer.name not in names
+            ],
+            [
+                partial(_takes, column, None)
+                for name, column in model._columns.items()
+                if name not in places and not exact_kind(column)
+            ],
+            [places.get(name) for name in model._columns],
+        )
         self._columns = sum(writer.bit for writer in written)
-        self._exact = _exact(names, written)
-        #: What makes values that are not given: name, place among those that are bound, class.
-        self._defaults = [
-            (writer.name, place, writer.kind, initial(writer.column))
-            for place, writer in enumerate(written)
-            if writer.name not in names
-        ]
-        #: Columns without a value, which may not be taken.
-        self._left = [
-            column for name, column in model._columns.items() if name not in places and not exact_kind(column)
-        ]
-        #: Per column, where its value is among those that are bound.
-        self._places = [places.get(name) for name in model._columns]
-        self._complete = self._places == list(range(len(written)))
-
-    def defaults(self) -> dict[str, Any]:
-        """Values that are not given, made anew: once per row, as programs count them."""
-        return {name: make() for name, _, _, make in self._defaults} if self._defaults else NOTHING
-
-    def bound(self, given: dict[str, Any], made: dict[str, Any]) -> list[Any] | None:
-        """What is bound, also of what was *made*; None where there is more to do."""
-        if not USUAL.holds():
-            return None
-        bound: list[Any] | None = self._exact.bound(given)
-        if bound is None:
-            return None
-        for name, place, kind, _ in self._defaults:
-            bound[place] = made[name]
-            if type(bound[place]) is not kind:
-                return None
-        for column in self._left:
-            if not _takes(column, None):
-                return None
-        return bound
-
-    def send(self, given: dict[str, Any], made: dict[str, Any]) -> tuple[Any, list[Any]] | None:
-        """The future of the request, and what was bound; None where there is more to do."""
-        bound = self.bound(given, made)
-        if bound is None:
-            return None
-        future = send_prepared(self.shape, bound, self.model.__connection__)
-        return None if future is None else (future, bound)
 
     def statement(self, bound: list[Any]) -> WrittenLater:
         """What writes the row, as a part of something else."""
@@ -117,27 +87,25 @@ class PlainInsert:
         values = assignments(self.model, self._columns, bound)
         return InsertStatement(self.model.column_family_name(), assignments=values)
 
-    def written(self, bound: list[Any]) -> Any:
-        """The instance of a row that was written."""
-        row = tuple(bound if self._complete else [None if place is None else bound[place] for place in self._places])
-        return new_loaded(self.model, self.model._blueprint.layout, row, ())
+    def _is_done_anew(self, error: Exception, future: Any) -> bool:
+        return was_refused(error, future)
 
 
-class PlainUpdate:
+class PlainUpdate(RowUpdate):
     """How values of some columns, which are no keys, take the place of others in a row. Immutable."""
-
-    __slots__ = ("_rewrite", "keyspace", "layout", "model", "shape")
 
     def __init__(
         self, model: Any, names: tuple[str, ...], keys: list[Writer], written: list[Writer], shape: Shape
     ) -> None:
-        self.model = model
-        self.shape = shape
-        self.keyspace = defaults.DEFAULT_KEYSPACE
-        self.layout: InstanceLayout = model._blueprint.layout
         columns = tuple(model._columns)
         place_of = columns.index
-        self._rewrite = RowRewrite(
+        super().__init__(
+            model,
+            shape,
+            defaults.DEFAULT_KEYSPACE,
+            READY,
+            USUAL,
+            model._blueprint.layout,
             columns,
             [(_writer(written, name).kind, _place(written, name), place_of(name)) for name in names],
             [(writer.kind, place_of(writer.name)) for writer in keys],
@@ -147,25 +115,13 @@ class PlainUpdate:
                 for name, column in model._columns.items()
                 if name not in names
             ],
-            self.layout,
         )
 
-    def send(self, instance: Instance, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
-        """The future of the request, and the row that will be there; None where there is more to do. Once it was sent,
-        the values are those of the instance, whatever becomes of the request."""
-        if not USUAL.holds():
-            return None
-        found = self._rewrite.bound(instance, given)
-        if found is None:
-            return None
-        future = send_prepared(self.shape, found[0], self.model.__connection__)
-        if future is None:
-            return None
-        instance._set_all(given)
-        return future, found[1]
+    def _is_done_anew(self, error: Exception, future: Any) -> bool:
+        return was_refused(error, future)
 
 
-def was_refused(error: DriverException, future: Any) -> bool:
+def was_refused(error: Exception, future: Any) -> bool:
     """Whether what was sent was not executed, as its table was made again with other types: it is done anew then."""
     return is_outdated(error, [future.prepared_statement])
 

@@ -6,14 +6,14 @@ until something is set on that.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from cassandra._base.errors import DriverException
-from cassandra._core.codec import ExactKinds, InstanceLayout, load_instances, new_loaded
+from cassandra._core.models import ExactKinds, InstanceLayout, RowRead
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import WhereClause
-from cassandra._mapper.execution.requests import send_prepared
+from cassandra._mapper.execution.requests import READY
 from cassandra._mapper.functions import BaseQueryFunction, QueryValue
 from cassandra._mapper.instances import is_left_out
 from cassandra._mapper.operators import EqualsOperator
@@ -24,32 +24,17 @@ from .filters import TOKEN
 from .loading import NONE, is_native, keep, layout_of, worked_out
 
 
-class PointRead:
+class PointRead(RowRead):
     """How the row with some values is read. Immutable, but for the layout of its rows, which the first one tells."""
 
-    __slots__ = ("_exact", "_layout", "_limit", "_stored", "keyspace", "model", "names", "shape")
-
     def __init__(self, model: Any, names: tuple[str, ...], shape: Shape, limit: int) -> None:
-        self.model = model
-        self.names = names
-        self.shape = shape
-        self.keyspace = defaults.DEFAULT_KEYSPACE
-        self._limit = limit
         columns = [model._columns[name] for name in names]
+        self._limit = limit
         self._stored: list[tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = [
             (_as_it_is(column), column.to_database, column.to_python) for column in columns
         ]
-        self._exact = ExactKinds([kind for kind, _, _ in self._stored], range(len(names)), len(names))
-        self._layout: tuple[Any, InstanceLayout | None] = (None, None)
-
-    def send(self, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
-        """The future of a request for the row with these values, and the values as they are read; None where there is
-        more to do, or something wrong, so that a query set does it."""
-        found = self._exact.bound_with(given, self._limit) or self._converted(given)
-        if found is None:
-            return None
-        future = send_prepared(self.shape, found[0], self.model.__connection__, tuple_factory)
-        return None if future is None else (future, found[1])
+        exact = ExactKinds([kind for kind, _, _ in self._stored], range(len(names)), len(names))
+        super().__init__(model, shape, defaults.DEFAULT_KEYSPACE, READY, names, exact, limit, tuple_factory)
 
     def _converted(self, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """What is bound, and the values as they are read."""
@@ -65,45 +50,27 @@ class PointRead:
                 known.append(to_python(value))
         return (*values, self._limit), tuple(known)
 
-    def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
-        """The instance of a result of one row."""
-        rows = result._current_rows
-        plan, layout = self._layout
-        if plan is not result._plan:
-            plan = result._plan
-            layout = layout_of(self.model, plan.names, self.names)
-            self._layout = (plan, layout)
-        if len(rows) == 1:
-            return new_loaded(self.model, layout, rows[0], known)  # type: ignore[arg-type]
-        made = load_instances(self.model, layout, list(rows), known)  # type: ignore[arg-type]
-        return self.model.objects.filter(**dict(zip(self.names, known, strict=True)))._only_one(made)
+    def _layout_of(self, names: tuple[str, ...]) -> InstanceLayout:
+        return layout_of(self.model, names, self.names)
+
+    def _several(self, instances: list[Any], known: tuple[Any, ...]) -> Any:
+        return self.model.objects.filter(**dict(zip(self.names, known, strict=True)))._only_one(instances)
+
+    def _is_done_anew(self, error: Exception, future: Any) -> bool:
+        return type(error) is DriverException  # its table was made again, and the statement is prepared again
 
 
-def read(point: PointRead, given: dict[str, Any], otherwise: Callable[[], Any]) -> Any:
-    """The row with these values; what a query set reads, *otherwise*, where there is more to it."""
+async def read_async(point: PointRead, given: dict[str, Any]) -> Any:
+    """As :meth:`PointRead.read`, without blocking the running loop."""
     sent = point.send(given)
     if sent is None:
-        return otherwise()
-    try:
-        result = sent[0].result()
-    except DriverException as error:
-        if type(error) is not DriverException:
-            raise
-        return otherwise()  # its table was made again, and the statement is prepared again
-    return point.only_one(result, sent[1])
-
-
-async def read_async(point: PointRead, given: dict[str, Any], otherwise: Callable[[], Awaitable[Any]]) -> Any:
-    """As :func:`read`, without blocking the running loop."""
-    sent = point.send(given)
-    if sent is None:
-        return await otherwise()
+        return None
     try:
         result = await sent[0]
     except DriverException as error:
-        if type(error) is not DriverException:
+        if not point._is_done_anew(error, sent[0]):
             raise
-        return await otherwise()
+        return None
     return point.only_one(result, sent[1])
 
 

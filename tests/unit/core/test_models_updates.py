@@ -1,19 +1,21 @@
-"""RowRewrite: one look at an instance, and what is bound to write it; and what is prepared, or worked out, for that."""
+"""RowUpdate: one look at an instance, and what is bound to write it; and what is prepared, or worked out, for that."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cassandra._core.codec import (
+from cassandra._core.models import (
     ByNames,
     Instance,
     InstanceLayout,
+    Plain,
     ReadyStatements,
-    RowRewrite,
+    RowUpdate,
     Untouched,
     WorkedOut,
     new_loaded,
@@ -31,9 +33,28 @@ def never(value: Any) -> bool:
     return False
 
 
-def rewrite(takes: Callable[[Any], bool] = never, usual: InstanceLayout | None = USUAL) -> RowRewrite:
+class Session:
+    """Answers with how it was asked."""
+
+    def execute_async(self, statement: Any, values: Any) -> Any:
+        return SimpleNamespace(how="execute_async", statement=statement, values=values)
+
+
+SESSIONS = Untouched(Session, ["execute_async"])
+
+
+def nowhere() -> ReadyStatements:
+    return ReadyStatements(SESSIONS, "kept", {}, "default", {"execute": len, "executed_by": len, "PREPARING": True})
+
+
+def update_of(columns: Any, given: Any, key: Any, others: Any, usual: InstanceLayout = USUAL) -> RowUpdate:
+    model = SimpleNamespace(__connection__=None)
+    return RowUpdate(model, "shape", "ks", nowhere(), SESSIONS, usual, columns, given, key, others)
+
+
+def rewrite(takes: Callable[[Any], bool] = never, usual: InstanceLayout = USUAL) -> RowUpdate:
     """Of ``a`` and ``b``, given in the other order."""
-    return RowRewrite(USUAL.names, [(str, 1, 2), (int, 0, 1)], [(int, 0)], [(float, 3, takes)], usual)
+    return update_of(USUAL.names, [(str, 1, 2), (int, 0, 1)], [(int, 0)], [(float, 3, takes)], usual)
 
 
 def loaded(row: tuple[Any, ...] = ROW) -> Row:
@@ -48,8 +69,8 @@ def instance(request: pytest.FixtureRequest) -> Any:
     return new_loaded(Row, InstanceLayout(["c", "b", "a", "id"], [None] * 4), (4.0, "three", 2), (1,))
 
 
-@pytest.mark.parametrize("usual", [USUAL, None])
-def test_what_is_bound_and_the_row(instance: Any, usual: InstanceLayout | None) -> None:
+@pytest.mark.parametrize("usual", [USUAL, InstanceLayout(["id"], [None])])
+def test_what_is_bound_and_the_row(instance: Any, usual: InstanceLayout) -> None:
     given = {"b": "x", "a": 7}
     assert rewrite(usual=usual).bound(instance, given) == ((7, "x", 1), (1, 7, "x", 4.0))
     assert instance._touched == {} and given == {"b": "x", "a": 7}, "nothing is set before it was sent"
@@ -65,7 +86,7 @@ def test_values_of_which_there_is_more_to_do(instance: Any, given: dict[str, Any
 
 def test_nan_is_written_again() -> None:
     nan = float("nan")
-    one = RowRewrite(USUAL.names, [(float, 0, 3)], [(int, 0)], [])
+    one = update_of(USUAL.names, [(float, 0, 3)], [(int, 0)], [])
     assert one.bound(loaded((1, 2, "three", nan)), {"c": nan}) == ((nan, 1), (1, 2, "three", nan))
 
 
@@ -124,57 +145,76 @@ def test_what_does_not_fit() -> None:
         rewrite().bound(loaded(), {"a": 1})
     for given in [(int, 1, 0)], [(int, 0, 0), (int, 0, 1)]:
         with pytest.raises(ValueError, match="among what is bound"):
-            RowRewrite(["a", "b"], given, [], [])
+            update_of(["a", "b"], given, [], [])
     for place in -1, 2:
         with pytest.raises(ValueError, match="places in a row of 2"):
-            RowRewrite(["a", "b"], [(int, 0, place)], [], [])
+            update_of(["a", "b"], [(int, 0, place)], [], [])
         with pytest.raises(ValueError, match="places in a row of 2"):
-            RowRewrite(["a", "b"], [], [(int, place)], [])
+            update_of(["a", "b"], [], [(int, place)], [])
         with pytest.raises(ValueError, match="places in a row of 2"):
-            RowRewrite(["a", "b"], [], [], [(int, place, never)])
+            update_of(["a", "b"], [], [], [(int, place, never)])
+
+
+def test_kinds_are_classes() -> None:
+    with pytest.raises(TypeError, match="is not a class"):
+        update_of(["a"], [(int, 0, 0)], [(7, 0)], [])
+
+
+def test_nothing_is_kept_of_rows() -> None:
+    value, one = object(), update_of(USUAL.names, [(int, 0, 1)], [(int, 0)], [])
+    instance = loaded((1, 2, value, value))
+    before = sys.getrefcount(value)
+    for _ in range(100):
+        one.bound(instance, {"a": 7})
+        one.bound(instance, {"a": 2})
+    assert sys.getrefcount(value) == before
+
+
+def test_what_cannot_be_sent_leaves_the_instance() -> None:
+    one = loaded()
+    assert rewrite().send(one, {"b": "x", "a": 7}) is None
+    assert rewrite().write(one, {"b": "x", "a": 7}) is False
+    assert one._touched == {}
 
 
 # ---- what was prepared
 
 
-class Session:
-    """Answers with how it was asked."""
-
-    def execute_async(self, statement: Any, values: Any) -> Any:
-        return SimpleNamespace(how="execute_async", statement=statement, values=values)
-
-
-class Lane:
-    sends = False
-
-    def send_usual(self, session: Any, statement: Any, values: Any, row_factory: Any) -> Any:
-        return ("lane", session, statement, values, row_factory) if self.sends else None
-
-
-def ready() -> tuple[ReadyStatements, Any, Any]:
-    """And a connection and statement that are ready."""
+def ready() -> tuple[ReadyStatements, Any, Any, dict[str, Any]]:
+    """And a connection, a statement that is ready, and settings."""
     statement = SimpleNamespace(_outdated=None, _compiled=SimpleNamespace(lane=None))
     connection = SimpleNamespace(lazy_connect=False, session=Session())
     connection.session.kept = SimpleNamespace(statements={"shape": statement})
-    return ReadyStatements(Untouched(Session, ["execute_async"]), "kept"), connection, statement
+    settings = {"execute": len, "executed_by": len, "PREPARING": True}
+    connections = {"one": connection, "default": connection}
+    return ReadyStatements(SESSIONS, "kept", connections, "default", settings), connection, statement, settings
 
 
 def test_what_was_prepared_is_sent() -> None:
-    statements, connection, statement = ready()
-    registry = {"one": connection}
-    lane = Lane()
-    for statement._compiled.lane in None, lane:
-        future = statements.send(registry, "one", "shape", (1,))
+    statements, _, statement, _ = ready()
+    for name in "one", None, "default":
+        future = statements.send(name, "shape", (1,))
         assert vars(future) == {"how": "execute_async", "statement": statement, "values": (1,)}
-        assert statements.send(registry, "one", "shape", (1,), tuple).row_factory is tuple
-    lane.sends = True
-    assert statements.send(registry, "one", "shape", (1,)) == ("lane", connection.session, statement, (1,), None)
-    assert statements.send(registry, "one", "shape", (1,), tuple)[-1] is tuple
+        assert statements.send(name, "shape", (1,), tuple).row_factory is tuple
 
 
-@pytest.mark.parametrize("what", ["name", "shape", "lazy", "no session", "other", "replaced", "unprepared", "outdated"])
+@pytest.mark.parametrize("error", [TypeError, ValueError, OverflowError])
+def test_values_that_cannot_be_bound(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Any, statement: Any, values: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(Session, "execute_async", refuse)
+    statements, connection, _, settings = ready()
+    usual = Untouched(Session, ["execute_async"])
+    statements = ReadyStatements(usual, "kept", {"default": connection}, "default", settings)
+    assert statements.send(None, "shape", (1,)) is None
+
+
+@pytest.mark.parametrize(
+    "what", ["name", "shape", "lazy", "no session", "other", "replaced", "unprepared", "outdated", "seen", "by text"]
+)
 def test_what_is_not_ready(what: str) -> None:
-    statements, connection, statement = ready()
+    statements, connection, statement, settings = ready()
     name = "two" if what == "name" else "one"
     shape = "another" if what == "shape" else "shape"
     if what == "lazy":
@@ -189,7 +229,11 @@ def test_what_is_not_ready(what: str) -> None:
         del connection.session.kept
     elif what == "outdated":
         statement._outdated = "altered"
-    assert statements.send({"one": connection}, name, shape, ()) is None
+    elif what == "seen":
+        settings["executed_by"] = print
+    elif what == "by text":
+        settings["PREPARING"] = False
+    assert statements.send(name, shape, ()) is None
 
 
 # ---- what was worked out
@@ -204,7 +248,8 @@ def test_it_is_worked_out_once() -> None:
     def work_out(of: Any, given: dict[str, Any]) -> Any:
         asked.append(tuple(given))
         known = model._shapes.setdefault("kind", ByNames(8))
-        return worked.keep(known, given, None if nothing else SimpleNamespace(keyspace=settings["DEFAULT_KEYSPACE"]))
+        found = None if nothing else Plain(of, "shape", settings["DEFAULT_KEYSPACE"], nowhere())
+        return worked.keep(known, given, found)
 
     worked = WorkedOut("kind", settings, work_out)
     first = worked.find(model, {"a": 1})

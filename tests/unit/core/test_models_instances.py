@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.codec import ByNames, ColumnAccess, Instance, InstanceLayout, load_instances, new_loaded
+from cassandra._core.models import ByNames, ColumnAccess, Instance, InstanceLayout, load_instances, new_loaded
 
 
 def nothing() -> None:

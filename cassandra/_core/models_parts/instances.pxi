@@ -7,10 +7,6 @@
 
 from copy import deepcopy
 
-cdef extern from "Python.h":
-    bint GC_IS_TRACKED "PyObject_GC_IsTracked"(PyObject* o)
-    int SET_ATTRIBUTE "PyObject_GenericSetAttr"(object o, object name, object value) except -1
-
 
 cdef inline void tell_collector(object one) noexcept:
     if not GC_IS_TRACKED(<PyObject*>one):
@@ -97,6 +93,9 @@ cdef class Instance:
 
     def _keep(self, InstanceLayout layout not None, tuple row not None, dict now=None, set explicit=None):
         """From now on *row* has the values of before, and *now*, if there are any, those that are read instead."""
+        self.keep(layout, row, now, explicit)
+
+    cdef int keep(self, InstanceLayout layout, tuple row, dict now=None, set explicit=None) except -1:
         if len(row) != len(layout.names):
             raise ValueError(f"{len(row)} values for {len(layout.names)} columns")
         if now is not None or explicit is not None:
@@ -106,6 +105,7 @@ cdef class Instance:
         self._shared = ()
         self._now = now
         self._explicit = explicit
+        return 0
 
     @property
     def _touched(self):
@@ -153,6 +153,9 @@ cdef class Instance:
 
     def _set_all(self, dict values not None):
         """As if each was set as an attribute."""
+        self.set_all(values)
+
+    cdef int set_all(self, dict values) except -1:
         tell_collector(self)
         if self._explicit:
             self._explicit.update(values)
@@ -162,6 +165,7 @@ cdef class Instance:
             self._now.update(values)
         else:
             self._now = values.copy()
+        return 0
 
     def __reduce__(self):
         """Of what was loaded, as it is read, and which of it was made: converters are of the program that reads."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.codec import ExactKinds, Instance, InstanceLayout, Untouched, new_loaded
+from cassandra._core.models import ExactKinds, Instance, InstanceLayout, Untouched, new_loaded
 
 
 class Kind:

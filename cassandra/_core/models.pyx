@@ -1,0 +1,21 @@
+# distutils: language = c++
+# cython: language_level=3, boundscheck=True, wraparound=True, cdivision=True
+"""Native half of the object mapper (L1): instances, and the short way from a model to its request and back.
+
+The contract is ``models.pyi``. What takes more than values that are bound as they are, ``_mapper`` does in Python; both do
+the same. What is here is under the GIL, and calls ``codec`` and ``transport`` as C functions.
+"""
+
+cimport cython
+from cpython.object cimport PyObject, PyTypeObject
+from libcpp.vector cimport vector
+
+from cassandra._core.transport cimport outcome_of, request_of, rows_of
+
+include "models_parts/native.pxi"
+include "models_parts/instances.pxi"
+include "models_parts/known.pxi"
+include "models_parts/sending.pxi"
+include "models_parts/inserts.pxi"
+include "models_parts/updates.pxi"
+include "models_parts/reads.pxi"

@@ -1,0 +1,80 @@
+# The row with some values.
+
+
+cdef class RowRead(Plain):
+    """The row with some values, which are bound as they are, and *last* after them."""
+
+    cdef readonly tuple names
+    cdef ExactKinds _exact
+    cdef object _last
+    cdef object _row_factory
+    cdef _Columns _columns
+
+    def __init__(
+        self, model, shape, keyspace, ReadyStatements ready not None, names, ExactKinds exact not None, last, row_factory
+    ):
+        Plain.__init__(self, model, shape, keyspace, ready)
+        self.names = tuple(names)
+        self._exact = exact
+        self._last = last
+        self._row_factory = row_factory
+        self._columns = _Columns.__new__(_Columns)
+        check_model(model)
+
+    def send(self, dict given not None):
+        """The future of a request for the row with these values, and the values as they are read; None where there is
+        more to do, or something wrong, so that a query set does it."""
+        cdef tuple found = self.bound_of(given)
+        future = None if found is None else self.request(found[0], self._row_factory)
+        return None if future is None else (future, found[1])
+
+    def read(self, dict given not None):
+        """As *send*, and waits. The instance, or None."""
+        cdef tuple found = self.bound_of(given)
+        cdef tuple outcome
+        future = None if found is None else self.request(found[0], self._row_factory)
+        if future is None:
+            return None
+        outcome = self.outcome(future)
+        return None if outcome is None else self.only_one_of(rows_of(outcome), (<tuple>outcome[2])[0], found[1])
+
+    def only_one(self, result, tuple known not None):
+        """The instance of a result of one row."""
+        return self.only_one_of(result._current_rows, result._plan, known)
+
+    cdef tuple bound_of(self, dict given):
+        cdef tuple found = self._exact.bound_with(given, self._last)
+        return self._converted(given) if found is None else found
+
+    cdef object only_one_of(self, rows, plan, tuple known):
+        cdef _Columns columns = self._columns
+        if columns.plan is not plan:
+            columns = _Columns.__new__(_Columns)
+            columns.plan = plan
+            columns.layout = self._layout_of(plan.names)
+            self._columns = columns
+        if type(rows) is list and len(<list>rows) == 1:
+            row = (<list>rows)[0]
+            if type(row) is tuple and len(<tuple>row) + len(known) == len(columns.layout.names):
+                return loaded_of(self.model, columns.layout, row, known)
+        return self._several(load_instances(self.model, columns.layout, list(rows), known), known)
+
+    def _converted(self, dict given):
+        """Override. ``(what is bound, the values as they are read)`` of values of other classes; None where there is more
+        to do."""
+
+    def _layout_of(self, names):
+        """Override. The layout of rows of columns of these names."""
+        raise NotImplementedError
+
+    def _several(self, instances, known):
+        """Override. The only one of *instances*, which are none or several."""
+        raise NotImplementedError
+
+
+@cython.final
+cdef class _Columns:
+    """What the rows of a result are. One object, so that a thread never sees half of what another one found."""
+
+    cdef object plan
+    cdef InstanceLayout layout

@@ -1,0 +1,88 @@
+# From a shape of a statement to its request, and to what that came to.
+
+
+@cython.final
+cdef class ReadyStatements:
+    """Sends what was prepared for sessions, by shapes of statements: a session has it under *key*."""
+
+    cdef Untouched _usual
+    cdef object _key
+    cdef dict _connections
+    cdef object _default
+    cdef dict _settings
+    cdef object _execute
+
+    def __init__(self, Untouched usual not None, key, dict connections not None, default, dict settings not None):
+        self._usual = usual
+        self._key = key
+        self._connections = connections
+        self._default = default
+        self._settings = settings
+        self._execute = settings["execute"]
+
+    def send(self, name, shape, values, row_factory=None):
+        """See ``sent``."""
+        return self.sent(name, shape, values, row_factory)
+
+    cdef object sent(self, name, shape, values, row_factory):
+        """The future of ``execute_async``, with rows by *row_factory*, of what was prepared for the session of the
+        connection *name*. None where there is more to do: somebody sees what is executed, the connection is not
+        connected, its session not the usual one, nothing was prepared, or for a table that is another one since, or
+        the values are none that could be bound."""
+        if self._settings["executed_by"] is not self._execute or not self._settings["PREPARING"]:
+            return None
+        connection = self._connections.get(name or self._default)
+        if connection is None or connection.lazy_connect:
+            return None
+        session = connection.session
+        if type(session) is not self._usual._kind:
+            return None
+        own = session.__dict__
+        if not self._usual.is_of(own):
+            return None
+        prepared = (<dict?>own).get(self._key)
+        statement = None if prepared is None else (<dict?>prepared.statements).get(shape)
+        if statement is None or statement._outdated is not None:
+            return None
+        lane = statement._compiled.lane
+        try:
+            future = None if lane is None else request_of(lane, session, statement, values, row_factory)
+            if future is None:
+                future = session.execute_async(statement, values)
+                if row_factory is not None:
+                    future.row_factory = row_factory
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return future
+
+
+cdef class Plain:
+    """What was worked out for a model and the keywords of a call."""
+
+    cdef readonly object model
+    cdef readonly object shape
+    cdef readonly object keyspace
+    cdef ReadyStatements _ready
+
+    def __init__(self, model, shape, keyspace, ReadyStatements ready not None):
+        self.model = model
+        self.shape = shape
+        self.keyspace = keyspace
+        self._ready = ready
+
+    cdef object request(self, values, row_factory):
+        """The future of the request with *values*; None where there is more to do."""
+        return self._ready.sent(self.model.__connection__, self.shape, values, row_factory)
+
+    cdef tuple outcome(self, future):
+        """What *future* came to, which is waited for; None where it is to be done anew."""
+        try:
+            return outcome_of(future)
+        except Exception as error:
+            if not self._is_done_anew(error, future):
+                raise
+            return None
+
+    def _is_done_anew(self, error, future):
+        """Override. Whether a request that ended with *error* is made another time, as one that has to be prepared."""
+        return False

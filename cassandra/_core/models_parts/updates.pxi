@@ -1,0 +1,148 @@
+# How values of a row are replaced where they are bound as they are: one look at the instance, and what is sent.
+
+
+cdef struct _Slot:
+    PyTypeObject* kind  # which the values have; NULL: it does not matter
+    Py_ssize_t place  # in a row
+    Py_ssize_t bound  # among what is bound
+
+
+cdef _Slot slot_of(kind, Py_ssize_t place, Py_ssize_t bound):
+    cdef _Slot slot
+    if kind is not None and not isinstance(kind, type):
+        raise TypeError(f"{kind!r} is not a class")
+    slot.kind = NULL
+    if kind is not None:
+        slot.kind = <PyTypeObject*>kind
+    slot.place = place
+    slot.bound = bound
+    return slot
+
+
+cdef class RowUpdate(Plain):
+    """Values by some names take the place of others in a row. Immutable."""
+
+    cdef readonly InstanceLayout layout  # of the row that was written
+    cdef tuple _columns
+    cdef bint _as_usual  # whether an instance of that layout has its columns as they came
+    cdef Untouched _usual
+    cdef vector[_Slot] _given  # per value, in the order of the names
+    cdef vector[_Slot] _key
+    cdef vector[_Slot] _others
+    cdef tuple _takes  # of the others: what tells whether another value will do
+    cdef tuple _kinds  # keeps the classes
+
+    def __init__(
+        self, model, shape, keyspace, ReadyStatements ready not None, Untouched usual not None,
+        InstanceLayout layout not None, columns, given, key, others,
+    ):
+        Plain.__init__(self, model, shape, keyspace, ready)
+        self._usual = usual
+        self.layout = layout
+        self._columns = tuple(columns)
+        self._as_usual = layout.names == self._columns and not any(layout.converters)
+        given, key, others = tuple(given), tuple(key), tuple(others)
+        if sorted([bound for _, bound, _ in given]) != list(range(len(given))):
+            raise ValueError(f"places among what is bound: {[bound for _, bound, _ in given]}")
+        places = [place for _, _, place in given]
+        places += [place for _, place in key] + [place for _, place, _ in others]
+        if any([not 0 <= place < len(self._columns) for place in places]):
+            raise ValueError(f"places in a row of {len(self._columns)}: {places}")
+        self._kinds = tuple([one[0] for one in (*given, *key, *others)])
+        self._takes = tuple([takes for _, _, takes in others])
+        for kind, bound, place in given:
+            self._given.push_back(slot_of(kind, place, bound))
+        for number, (kind, place) in enumerate(key):
+            self._key.push_back(slot_of(kind, place, len(given) + number))
+        for kind, place, _ in others:
+            self._others.push_back(slot_of(kind, place, -1))
+
+    def bound(self, Instance instance not None, dict given not None):
+        """``(what is bound, the row that will be)``; None where there is more to it."""
+        cdef tuple row = self.row_of(instance)
+        cdef tuple bound = None if row is None else self.bound_of(row, given)
+        return None if bound is None else (bound, self.changed(row, given))
+
+    def send(self, Instance instance not None, dict given not None):
+        """The future of the request, and the row that will be there; None where there is more to do. Once it was sent,
+        the values are those of the instance, whatever becomes of the request."""
+        cdef tuple row = self.row_of(instance) if self._usual.is_so() else None
+        cdef tuple bound = None if row is None else self.bound_of(row, given)
+        future = None if bound is None else self.request(bound, None)
+        if future is None:
+            return None
+        instance.set_all(given)
+        return future, self.changed(row, given)
+
+    def write(self, Instance instance not None, dict given not None):
+        """As *send*, and waits. True if it was written, and the instance is that of the row now."""
+        cdef tuple row = self.row_of(instance) if self._usual.is_so() else None
+        cdef tuple bound = None if row is None else self.bound_of(row, given)
+        future = None if bound is None else self.request(bound, None)
+        if future is None:
+            return False
+        try:
+            outcome = self.outcome(future)
+        except BaseException:
+            instance.set_all(given)
+            raise
+        if outcome is None:
+            instance.set_all(given)
+            return False
+        instance.keep(self.layout, self.changed(row, given))
+        return True
+
+    cdef tuple row_of(self, Instance instance):
+        """As it was loaded or written, if nothing was set since."""
+        if self._as_usual and instance._layout is self.layout and not instance._shared:
+            return instance._row if instance.is_as_loaded() else None
+        found = instance.as_loaded(self._columns)
+        return None if found is None else tuple(<list>found)
+
+    cdef tuple bound_of(self, tuple row, dict given):
+        """What is bound to write it, with its key; None where there is more to it."""
+        cdef PyObject* name
+        cdef PyObject* value
+        cdef PyObject* rows = <PyObject*>row
+        cdef _Slot slot
+        cdef Py_ssize_t at = 0, step = 0
+        cdef tuple made
+        if <size_t>len(given) != self._given.size():
+            raise ValueError(f"{len(given)} values for {self._given.size()} names")
+        for at in range(<Py_ssize_t>self._key.size()):
+            slot = self._key[at]
+            if TYPE(GET_TUPLE(rows, slot.place)) != slot.kind:
+                return None
+        for at in range(<Py_ssize_t>self._others.size()):
+            slot = self._others[at]
+            value = GET_TUPLE(rows, slot.place)
+            if TYPE(value) != slot.kind and not self._takes[at](<object>value):
+                return None
+        at = 0
+        for one in given.values():
+            slot = self._given[at]
+            if TYPE(<PyObject*>one) != slot.kind or not <object>GET_TUPLE(rows, slot.place) != one:
+                return None  # what is the same is not written; NaN never is
+            at += 1
+        made = PyTuple_New(at + <Py_ssize_t>self._key.size())
+        for slot in self._key:
+            set_item(made, slot.bound, GET_TUPLE(rows, slot.place))
+        at = 0
+        while PyDict_Next(given, &step, &name, &value):
+            set_item(made, self._given[at].bound, value)
+            at += 1
+        return made
+
+    cdef tuple changed(self, tuple row, dict given):
+        """*row* with these values."""
+        cdef PyObject* name
+        cdef PyObject* value
+        cdef Py_ssize_t at = 0, step = 0
+        cdef tuple made = PyTuple_New(len(row))
+        while PyDict_Next(given, &step, &name, &value):
+            set_item(made, self._given[at].place, value)
+            at += 1
+        for at in range(len(row)):
+            if GET_TUPLE(<PyObject*>made, at) == NULL:
+                set_item(made, at, GET_TUPLE(<PyObject*>row, at))
+        return made

@@ -1,0 +1,9 @@
+# What other extensions call of this one for every request.
+
+# ``Lane.send_usual`` of *lane*.
+cdef object request_of(lane, session, prepared, values, row_factory)
+
+# What *request* came to, which is waited for: ``(rows, error, (plan, paging_state, beside, kept), page)``; its exception
+# is raised. The rows are made when rows_of() is asked for them.
+cdef tuple outcome_of(request)
+cdef object rows_of(tuple outcome)
