@@ -23,6 +23,8 @@ from cassandra.cqlengine.query import BatchQuery
 
 CREATES = 50  # of a batch
 TASKS = 1000  # requests of a sample
+UPDATES = 500  # the same: with two, reading the clock would be a part of the figure
+UPDATE = f"for _ in range({UPDATES // 2}): point.update(score=1); point.update(score=2)"
 SELECT = 'SELECT "score", "name", "ratio", "at" FROM bench.points WHERE "id" = ?'
 
 
@@ -70,7 +72,7 @@ def works() -> dict[str, Work]:
     found = {
         "get": Work("Point.get(id=1)", names, whole_process=True),
         "create": Work("Point.create(**VALUES)", names, whole_process=True),
-        "update": Work("point.update(score=1); point.update(score=2)", names, whole_process=True, per=2),
+        "update": Work(UPDATE, names, whole_process=True, per=UPDATES),
         "batch": Work("batch()", names, whole_process=True),
         "iterate": Work("for row in Page.objects.only(FIELDS): pass", names, whole_process=True),
         "read": Work("row = Page.objects.only(FIELDS)[:]\nfor one in row: one.name", names, whole_process=True),

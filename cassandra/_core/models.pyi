@@ -101,6 +101,11 @@ class ExactKinds:
     def bound_with(self, given: dict[str, Any], last: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """What is bound, with *last* behind it; and without that."""
 
+class Statements:
+    """What was prepared for one session, by shape."""
+
+    statements: dict[Any, Any]
+
 class ReadyStatements:
     """What was prepared for sessions, by shapes of statements. Any thread."""
 
@@ -158,9 +163,13 @@ class RowUpdate(Plain):
     def send(self, instance: Instance, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
         """The future of the request, and the row that will be there. Once it was sent, the values are those of the
         instance, whatever becomes of the request."""
+
+class RowUpdates(WorkedOut):
+    """The :class:`RowUpdate` of models and the names of values."""
+
     def write(self, instance: Instance, given: dict[str, Any]) -> bool:
-        """Whether it was written, which is waited for, and the instance is that of the row now. What the request ends
-        with is raised."""
+        """As ``send`` of what is found, and waits: whether it was written, and the instance is that of the row now.
+        What the request ends with is raised; the values are those of the instance then, too."""
 
 class RowInsert(Plain):
     """A new row with values of some columns, which *exact* binds, and of others that are made. Immutable.
@@ -210,8 +219,6 @@ class RowRead(Plain):
     ) -> None: ...
     def send(self, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
         """The future of a request for the row, and the values as they are read."""
-    def read(self, given: dict[str, Any]) -> Any:
-        """The instance, which is waited for; what the request ends with is raised."""
     def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
         """The instance of a result."""
     def _converted(self, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
@@ -220,3 +227,9 @@ class RowRead(Plain):
         """Override. The layout of rows of columns of these names."""
     def _several(self, instances: list[Any], known: tuple[Any, ...]) -> Any:
         """Override. What is returned where there is not one instance."""
+
+class RowReads(WorkedOut):
+    """The :class:`RowRead` of models and the names of values."""
+
+    def read(self, model: Any, given: dict[str, Any]) -> Any:
+        """As ``send`` of what is found, and waits: the instance. What the request ends with is raised."""

@@ -1,6 +1,10 @@
-# What other extensions read of this one's objects as C fields.
+# What other extensions use of this one for every request: C fields and functions.
 
 
 cdef class Place:
     cdef readonly object host
     cdef readonly object shard
+
+
+# ``route(token)``; *route* is a RoutePlan nearly always.
+cdef Place place_of(route, token)

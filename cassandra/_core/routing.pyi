@@ -210,6 +210,8 @@ class RoutePlan:
     ) -> None: ...
     def pick(self, token: int | None) -> Place | None:
         """Where a request with this token goes first; None if there are no hosts at all."""
+    def __call__(self, token: int | None) -> Place | None:
+        """As :meth:`pick`."""
     def locate(self, token: int | None) -> tuple[Place | None, Tablet | None]:
         """:meth:`pick`, with the tablet it went by."""
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._core.models import Statements
 from cassandra._session.statements.sentinels import FETCH_SIZE_UNSET, Sentinel
 
 from .clauses import InQuoter
@@ -93,13 +94,14 @@ def shape_and_values(statement: Any) -> tuple[Shape, list[Any]]:
     return shape, shape.values(context)
 
 
-class Prepared:
+class Prepared(Statements):
     """What was prepared for one session, by shape, consistency and size of a page."""
 
-    __slots__ = ("_refused", "statements")
+    __slots__ = ("_refused",)
+
+    statements: dict[Any, PreparedStatement]
 
     def __init__(self) -> None:
-        self.statements: dict[Any, PreparedStatement] = {}
         self._refused: set[Shape] = set()
 
     def __len__(self) -> int:

@@ -13,9 +13,16 @@ from typing import Any
 
 import pytest
 
+from cassandra._core.models import RowInsert
 from cassandra._core.transport import Request
+from cassandra._mapper.models import base
+from cassandra._mapper.query.plain import UPDATES, PlainInsert
+from cassandra._mapper.query.points import READS
 from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session, UnresolvableContactPoints
 from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args_async
+from cassandra.cqlengine import columns, connection
+from cassandra.cqlengine.management import create_keyspace_simple, sync_table
+from cassandra.cqlengine.models import Model
 from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster
 from tests.unit.session.harness import Lab, rows
@@ -38,12 +45,29 @@ PYTHON = {
     ("queue", "get"),
     ("concurrent.futures._base", "wait"),
     (__name__, "_settle"),
+    (__name__, "_write"),
+    (__name__, "_read"),
+    (__name__, "write"),
 }
 
 
+# The native ones cannot be watched.
+
+
 def _settle(future: ResponseFuture) -> Any:
-    """The native one cannot be watched."""
     return Request._settle(future)
+
+
+def _write(*given: Any) -> Any:
+    return UPDATES.write(*given)
+
+
+def _read(*given: Any) -> Any:
+    return READS.read(*given)
+
+
+def write(insert: PlainInsert, *given: Any) -> Any:
+    return RowInsert.write(insert, *given)
 
 
 class Watch:
@@ -66,6 +90,9 @@ class Watch:
     def __enter__(self) -> Watch:
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(ResponseFuture, "_settle", _settle)
+        self._patch.setattr(base, "_write", _write)
+        self._patch.setattr(base, "_read", _read)
+        self._patch.setattr(PlainInsert, "write", write)
         self._before = sys.getprofile()
         sys.setprofile(self._on_event)
         return self
@@ -105,6 +132,35 @@ def named(monkeypatch: pytest.MonkeyPatch, simulated: SimulatedCluster) -> Itera
 
     monkeypatch.setattr(socket, "getaddrinfo", elsewhere)
     yield "first.example"
+
+
+class Watched(Model):
+    key = columns.Integer(primary_key=True)
+    value = columns.Integer()
+
+
+def test_the_watch_sees_models(simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CQLENG_ALLOW_SCHEMA_MANAGEMENT", "1")
+    with Cluster(simulated.contact_points, port=simulated.port) as cluster:
+        connection.register_connection("watched", session=cluster.connect())
+        try:
+            monkeypatch.setattr(Watched, "__connection__", "watched")
+            monkeypatch.setattr(Watched, "__keyspace__", "watched")
+            create_keyspace_simple("watched", 1, connections=["watched"])
+            sync_table(Watched, connections=["watched"])
+            for _ in range(2):  # the second time all is prepared
+
+                async def main() -> None:
+                    Watched.create(key=1, value=1).update(value=2)
+                    Watched.get(key=1)
+
+                loop = asyncio.new_event_loop()
+                with Watch() as watch:
+                    loop.run_until_complete(main())
+                loop.close()
+        finally:
+            connection.unregister_connection("watched")
+    assert {text.partition(":")[0] for text in watch.found} == {"write", "_write", "_read"}
 
 
 def test_the_watch_sees() -> None:

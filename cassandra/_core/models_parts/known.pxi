@@ -94,7 +94,6 @@ cdef class ByNames:
         return found
 
 
-@cython.final
 cdef class WorkedOut:
     """What was worked out for models and the keywords of a call. A model keeps it, in its ``_shapes``, until something is
     set on it; what was worked out has the default *keyspace* that it is for."""
@@ -109,6 +108,9 @@ cdef class WorkedOut:
         self._work_out = work_out
 
     def find(self, model, dict given not None):
+        return self.found(model, given)
+
+    cdef object found(self, model, dict given):
         cdef dict shapes = model._shapes
         known = shapes.get(self._kind)
         found = None if known is None else (<ByNames?>known).find(given)

@@ -1,6 +1,15 @@
 # From a shape of a statement to its request, and to what that came to.
 
 
+cdef class Statements:
+    """What was prepared for one session, by shape."""
+
+    cdef readonly dict statements
+
+    def __cinit__(self):
+        self.statements = {}
+
+
 @cython.final
 cdef class ReadyStatements:
     """Sends what was prepared for sessions, by shapes of statements: a session has it under *key*."""
@@ -41,7 +50,7 @@ cdef class ReadyStatements:
         if not self._usual.is_of(own):
             return None
         prepared = (<dict?>own).get(self._key)
-        statement = None if prepared is None else (<dict?>prepared.statements).get(shape)
+        statement = None if prepared is None else (<Statements?>prepared).statements.get(shape)
         if statement is None or statement._outdated is not None:
             return None
         lane = statement._compiled.lane

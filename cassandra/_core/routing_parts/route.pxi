@@ -326,11 +326,16 @@ cdef class RoutePlan:
             place = self.replica(routes, <int64_t> token, found, has_tablet, SUSPECT)
         return routes.hosts.next_in_turn(True) if place is None else place
 
-    @cython.binding(False)
-    def pick(self, token):
+    cdef Place picked(self, token):
         cdef FoundTablet found
         cdef bint has_tablet = False
         return self.first(self.current(), token, &found, &has_tablet)
+
+    def pick(self, token):
+        return self.picked(token)
+
+    def __call__(self, token):
+        return self.picked(token)
 
     def locate(self, token):
         cdef RouteRing routes = self.current()
@@ -338,6 +343,12 @@ cdef class RoutePlan:
         cdef bint has_tablet = False
         cdef Place place = self.first(routes, token, &found, &has_tablet)
         return place, found_tablet(routes.hosts.numbers, found) if has_tablet else None
+
+
+cdef Place place_of(route, token):
+    if type(route) is RoutePlan:
+        return (<RoutePlan> route).picked(token)
+    return route(token)
 
 
 @cython.final

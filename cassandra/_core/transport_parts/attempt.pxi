@@ -17,6 +17,7 @@ cdef class Attempt:
     cdef public int64_t stream
     cdef public double started
     cdef public bint answered
+    cdef object results  # who reads the answer, where that is known before it comes
 
     def __init__(self, host, pool, connection, int64_t page, reprepares=None, int64_t number=-1, plan=None):
         self.host = host
@@ -27,6 +28,9 @@ cdef class Attempt:
         self.number = number
         self.plan = plan
         self.stream = -1
+
+    cdef object reader(self):
+        return self.connection.results if self.results is None else self.results
 
     def abandon(self, Operation request not None):
         if self.stream >= 0:

@@ -56,10 +56,11 @@ def may_wait(connection):
     return waits_in_turn(connection.reactor)
 
 
-def send_waiting():
+cpdef object send_waiting():
+    cdef Bridge bridge
     if not _bridges:
-        return
-    cdef Bridge bridge = bridge_of(loop_here())
+        return None
+    bridge = bridge_of(loop_here())
     if bridge is not None and bridge.unsent:
         _send_unsent(bridge.unsent)
 

@@ -2,13 +2,18 @@
 # keep a session alive.
 
 
-cdef object connection_of(pool, token, shard):
-    picks = pool.picks
+cdef object connection_of(pool, picks, token, shard):
     if type(picks) is Picks:
         connection = (<Picks> picks).usable(token, shard)
         if connection is not None:
             return connection
     return pool.pick(token, shard)
+
+
+cdef inline Outlet outlet_of(connection, picks):
+    if type(picks) is Picks and (<Picks> picks).sole is connection:
+        return (<Picks> picks).outlet
+    return connection.outlet
 
 
 cdef inline object dialect_of(connection, Outlet outlet):
@@ -162,7 +167,7 @@ cdef class Lane:
         cdef Outlet outlet
         cdef Submitted submitted
         cdef dict pools
-        cdef Place place = self.route(request._token)
+        cdef Place place = place_of(self.route, request._token)
         if place is None:
             return False
         host = place.host
@@ -171,8 +176,9 @@ cdef class Lane:
         if pool is None:
             return False
         try:
-            connection = connection_of(pool, request._token, place.shard)
-            outlet = connection.outlet
+            picks = pool.picks
+            connection = connection_of(pool, picks, request._token, place.shard)
+            outlet = outlet_of(connection, picks)
             if dialect_of(connection, outlet) is not self.dialect:  # the frame is not for it
                 request._picked = place
                 return request._execution.sending.send_to(request, place, request._page)
@@ -184,6 +190,7 @@ cdef class Lane:
                 attempt.started = seconds_now()
                 attempt.stream = connection.submit(request._frame, request, 0, request.timeout, later)
             else:
+                attempt.results = outlet.results
                 later = waits_in_turn(outlet.channel.reactor)
                 submitted = outlet.channel.put(request._frame, request, 0, limit_of(request.timeout), later)
                 attempt.stream = submitted.stream
@@ -210,7 +217,7 @@ cdef class Lane:
         cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
         token = hashed if routed else None
-        cdef Place place = self.route(token)
+        cdef Place place = place_of(self.route, token)
         if place is None:
             return False
         host = place.host
@@ -219,8 +226,9 @@ cdef class Lane:
         if pool is None or volley.aloft(slot) is not None:
             return False
         try:
-            connection = connection_of(pool, token, place.shard)
-            outlet = connection.outlet
+            picks = pool.picks
+            connection = connection_of(pool, picks, token, place.shard)
+            outlet = outlet_of(connection, picks)
             if dialect_of(connection, outlet) is not self.dialect:
                 return False
             if outlet is None:

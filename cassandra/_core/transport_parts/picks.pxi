@@ -7,11 +7,13 @@ cdef class Picks:
 
     cdef object sole
     cdef Channel channel  # of that one
+    cdef Outlet outlet  # of that one, too
     cdef object picker
 
     def __init__(self, sole, picker):
         self.sole = sole
         self.channel = None if sole is None else sole.channel
+        self.outlet = None if sole is None else sole.outlet
         self.picker = picker
 
     def at(self, token=None, shard=None):

@@ -192,7 +192,7 @@ cdef class Request(Operation):
         if self._compiled is not None and self._tracking is None and type(answer) is Frame:  # nearly all end here
             try:
                 plain = plain_of(
-                    &(<Frame> answer).native, answer, attempt.connection.results, attempt.plan, self.row_factory
+                    &(<Frame> answer).native, answer, attempt.reader(), attempt.plan, self.row_factory
                 )
             except Exception as error:
                 if not isinstance(error, error_class("ProtocolError")):
@@ -493,7 +493,7 @@ cdef class Request(Operation):
     cdef tuple settled(self):
         if self._outcome is not None:
             return self._outcome
-        if self.session._on_io_thread():
+        if self.session._on_io_thread() if self.home is None else self.home.core.on_role():
             raise error_class("DriverException")(
                 "a request cannot be waited for on the driver's I/O thread (in a callback): its answer would never "
                 "be read; add a callback to it, or hand the work to another thread"
@@ -507,7 +507,12 @@ cdef class Request(Operation):
 
     def _result(self):
         """What the application gets of the outcome, which is waited for; or its exception, raised."""
-        return answer_of(result_type, self, outcome_of(self))
+        cdef tuple outcome = self._outcome
+        if outcome is None:
+            outcome = self._settle()  # which tests watch
+        if outcome[1] is not None:
+            raise_waited(outcome)
+        return answer_of(result_type, self, outcome)
 
     def __await__(self):
         return self._settling(True)

@@ -258,14 +258,14 @@ cdef class Writes(Operation):
 
     cdef Way way_for(self, routing):
         """The connection for a token; None if there is none that takes requests just now."""
-        cdef Place place = self.route(routing)
+        cdef Place place = place_of(self.route, routing)
         if place is None:
             return None
         pool = (<dict> self.pools_of.pools).get(place.host)
         if pool is None:
             return None
         try:
-            connection = connection_of(pool, routing, place.shard)
+            connection = connection_of(pool, pool.picks, routing, place.shard)
         except self.not_sent:
             return None
         return self.way_by(place.host, pool, connection)

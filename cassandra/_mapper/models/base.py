@@ -21,8 +21,8 @@ from cassandra._mapper.instances import begin, is_changed, left_out, settle
 from cassandra._mapper.query.batch import BatchQuery
 from cassandra._mapper.query.dml import DMLQuery
 from cassandra._mapper.query.models import ModelQuerySet
-from cassandra._mapper.query.plain import plain_insert, plain_update
-from cassandra._mapper.query.points import creates_plainly, point_read
+from cassandra._mapper.query.plain import INSERTS, UPDATES
+from cassandra._mapper.query.points import READS, creates_plainly
 from cassandra._session.statements.sentinels import NOT_SET
 
 from .descriptors import (
@@ -40,6 +40,10 @@ from .metaclass import RESERVED
 from .naming import full_name_of, keyspace_of, known_table_of
 
 M = TypeVar("M", bound="BaseModel")
+
+# Looked up once, as that costs what a call of them does.
+_insert_of, _update_of, _read_of = INSERTS.find, UPDATES.find, READS.find
+_write, _read = UPDATES.write, READS.read
 
 
 @public("cassandra.cqlengine.models")
@@ -263,7 +267,7 @@ class BaseModel(Instance):
     @classmethod
     def create(cls: type[M], **kwargs: Any) -> M:
         """Insert a row with these values, and return its instance."""
-        insert = plain_insert(cls, kwargs)
+        insert = _insert_of(cls, kwargs)
         if insert is not None:
             defaults = insert.defaults()
             made: M | None = insert.write(kwargs, defaults)
@@ -277,7 +281,7 @@ class BaseModel(Instance):
     @classmethod
     async def acreate(cls: type[M], **kwargs: Any) -> M:
         """As :meth:`create`, without blocking the running loop."""
-        insert = plain_insert(cls, kwargs)
+        insert = _insert_of(cls, kwargs)
         if insert is not None:
             defaults = insert.defaults()
             sent = insert.send(kwargs, defaults)
@@ -322,14 +326,13 @@ class BaseModel(Instance):
     @classmethod
     def get(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """The one row that meets these conditions; ``DoesNotExist`` or ``MultipleObjectsReturned`` of the model."""
-        found = None if args else point_read(cls, kwargs)
-        made: M | None = None if found is None else found.read(kwargs)
+        made: M | None = None if args else _read(cls, kwargs)
         return cls.objects.get(*args, **kwargs) if made is None else made
 
     @classmethod
     async def aget(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """As :meth:`get`, without blocking the running loop."""
-        found = None if args else point_read(cls, kwargs)
+        found = None if args else _read_of(cls, kwargs)
         sent = None if found is None else found.send(kwargs)
         if found is not None and sent is not None:
             try:
@@ -363,8 +366,7 @@ class BaseModel(Instance):
     @left_out
     def update(self: M, **values: Any) -> M:
         """Set these values, and write what was changed."""
-        update = plain_update(type(self), values)
-        if update is None or not update.write(self, values):
+        if not _write(self, values):
             self._take(values)
             self._dml_to_write(False).update()
             self._written()
@@ -373,7 +375,7 @@ class BaseModel(Instance):
     @left_out
     async def aupdate(self: M, **values: Any) -> M:
         """As :meth:`update`, without blocking the running loop."""
-        update = plain_update(type(self), values)
+        update = _update_of(type(self), values)
         sent = None if update is None else update.send(self, values)
         if update is not None and sent is not None:
             try:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from cassandra._core.models import ByNames, Instance, InstanceLayout, WorkedOut, load_instances, new_loaded
 from cassandra._mapper import defaults
 from cassandra._mapper.instances import is_left_out
 from cassandra._session.request.result import ResultSet
+
+W = TypeVar("W", bound=WorkedOut)
 
 #: Shapes and layouts per model; programs that select many sets of columns fill no memory.
 KEPT = 512
@@ -27,17 +29,17 @@ def keep(model: Any, key: Any, found: Any) -> Any:
     return found
 
 
-def worked_out(kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]) -> Callable[[Any, dict[str, Any]], Any]:
-    """A function that gives what *work_out* makes of a model and the names of keywords: once, and anew for another
-    default keyspace, which it has as ``keyspace``. None, where it makes None."""
+def worked_out(of: type[W], kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]) -> W:
+    """What finds, with ``find(model, given)``, what *work_out* makes of a model and the names of keywords: made once,
+    and anew for another default keyspace, which it has as ``keyspace``. None, where it is None."""
 
     def work_out_now(model: Any, given: dict[str, Any]) -> Any:
         found = work_out(model, tuple(given))  # which may keep something, and forget the rest for that
         known = model._shapes.get(kind) or keep(model, kind, ByNames(NAMES_KEPT))
         return known_by.keep(known, given, found)
 
-    known_by = WorkedOut(kind, vars(defaults), work_out_now)
-    return known_by.find
+    known_by = of(kind, vars(defaults), work_out_now)
+    return known_by
 
 
 def is_native(model: Any) -> bool:

@@ -22,8 +22,8 @@ from cassandra._mapper.statements import DeleteStatement, UpdateStatement
 from .base import AbstractQuerySet
 from .filters import name_and_operator
 from .loading import from_dict, from_tuples
-from .plain import join, plain_insert
-from .points import is_fresh, is_of_batch, point_read, read_async, selection_of
+from .plain import INSERTS, join
+from .points import READS, is_fresh, is_of_batch, read_async, selection_of
 
 T = TypeVar("T")
 S = TypeVar("S", bound="ModelQuerySet[Any]")
@@ -111,13 +111,12 @@ class ModelQuerySet(AbstractQuerySet[T]):
     @left_out
     def get(self, *args: Any, **kwargs: Any) -> T:
         """The one row that meets these conditions, too; else ``DoesNotExist`` or ``MultipleObjectsReturned``."""
-        found = point_read(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
-        made: T | None = None if found is None else found.read(kwargs)
+        made: T | None = READS.read(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
         return super().get(*args, **kwargs) if made is None else made
 
     async def aget(self, *args: Any, **kwargs: Any) -> T:
         """As :meth:`get`, without blocking the running loop."""
-        found = point_read(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
+        found = READS.find(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
         made: T | None = None if found is None else await read_async(found, kwargs)
         return await super().aget(*args, **kwargs) if made is None else made
 
@@ -185,7 +184,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
     @left_out
     def create(self, **kwargs: Any) -> T:
         """Insert a row with these values, and return its instance."""
-        insert = plain_insert(self.model, kwargs) if is_of_batch(self) else None
+        insert = INSERTS.find(self.model, kwargs) if is_of_batch(self) else None
         if insert is None:
             return super().create(**kwargs)
         made = insert.defaults()
@@ -196,7 +195,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     async def acreate(self, **kwargs: Any) -> T:
         """As :meth:`create`, without blocking the running loop."""
-        insert = plain_insert(self.model, kwargs) if is_of_batch(self) else None
+        insert = INSERTS.find(self.model, kwargs) if is_of_batch(self) else None
         if insert is None:
             return await super().acreate(**kwargs)
         made = insert.defaults()

@@ -7,11 +7,20 @@ method of the program's own) it is None, and :class:`~.dml.DMLQuery` does it; bo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from cassandra._core.models import ColumnAccess, ExactKinds, Instance, RowInsert, RowUpdate, Untouched
+from cassandra._core.models import (
+    ColumnAccess,
+    ExactKinds,
+    Instance,
+    RowInsert,
+    RowUpdate,
+    RowUpdates,
+    Untouched,
+    WorkedOut,
+)
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import WhereClause
 from cassandra._mapper.columns.base import Column
@@ -236,6 +245,6 @@ def _shape(statement: Any, count: int) -> Shape | None:
 
 
 #: How a new row with values of columns of these names is written; None if there is more to it.
-plain_insert: Callable[[Any, dict[str, Any]], PlainInsert | None] = worked_out("plain insert", _insert)
+INSERTS = worked_out(WorkedOut, "plain insert", _insert)
 #: How values of columns of these names take the place of others; None if there is more to it.
-plain_update: Callable[[Any, dict[str, Any]], PlainUpdate | None] = worked_out("plain update", _update)
+UPDATES = worked_out(RowUpdates, "plain update", _update)

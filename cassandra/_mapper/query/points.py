@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cassandra._base.errors import DriverException
-from cassandra._core.models import ExactKinds, InstanceLayout, RowRead
+from cassandra._core.models import ExactKinds, InstanceLayout, RowRead, RowReads
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import WhereClause
 from cassandra._mapper.execution.requests import READY
@@ -61,7 +61,7 @@ class PointRead(RowRead):
 
 
 async def read_async(point: PointRead, given: dict[str, Any]) -> Any:
-    """As :meth:`PointRead.read`, without blocking the running loop."""
+    """As ``READS.read``, without blocking the running loop."""
     sent = point.send(given)
     if sent is None:
         return None
@@ -99,7 +99,7 @@ def _compiled(model: Any, names: tuple[str, ...]) -> PointRead | None:
 
 
 #: The point read of a model by columns of these names, with their values; None if there is none.
-point_read: Callable[[Any, dict[str, Any]], PointRead | None] = worked_out("point", _compiled)
+READS = worked_out(RowReads, "point", _compiled)
 
 
 def _statement(queryset: Any, columns: list[Any]) -> Any:

@@ -138,7 +138,7 @@ class PickingRouter(Router):
         self, state: ClusterState, keyspace: str | None, table: str | None, statement: Any
     ) -> Callable[[int | None], Place | None]:
         """The first places of many requests of one *statement* by their tokens, as long as *state* is the snapshot."""
-        return self.plan(state, keyspace, table, is_lwt(statement)).pick
+        return self.plan(state, keyspace, table, is_lwt(statement))
 
     def plan(self, state: ClusterState, keyspace: str | None, table: str | None, lwt: bool) -> RoutePlan:
         """The plan for requests to this table. What else changes than the snapshot the plan notices itself."""

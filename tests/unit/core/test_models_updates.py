@@ -16,6 +16,8 @@ from cassandra._core.models import (
     Plain,
     ReadyStatements,
     RowUpdate,
+    RowUpdates,
+    Statements,
     Untouched,
     WorkedOut,
     new_loaded,
@@ -173,7 +175,11 @@ def test_nothing_is_kept_of_rows() -> None:
 def test_what_cannot_be_sent_leaves_the_instance() -> None:
     one = loaded()
     assert rewrite().send(one, {"b": "x", "a": 7}) is None
-    assert rewrite().write(one, {"b": "x", "a": 7}) is False
+    updates = RowUpdates("kind", {"DEFAULT_KEYSPACE": "ks"}, lambda model, given: rewrite())
+    known = ByNames(8)
+    Row._shapes = {"kind": known}  # type: ignore[attr-defined]
+    updates.keep(known, {"b": "x", "a": 7}, rewrite())
+    assert updates.write(one, {"b": "x", "a": 7}) is False
     assert one._touched == {}
 
 
@@ -184,7 +190,8 @@ def ready() -> tuple[ReadyStatements, Any, Any, dict[str, Any]]:
     """And a connection, a statement that is ready, and settings."""
     statement = SimpleNamespace(_outdated=None, _compiled=SimpleNamespace(lane=None))
     connection = SimpleNamespace(lazy_connect=False, session=Session())
-    connection.session.kept = SimpleNamespace(statements={"shape": statement})
+    connection.session.kept = Statements()
+    connection.session.kept.statements["shape"] = statement
     settings = {"execute": len, "executed_by": len, "PREPARING": True}
     connections = {"one": connection, "default": connection}
     return ReadyStatements(SESSIONS, "kept", connections, "default", settings), connection, statement, settings

@@ -105,12 +105,9 @@ def test_a_thread_waits_for_it_still() -> None:
     got: list[Any] = []
 
     async def main(lab: Lab, future: ResponseFuture) -> None:
-        waits = threading.Event()
-        inner = future._wait
-        future._wait = lambda timeout: (waits.set(), inner(timeout))[1]  # type: ignore[method-assign]
         thread = threading.Thread(target=lambda: got.append(future.result().one()))
         thread.start()
-        assert waits.wait(PATIENCE)
+        assert eventually(lambda: future._blocked)
         task = asyncio.create_task(awaited(future))
         await started(task)
         await cancelled(task)

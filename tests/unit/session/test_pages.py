@@ -440,11 +440,11 @@ class TestInterruptedPages:
         result = lab.session.execute(QUERY)
         future = result.response_future
 
-        def interrupted(timeout: float | None = None) -> bool:
-            del future.__dict__["_wait"]
+        def interrupted() -> Any:
+            del future.__dict__["_settle"]
             raise KeyboardInterrupt
 
-        future._wait = interrupted  # type: ignore[method-assign]
+        future._settle = interrupted  # type: ignore[method-assign]
         with pytest.raises(KeyboardInterrupt):
             list(result)
         lab[0].answer(rows(2))

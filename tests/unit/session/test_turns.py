@@ -4,10 +4,11 @@ end of the turn."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
-from cassandra.cluster import ResponseFuture
 from cassandra.concurrent import execute_concurrent_with_args
+from tests.patience import eventually
 from tests.unit.session.harness import Lab, routed_lab, rows
 
 
@@ -54,14 +55,14 @@ def test_who_blocks_the_loop_sends_first() -> None:
         sent = lab[0].sent[0]
         assert lab[0].queued == 1
 
-        def wait(timeout: float | None = None) -> bool:
-            assert lab[0].queued == 0
+        def answer() -> None:
+            eventually(lambda: not lab[0].queued)
             lab[0].answer(rows(5), sent)
-            return True
 
-        assert isinstance(future, ResponseFuture)
-        future._wait = wait  # type: ignore[method-assign]
+        thread = threading.Thread(target=answer)
+        thread.start()
         assert future.result().one().n == 5
+        thread.join()
 
     asyncio.run(main())
 
