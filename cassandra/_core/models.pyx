@@ -15,6 +15,7 @@ from cassandra._core.transport cimport outcome_of, request_of, rows_of
 include "models_parts/native.pxi"
 include "models_parts/instances.pxi"
 include "models_parts/known.pxi"
+include "models_parts/kinds.pxi"
 include "models_parts/sending.pxi"
 include "models_parts/inserts.pxi"
 include "models_parts/updates.pxi"

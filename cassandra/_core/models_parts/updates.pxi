@@ -50,6 +50,9 @@ cdef class RowUpdate(Plain):
             raise ValueError(f"places in a row of {len(self._columns)}: {places}")
         self._kinds = tuple([one[0] for one in (*given, *key, *others)])
         self._takes = tuple([takes for _, _, takes in others])
+        self._given.clear()  # __init__ may be called twice
+        self._key.clear()
+        self._others.clear()
         for kind, bound, place in given:
             self._given.push_back(slot_of(kind, place, bound))
         for number, (kind, place) in enumerate(key):

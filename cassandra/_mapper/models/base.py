@@ -41,7 +41,7 @@ from .naming import full_name_of, keyspace_of, known_table_of
 
 M = TypeVar("M", bound="BaseModel")
 
-# Looked up once, as that costs what a call of them does.
+# Methods of native classes: to look one up for each call is 400 instructions more.
 _insert_of, _update_of, _read_of = INSERTS.find, UPDATES.find, READS.find
 _write, _read = UPDATES.write, READS.read
 

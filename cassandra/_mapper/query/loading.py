@@ -30,8 +30,8 @@ def keep(model: Any, key: Any, found: Any) -> Any:
 
 
 def worked_out(of: type[W], kind: str, work_out: Callable[[Any, tuple[str, ...]], Any]) -> W:
-    """What finds, with ``find(model, given)``, what *work_out* makes of a model and the names of keywords: made once,
-    and anew for another default keyspace, which it has as ``keyspace``. None, where it is None."""
+    """An object that finds what *work_out* makes of a model and the names of keywords, a ``Plain`` or None. It is made
+    once, and anew for another default keyspace."""
 
     def work_out_now(model: Any, given: dict[str, Any]) -> Any:
         found = work_out(model, tuple(given))  # which may keep something, and forget the rest for that
