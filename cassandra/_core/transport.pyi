@@ -235,7 +235,6 @@ class Lane:
     ) -> Any:  # fmt: skip
         """A new request on its way, of the arguments of ``execute_async``. None if just now none goes by this lane, or
         not with these arguments."""
-    def send_usual(self, session: Any, prepared: Any, values: Any, row_factory: Any = None) -> Any: ...  # as send()
     def try_launch(self, request: Request) -> bool: ...  # its first attempt; False if nothing was sent
 
 NOTHING_ELSE: Final[int]

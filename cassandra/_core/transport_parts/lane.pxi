@@ -133,10 +133,6 @@ cdef class Lane:
             own = self.own_options(row_factory, prefetch)
         return self.sent(session, values, own, self.row_factory)
 
-    def send_usual(self, session, prepared, values, row_factory=None):
-        """As send(), of nothing but values, and what makes the rows, if that is not the profile's."""
-        return request_of(self, session, prepared, values, row_factory)
-
     cdef Request sent(self, session, values, dict own, row_factory):
         cdef int64_t hashed
         cdef bint routed
@@ -260,6 +256,7 @@ cdef class Lane:
 
 
 cdef object request_of(lane, session, prepared, values, row_factory):
+    """As Lane.send(), of nothing but values, and what makes the rows, if that is not the profile's."""
     cdef Lane one = <Lane?> lane
     if one.profiles is None or not one.takes(session, prepared, one.default_key):
         return None
