@@ -6,6 +6,8 @@ Everything is under the GIL: what two threads do at once is done one after the o
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
+from typing_extensions import Self
+
 _I = TypeVar("_I", bound="Instance")
 
 class InstanceLayout:
@@ -35,6 +37,10 @@ class Instance:
         """From now on *row* has the values of before, and *now*, if there are any, those that are read instead."""
     def _came(self, name: str, missing: Any = None) -> Any:
         """What was loaded of the column *name*, as it is read; *missing* if it was not."""
+    def update(self, **values: Any) -> Self:
+        """Set these values, and write what was changed; the instance itself. What the request ends with is raised."""
+    def _update_otherwise(self, values: dict[str, Any]) -> None:
+        """Override. As :meth:`update`, where there is more to do than to bind the values."""
     def _set_all(self, values: dict[str, Any]) -> None:
         """As if each was set as an attribute."""
     def __setstate__(self, state: Any) -> None: ...
@@ -106,6 +112,11 @@ class Statements:
 
     statements: dict[Any, Any]
 
+class ConnectionFields:
+    """Base of connections: what every request reads of them."""
+
+    _ready: Any  # the session, once it is connected; else None
+
 class ReadyStatements:
     """What was prepared for sessions, by shapes of statements. Any thread."""
 
@@ -170,6 +181,9 @@ class RowUpdates(WorkedOut):
     def write(self, instance: Instance, given: dict[str, Any]) -> bool:
         """As ``send`` of what is found, and waits: whether it was written, and the instance is that of the row now.
         What the request ends with is raised; the values are those of the instance then, too."""
+
+def set_row_updates(updates: RowUpdates) -> None:
+    """By which ``Instance.update`` writes from now on."""
 
 class RowInsert(Plain):
     """A new row with values of some columns, which *exact* binds, and of others that are made. Immutable.

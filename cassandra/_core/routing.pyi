@@ -259,3 +259,47 @@ class ShardPicker:
     def pick(self, token: int | None = None, shard: int | None = None) -> Any:
         """The place of *shard*; if it is None or not one of the node, that of the shard that owns *token*; if that is
         None or no token, the next one with something in it."""
+
+class SessionFields:
+    """Base of sessions: what every request reads of them, as fields that cost nothing to read. Any thread, no lock."""
+
+    _scope: Any  # another object whenever something was set on the session
+    _pool_set: Any  # a PoolSetFields
+    def keep(self, found: object) -> None:
+        """Until something is set on the session again."""
+    def kept(self) -> Any:
+        """What was kept; None if nothing was since then."""
+
+class PoolSetFields:
+    """Base of the pools of one session."""
+
+    pools: dict[Any, Any]  # PoolFields by host; replaced, never changed
+
+class PoolFields:
+    """Base of the pool of one host."""
+
+    picks: Any  # its connections as they are now
+
+class MetadataFields:
+    """Base of the metadata of a cluster."""
+
+    state: Any  # the current snapshot: requests compare it with the one that they were compiled in
+
+class ProfileFields:
+    """Base of execution profiles."""
+
+    _version: int  # another one whenever something was set
+
+class CompiledCache:
+    """What is kept of a prepared statement, until a setting of that is changed: where it is (*place*), how it was
+    compiled last, by which lane its requests went last, and *others*. A copy of it is empty."""
+
+    place: tuple[str, str] | tuple[()] | None
+    last: Any
+    lane: Any
+    others: dict[tuple[int, int], Any]
+
+class StatementFields:
+    """Base of prepared statements."""
+
+    _compiled: CompiledCache

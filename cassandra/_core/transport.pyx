@@ -25,7 +25,15 @@ from libcpp.utility cimport move, pair
 from libcpp.vector cimport vector
 
 from cassandra._core.codec cimport UNOWNED, TimestampClock, encode_by_template, plain_rows
-from cassandra._core.routing cimport Place, place_of
+from cassandra._core.routing cimport (
+    MetadataFields,
+    Place,
+    PoolFields,
+    PoolSetFields,
+    ProfileFields,
+    SessionFields,
+    place_of,
+)
 from cassandra._core.codec import UnmadeRows as _UnmadeRows
 
 include "transport_parts/native.pxi"

@@ -22,6 +22,7 @@ from cassandra._base.errors import UserTypeDoesNotExist
 from cassandra._base.process import in_child, renew
 from cassandra._base.public import public
 from cassandra._base.real import threading
+from cassandra._core.models import ConnectionFields
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.session import Session
 from cassandra._wire.rows import dict_factory
@@ -65,7 +66,7 @@ if not TYPE_CHECKING:
 
 
 @public("cassandra.cqlengine.connection")
-class Connection:
+class Connection(ConnectionFields):
     """A session by name, or what is needed to connect one.
 
     *hosts* are contact points, *cluster_options* further arguments of ``Cluster``, *consistency* is that of statements
@@ -81,6 +82,11 @@ class Connection:
     cluster_options: Any = None
     cluster: Cluster | None = None
     session: Session | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in ("session", "lazy_connect"):
+            super().__setattr__("_ready", None if self.lazy_connect else self.session)
 
     def __init__(
         self,

@@ -151,6 +151,7 @@ def forget_prepared(cluster: Cluster) -> None:
     """A type was altered: what was prepared before would leave out what is new in its values."""
     for session in list(cluster.sessions):
         session.__dict__.pop(PREPARED, None)
+        session.keep(None)
 
 
 def _key(shape: Shape, consistency: int | None, fetch_size: Any) -> Any:

@@ -15,6 +15,7 @@ from uuid import UUID
 from cassandra._base.copies import not_copied
 from cassandra._base.public import public
 from cassandra._base.real import threading
+from cassandra._core.routing import MetadataFields
 
 from .ring.ranges import TokenRange, token_ranges
 from .ring.ring import Ring
@@ -50,7 +51,7 @@ class TopologyChange:
 
 
 @public("cassandra.metadata")
-class Metadata:
+class Metadata(MetadataFields):
     """The cluster as its nodes describe it: hosts, token ring, schema. Found at ``cluster.metadata``.
 
     Kept fresh by the control connection. Keyspaces, their dicts, tables and views that are found here follow later
@@ -66,7 +67,7 @@ class Metadata:
         #: Which hosts and shards hold a token of a table; servers tell with their responses.
         self._tablets = Tablets({})
         #: The current snapshot: one attribute, which requests compare with the one that they were compiled in.
-        self.state = ClusterState(Topology(), {}, self._tablets)
+        self.state: ClusterState = ClusterState(Topology(), {}, self._tablets)
         self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
         self._lock = threading.RLock()
         self._upkeep = TabletUpkeep()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
 from cassandra._base.real import Future, threading
+from cassandra._core.routing import PoolSetFields
 from cassandra._net.delays import Delays
 from cassandra._net.pool.pool import SILENCE_LIMIT, HostPool
 from cassandra._net.repeated import Repeated
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 
-class PoolSet:
+class PoolSet(PoolSetFields):
     """Opens, renews and closes the pools of *session*."""
 
     def __init__(self, session: Session, reopening: bool = False) -> None:
@@ -51,7 +52,7 @@ class PoolSet:
         self.reopens = reopening
         self._waiting: list[Callable[[], None]] | None = [] if reopening else None
         self.line = Line(session)
-        self.pools: Mapping[Host, HostPool] = {}
+        self.pools: dict[Host, HostPool] = {}
         self.errors: dict[Host, BaseException] = {}
 
     def add_or_renew(self, host: Host, is_host_addition: bool) -> Future[bool] | None:

@@ -17,6 +17,7 @@ from cassandra._base.names import protect_name
 from cassandra._base.process import catch_up
 from cassandra._base.public import public
 from cassandra._base.real import Future, threading
+from cassandra._core.routing import SessionFields
 from cassandra._routing.policies.router import Router, router_for
 from cassandra._wire.handlers import ProtocolHandler
 
@@ -73,7 +74,7 @@ def _tracking_of(cluster: Cluster) -> Tracking | None:
 
 
 @public("cassandra.cluster")
-class Session(Bulk):
+class Session(Bulk, SessionFields):
     """Executes statements; made by :meth:`Cluster.connect`, one per application and keyspace is enough.
 
     All methods may be called from any thread. Example::
@@ -91,7 +92,7 @@ class Session(Bulk):
     client_protocol_handler: Any = ProtocolHandler
 
     _default_protocol_handler: Any = ProtocolHandler
-    _scope: object
+    _pool_set: PoolSet
     _by_connect = False  # made by Cluster.connect, which opens its pools
     _draining = False  # nothing new is taken
     _version_blocks: bool  # compiled requests are for connections that send them

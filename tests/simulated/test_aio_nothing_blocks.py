@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.models import RowInsert
+from cassandra._core.models import Instance, RowInsert
 from cassandra._core.transport import Request
+from cassandra._mapper.instances import left_out
 from cassandra._mapper.models import base
-from cassandra._mapper.query.plain import UPDATES, PlainInsert
+from cassandra._mapper.query.plain import PlainInsert
 from cassandra._mapper.query.points import READS
 from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session, UnresolvableContactPoints
 from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args_async
@@ -45,7 +46,7 @@ PYTHON = {
     ("queue", "get"),
     ("concurrent.futures._base", "wait"),
     (__name__, "_settle"),
-    (__name__, "_write"),
+    (__name__, "_update"),
     (__name__, "_read"),
     (__name__, "write"),
 }
@@ -58,8 +59,9 @@ def _settle(future: ResponseFuture) -> Any:
     return Request._settle(future)
 
 
-def _write(*given: Any) -> Any:
-    return UPDATES.write(*given)
+@left_out
+def _update(instance: Any, **values: Any) -> Any:
+    return Instance.update(instance, **values)
 
 
 def _read(*given: Any) -> Any:
@@ -90,7 +92,7 @@ class Watch:
     def __enter__(self) -> Watch:
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(ResponseFuture, "_settle", _settle)
-        self._patch.setattr(base, "_write", _write)
+        self._patch.setattr(base.BaseModel, "update", _update, raising=False)
         self._patch.setattr(base, "_read", _read)
         self._patch.setattr(PlainInsert, "write", write)
         self._before = sys.getprofile()
@@ -160,7 +162,7 @@ def test_the_watch_sees_models(simulated: SimulatedCluster, monkeypatch: pytest.
                 loop.close()
         finally:
             connection.unregister_connection("watched")
-    assert {text.partition(":")[0] for text in watch.found} == {"write", "_write", "_read"}
+    assert {text.partition(":")[0] for text in watch.found} == {"write", "_update", "_read"}
 
 
 def test_the_watch_sees() -> None:

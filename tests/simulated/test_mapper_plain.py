@@ -15,7 +15,7 @@ import pytest
 
 from cassandra import InvalidRequest
 from cassandra.cluster import Cluster, Session
-from cassandra.cqlengine import ValidationError, columns, connection
+from cassandra.cqlengine import CQLEngineException, ValidationError, columns, connection
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery, DMLQuery
 from cassandra.testing import SimulatedCluster, errors
@@ -390,6 +390,59 @@ def test_an_attribute_in_the_place_of_a_column_is_used(session: Session) -> None
     for _ in range(2):
         Rounded.create(**KEY, value=1.0).update(value=2.0)
     assert taken == [2.0, 2.0]
+
+
+def test_a_base_names_another_connection_later() -> None:
+    """Also a base that is no model, and after the class was used."""
+
+    class Where:
+        __connection__: Any = None
+
+    class Placed(Where, Plain):
+        __table_name__ = "readings"
+
+    Where.__connection__ = Plain.__connection__  # which is looked for in Where first
+    point = Placed.create(**KEY, value=1.0)
+    for value in 2.0, 3.0:
+        assert point.update(value=value) is point
+    assert Placed.get(**KEY).value == 3.0
+    Where.__connection__ = "nowhere"
+    for work in (
+        lambda: point.update(value=4.0),
+        lambda: Placed.get(**KEY),
+        lambda: Placed.create(**KEY),
+    ):
+        with pytest.raises(CQLEngineException, match="nowhere"):
+            work()
+    Where.__connection__ = "plain"
+    assert Placed.get(**KEY).value == 3.0
+
+
+def test_models_in_turn() -> None:
+    """What was worked out for one is not taken for another that is written in between."""
+
+    class Other(Plain):
+        __table_name__ = "readings"
+        number = columns.Text(db_field="name", default=lambda: "none")
+        name = columns.Integer(db_field="number")
+
+    one, other = Plain.create(**KEY, number=1), Other.create(**{**KEY, "sensor": 2}, number="1")
+    for turn in range(1, 4):
+        one.update(number=turn)
+        other.update(number=str(turn))
+        assert (Plain.get(**KEY).number, Plain.get(**{**KEY, "sensor": 2}).name) == (turn, str(turn))
+
+
+def test_a_connection_is_ready_when_it_is_connected(session: Session) -> None:
+    lazy = connection.Connection("lazy", None, lazy_connect=True)
+    assert lazy._ready is None
+    lazy.session = session
+    assert lazy._ready is None
+    lazy.lazy_connect = False
+    assert lazy._ready is session
+    lazy.session = None
+    assert lazy._ready is None
+    assert connection.Connection.from_session("made", session)._ready is session
 
 
 def test_errors_name_what_is_wrong() -> None:

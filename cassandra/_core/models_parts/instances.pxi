@@ -8,6 +8,9 @@
 from copy import deepcopy
 
 
+cdef str PERSISTED = intern_name("_is_persisted")
+
+
 cdef inline void tell_collector(object one) noexcept:
     if not GC_IS_TRACKED(<PyObject*>one):
         GC_TRACK(<PyObject*>one)
@@ -45,6 +48,7 @@ cdef class Instance:
     * ``_row`` and ``_shared``: values as they came, where its layout says; never changed
     * ``_now``: what is read instead: values that were set, and those that may be changed in place
     * ``_explicit``: names of those that a program set
+    * ``_was_set``: an attribute was, which may be one of its own
     """
 
     cdef InstanceLayout _layout
@@ -53,9 +57,12 @@ cdef class Instance:
     cdef dict _now
     cdef set _explicit
     cdef public bint _is_persisted
+    cdef bint _was_set
 
     def __setattr__(self, name, value):
         tell_collector(self)
+        if name is not PERSISTED:  # which is a field
+            self._was_set = True
         SET_ATTRIBUTE(self, name, value)
 
     cdef dict now(self):
@@ -130,7 +137,7 @@ cdef class Instance:
             and self._is_persisted
             and not self._now
             and not self._explicit
-            and not getattr(self, "__dict__", None)
+            and not (self._was_set and getattr(self, "__dict__", None))
         )
 
     cdef list as_loaded(self, tuple names):
@@ -150,6 +157,16 @@ cdef class Instance:
                 return None
             found.append(self.as_it_came(place))
         return found
+
+    def update(self, **values):
+        """Set these values, and write what was changed."""
+        if row_updates is None or not row_updates.written(self, values):
+            self._update_otherwise(values)
+        return self
+
+    def _update_otherwise(self, dict values not None):
+        """Override. As :meth:`update`, where there is more to do than to bind the values."""
+        raise NotImplementedError
 
     def _set_all(self, dict values not None):
         """As if each was set as an attribute."""
@@ -189,17 +206,18 @@ cdef class Instance:
             self._shared = ()
             self._layout = InstanceLayout(names, [deepcopy if each else None for each in made])
         if attributes:
+            self._was_set = True
             self.__dict__.update(attributes)
 
 
 def _instance_of(cls):
     """An empty one, that was pickled or is copied."""
     check_model(cls)
-    return Ref_take(new_of(cls))
+    return Ref_take(new_of(cls, <PyObject*>_no_arguments))
 
 
 cdef Instance loaded_of(cls, InstanceLayout layout, tuple row, tuple shared):
-    cdef Instance made = <Instance>Ref_take(new_of(cls))
+    cdef Instance made = <Instance>Ref_take(new_of(cls, <PyObject*>_no_arguments))
     GC_UNTRACK(<void*>made)
     made._layout = layout
     made._row = row
@@ -229,12 +247,18 @@ def load_instances(cls, InstanceLayout layout not None, rows, tuple shared not N
     cdef Py_ssize_t own = len(layout.names) - len(shared)
     cdef Py_ssize_t at = 0
     check_model(cls)
-    while at < len(found):
-        row = found[at]
-        if type(row) is not tuple or len(<tuple>row) != own:
-            raise TypeError(f"a row is a tuple of {own} values, not {row!r}")
-        found[at] = loaded_of(cls, layout, <tuple>row, shared)
-        at += 1
+    # One collection after all of it, in the place of one per 700 instances: none is garbage meanwhile.
+    cdef bint collects = GC_DISABLE()
+    try:
+        while at < len(found):
+            row = found[at]
+            if type(row) is not tuple or len(<tuple>row) != own:
+                raise TypeError(f"a row is a tuple of {own} values, not {row!r}")
+            found[at] = loaded_of(cls, layout, <tuple>row, shared)
+            at += 1
+    finally:
+        if collects:
+            GC_ENABLE()
     return found
 
 

@@ -94,6 +94,14 @@ cdef class ByNames:
         return found
 
 
+@cython.final
+cdef class _OfClass:
+    """What a class keeps for all keywords. One object, so that a thread never sees half of what another one found."""
+
+    cdef unsigned int state  # of the class, which no other one ever has
+    cdef ByNames known
+
+
 cdef class WorkedOut:
     """What was worked out for models and the keywords of a call. A model keeps it, in its ``_shapes``, until something is
     set on it; what was worked out has the default *keyspace* that it is for."""
@@ -101,6 +109,7 @@ cdef class WorkedOut:
     cdef object _kind
     cdef dict _settings
     cdef object _work_out
+    cdef _OfClass _last  # of the last call; None: look for it
 
     def __init__(self, kind, dict settings not None, work_out):
         self._kind = kind
@@ -111,16 +120,29 @@ cdef class WorkedOut:
         return self.found(model, given)
 
     cdef object found(self, model, dict given):
-        cdef dict shapes = model._shapes
-        known = shapes.get(self._kind)
-        found = None if known is None else (<ByNames?>known).find(given)
+        cdef ByNames known = self.known_of(model)
+        found = None if known is None else known.find(given)
         if found is None:
+            self._last = None  # it may be kept elsewhere from now on
             return self._work_out(model, given)
         if found is _missing:
             return None
         if (<Plain?>found).keyspace is not self._settings["DEFAULT_KEYSPACE"]:
             return self._work_out(model, given)
         return found
+
+    cdef ByNames known_of(self, model):
+        """What *model* keeps for all keywords, or None."""
+        cdef _OfClass last = self._last
+        if last is not None and last.state == state_of_class(model):
+            return last.known
+        known = (<dict?>model._shapes).get(self._kind)
+        if known is not None and state_of_class(model) != 0:
+            last = _OfClass.__new__(_OfClass)
+            last.state = state_of_class(model)
+            last.known = known
+            self._last = last
+        return known
 
     def keep(self, known, dict given not None, found):
         """For these keywords; None, where there is nothing to work out."""

@@ -11,6 +11,8 @@ cdef extern from "Python.h":
     int SET_ATTRIBUTE "PyObject_GenericSetAttr"(object o, object name, object value) except -1
     bint GC_IS_TRACKED "PyObject_GC_IsTracked"(PyObject* o)
     void GC_TRACK "PyObject_GC_Track"(void* o)
+    bint GC_DISABLE "PyGC_Disable"()
+    bint GC_ENABLE "PyGC_Enable"()
     void GC_UNTRACK "PyObject_GC_UnTrack"(void* o)
 
 cdef extern from *:
@@ -18,13 +20,9 @@ cdef extern from *:
     namespace fastcql {
 
     /* cls() without __init__, for a class that is known to be one. */
-    inline PyObject* new_of(PyObject* cls) {
+    inline PyObject* new_of(PyObject* cls, PyObject* no_arguments) {
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
-        PyObject* nothing = PyTuple_New(0);  /* one object for all */
-        if (!nothing) return nullptr;
-        PyObject* self = type->tp_new(type, nothing, nullptr);
-        Py_DECREF(nothing);
-        return self;
+        return type->tp_new(type, no_arguments, nullptr);
     }
 
     inline int is_subclass(PyObject* cls, PyTypeObject* base) {
@@ -33,17 +31,19 @@ cdef extern from *:
 
     /* Which state of a class this is: another one when an attribute of it or of a base was set. 0: Python does not say. */
     inline unsigned int state_of_class(PyObject* kind) {
+        if (!PyType_Check(kind)) return 0;
         PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(kind);
         return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
     }
 
     }
     """
-    PyObject* new_of "fastcql::new_of"(object cls) except NULL
+    PyObject* new_of "fastcql::new_of"(object cls, PyObject* no_arguments) except NULL
     bint is_subclass "fastcql::is_subclass"(object cls, PyTypeObject* base)
     unsigned int state_of_class "fastcql::state_of_class"(object kind)
 
 cdef object _missing = object()
+cdef tuple _no_arguments = ()
 
 
 cdef inline object Ref_take(PyObject* o):

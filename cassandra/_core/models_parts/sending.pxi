@@ -10,6 +10,12 @@ cdef class Statements:
         self.statements = {}
 
 
+cdef class ConnectionFields:
+    """Base of connections."""
+
+    cdef public object _ready
+
+
 @cython.final
 cdef class ReadyStatements:
     """Sends what was prepared for sessions, by shapes of statements: a session has it under *key*."""
@@ -38,31 +44,42 @@ cdef class ReadyStatements:
         connection *name*. None where there is more to do: somebody sees what is executed, the connection is not
         connected, its session not the usual one, nothing was prepared, or for a table that is another one since, or
         the values are none that could be bound."""
+        cdef Statements prepared
         if self._settings["executed_by"] is not self._execute or not self._settings["PREPARING"]:
             return None
-        connection = self._connections.get(name or self._default)
-        if connection is None or connection.lazy_connect:
+        connection = self._connections.get(self._default if name is None else name)
+        if not isinstance(connection, ConnectionFields):
             return None
-        session = connection.session
-        if type(session) is not self._usual._kind:
+        session = (<ConnectionFields>connection)._ready
+        prepared = self.prepared_for(session)
+        statement = None if prepared is None else prepared.statements.get(shape)
+        if statement is None:
             return None
-        own = session.__dict__
-        if not self._usual.is_of(own):
-            return None
-        prepared = (<dict?>own).get(self._key)
-        statement = None if prepared is None else (<Statements?>prepared).statements.get(shape)
-        if statement is None or statement._outdated is not None:
-            return None
-        lane = statement._compiled.lane
+        lane = (<StatementFields?>statement)._compiled.lane
         try:
             future = None if lane is None else request_of(lane, session, statement, values, row_factory)
             if future is None:
+                if statement._outdated is not None:
+                    return None
                 future = session.execute_async(statement, values)
                 if row_factory is not None:
                     future.row_factory = row_factory
         except (TypeError, ValueError, OverflowError):
             return None
         return future
+
+    cdef Statements prepared_for(self, session):
+        """None if *session* is not the usual one, or nothing was prepared for it."""
+        if type(session) is not self._usual._kind:
+            return None
+        kept = (<SessionFields?>session).kept()
+        if kept is not None:
+            return <Statements?>kept if self._usual.is_so() else None
+        own = session.__dict__
+        prepared = (<dict?>own).get(self._key) if self._usual.is_of(own) else None
+        if prepared is not None:
+            (<SessionFields>session).keep(prepared)
+        return prepared
 
 
 cdef class Plain:
@@ -72,6 +89,8 @@ cdef class Plain:
     cdef readonly object shape
     cdef readonly object keyspace
     cdef ReadyStatements _ready
+    cdef object _connection
+    cdef unsigned int _state  # of the model, with that connection; 0: not known
 
     def __init__(self, model, shape, keyspace, ReadyStatements ready not None):
         self.model = model
@@ -81,7 +100,11 @@ cdef class Plain:
 
     cdef object request(self, values, row_factory):
         """The future of the request with *values*; None where there is more to do."""
-        return self._ready.sent(self.model.__connection__, self.shape, values, row_factory)
+        cdef unsigned int state = state_of_class(self.model)
+        if state == 0 or state != self._state:
+            self._connection = self.model.__connection__
+            self._state = state_of_class(self.model)
+        return self._ready.sent(self._connection, self.shape, values, row_factory)
 
     cdef tuple outcome(self, future):
         """What *future* came to, which is waited for; None where it is to be done anew."""

@@ -316,39 +316,39 @@ cdef class RoutePlan:
         return None if at == NOWHERE else hosts.place(positions[at], NO_SHARD)
 
     # First the hosts that are up, and only for want of them the suspects.
-    cdef Place first(self, RouteRing routes, token, FoundTablet* found, bint* has_tablet):
+    cdef Place first(self, RouteRing routes, bint routed, int64_t token, FoundTablet* found, bint* has_tablet):
         cdef Place place = None
-        if token is not None:
-            place = self.replica(routes, <int64_t> token, found, has_tablet, UP)
+        if routed:
+            place = self.replica(routes, token, found, has_tablet, UP)
         if place is None:
             place = routes.hosts.next_in_turn(False)
-        if place is None and token is not None:
-            place = self.replica(routes, <int64_t> token, found, has_tablet, SUSPECT)
+        if place is None and routed:
+            place = self.replica(routes, token, found, has_tablet, SUSPECT)
         return routes.hosts.next_in_turn(True) if place is None else place
 
-    cdef Place picked(self, token):
+    cdef Place picked(self, bint routed, int64_t token):
         cdef FoundTablet found
         cdef bint has_tablet = False
-        return self.first(self.current(), token, &found, &has_tablet)
+        return self.first(self.current(), routed, token, &found, &has_tablet)
 
     def pick(self, token):
-        return self.picked(token)
+        return self.picked(token is not None, 0 if token is None else <int64_t> token)
 
     def __call__(self, token):
-        return self.picked(token)
+        return self.picked(token is not None, 0 if token is None else <int64_t> token)
 
     def locate(self, token):
         cdef RouteRing routes = self.current()
         cdef FoundTablet found
-        cdef bint has_tablet = False
-        cdef Place place = self.first(routes, token, &found, &has_tablet)
+        cdef bint has_tablet = False, routed = token is not None
+        cdef Place place = self.first(routes, routed, <int64_t> token if routed else 0, &found, &has_tablet)
         return place, found_tablet(routes.hosts.numbers, found) if has_tablet else None
 
 
-cdef Place place_of(route, token):
+cdef Place place_of(route, bint routed, int64_t token):
     if type(route) is RoutePlan:
-        return (<RoutePlan> route).picked(token)
-    return route(token)
+        return (<RoutePlan> route).picked(routed, token)
+    return route(token if routed else None)
 
 
 @cython.final

@@ -1,6 +1,7 @@
 # Frame and Failure: what an attempt ends with.
 
 
+@cython.freelist(64)
 cdef class Frame:
     """One response envelope. The buffer protocol exposes the body, read-only, without a copy."""
 

@@ -2,12 +2,12 @@
 # keep a session alive.
 
 
-cdef object connection_of(pool, picks, token, shard):
+cdef object connection_of(pool, picks, bint routed, int64_t token, shard):
     if type(picks) is Picks:
-        connection = (<Picks> picks).usable(token, shard)
+        connection = (<Picks> picks).usable(routed, token, shard)
         if connection is not None:
             return connection
-    return pool.pick(token, shard)
+    return pool.pick(token if routed else None, shard)
 
 
 cdef inline Outlet outlet_of(connection, picks):
@@ -34,10 +34,10 @@ cdef class Lane:
     cdef object profile
     cdef dict profiles
     cdef object default_key
-    cdef object default_profile
-    cdef object default_version
+    cdef ProfileFields default_profile
+    cdef int64_t default_version
     cdef object scope
-    cdef object metadata
+    cdef MetadataFields metadata
     cdef object state
     cdef object lock
     cdef object metrics
@@ -87,13 +87,13 @@ cdef class Lane:
         self.meter = meter
 
     def holds(self, session):
-        return session._scope is self.scope and self.metadata.state is self.state
+        return (<SessionFields?> session)._scope is self.scope and self.metadata.state is self.state
 
     cdef bint takes(self, session, prepared, profile_key) except -1:
         return (
             prepared is self.prepared  # not so in a copy of it
             and self.direct
-            and session._scope is self.scope
+            and (<SessionFields?> session)._scope is self.scope
             and self.metadata.state is self.state
             and self.is_profile(session, profile_key)
         )
@@ -137,13 +137,13 @@ cdef class Lane:
         cdef int64_t hashed
         cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
-        token = hashed if routed else None
         cdef Request request = new_object(self.kind)
         request.begin(session, self.lock, self.metrics, self.timeout, seconds_now())
         request.row_factory = row_factory
         request._prefetch = self.prefetch
         request.result_plan = self.result_plan
-        request._token = token
+        request.routed = routed
+        request.hashed = hashed
         request._meter = self.meter
         request._compiled = self.compiled
         request._frame = frame
@@ -162,18 +162,18 @@ cdef class Lane:
         cdef Attempt attempt
         cdef Outlet outlet
         cdef Submitted submitted
-        cdef dict pools
-        cdef Place place = place_of(self.route, request._token)
+        cdef PoolSetFields pool_set
+        cdef Place place = place_of(self.route, request.routed, request.hashed)
         if place is None:
             return False
         host = place.host
-        pools = request.session._pool_set.pools
-        pool = pools.get(host)
+        pool_set = <PoolSetFields?> (<SessionFields?> request.session)._pool_set
+        pool = pool_set.pools.get(host)
         if pool is None:
             return False
         try:
-            picks = pool.picks
-            connection = connection_of(pool, picks, request._token, place.shard)
+            picks = (<PoolFields?> pool).picks
+            connection = connection_of(pool, picks, request.routed, request.hashed, place.shard)
             outlet = outlet_of(connection, picks)
             if dialect_of(connection, outlet) is not self.dialect:  # the frame is not for it
                 request._picked = place
@@ -208,22 +208,19 @@ cdef class Lane:
         cdef int64_t stream
         cdef double started
         cdef int64_t slot = index % LAST_SLOT
-        cdef dict pools
         cdef int64_t hashed
         cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
-        token = hashed if routed else None
-        cdef Place place = place_of(self.route, token)
+        cdef Place place = place_of(self.route, routed, hashed)
         if place is None:
             return False
         host = place.host
-        pools = volley.pool_set.pools
-        pool = pools.get(host)
+        pool = volley.pool_set.pools.get(host)
         if pool is None or volley.aloft(slot) is not None:
             return False
         try:
-            picks = pool.picks
-            connection = connection_of(pool, picks, token, place.shard)
+            picks = (<PoolFields?> pool).picks
+            connection = connection_of(pool, picks, routed, hashed, place.shard)
             outlet = outlet_of(connection, picks)
             if dialect_of(connection, outlet) is not self.dialect:
                 return False
@@ -243,7 +240,8 @@ cdef class Lane:
         flight.session = volley.session
         flight.lane = self
         flight.frame = frame
-        flight.token = token
+        flight.routed = routed
+        flight.hashed = hashed
         flight.values = values
         flight.host = host
         flight.pool = pool

@@ -17,18 +17,18 @@ cdef class Picks:
         self.picker = picker
 
     def at(self, token=None, shard=None):
-        return self.wanted(token, shard)
+        return self.wanted(token is not None, 0 if token is None else <int64_t> token, shard)
 
     def pick(self, token=None, shard=None):
-        return self.usable(token, shard)
+        return self.usable(token is not None, 0 if token is None else <int64_t> token, shard)
 
-    cdef object wanted(self, token, shard):
+    cdef object wanted(self, bint routed, int64_t token, shard):
         if self.sole is not None:
             return self.sole
-        return None if self.picker is None else self.picker.pick(token, shard)
+        return None if self.picker is None else self.picker.pick(token if routed else None, shard)
 
-    cdef object usable(self, token, shard):
-        connection = self.wanted(token, shard)
+    cdef object usable(self, bint routed, int64_t token, shard):
+        connection = self.wanted(routed, token, shard)
         if connection is None:
             return None
         cdef Channel channel = connection.channel if self.channel is None else self.channel

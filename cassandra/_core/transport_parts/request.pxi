@@ -2,8 +2,8 @@
 #
 # A request is *pending* (``_outcome`` is None: attempts are in flight, or a step such as schema agreement is under way) or
 # *concluded*. Each page is a request of its own: ``_begin_page`` makes a concluded request pending again and counts
-# ``_page``. Everything that belongs to a page carries its number, so that whatever comes late (an answer that is still being
-# decoded, a delayed retry, a timer) can neither conclude another page nor be sent for it.
+# ``_page``. All that belongs to a page carries its number, so that what comes late (an answer that is still being decoded, a
+# delayed retry, a timer) can neither conclude another page nor be sent for it.
 #
 # This object owns outcome, page, deadline, attempts in flight, timers, callbacks and waiters. They change in *critical
 # sections*, and all at once: between two pages there is nothing that one of them could take from the other. A section is
@@ -77,7 +77,8 @@ cdef class Request(Operation):
     # what it is made of
     cdef public object _compiled
     cdef public object _frame
-    cdef readonly object _token
+    cdef bint routed
+    cdef int64_t hashed  # its token
     cdef public object _values
     cdef object result_plan
     cdef public object row_factory
@@ -97,7 +98,7 @@ cdef class Request(Operation):
         self.begin(session, session._request_lock, session.cluster.metrics, timeout, start)
         self.row_factory = factory
         self.result_plan = plan
-        self._token = token
+        self.routed, self.hashed = token is not None, 0 if token is None else token
 
     cdef void begin(self, session, lock, metrics, timeout, double start_time):
         catch_up()
@@ -110,6 +111,10 @@ cdef class Request(Operation):
         self._ending = default_ending
         if metrics is not None or default_ending is not None:
             self._set_eager()  # it counts when it is answered, whether or not somebody asks for the answer
+
+    @property
+    def _token(self):
+        return self.hashed if self.routed else None
 
     @property
     def _execution(self):

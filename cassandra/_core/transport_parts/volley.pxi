@@ -127,7 +127,8 @@ cdef class Flight:
     cdef Lane lane
     cdef readonly int64_t index
     cdef readonly object frame
-    cdef readonly object token
+    cdef bint routed
+    cdef int64_t hashed
     cdef readonly object values
     cdef readonly object host
     cdef readonly object pool
@@ -140,6 +141,10 @@ cdef class Flight:
     def compiled(self):
         return self.lane.compiled
 
+    @property
+    def token(self):
+        return self.hashed if self.routed else None
+
     cdef int64_t slot(self) noexcept:
         return self.index % LAST_SLOT
 
@@ -148,7 +153,7 @@ cdef class Flights(Operation):
     """Requests in flight, and the results of those that came to plain rows or nothing."""
 
     cdef readonly object session
-    cdef object pool_set  # of the session
+    cdef PoolSetFields pool_set  # of the session
     cdef list seats  # the flight of a slot, at its lower bits
     cdef dict others  # those that found their seats taken
     cdef Py_ssize_t count

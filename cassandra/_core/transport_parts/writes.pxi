@@ -48,7 +48,7 @@ cdef class Way:
 
 
 cdef class Writes(Operation):
-    cdef object pools_of  # the session's set of pools
+    cdef PoolSetFields pools_of  # the session's
     cdef WriteTable table
     cdef Sources sources
     cdef WriteFrames* frames
@@ -212,9 +212,8 @@ cdef class Writes(Operation):
         cdef Write* write
         cdef int tries
         cdef Way way = None
-        routing = token if self.routed else None
         for tries in range(TRIES):
-            way = self.way_for(routing)
+            way = self.way_for(token)
             if way is None or way.window is None or way.window.window.has_room():
                 break
         else:
@@ -230,7 +229,7 @@ cdef class Writes(Operation):
         self.reached = write.row + write.count
         write.timestamp = self.next_stamp()
         write.began = monotonic_now()
-        if not self.frames.close(write.timestamp, self.block_of(routing)):
+        if not self.frames.close(write.timestamp, self.block_of(token)):
             raise MemoryError("no memory for a request of an ingest")
         self.encoded += self.frames.size()
         if way is None:
@@ -253,19 +252,19 @@ cdef class Writes(Operation):
         self.stamp = now if now > self.stamp else self.stamp + 1
         return self.stamp
 
-    cdef int block_of(self, routing) except -2:
-        return -1 if self.block is None else self.block(routing)
+    cdef int block_of(self, int64_t token) except -2:
+        return -1 if self.block is None else self.block(token if self.routed else None)
 
-    cdef Way way_for(self, routing):
+    cdef Way way_for(self, int64_t token):
         """The connection for a token; None if there is none that takes requests just now."""
-        cdef Place place = place_of(self.route, routing)
+        cdef Place place = place_of(self.route, self.routed, token)
         if place is None:
             return None
-        pool = (<dict> self.pools_of.pools).get(place.host)
+        pool = self.pools_of.pools.get(place.host)
         if pool is None:
             return None
         try:
-            connection = connection_of(pool, pool.picks, routing, place.shard)
+            connection = connection_of(pool, (<PoolFields?> pool).picks, self.routed, token, place.shard)
         except self.not_sent:
             return None
         return self.way_by(place.host, pool, connection)
@@ -346,7 +345,7 @@ cdef class Writes(Operation):
 
     def again(self, uint32_t number):
         cdef Write* write = self.held_write(number)
-        cdef Way way = self.way_for(write.token if self.routed else None)
+        cdef Way way = self.way_for(write.token)
         if way is None:
             self.ended.append((number, None, None))
             return NOT_SENT
@@ -368,7 +367,7 @@ cdef class Writes(Operation):
         cdef SourceEntry* entry = self.sources.find(write.source)
         cdef Made made = self.repeated.make_again(entry.source[0], write.at, write.count)
         if made != Made.Request or not self.repeated.close(
-            write.timestamp, self.block_of(write.token if self.routed else None)
+            write.timestamp, self.block_of(write.token)
         ):
             raise MemoryError("no memory for a request of an ingest")
         return 0

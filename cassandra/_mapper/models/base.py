@@ -43,7 +43,9 @@ M = TypeVar("M", bound="BaseModel")
 
 # Methods of native classes: to look one up for each call is 400 instructions more.
 _insert_of, _update_of, _read_of = INSERTS.find, UPDATES.find, READS.find
-_write, _read = UPDATES.write, READS.read
+_read = READS.read
+
+left_out(Instance.update)
 
 
 @public("cassandra.cqlengine.models")
@@ -363,14 +365,10 @@ class BaseModel(Instance):
         await self._dml_to_write(self._if_not_exists).asave()
         return self._written()
 
-    @left_out
-    def update(self: M, **values: Any) -> M:
-        """Set these values, and write what was changed."""
-        if not _write(self, values):
-            self._take(values)
-            self._dml_to_write(False).update()
-            self._written()
-        return self
+    def _update_otherwise(self, values: dict[str, Any]) -> None:
+        self._take(values)
+        self._dml_to_write(False).update()
+        self._written()
 
     @left_out
     async def aupdate(self: M, **values: Any) -> M:

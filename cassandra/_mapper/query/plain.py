@@ -20,6 +20,7 @@ from cassandra._core.models import (
     RowUpdates,
     Untouched,
     WorkedOut,
+    set_row_updates,
 )
 from cassandra._mapper import defaults
 from cassandra._mapper.clauses import WhereClause
@@ -248,3 +249,4 @@ def _shape(statement: Any, count: int) -> Shape | None:
 INSERTS = worked_out(WorkedOut, "plain insert", _insert)
 #: How values of columns of these names take the place of others; None if there is more to it.
 UPDATES = worked_out(RowUpdates, "plain update", _update)
+set_row_updates(UPDATES)

@@ -33,7 +33,7 @@ from cassandra._base.face import Attribute, method
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._core.codec import TypeContext
-from cassandra._core.routing import murmur3_token
+from cassandra._core.routing import PoolFields, murmur3_token
 from cassandra._core.transport import Limit, Picks, Reactor, Timer
 from cassandra._net.connection import Connection
 from cassandra._net.exchange import guarded
@@ -57,7 +57,7 @@ DRAIN_LIMIT = 300.0  # a retired connection is closed after this, answered or no
 
 
 @public("cassandra.pool")
-class HostPool:
+class HostPool(PoolFields):
     """Opens, picks and replaces connections. Methods may be called from any thread and never block; callbacks run on
     the I/O thread."""
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._core.routing import ProfileFields
 from cassandra._routing.policies import (
     DCAwareRoundRobinPolicy,
     HostDistance,
@@ -104,7 +105,7 @@ class ResolvedProfile:
         return ResolvedProfile(**{name: getattr(self, name) for name in self.__slots__} | changes)
 
 
-class ExecutionProfile:
+class ExecutionProfile(ProfileFields):
     """Options of a class of requests, given to ``Cluster(execution_profiles={name: profile})``.
 
     *request_timeout* is in seconds, None waits without limit. With *prefetch*, of 1 page, the next page of a result is
@@ -124,7 +125,6 @@ class ExecutionProfile:
     continuous_paging_options: Any = None
     prefetch: int = 1
 
-    _version = 0  # counts attribute writes
     _resolved: tuple[int, ResolvedProfile] | None = None
 
     def __init__(
@@ -162,7 +162,7 @@ class ExecutionProfile:
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = value
-        self.__dict__["_version"] = self._version + 1
+        super().__setattr__("_version", self._version + 1)  # counts attribute writes
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_resolved"}

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._core.codec import ExecuteTemplate
+from cassandra._core.routing import CompiledCache
 from cassandra._core.transport import Lane
 from cassandra._net.handshake.features import dialect_of
 from cassandra._routing.policies import NoSpeculativeExecutionPolicy
@@ -24,7 +25,7 @@ from cassandra._wire.messages.requests import NO_METADATA, ExecuteMessage
 
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from ..own_options import of_call
-from ..statements.prepared import BoundStatement, CompiledCache, PreparedStatement
+from ..statements.prepared import BoundStatement, PreparedStatement
 from ..statements.sentinels import NOT_SET, Sentinel
 from ..statements.timestamps import MonotonicTimestampGenerator
 from .attempts import NOT_SENT

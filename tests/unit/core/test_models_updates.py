@@ -11,6 +11,7 @@ import pytest
 
 from cassandra._core.models import (
     ByNames,
+    ConnectionFields,
     Instance,
     InstanceLayout,
     Plain,
@@ -22,6 +23,7 @@ from cassandra._core.models import (
     WorkedOut,
     new_loaded,
 )
+from cassandra._core.routing import CompiledCache, SessionFields, StatementFields
 
 USUAL = InstanceLayout(["id", "a", "b", "c"], [None] * 4)
 ROW = (1, 2, "three", 4.0)
@@ -31,12 +33,24 @@ class Row(Instance):
     pass
 
 
+class Connection(ConnectionFields):
+    pass
+
+
+class Statement(StatementFields):
+    _outdated: str | None = None
+
+
 def never(value: Any) -> bool:
     return False
 
 
-class Session:
+class Session(SessionFields):
     """Answers with how it was asked."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        super().__setattr__("_scope", object())
 
     def execute_async(self, statement: Any, values: Any) -> Any:
         return SimpleNamespace(how="execute_async", statement=statement, values=values)
@@ -46,7 +60,7 @@ SESSIONS = Untouched(Session, ["execute_async"])
 
 
 def nowhere() -> ReadyStatements:
-    return ReadyStatements(SESSIONS, "kept", {}, "default", {"execute": len, "executed_by": len, "PREPARING": True})
+    return ReadyStatements(SESSIONS, "prepared", {}, "default", {"execute": len, "executed_by": len, "PREPARING": True})
 
 
 def update_of(columns: Any, given: Any, key: Any, others: Any, usual: InstanceLayout = USUAL) -> RowUpdate:
@@ -188,13 +202,15 @@ def test_what_cannot_be_sent_leaves_the_instance() -> None:
 
 def ready() -> tuple[ReadyStatements, Any, Any, dict[str, Any]]:
     """And a connection, a statement that is ready, and settings."""
-    statement = SimpleNamespace(_outdated=None, _compiled=SimpleNamespace(lane=None))
-    connection = SimpleNamespace(lazy_connect=False, session=Session())
-    connection.session.kept = Statements()
-    connection.session.kept.statements["shape"] = statement
+    statement = Statement()
+    statement._compiled = CompiledCache()
+    connection = Connection()
+    connection._ready = Session()
+    connection._ready.prepared = Statements()
+    connection._ready.prepared.statements["shape"] = statement
     settings = {"execute": len, "executed_by": len, "PREPARING": True}
     connections = {"one": connection, "default": connection}
-    return ReadyStatements(SESSIONS, "kept", connections, "default", settings), connection, statement, settings
+    return ReadyStatements(SESSIONS, "prepared", connections, "default", settings), connection, statement, settings
 
 
 def test_what_was_prepared_is_sent() -> None:
@@ -213,27 +229,29 @@ def test_values_that_cannot_be_bound(error: type[Exception], monkeypatch: pytest
     monkeypatch.setattr(Session, "execute_async", refuse)
     statements, connection, _, settings = ready()
     usual = Untouched(Session, ["execute_async"])
-    statements = ReadyStatements(usual, "kept", {"default": connection}, "default", settings)
+    statements = ReadyStatements(usual, "prepared", {"default": connection}, "default", settings)
     assert statements.send(None, "shape", (1,)) is None
 
 
 @pytest.mark.parametrize(
-    "what", ["name", "shape", "lazy", "no session", "other", "replaced", "unprepared", "outdated", "seen", "by text"]
+    "what", ["name", "shape", "not connected", "other", "replaced", "unprepared", "outdated", "seen", "by text"]
 )
-def test_what_is_not_ready(what: str) -> None:
+@pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
+def test_what_is_not_ready(what: str, again: bool) -> None:
     statements, connection, statement, settings = ready()
     name = "two" if what == "name" else "one"
     shape = "another" if what == "shape" else "shape"
-    if what == "lazy":
-        connection.lazy_connect = True
-    elif what == "no session":
-        connection.session = None
+    if again:
+        assert statements.send("one", "shape", ()) is not None
+    if what == "not connected":
+        connection._ready = None
     elif what == "other":
-        connection.session = type("Sub", (Session,), {})()
+        connection._ready = type("Sub", (Session,), {})()
     elif what == "replaced":
-        connection.session.execute_async = None
+        connection._ready.execute_async = None
     elif what == "unprepared":
-        del connection.session.kept
+        del connection._ready.__dict__["prepared"]
+        connection._ready.keep(None)
     elif what == "outdated":
         statement._outdated = "altered"
     elif what == "seen":

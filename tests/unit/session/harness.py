@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from cassandra._core.codec import ResultDecoder, TypeContext
+from cassandra._core.routing import MetadataFields, PoolFields
 from cassandra._core.transport import CLOSED, TIMED_OUT, Failure, Frame, Operation
 from cassandra._net.handshake.features import ProtocolFeatures, dialect_of
 from cassandra._routing.snapshot import EMPTY, ClusterState
@@ -233,13 +234,12 @@ class ScriptedConnection:
         return decode_response(frame, self.context, plan=plan, metadata_ids=self.protocol_version >= 5)
 
 
-class ScriptedPool:
+class ScriptedPool(PoolFields):
     """A pool of one connection; ``gone`` makes it refuse, ``full`` makes requests that were refused wait."""
 
     is_shutdown = False
     orphaned = 0
     shard: int | None = None
-    picks = None
 
     def __init__(self, host: Host, protocol_version: int) -> None:
         self.host = host
@@ -345,6 +345,17 @@ class InOrder(LoadBalancingPolicy):
             yield host
 
 
+class FakeMetadata(MetadataFields):
+    """Of a cluster of which nothing is known."""
+
+    def __init__(self) -> None:
+        self.state = EMPTY
+        self.keyspaces: dict[str, Any] = {}
+
+    def all_hosts(self) -> list[Host]:
+        return []
+
+
 @dataclass
 class FakeCluster:
     """What a session reads of its cluster."""
@@ -370,7 +381,7 @@ class FakeCluster:
     request_tracker: Any = None
     slow_request_threshold: float | None = None
     type_context: TypeContext = field(default_factory=TypeContext)
-    metadata: Any = field(default_factory=lambda: SimpleNamespace(state=EMPTY, keyspaces={}, all_hosts=list))
+    metadata: Any = field(default_factory=lambda: FakeMetadata())
 
     allow_control_connection_query_fallback: Any = None
     control_connection: Any = field(default_factory=lambda: SimpleNamespace(connection=None))

@@ -1,0 +1,43 @@
+# What every request looks at in objects of the upper layers, as fields in C: to look an attribute up by its name takes 200
+# instructions, and a request looked a dozen of them up.
+#
+# The classes there derive from these, and write the fields as the attributes that they are to Python. An attribute of such
+# a class must not have the name of a field: it would be found in the place of it.
+
+
+cdef class SessionFields:
+    cpdef object kept(self):
+        """What was kept since anything was set on the session last; None if nothing was."""
+        return self._kept if self._kept_in is not None and self._kept_in is self._scope else None
+
+    cpdef keep(self, found):
+        self._kept = found
+        self._kept_in = self._scope
+
+
+cdef class PoolSetFields:
+    pass
+
+
+cdef class PoolFields:
+    pass
+
+
+cdef class MetadataFields:
+    pass
+
+
+cdef class ProfileFields:
+    pass
+
+
+cdef class StatementFields:
+    pass
+
+
+cdef class CompiledCache:
+    def __cinit__(self):
+        self.others = {}
+
+    def __reduce__(self):
+        return CompiledCache, ()

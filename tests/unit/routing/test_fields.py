@@ -1,0 +1,79 @@
+"""What requests read of objects of the upper layers, as fields."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+from cassandra._core.routing import CompiledCache, MetadataFields, PoolSetFields, SessionFields
+from cassandra.cluster import ExecutionProfile, Session
+from cassandra.metadata import Metadata
+
+
+class Other(SessionFields):
+    pass
+
+
+def test_kept_until_something_is_set() -> None:
+    session = Other()
+    assert session.kept() is None
+    session.keep("found")
+    assert session.kept() is None, "there is no scope yet"
+    session._scope = object()
+    session.keep("found")
+    assert session.kept() == "found"
+    session._scope = object()
+    assert session.kept() is None
+    session.keep("again")
+    session.keep(None)
+    assert session.kept() is None
+
+
+def test_a_session_forgets_it_when_it_is_changed() -> None:
+    session: Any = Session.__new__(Session)
+    session.keyspace = "one"
+    session.keep("found")
+    assert session.kept() == "found"
+    session.max_trace_wait = 3.0  # nothing is compiled for that
+    assert session.kept() == "found"
+    session.execute = print
+    assert session.kept() is None
+
+
+def test_pools_are_a_dict() -> None:
+    with pytest.raises(TypeError):
+        PoolSetFields().pools = []  # type: ignore[assignment]
+
+
+def test_no_class_hides_a_field() -> None:
+    for kind in (Session, Metadata, ExecutionProfile):
+        fields = {name for base in kind.__mro__ if "Fields" in base.__name__ for name in vars(base)}
+        for base in kind.__mro__:
+            if base is not object and "Fields" not in base.__name__:
+                hidden = fields & {name for name in vars(base) if not name.startswith("__")}
+                assert not hidden, (base, hidden)
+
+
+def test_a_profile_counts_what_is_set() -> None:
+    profile = ExecutionProfile()
+    before = profile._version
+    profile.request_timeout = 3.0
+    assert profile._version > before
+    other = copy.copy(profile)
+    assert other.resolved().request_timeout == 3.0 and profile.resolved() is not other.resolved()
+    other.request_timeout = 4.0
+    assert other.resolved().request_timeout == 4.0 and profile.resolved().request_timeout == 3.0
+
+
+def test_what_is_compiled_is_not_copied() -> None:
+    cache = CompiledCache()
+    cache.lane, cache.others[1, 2] = "lane", "compiled"
+    for made in (copy.copy(cache), copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+        assert made.lane is None and made.others == {} and made.last is None and made.place is None
+
+
+def test_metadata_begins_with_nothing() -> None:
+    assert MetadataFields().state is None and Metadata().state is not None
