@@ -136,7 +136,7 @@ def test_the_cpp_core_does_not_know_python() -> None:
     assert not wrong, wrong
 
 
-#: Who reads the clock on the wall, which can be set: none of them waits by it.
+#: Who reads the clock on the wall, which can be set: none of them waits by it, for more than a millisecond.
 WALL_CLOCK = {
     "cassandra/_core/codec_parts/timestamps.pxi": "timestamps of requests",
     "cassandra/_session/statements/timestamps.py": "timestamps of requests",
@@ -144,6 +144,7 @@ WALL_CLOCK = {
     "cassandra/_net/pool/filling.py": "until when the shard-aware port is left alone, for users to read",
     "cassandra/_compat/timers.py": "ends of timers that programs make alone, which they compare with it",
     "cassandra/_mapper/statements.py": "timestamps of writes that count from now",
+    "cassandra/_mapper/execution/order.py": "whether a timestamp is of this millisecond; waits for the rest of it",
     "cassandra/testing/_engine.py": "timestamps of writes",
 }
 READS_WALL_CLOCK = re.compile(

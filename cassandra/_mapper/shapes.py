@@ -37,10 +37,11 @@ NUMBER = r" (-?\d+)(?=$| )"
 class Shape:
     """CQL with ``?``, and which values belong there: keys of a context, in the order of the text."""
 
-    __slots__ = ("cql", "keys", "text")
+    __slots__ = ("cql", "is_conditional", "keys", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.is_conditional = has_condition(text)
         self.keys = tuple(PLACEHOLDER.findall(text))
         self.cql = PLACEHOLDER.sub("?", text)
 
@@ -50,6 +51,11 @@ class Shape:
     def values(self, context: Mapping[str, Any]) -> list[Any]:
         """What is bound, of what a statement was written with."""
         return [bindable(context[key]) for key in self.keys]
+
+
+def has_condition(text: str) -> bool:
+    """Whether it is conditional; some that have names with an " IF " are said to be, which does no harm."""
+    return " IF " in text
 
 
 def bindable(value: Any) -> Any:

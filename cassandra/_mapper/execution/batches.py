@@ -7,7 +7,7 @@ from typing import Any
 
 from cassandra._base.errors import DriverException
 from cassandra._mapper.connections import get_connection_async, get_session
-from cassandra._mapper.shapes import prepared_of, shape_and_values
+from cassandra._mapper.shapes import has_condition, prepared_of, shape_and_values
 from cassandra._session.session import Session
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.sentinels import NOT_SET
@@ -15,6 +15,7 @@ from cassandra._session.statements.statements import BatchType
 from cassandra._wire.rows import dict_factory
 
 from .applied import check_applied
+from .order import wait_for_later, wait_for_later_async
 from .requests import REFUSED, is_outdated
 from .text import by_text, by_text_async, can_prepare
 
@@ -59,6 +60,8 @@ class BatchRequest:
             except REFUSED:
                 pass  # the server says of the text what is wrong, if that is
             else:
+                if any(shape.is_conditional for shape, _, _ in gathered):
+                    wait_for_later(session)
                 future = self._sent(session, gathered)
         if gathered is not None and future is not None:
             try:
@@ -69,6 +72,8 @@ class BatchRequest:
                 return self.execute()
         else:
             text, context = self._text()
+            if has_condition(text):
+                wait_for_later(session)
             result = by_text(text, context, self._consistency, self._timeout, self._connection)
         check_applied(result)
         return result
@@ -88,6 +93,8 @@ class BatchRequest:
             except REFUSED:
                 pass
             else:
+                if any(shape.is_conditional for shape, _, _ in gathered):
+                    await wait_for_later_async(session)
                 future = self._sent(session, gathered)
         if gathered is not None and future is not None:
             try:
@@ -98,6 +105,8 @@ class BatchRequest:
                 return await self.execute_async()
         else:
             text, context = self._text()
+            if has_condition(text):
+                await wait_for_later_async(session)
             result = await by_text_async(session, text, context, self._consistency, self._timeout)
         check_applied(result)
         return result

@@ -18,6 +18,7 @@ from cassandra._wire.rows import dict_factory, tuple_factory
 
 from . import text
 from .applied import check_applied
+from .order import wait_for_later, wait_for_later_async
 from .text import PLAIN, by_text, by_text_async, can_prepare, simple
 
 #: What is sent without a :class:`Request`.
@@ -94,6 +95,8 @@ class Request:
     def execute(self) -> Any:
         """Its result."""
         session = get_session(self.connection)
+        if self.conditional:
+            wait_for_later(session)
         future = prepared = None
         refused = False
         if can_prepare(session):
@@ -127,6 +130,8 @@ class Request:
     async def execute_async(self) -> Any:
         """As :meth:`execute`, without blocking the running loop."""
         session: Any = (await get_connection_async(self.connection)).session
+        if self.conditional:
+            await wait_for_later_async(session)
         future = prepared = None
         refused = False
         if can_prepare(session):
