@@ -16,8 +16,7 @@ cdef class SessionFields:
     cdef public object _pool_set
     cdef object _kept
     cdef object _kept_in  # the scope it was in
-    cpdef object kept(self)
-    cpdef keep(self, found)
+    cdef object kept_so_far(self)
 
 
 cdef class PoolSetFields:

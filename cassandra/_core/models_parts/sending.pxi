@@ -47,7 +47,7 @@ cdef class ReadyStatements:
         cdef Statements prepared
         if self._settings["executed_by"] is not self._execute or not self._settings["PREPARING"]:
             return None
-        connection = self._connections.get(self._default if name is None else name)
+        connection = self._connections.get(name or self._default)
         if not isinstance(connection, ConnectionFields):
             return None
         session = (<ConnectionFields>connection)._ready
@@ -72,13 +72,13 @@ cdef class ReadyStatements:
         """None if *session* is not the usual one, or nothing was prepared for it."""
         if type(session) is not self._usual._kind:
             return None
-        kept = (<SessionFields?>session).kept()
+        kept = (<SessionFields?>session).kept_so_far()
         if kept is not None:
             return <Statements?>kept if self._usual.is_so() else None
         own = session.__dict__
         prepared = (<dict?>own).get(self._key) if self._usual.is_of(own) else None
         if prepared is not None:
-            (<SessionFields>session).keep(prepared)
+            session.keep(prepared)
         return prepared
 
 

@@ -6,11 +6,14 @@
 
 
 cdef class SessionFields:
-    cpdef object kept(self):
-        """What was kept since anything was set on the session last; None if nothing was."""
+    cdef object kept_so_far(self):
         return self._kept if self._kept_in is not None and self._kept_in is self._scope else None
 
-    cpdef keep(self, found):
+    def kept(self):
+        """What was kept since anything was set on the session last; None if nothing was."""
+        return self.kept_so_far()
+
+    def keep(self, found):
         self._kept = found
         self._kept_in = self._scope
 

@@ -8,7 +8,6 @@ one waits for the next. Where the clocks of servers and clients differ by more t
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any
 
@@ -39,6 +38,8 @@ async def wait_for_later_async(session: Any) -> None:
     left = left_of_millisecond(session)
     if not left:
         return
+    import asyncio  # which this program has, and others do without
+
     over = time.monotonic() + left
     for _ in range(TRIES):  # a timer of a loop may be early by a millisecond, which is how exact some are
         await asyncio.sleep(left)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -84,3 +86,10 @@ def test_a_clock_that_stands_still(clock: SimpleNamespace) -> None:
 )
 def test_which_texts_are_conditional(text: str, expected: bool) -> None:
     assert shape_of(text).is_conditional is expected
+
+
+def test_programs_without_a_loop_do_not_import_one() -> None:
+    """Which takes longer than all models."""
+    text = "import sys, cassandra.cqlengine.models, cassandra.cqlengine.management; print('asyncio' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
