@@ -10,7 +10,7 @@ cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from libcpp.vector cimport vector
 
-from cassandra._core.routing cimport SessionFields, StatementFields
+from cassandra._core.routing cimport CompiledCache, SessionFields
 from cassandra._core.transport cimport outcome_of, request_of, rows_of
 
 include "models_parts/native.pxi"

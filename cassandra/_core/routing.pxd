@@ -40,7 +40,3 @@ cdef class CompiledCache:
     cdef public object last
     cdef public object lane
     cdef public dict others
-
-
-cdef class StatementFields:
-    cdef public CompiledCache _compiled

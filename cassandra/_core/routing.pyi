@@ -298,8 +298,3 @@ class CompiledCache:
     last: Any
     lane: Any
     others: dict[tuple[int, int], Any]
-
-class StatementFields:
-    """Base of prepared statements."""
-
-    _compiled: CompiledCache

@@ -10,6 +10,7 @@ cdef class Statements:
         self.statements = {}
 
 
+@cython.auto_pickle(False)
 cdef class ConnectionFields:
     """Base of connections."""
 
@@ -55,7 +56,7 @@ cdef class ReadyStatements:
         statement = None if prepared is None else prepared.statements.get(shape)
         if statement is None:
             return None
-        lane = (<StatementFields?>statement)._compiled.lane
+        lane = (<CompiledCache?>statement._compiled).lane
         try:
             future = None if lane is None else request_of(lane, session, statement, values, row_factory)
             if future is None:

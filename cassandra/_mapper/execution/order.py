@@ -3,7 +3,8 @@
 Cassandra gives a conditional write whole milliseconds of its own clock as its time (a Paxos ballot), while a plain one
 has microseconds of the client's. One that is executed in the millisecond of a plain write of the same row is therefore
 older: it is applied, and has no effect. So a conditional write that would be sent in the millisecond of the last plain
-one waits for the next. Where the clocks of servers and clients differ by more than that, nothing can be done here.
+one waits for the next. Reads have timestamps, too, and are waited for as well: to tell them apart would be for every
+request to pay. Where the clocks of servers and clients differ by more than that, nothing can be done here.
 """
 
 from __future__ import annotations

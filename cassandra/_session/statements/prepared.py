@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.constants import TypeId
 from cassandra._base.errors import DriverException, UnsupportedOperation
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan, scalar
-from cassandra._core.routing import CompiledCache, StatementFields
+from cassandra._core.routing import CompiledCache
 from cassandra._wire.encryption import bind_plan_by, result_plan_by
 from cassandra._wire.messages.columns import ColumnMetadata, columns_of, specs_of
 from cassandra._wire.rows import column_types
@@ -49,7 +49,7 @@ def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, .
     return None if not indexes or None in indexes else tuple(i for i in indexes if i is not None)
 
 
-class PreparedStatement(StatementFields):
+class PreparedStatement:
     """A statement the server has parsed; made by :meth:`Session.prepare`, immutable but for the result metadata.
 
     Settable attributes apply to every statement bound from it: ``consistency_level``, ``serial_consistency_level``,
@@ -70,6 +70,7 @@ class PreparedStatement(StatementFields):
     is_idempotent: bool = False
     column_encryption_policy: ColumnEncryptionPolicy | None = None
 
+    _compiled: CompiledCache
     _session_keyspace: str | None = None  # of the session that prepared it, then
     _outdated: str | None = None  # what is different by now
 
@@ -277,7 +278,7 @@ class PreparedStatement(StatementFields):
     def __copy__(self) -> PreparedStatement:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
-        object.__setattr__(made, "_compiled", CompiledCache())
+        made.__dict__["_compiled"] = CompiledCache()
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -303,7 +304,7 @@ class PreparedStatement(StatementFields):
 
 
 #: What a copy makes for itself.
-_MADE = frozenset(("_bind_plan", "_snapshot"))
+_MADE = frozenset(("_bind_plan", "_snapshot", "_compiled"))
 
 
 def _restored(

@@ -23,7 +23,7 @@ from cassandra._core.models import (
     WorkedOut,
     new_loaded,
 )
-from cassandra._core.routing import CompiledCache, SessionFields, StatementFields
+from cassandra._core.routing import CompiledCache, SessionFields
 
 USUAL = InstanceLayout(["id", "a", "b", "c"], [None] * 4)
 ROW = (1, 2, "three", 4.0)
@@ -37,8 +37,9 @@ class Connection(ConnectionFields):
     pass
 
 
-class Statement(StatementFields):
+class Statement:
     _outdated: str | None = None
+    _compiled: CompiledCache
 
 
 def never(value: Any) -> bool:
