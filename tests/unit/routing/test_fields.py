@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from cassandra._core.routing import CompiledCache, MetadataFields, PoolSetFields, SessionFields
+from cassandra._net.pool.pool import HostPool
+from cassandra._session.pools import PoolSet
 from cassandra.cluster import ExecutionProfile, Session
+from cassandra.cqlengine.connection import Connection
 from cassandra.metadata import Metadata
 
 
@@ -49,7 +52,7 @@ def test_pools_are_a_dict() -> None:
 
 
 def test_no_class_hides_a_field() -> None:
-    for kind in (Session, Metadata, ExecutionProfile):
+    for kind in (Session, PoolSet, HostPool, Metadata, ExecutionProfile, Connection):
         fields = {name for base in kind.__mro__ if "Fields" in base.__name__ for name in vars(base)}
         for base in kind.__mro__:
             if base is not object and "Fields" not in base.__name__:

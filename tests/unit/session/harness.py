@@ -381,7 +381,7 @@ class FakeCluster:
     request_tracker: Any = None
     slow_request_threshold: float | None = None
     type_context: TypeContext = field(default_factory=TypeContext)
-    metadata: Any = field(default_factory=lambda: FakeMetadata())
+    metadata: Any = field(default_factory=FakeMetadata)
 
     allow_control_connection_query_fallback: Any = None
     control_connection: Any = field(default_factory=lambda: SimpleNamespace(connection=None))
