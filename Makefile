@@ -18,12 +18,15 @@ pytest = -m pytest --junitxml=$(RESULTS)/$(1).xml
 spread = -n $(1) --dist loadfile
 # what calls the native engine, or is called by it; the rest of the unit tests is plain Python, where sanitizers see nothing
 NATIVE_USERS := $(addprefix tests/unit/,core wire net routing session) tests/property
+# seconds for each test of tests/fuzz: FUZZ_SHORT makes ten minutes in all
+FUZZ_SHORT := 60
+FUZZ_LONG := 600
 # $(1): the part of the work that begins now; the summary says how long each took
 begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
 .NOTPARALLEL:
 .PRECIOUS: .venv-%/ready
-.PHONY: build demo demo-scylla test lint test-native test-unit test-versions test-integration test-ecosystem test-distributed docs bench drill soak sanitize clean help \
+.PHONY: build demo demo-scylla test lint test-native test-unit test-versions test-integration test-ecosystem test-distributed docs bench drill soak fuzz sanitize clean help \
 	build-tools server-tools fresh-results $(addprefix unit-,$(OTHER_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
@@ -38,7 +41,7 @@ demo: build  ## the driver at work on a real Cassandra; on the simulated cluster
 demo-scylla: build  ## tablets and shards: each request at the CPU core that owns its row, on the simulated cluster
 	@$(PY) -m benchmarks.demo_scylla
 
-test: fresh-results build lint test-native test-unit sanitize $(addprefix unit-,$(ENDS)) test-integration docs  ## everything CI runs
+test: fresh-results build lint test-native test-unit sanitize $(addprefix unit-,$(ENDS)) test-integration fuzz docs  ## everything CI runs
 	@$(PY) -m tests.summary $(RESULTS)
 
 lint: build  ## style and types
@@ -48,7 +51,7 @@ lint: build  ## style and types
 
 test-unit: build  ## what needs no server, on the main Python
 	$(call begin,unit)
-	$(PY) $(call pytest,unit) $(call spread,4) -m "not server and not ecosystem" --ignore=tests/native
+	$(PY) $(call pytest,unit) $(call spread,4) -m "not server and not ecosystem" --ignore=tests/native --ignore=tests/fuzz
 
 test-native: build  ## the C++ core alone, under sanitizers
 	$(call begin,native)
@@ -58,7 +61,12 @@ test-integration: build server-tools  ## real servers
 	$(call begin,jars)
 	$(PY) -m tests.servers resolve
 	$(call begin,integration)
-	$(PY) $(call pytest,integration) -m "server and not ecosystem"
+	$(PY) $(call pytest,integration) -m "server and not ecosystem" --ignore=tests/fuzz
+
+fuzz: build server-tools  ## ten minutes of differential fuzzing of the data tools; FUZZ_SECONDS=n per test
+	$(PY) -m tests.servers resolve
+	$(call begin,fuzz)
+	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),$(FUZZ_SHORT)) $(PY) $(call pytest,fuzz) tests/fuzz
 
 test-ecosystem: build server-tools  ## packages and programs that use a Cassandra driver, unchanged, on a real server
 	$(PY) -m tests.servers resolve
@@ -96,6 +104,7 @@ soak: build  ## results, lives, tablets, ten million rows and requests, ten minu
 	$(PY) -m benchmarks.soak_scan
 	$(PY) -m benchmarks.soak_requests
 	$(PY) -m benchmarks.soak_chaos
+	FUZZ_SECONDS=$(FUZZ_LONG) $(PY) $(call pytest,soak-fuzz) tests/fuzz
 
 clean:  ## what the build and the tests made; the virtual environments stay
 	rm -rf build docs/_build .servers cassandra/_core/*.so $(wildcard *.egg-info)
