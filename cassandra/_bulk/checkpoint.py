@@ -1,29 +1,16 @@
-"""Files that say how far a command has come, and files that appear when they are whole (L6)."""
+"""Checkpoints: files that say how far a command has come (L6)."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from .errors import UsageError
+from .private import PendingFile, read_private
 
 VERSION = 1
-UNFINISHED = ".part"  # what a file is called until it is whole
-
-
-def publish(temporary: Path, path: Path) -> None:
-    """Let *temporary* be *path*, at once and whatever happens to the machine then."""
-    with temporary.open("rb+") as file:
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 class Checkpoint:
@@ -37,7 +24,7 @@ class Checkpoint:
     def resume(self) -> bool:
         """Read what there is. False if nothing is. UsageError if it is of another command."""
         try:
-            text = self.path.read_text("utf8")
+            text = read_private(self.path)
         except FileNotFoundError:
             return False
         try:
@@ -57,11 +44,15 @@ class Checkpoint:
         return True
 
     def save(self) -> None:
-        """Write ``state``; the file is the old one or the new one."""
-        temporary = self.path.with_name(self.path.name + UNFINISHED)
+        """Write ``state``. OSError if that fails: then the file is the old one, or there is none."""
         content = {"version": VERSION, "what": self._what, "state": self.state}
-        temporary.write_text(json.dumps(content, indent=1) + "\n", "utf8")
-        publish(temporary, self.path)
+        file = PendingFile(self.path, replaces=True)
+        try:
+            file.write((json.dumps(content, indent=1) + "\n").encode())
+            file.publish()
+        except BaseException:
+            file.discard()
+            raise
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)

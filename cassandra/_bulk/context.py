@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -92,8 +91,3 @@ def columns_of(text: str | None) -> list[str] | None:
         found.append(quoted.replace('""', '"') if quoted else plain.lower())
         at = match.end() + 1
     return found
-
-
-def tell(text: str) -> None:
-    """A result, to stdout."""
-    print(text, file=sys.stdout, flush=True)

@@ -40,10 +40,17 @@ def truth(text: str) -> bool:
 
 def encoding(text: str) -> str:
     try:
-        codecs.lookup(text)
-    except LookupError:
-        raise ValueError("is the name of an encoding") from None
+        found = codecs.lookup(text).name
+        "\r\n".encode(text)
+    except (LookupError, ValueError):
+        found = None
+    if found is None or found in _NOT_OF_FILES:
+        raise ValueError("is the name of an encoding of text")
     return text
+
+
+#: Encodings of names and of source text: line ends and letters mean something else there.
+_NOT_OF_FILES = frozenset(("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"))
 
 
 def booleans(text: str) -> tuple[str, str]:
@@ -162,3 +169,15 @@ def style_of(options: Mapping[str, Any], as_cqlsh: bool) -> Style:
     if style.decimal_sep == style.thousands_sep:
         raise UsageError("--decimalsep and --thousandssep are the same")
     return style
+
+
+def check_copy_options(dialect: Dialect, style: Style) -> None:
+    """UsageError for options by which null, numbers and moments could not be told from other things in a file."""
+    for character, name in ((dialect.delimiter, "the delimiter"), (dialect.quote, "the quote"), ("\r", ""), ("\n", "")):
+        if character in style.null:
+            raise UsageError(f"--null contains {name or 'a line break'}: {style.null!r}")
+    for option, text in (("--decimalsep", style.decimal_sep), ("--thousandssep", style.thousands_sep)):
+        if len(text) > 1 or text.isalnum() or (text and text in "+-\r\n"):
+            raise UsageError(f"{option} is one character that is not of a number itself: {text!r}")
+    if style.datetime_format == "":
+        raise UsageError("--datetimeformat is empty")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .checkpoint import Checkpoint
-from .context import Context, tell
+from .context import Context
 from .errors import DONE, UsageError
 from .ranges import Coverage, part_of_ring, scan_of
+from .showing import tell
 from .tables import Table
 
 

@@ -2,20 +2,72 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Sequence
-from typing import Any
+from io import RawIOBase
+from typing import Any, BinaryIO
 
-from .csv_in import is_utf8
 from .kinds import TEXTS, Kind
 from .style import Dialect, Style
 from .texts_out import texts_of
 
 LINE_END = "\r\n"
+BYTE_ORDER_MARK = "\ufeff"
+
+
+class CsvWriter:
+    """Lines into *file*, in the encoding of the dialect: one byte order mark at most, at the begin of the file."""
+
+    def __init__(self, file: BinaryIO | RawIOBase, names: Sequence[str], dialect: Dialect, style: Style) -> None:
+        self._file = file
+        self._dialect = dialect
+        self._style = style
+        self._encoder = None if codecs.lookup(dialect.encoding).name == "utf-8" else Encoder(dialect.encoding)
+        if dialect.header:
+            self._put(memoryview(header_of(names, dialect)))
+
+    def write_batch(self, batch: Any, kinds: Sequence[Kind]) -> None:
+        """The rows of *batch*. ValueError for text that the encoding does not have; OSError."""
+        self._put(lines_of(batch, kinds, self._dialect, self._style))
+
+    def close(self) -> None:
+        """The file itself stays open."""
+        if self._encoder is not None:
+            self._file.write(self._encoder.end())
+
+    def _put(self, text: memoryview) -> None:
+        self._file.write(text if self._encoder is None else self._encoder.encode(str(text, "utf8")))
+
+
+class Encoder:
+    """Text to bytes, piece by piece of one file. What would be read as another text is refused: some encodings have one
+    byte for two characters."""
+
+    def __init__(self, encoding: str) -> None:
+        self._name = encoding
+        self._encoder = codecs.getincrementalencoder(encoding)()
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def encode(self, text: str) -> bytes:
+        """ValueError for characters that the encoding does not have."""
+        try:
+            found = self._encoder.encode(text)
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{self._name} does not have the character {text[error.start]!a}: --encoding") from None
+        read = self._decoder.decode(found)
+        if read != text:
+            different = next((here for here, there in zip(text, read, strict=False) if here != there), text[-1])
+            raise ValueError(f"{self._name} does not have the character {different!a}: --encoding")
+        return found
+
+    def end(self) -> bytes:
+        return self._encoder.encode("", final=True)
 
 
 def header_of(names: Sequence[str], dialect: Dialect) -> bytes:
-    return (dialect.delimiter.join(_field(name, dialect) for name in names) + LINE_END).encode(dialect.encoding)
+    """The line with the names, in UTF-8."""
+    return (dialect.delimiter.join(_field(name, dialect) for name in names) + LINE_END).encode()
 
 
 def _field(text: str, dialect: Dialect) -> str:
@@ -24,20 +76,32 @@ def _field(text: str, dialect: Dialect) -> str:
     return str(_fields(pa.array([text]), dialect)[0].as_py())
 
 
-def lines_of(batch: Any, kinds: Sequence[Kind], dialect: Dialect, style: Style) -> bytes | memoryview:
-    """The rows of *batch*, a record batch of PyArrow, whose columns are of these kinds."""
+def lines_of(batch: Any, kinds: Sequence[Kind], dialect: Dialect, style: Style) -> memoryview:
+    """The rows of *batch*, a record batch of PyArrow, whose columns are of these kinds, in UTF-8."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not batch.num_rows:
-        return b""
+        return memoryview(b"")
     columns = [_column(column, kind, dialect, style) for column, kind in zip(batch.columns, kinds, strict=True)]
+    if kinds[0].name in TEXTS:
+        columns[0] = _marked(columns[0], dialect)
     delimiter, end, nothing = (pa.scalar(text, pa.large_string()) for text in (dialect.delimiter, LINE_END, ""))
     lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*columns, delimiter), end, nothing)
-    text = _characters(lines)
-    if is_utf8(dialect.encoding):
-        return text
-    return str(text, "utf8").encode(dialect.encoding)
+    return _characters(lines)
+
+
+def _marked(fields: Any, dialect: Dialect) -> Any:
+    """The fields of a first column, those in quotes that begin with U+FEFF: it would be taken for the byte order mark
+    of the file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    marked = pc.starts_with(fields, BYTE_ORDER_MARK)
+    if not pc.any(marked).as_py():
+        return fields
+    quote, nothing = pa.scalar(dialect.quote, fields.type), pa.scalar("", fields.type)
+    return pc.if_else(marked, pc.binary_join_element_wise(quote, fields, quote, nothing), fields)
 
 
 def _characters(texts: Any) -> memoryview:
@@ -58,14 +122,18 @@ def _column(column: Any, kind: Kind, dialect: Dialect, style: Style) -> Any:
 
     texts = texts_of(column, kind, style)
     fields = _fields(texts, dialect)
-    if kind.name in TEXTS and not style.as_cqlsh:
-        # What null is written as is a text only within quotes.
-        twin = pc.or_(pc.equal(texts, ""), pc.equal(texts, style.null))
+    null = style.null if dialect.doubles else style.null.replace(dialect.escape, dialect.escape * 2)
+    if not style.as_cqlsh:
+        # What null is written as is a value only within quotes. Nothing is null, too, unless it is a text.
+        twin = pc.equal(texts, style.null)
+        if kind.name in TEXTS and style.null:
+            twin = pc.or_(pc.equal(texts, ""), twin)
         if pc.any(twin).as_py():
-            quoted = pc.binary_join_element_wise(dialect.quote, texts, dialect.quote, "")
+            escaped = pc.if_else(pc.equal(texts, ""), "", null)
+            quoted = pc.binary_join_element_wise(dialect.quote, escaped, dialect.quote, "")
             fields = pc.if_else(pc.fill_null(twin, False), quoted, fields)
     if fields.null_count:
-        fields = fields.fill_null(style.null)
+        fields = fields.fill_null(null)
     return pc.cast(fields, pa.large_string())
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from .cells import bindable
 from .checkpoint import Checkpoint
-from .context import Context, columns_of, tell
+from .context import Context, columns_of
 from .errors import DIFFERENT, DONE, UsageError
 from .files import need_pyarrow
 from .ranges import Coverage, part_of_ring, scan_of
-from .showing import Showing
+from .showing import Showing, tell
 from .tables import Table, quoted
 
 STRIDE = 512  # rows that are looked at one by one where a batch differs

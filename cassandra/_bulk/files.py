@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 from cassandra._session.scan.files import Dictionaries
 
 from .csv_in import BadLine, CsvFile
-from .csv_out import header_of, lines_of
+from .csv_out import CsvWriter
 from .errors import UsageError
 from .kinds import TEXTS, Kind
+from .private import PendingFile
 from .style import Dialect, Style
 from .texts_in import Column, read_column
 from .texts_out import texts_of
@@ -24,7 +26,7 @@ READ_AS_TEXT = TEXTS | {"uuid", "timeuuid", "inet", "decimal", "varint"}
 
 
 class FileWriter:
-    """Rows into a file at *path*, which is not whole before :meth:`close`."""
+    """Rows into a file at *path*, which is there when it is published, and not before."""
 
     def __init__(self, path: Path, file_format: str, kinds: Mapping[str, Kind], dialect: Dialect, style: Style) -> None:
         self.path = path
@@ -33,25 +35,32 @@ class FileWriter:
         self._kinds = kinds
         self._dialect = dialect
         self._style = style
-        self._file = path.open("wb")
+        self._is_broken = False
+        self._file = PendingFile(path)
         self._writer: Any = None
 
     def write(self, batch: Any) -> None:
-        """The rows of a record batch of PyArrow."""
-        kinds = [self._kinds[name] for name in batch.schema.names]
-        if self._format == "csv":
-            if not self.rows and self._dialect.header:
-                self._file.write(header_of(batch.schema.names, self._dialect))
-            self._file.write(lines_of(batch, kinds, self._dialect, self._style))
-        else:
-            if self._format == "parquet":
-                batch = without_durations(batch, kinds)
-            if self._writer is None:
-                self._writer = self._made(batch)
-            self._writer.write_batch(batch)
+        """The rows of a record batch of PyArrow. After any error the file is not to be used: :meth:`publish` fails."""
+        try:
+            self._write(batch, [self._kinds[name] for name in batch.schema.names])
+        except BaseException:
+            self._is_broken = True
+            raise
         self.rows += batch.num_rows
 
+    def _write(self, batch: Any, kinds: list[Kind]) -> None:
+        if self._format == "parquet":
+            batch = without_durations(batch, kinds)
+        if self._writer is None:
+            self._writer = self._made(batch)
+        if self._format == "csv":
+            self._writer.write_batch(batch, kinds)
+        else:
+            self._writer.write_batch(batch)
+
     def _made(self, batch: Any) -> Any:
+        if self._format == "csv":
+            return CsvWriter(self._file, batch.schema.names, self._dialect, self._style)
         if self._format == "parquet":
             import pyarrow.parquet
 
@@ -60,15 +69,26 @@ class FileWriter:
 
         return pyarrow.ipc.new_file(self._file, batch.schema)
 
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-        self._file.close()
+    def publish(self) -> None:
+        """Finish the file, write it through to the disk, and give it its name. After an error there is no file."""
+        try:
+            if self._is_broken:
+                raise OSError(f"{self.path} could not be written")
+            if self._writer is not None:
+                self._writer.close()
+            self._writer = None
+            self._file.publish()
+        except BaseException:
+            self.discard()
+            raise
 
-    def abandon(self) -> None:
-        """Remove it."""
-        self._file.close()
-        self.path.unlink(missing_ok=True)
+    def discard(self) -> None:
+        """Remove it, unless it was published."""
+        self._file.discard()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(Exception):  # what it writes goes nowhere; not closed it would warn
+                writer.close()
 
 
 def without_durations(batch: Any, kinds: Sequence[Kind]) -> Any:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from .checkpoint import Checkpoint
 from .context import Context, columns_of
-from .copy_options import dialect_of, style_of
+from .copy_options import check_copy_options, dialect_of, style_of
 from .errors import DIFFERENT, DONE, TooManyFailed, UsageError
 from .files import FileReader, format_of, need_pyarrow
 from .showing import Showing
 from .style import Dialect, Style
 from .tables import Table
-from .unloading import MANIFEST
+from .unloading import read_manifest
 from .writer import Piece, TableWriter, WriteOptions
 
 SHOWN_ERRORS = 10  # in full; the rest is counted, and in --err-file
@@ -31,6 +30,7 @@ def load(context: Context) -> int:
     paths, manifest = _paths(arguments.files)
     file_format = arguments.format
     dialect, style = dialect_of(options), style_of(options, arguments.as_cqlsh)
+    check_copy_options(dialect, style)
     in_files = given or table.columns
     if manifest is not None:
         in_files = list(manifest["columns"])
@@ -60,15 +60,7 @@ def load(context: Context) -> int:
 def _paths(names: list[str]) -> tuple[list[Path], Mapping[str, Any] | None]:
     """Files; those of a folder that ``unload`` wrote, with what it says of them."""
     if len(names) == 1 and Path(names[0]).is_dir():
-        folder = Path(names[0])
-        try:
-            manifest = json.loads((folder / MANIFEST).read_text("utf8"))
-            state, what = manifest["state"], manifest["what"]
-        except (OSError, ValueError, KeyError):
-            raise UsageError(f"{folder} is a folder without {MANIFEST}: name its files") from None
-        if not state.get("complete"):
-            raise UsageError(f"{folder} is not complete: unload --resume goes on")
-        return [folder / file["name"] for file in state["files"]], what
+        return read_manifest(Path(names[0]))
     paths = [Path(name) for name in names]
     for path in paths:
         if not path.is_file():

@@ -15,6 +15,7 @@ from .context import Context
 from .cqlshrc import CqlshFiles
 from .errors import BROKEN, INTERRUPTED, USAGE, UsageError
 from .interrupts import Interrupts
+from .showing import fail
 from .writer import OFTEN
 
 DESCRIPTION = """Tables to files and back, from one cluster to another, and what is different."""
@@ -66,7 +67,7 @@ class _NoPandas:
 
 
 def _say(program: str, what: object, code: int) -> int:
-    print(f"{program}: {what}", file=sys.stderr, flush=True)
+    fail(program, what)
     return code
 
 

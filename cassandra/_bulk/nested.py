@@ -8,12 +8,12 @@ from typing import Any
 
 from .kinds import Kind
 from .style import Style
+from .texts_out import NOTHING
 
 _SPACE = re.compile(r"\s*")
 _UNQUOTED = re.compile(r"[^,\[\](){}]*")
 _KEY = re.compile(r"(?:[^,\[\](){}:]|:(?!\s))*(?=:)")  # a colon within is one that no space follows
 _PAIRS = {"[": "]", "{": "}", "(": ")"}
-_NOTHING = frozenset(("", "null", "None"))
 MOST_DEEP = 64
 
 Read = Callable[[str], Any]
@@ -92,7 +92,7 @@ class _Text:
 
     def _null(self, kind: Kind, pattern: re.Pattern[str]) -> None:
         text = self._unquoted(pattern)
-        if text not in _NOTHING and text != self._style.null:
+        if text not in NOTHING and text != self._style.null:
             raise ValueError(f"{text!r} is no {kind.name}")
 
     def _several(self, end: str, element: Callable[[], Any]) -> list[Any]:
@@ -140,7 +140,7 @@ class _Text:
             text = self._quoted()
         else:
             text = self._unquoted(pattern)
-            if text == self._style.null or text in _NOTHING:
+            if text == self._style.null or text in NOTHING:
                 return None
         read = self._scalars.get(kind)
         if read is None:

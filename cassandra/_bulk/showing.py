@@ -1,11 +1,18 @@
-"""How far a command has come, for who looks at it (L6): a bar on a terminal, else a line now and then; on stderr."""
+"""Output of the program (L6): progress on stderr, a bar on a terminal, else a line now and then; warnings; results.
+
+All of it has text of servers, files and users, and goes through :func:`printable`. A command goes on if stderr cannot be
+written.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from time import monotonic
 from types import TracebackType
 from typing import Any, TextIO
+
+from cassandra._base.printable import printable
 
 OFTEN = 5.0  # seconds between two lines
 
@@ -26,7 +33,7 @@ class Showing:
 
     def __enter__(self) -> Showing:
         if self._bar is not None:
-            self._task = self._bar.add_task(self._title, total=None, rows=0, rate="")
+            self._task = self._bar.add_task(printable(self._title), total=None, rows=0, rate="")
             self._bar.start()
         return self
 
@@ -55,7 +62,7 @@ class Showing:
     def note(self, text: str) -> None:
         """Something that is to be read."""
         if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False)
+            self._bar.console.print(printable(text), markup=False, highlight=False)
         else:
             self._write(text)
 
@@ -72,7 +79,27 @@ class Showing:
         return f"{(self.rows - self._before) / seconds:,.0f} rows/s"
 
     def _write(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        _say(text, self._stream)
+
+
+def tell(text: str) -> None:
+    """A result, a line of stdout. OSError."""
+    print(printable(text), file=sys.stdout, flush=True)
+
+
+def warn(text: str) -> None:
+    """A line of stderr about something that is dangerous, but was asked for."""
+    _say(f"warning: {text}", sys.stderr)
+
+
+def fail(program: str, what: object) -> None:
+    """The line of stderr that says why *program* ends."""
+    _say(f"{program}: {what}", sys.stderr)
+
+
+def _say(text: str, stream: TextIO) -> None:
+    with contextlib.suppress(OSError):
+        print(printable(text), file=stream, flush=True)
 
 
 def _bar(stream: TextIO) -> Any:

@@ -22,6 +22,8 @@ MOMENTS = (-62135596800000, 253402300799999)
 DAYS = (-719162, 2932896)
 #: What COPY TO shows by an escape sequence, beside backslashes.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\xa0]")
+#: What is null within another value, whatever null is written as.
+NOTHING = ("", "null", "None")
 _PLAIN_FIELD = re.compile(r"[^\s:,'{}\[\]()][^:,'{}\[\]()]*(?<!\s)")
 
 
@@ -59,7 +61,7 @@ def _each(array: Any, write: Callable[[Any], str]) -> Any:
 def _quoted(array: Any) -> Any:
     import pyarrow.compute as pc
 
-    return pc.binary_join_element_wise("'", array, "'", "")
+    return pc.binary_join_element_wise("'", pc.replace_substring(array, "'", "''"), "'", "")
 
 
 def _texts(array: Any, style: Style, nested: bool) -> Any:
@@ -70,14 +72,14 @@ def _texts(array: Any, style: Style, nested: bool) -> Any:
         array = pc.replace_substring(array, "\\", "\\\\")
         if pc.any(pc.match_substring_regex(array, "[\\x00-\\x1f\\x7f-\\x{a0}]")).as_py():
             array = _each(array, lambda text: _CONTROL.sub(lambda match: repr(match[0])[1:-1], text))
-    return _quoted(pc.replace_substring(array, "'", "''")) if nested else array
+    return _quoted(array) if nested else array
 
 
 def _grouped(digits: Any, style: Style) -> Any:
     """Whole numbers as text, with the thousands apart."""
     if not style.thousands_sep:
         return digits
-    return _each(digits, lambda text: f"{int(text):,}".replace(",", style.thousands_sep))
+    return _each(digits, lambda text: _separated(text, style))
 
 
 def _floats(array: Any, style: Style, name: str, nested: bool) -> Any:
@@ -118,7 +120,9 @@ def _separated(text: str, style: Style) -> str:
     sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
     whole, point, fraction = text.partition(".")
     if style.thousands_sep and whole.isdigit():
-        whole = f"{int(whole):,}".replace(",", style.thousands_sep)
+        first = len(whole) % 3
+        groups = [whole[:first]] * bool(first) + [whole[at : at + 3] for at in range(first, len(whole), 3)]
+        whole = style.thousands_sep.join(groups)
     return sign + whole + (style.decimal_sep if point else "") + fraction
 
 
@@ -135,7 +139,10 @@ def _varints(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 def _booleans(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     import pyarrow.compute as pc
 
-    return pc.if_else(array, style.true, style.false)
+    words = [style.true, style.false]
+    if nested and not style.as_cqlsh:
+        words = [_named(word) for word in words]
+    return pc.if_else(array, *words)
 
 
 def _blobs(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
@@ -198,18 +205,36 @@ def _moments(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     return _quoted(found) if nested else found
 
 
-_FRACTION = re.compile(r"(.*)\.(\d{1,6})(.*)", re.DOTALL)
-
-
 def _formatted(text_format: str) -> Callable[[int], str]:
-    begin = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    begin = moment = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    fraction = 0
+
+    def directive(match: re.Match[str]) -> str:
+        found = match[0]
+        if found == ".%f":
+            return f".{fraction:03}"  # COPY has three digits of it
+        write = _YEARS.get(found)
+        return found if write is None else write(moment)
 
     def write(milliseconds: int) -> str:
-        text = (begin + datetime.timedelta(milliseconds=milliseconds)).strftime(text_format)
-        match = _FRACTION.match(text)  # COPY has three digits of %f
-        return text if match is None else f"{match[1]}.{match[2].ljust(6, '0')[:3]}{match[3]}"
+        nonlocal moment, fraction
+        moment = begin + datetime.timedelta(milliseconds=milliseconds)
+        fraction = milliseconds % 1000
+        return moment.strftime(_DIRECTIVE.sub(directive, text_format))
 
     return write
+
+
+_DIRECTIVE = re.compile(r"\.%f|%[-_0^#]*[%-~]", re.DOTALL)
+#: Directives with years, which strftime of the C library does not pad: other programs, and strptime, want four digits.
+_YEARS: dict[str, Callable[[datetime.datetime], str]] = {
+    "%Y": lambda moment: f"{moment.year:04}",
+    "%G": lambda moment: f"{moment.isocalendar()[0]:04}",
+    "%C": lambda moment: f"{moment.year // 100:02}",
+    "%F": lambda moment: f"{moment.year:04}-{moment.month:02}-{moment.day:02}",
+    "%+": lambda moment: f"{moment.year:04}-{moment.month:02}-{moment.day:02}",
+    "%c": lambda moment: f"{moment:%a %b} {moment.day:2} {moment:%H:%M:%S} {moment.year:04}",
+}
 
 
 def _days(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
@@ -236,7 +261,18 @@ def _durations(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
 
 def _parts(array: Any, kind: Kind, style: Style) -> list[str]:
-    found: list[str] = texts_of(array, kind, style, nested=True).fill_null(style.null).to_pylist()
+    """The texts of the elements or fields of a value. Those in quotes are values, whatever null is written as."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts, null = texts_of(array, kind, style, nested=True), style.null
+    if not style.as_cqlsh:
+        if _PLAIN_FIELD.fullmatch(null) is None:
+            null = ""
+        twins = pc.is_in(texts, pa.array([null, *NOTHING]))
+        if pc.any(twins).as_py():
+            texts = pc.if_else(pc.and_(twins, texts.is_valid()), _quoted(texts), texts)
+    found: list[str] = texts.fill_null(null).to_pylist()
     return found
 
 
@@ -291,9 +327,11 @@ def _structs(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
 def field_text(name: str, style: Style) -> str:
     """The name of a field of a user type, quoted where it would be read as something else."""
-    if style.as_cqlsh or _PLAIN_FIELD.fullmatch(name):
-        return name
-    return "'" + name.replace("'", "''") + "'"
+    return name if style.as_cqlsh else _named(name)
+
+
+def _named(text: str) -> str:
+    return text if _PLAIN_FIELD.fullmatch(text) else "'" + text.replace("'", "''") + "'"
 
 
 _WRITERS: dict[str, Callable[[Any, Kind, Style, bool], Any]] = {

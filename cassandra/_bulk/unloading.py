@@ -1,42 +1,54 @@
 """``unload``: a table into files (L6).
 
-A file has whole ranges of tokens, as many as make it large enough, and gets its name when it is whole: ranges are kept
-in memory until they are complete, or, when they are large, in a file of their own. ``unload.json`` beside the files is
-the checkpoint, and says what is in them: ``load`` reads it.
+A file has whole ranges of tokens, as many as make it large enough. Ranges are kept in memory until they are complete,
+or, when they are large, in a file of their own. ``unload.json`` beside the files is the checkpoint, and says what is in
+them: ``load`` reads it. A file is named there before it is begun, and noted with its ranges when it is published, that
+is written, synced and closed without an error. Else it is removed, and ``--resume`` reads its ranges again.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .checkpoint import UNFINISHED, Checkpoint, publish
+from .checkpoint import Checkpoint
 from .context import Context, columns_of
-from .copy_options import dialect_of, style_of
+from .copy_options import check_copy_options, dialect_of, style_of
 from .errors import DONE, UsageError
 from .files import FORMATS, TIMES, FileWriter, need_pyarrow
 from .kinds import Kind
+from .private import UNFINISHED, FolderLock, file_within, read_private
 from .ranges import Coverage, part_of_ring, scan_of
 from .style import Dialect, Style
 from .tables import TTL, WRITETIME, Table
 
 MANIFEST = "unload.json"
+LOCK = "unload.lock"
 FILE_ROWS = 1_000_000
 MOST_HELD = 256 << 20  # bytes of incomplete ranges in memory
 
 
 def unload(context: Context) -> int:
     need_pyarrow()
-    arguments = context.arguments
+    folder = Path(context.arguments.out)
     session = context.session()
-    table = Table(session, arguments.table)
+    table = Table(session, context.arguments.table)
+    folder.mkdir(parents=True, exist_ok=True)
+    with FolderLock(folder, LOCK):
+        return _unload(context, session, table, folder)
+
+
+def _unload(context: Context, session: Any, table: Table, folder: Path) -> int:
+    arguments = context.arguments
     options = context.copy_options("to", table)
     dialect, style = dialect_of(options), style_of(options, arguments.as_cqlsh)
+    check_copy_options(dialect, style)
     columns = table.check(columns_of(arguments.columns) or table.columns)
     showing = context.showing(f"unload {table.name}")
     selected, names = with_times(table, columns, arguments, showing)
     whole = part_of_ring(options.get("begintoken"), options.get("endtoken"))
-    folder = Path(arguments.out)
     what = {
         "command": "unload",
         "table": table.identity,
@@ -47,7 +59,7 @@ def unload(context: Context) -> int:
         "csv": {"dialect": dialect._asdict(), "style": style._asdict()} if arguments.format == "csv" else None,
     }
     checkpoint = Checkpoint(Path(arguments.checkpoint) if arguments.checkpoint else folder / MANIFEST, what)
-    _prepare_folder(folder, checkpoint, arguments.resume, f"{table.file_name}-*{FORMATS[arguments.format]}")
+    _prepare_folder(folder, checkpoint, arguments.resume)
     coverage = Coverage(whole, checkpoint.state.get("ranges", ()))
     left = coverage.left()
     scan = scan_of(
@@ -78,7 +90,9 @@ def unload(context: Context) -> int:
             work.finish()
     except BaseException:
         with context.held:
-            work.interrupt()
+            lost = work.interrupt()
+        if lost is not None:
+            showing.note(f"rows that were read are not in files: {lost}")
         showing.note(f"{work.saved_rows:,} rows are in whole files; --resume goes on")
         raise
     showing.update(work.rows, 1.0)
@@ -88,7 +102,7 @@ def unload(context: Context) -> int:
 
 
 def with_times(table: Table, columns: list[str], arguments: Any, showing: Any) -> tuple[list[str], list[str]]:
-    """What is selected, and what it is called in the files."""
+    """What is selected, and what it is called in the files. UsageError for a name that is that of a column, too."""
     from cassandra._base.names import maybe_escape_name
 
     selected, names = list(columns), list(columns)
@@ -96,34 +110,81 @@ def with_times(table: Table, columns: list[str], arguments: Any, showing: Any) -
     for what in wanted:
         for column in columns:
             if table.has_times(column):
+                name = f"{what}({column})"
+                if name in table.kinds:
+                    raise UsageError(
+                        f"{table.name} has a column {name}, so that no other one can have this name: --{what}"
+                    )
                 selected.append(f"{what}({maybe_escape_name(column)})")
-                names.append(f"{what}({column})")
+                names.append(name)
     without = [name for name in columns if name not in table.key and not table.has_times(name)]
     if wanted and without:
         showing.note(f"{', '.join(without)}: the parts of its values have times of their own, which are not unloaded")
     return selected, names
 
 
-def _prepare_folder(folder: Path, checkpoint: Checkpoint, resume: bool, ours: str) -> None:
-    """Make it; UsageError where there are files that are not ours to go on with."""
-    folder.mkdir(parents=True, exist_ok=True)
+def read_manifest(folder: Path) -> tuple[list[Path], Mapping[str, Any]]:
+    """The files of a folder that was unloaded, and what its manifest says of them. UsageError unless it is complete and
+    names nothing but files of this folder."""
+    path = folder / MANIFEST
+    try:
+        text = read_private(path)
+    except FileNotFoundError:
+        raise UsageError(f"{folder} is a folder without {MANIFEST}: name its files") from None
+    try:
+        manifest = json.loads(text)
+        state, what = manifest["state"], manifest["what"]
+        files = [file_within(folder, file["name"]) for file in state["files"]]
+        columns, file_format, csv = what["columns"], what["format"], what["csv"]
+        if csv is not None:
+            Dialect(**csv["dialect"]), Style(**csv["style"])
+        is_valid = file_format in FORMATS and all(isinstance(name, str) for name in columns)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is not a manifest of unload: {error}") from None
+    if not is_valid:
+        raise UsageError(f"{path} is not a manifest of unload")
+    if not state.get("complete"):
+        raise UsageError(f"{folder} is not complete: unload --resume goes on")
+    if missing := [file for file in files if not file.exists()]:
+        raise UsageError(f"{folder} has no {missing[0].name} any more, which was unloaded before")
+    return files, what
+
+
+def _prepare_folder(folder: Path, checkpoint: Checkpoint, resume: bool) -> None:
+    """Remove what an unload that was killed has begun; UsageError where there are files that are not ours to go on
+    with."""
     if resume and checkpoint.resume():
-        there = {path.name for path in folder.glob(ours)}
-        noted = {file["name"] for file in checkpoint.state["files"]}
-        if missing := sorted(noted - there):
-            raise UsageError(f"{folder} has no {missing[0]} any more, which was unloaded before")
-        for name in there - noted:  # it was killed before it could note them
-            (folder / name).unlink()
-    elif any(folder.iterdir()):
-        hint = " (--resume goes on with an unload)" if (folder / MANIFEST).exists() else ""
+        files = _files_of(checkpoint)
+        begun = checkpoint.state.pop("begun", [])
+        try:
+            for file in files:
+                if not file_within(folder, file["name"]).exists():
+                    raise UsageError(f"{folder} has no {file['name']} any more, which was unloaded before")
+            left = [file_within(folder, name + end) for name in begun for end in ("", UNFINISHED)]
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"{checkpoint.path} is not a manifest of unload: {error}") from None
+        noted = {file["name"] for file in files}
+        for path in left:
+            if path.name not in noted:
+                path.unlink(missing_ok=True)
+    elif left := [path for path in folder.iterdir() if path.name not in (LOCK, MANIFEST + UNFINISHED)]:
+        hint = " (--resume goes on with an unload)" if folder / MANIFEST in left else ""
         raise UsageError(f"{folder} is not empty{hint}")
-    for left in folder.glob("*" + UNFINISHED):
-        left.unlink()
 
 
-def _number_of(name: str) -> int:
+def _files_of(checkpoint: Checkpoint) -> list[dict[str, Any]]:
+    """Those that the checkpoint has noted. UsageError if it cannot be one of this program."""
+    files = checkpoint.state.get("files", [])
+    for file in files:
+        if not isinstance(file, dict) or not isinstance(file.get("rows"), int) or _number_of(file.get("name")) is None:
+            raise UsageError(f"{checkpoint.path} is not a manifest of unload")
+    return list(files)
+
+
+def _number_of(name: object) -> int | None:
     """Of a file: ``ks.table-000012.parquet`` is 12."""
-    return int(name.rpartition("-")[2].partition(".")[0])
+    text = name.rpartition("-")[2].partition(".")[0] if isinstance(name, str) else ""
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < 20 else None
 
 
 class _Range:
@@ -161,8 +222,10 @@ class _Unload:
         self._checkpoint = checkpoint
         self._coverage = coverage
         self._whole = Coverage(coverage.whole, coverage.as_lists())
-        checkpoint.state.setdefault("files", [])
-        self._number = max((_number_of(file["name"]) for file in checkpoint.state["files"]), default=0)
+        state = checkpoint.state
+        state.setdefault("files", [])
+        state.setdefault("begun", [])
+        self._number = max((_number_of(file["name"]) or 0 for file in state["files"]), default=0)
         self._open: dict[int, _Range] = {}
         self._held = 0
         self._part: FileWriter | None = None
@@ -217,7 +280,7 @@ class _Unload:
             self.rows -= sum(batch.num_rows for batch in one.batches)
             if one.own is not None:
                 self.rows -= one.own.rows
-                one.own.abandon()
+                self._discard(one.own)
             self._drop(one)
 
     def _complete(self, number: int, token_range: Any) -> None:
@@ -237,9 +300,18 @@ class _Unload:
             self._publish_part()
 
     def _new_file(self) -> FileWriter:
-        self._number += 1
-        name = f"{self._name}-{self._number:06}{FORMATS[self._format[0]]}"
-        return FileWriter(self._folder / (name + UNFINISHED), *self._format)
+        """A file that is named in the checkpoint. Other files that are in the folder keep their names."""
+        path = self._folder
+        while path == self._folder or path.is_symlink() or path.exists():
+            self._number += 1
+            path = self._folder / f"{self._name}-{self._number:06}{FORMATS[self._format[0]]}"
+        self._checkpoint.state["begun"].append(path.name)
+        self._checkpoint.save()
+        return FileWriter(path, *self._format)
+
+    def _discard(self, file: FileWriter) -> None:
+        file.discard()
+        self._checkpoint.state["begun"].remove(file.path.name)
 
     def _publish_part(self) -> None:
         part, ranges = self._part, self._in_part
@@ -250,10 +322,10 @@ class _Unload:
             self._save(ranges)
 
     def _publish(self, file: FileWriter, ranges: list[Any]) -> None:
-        file.close()
-        path = file.path.with_name(file.path.name.removesuffix(UNFINISHED))
-        publish(file.path, path)
-        self._checkpoint.state["files"].append({"name": path.name, "rows": file.rows})
+        file.publish()
+        state = self._checkpoint.state
+        state["begun"].remove(file.path.name)
+        state["files"].append({"name": file.path.name, "rows": file.rows})
         self.saved_rows += file.rows
         self._save(ranges)
 
@@ -268,8 +340,12 @@ class _Unload:
         self._checkpoint.state["complete"] = True
         self._checkpoint.save()
 
-    def interrupt(self) -> None:
-        """Complete ranges are kept, the others forgotten."""
-        for number in list(self._open):
-            self._forget(number)
-        self._publish_part()
+    def interrupt(self) -> Exception | None:
+        """Complete ranges are kept, the others forgotten; the error if those that are complete cannot be kept."""
+        try:
+            for number in list(self._open):
+                self._forget(number)
+            self._publish_part()
+        except (OSError, ValueError) as error:
+            return error
+        return None

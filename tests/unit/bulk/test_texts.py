@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from cassandra._bulk import csv_in
 from cassandra._bulk.csv_in import CsvFile
-from cassandra._bulk.csv_out import header_of, lines_of
+from cassandra._bulk.csv_out import CsvWriter
 from cassandra._bulk.durations import duration_of, duration_text
 from cassandra._bulk.files import FileReader
 from cassandra._bulk.kinds import Kind, arrow_type, kind_of
@@ -39,6 +40,16 @@ TYPES = {"address": Fields(street="text", zip="int", tags="frozen<set<text>>"), 
 
 def kind(text: str) -> Kind:
     return kind_of(text, TYPES)
+
+
+def written_csv(batches: list[pa.RecordBatch], kinds: list[Kind], dialect: Dialect, style: Style) -> bytes:
+    """The file that *batches* become."""
+    file = io.BytesIO()
+    writer = CsvWriter(file, batches[0].schema.names, dialect, style)
+    for batch in batches:
+        writer.write_batch(batch, kinds)
+    writer.close()
+    return file.getvalue()
 
 
 def written(text: str, values: list[Any], style: Style = PLAIN) -> list[Any]:
@@ -281,15 +292,14 @@ def test_a_file_of_cqlsh_is_read_and_written_the_same(name: str, tmp_path: Path)
         columns.append((column, of, values))
     batch = pa.RecordBatch.from_arrays([values for _, _, values in columns], [column for column, _, _ in columns])
     of_all = [of for _, of, _ in columns]
-    again = header_of(batch.schema.names, dialect) + bytes(lines_of(batch, of_all, dialect, Style()))
-    (tmp_path / "again.csv").write_bytes(again)
+    (tmp_path / "again.csv").write_bytes(written_csv([batch], of_all, dialect, Style()))
     reader = FileReader(tmp_path / "again.csv", None, None, kinds, dialect, Style())
     ((_, found, wrong),) = reader.batches(batch.schema.names, 0)
     assert not wrong
     for column in found.schema.names:
         one, other = found.column(column), batch.column(column)
         assert one.equals(other) or str(one.to_pylist()) == str(other.to_pylist())  # there are NaNs
-    lines = bytes(lines_of(batch, of_all, dialect, AS_CQLSH)).splitlines()
+    lines = written_csv([batch], of_all, dialect, AS_CQLSH).splitlines()[1:]
     if len(columns) == len(table.schema.names):
         assert lines == (FILES / f"{name}.csv").read_bytes().splitlines()[1:]
 
@@ -370,8 +380,7 @@ def test_any_text_comes_back(dialect: Dialect, null: str, tmp_path: Path) -> Non
     batch = pa.RecordBatch.from_pydict({"a": TRICKY, "b,\"'": TRICKY[::-1]}, pa.schema({n: pa.string() for n in kinds}))
     style = Style(null=null)
     path = tmp_path / "texts.csv"
-    head = header_of(list(kinds), dialect) if dialect.header else b""
-    path.write_bytes(head + bytes(lines_of(batch, list(kinds.values()), dialect, style)))
+    path.write_bytes(written_csv([batch], list(kinds.values()), dialect, style))
     reader = FileReader(path, None, list(kinds), kinds, dialect, style)
     assert reader.names == list(kinds)
     ((numbers, found, wrong),) = reader.batches(reader.names, 0)

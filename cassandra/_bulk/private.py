@@ -1,0 +1,168 @@
+"""Files that only their owner can read, that never lead through a link, and that appear when they are whole (L6).
+
+Every file of this program is created here. POSIX.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import os
+import stat
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from .errors import UsageError
+
+UNFINISHED = ".part"  # the suffix of a file until it is whole
+BUFFER = 1 << 18  # bytes
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def create_private(path: Path, *, replace: bool = False) -> BinaryIO:
+    """A new file at *path*, open for writing. *replace*: in the place of one that is there; else FileExistsError."""
+    if replace:
+        path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, _NEW, 0o600), "wb", BUFFER)
+
+
+def append_private(path: Path) -> BinaryIO:
+    """The file at *path*, open for writing at its end; a new one if there is none. OSError for a link; UsageError for
+    a file of another user and for what is no file."""
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    file = os.fdopen(number, "ab", BUFFER)
+    found = os.fstat(number)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        file.close()
+        raise UsageError(f"{path} is not a file of this user")
+    return file
+
+
+def read_private(path: Path) -> str:
+    """The text of a file that was written by this program. OSError, also for a link; UnicodeDecodeError."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        return file.read().decode()
+
+
+def sync_folder(folder: Path) -> None:
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+class PendingFile(io.RawIOBase):
+    """A file that appears at *path* when it is whole. Until then it is ``<path>.part``.
+
+    *replaces*: it takes the place of one that is there, which stays if this one fails. The first error of a write is
+    kept: such a file is never published. One thread.
+    """
+
+    def __init__(self, path: Path, *, replaces: bool = False) -> None:
+        super().__init__()
+        self._replaces = replaces
+        self.path = path
+        self.temporary = path.with_name(path.name + UNFINISHED)
+        self.error: BaseException | None = None
+        self._discarded = False
+        self._file = create_private(self.temporary, replace=True)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        """All of *data*, any bytes-like object. OSError."""
+        if self._discarded:  # writers that are closed later
+            return memoryview(data).nbytes
+        try:
+            return self._file.write(data)
+        except BaseException as error:
+            self.error = self.error or error
+            raise
+
+    def publish(self) -> None:
+        """Write what is buffered through to the disk, and give the file its name. After an OSError there is none, or
+        the one before; if only its folder could not be synced, either that or this one."""
+        try:
+            if self.error is not None:
+                raise self.error
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self.temporary.replace(self.path)
+        except BaseException:
+            self.discard()
+            raise
+        self._discarded = True
+        try:
+            sync_folder(self.path.parent)
+        except BaseException:
+            if not self._replaces:
+                self.path.unlink(missing_ok=True)
+            raise
+
+    def discard(self) -> None:
+        """Remove it, unless it was published. Later writes do nothing."""
+        if self._discarded:
+            return
+        self._discarded = True
+        with contextlib.suppress(OSError):  # what is buffered may not be writable
+            self._file.close()
+        self.temporary.unlink(missing_ok=True)
+
+
+class FolderLock:
+    """The only one among processes and threads that writes to *folder*, as long as it is entered. UsageError if
+    another one does. The lock of a process that is killed ends with it, whether its file is left or not."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self.path = folder / name
+        self._number = -1
+
+    def __enter__(self) -> FolderLock:
+        while True:
+            number = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_there = self._is(number)
+            except BlockingIOError:
+                os.close(number)
+                raise UsageError(f"{self._folder} is in use: another command writes to it") from None
+            except BaseException:
+                os.close(number)
+                raise
+            if is_there:
+                self._number = number
+                return self
+            os.close(number)  # the command before it has just removed it
+
+    def _is(self, number: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(number), os.lstat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.path.unlink(missing_ok=True)
+        os.close(self._number)
+
+
+def file_within(folder: Path, name: object) -> Path:
+    """The file *name* of *folder*, whether it is there or not. ValueError unless *name* is a plain file name, and
+    what is there a file: no path, no link."""
+    if not isinstance(name, str) or name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise ValueError(f"{name!r} is not the name of a file in {folder}")
+    path = folder / name
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return path
+    if not stat.S_ISREG(mode):
+        raise ValueError(f"{path} is not a file, but a link, a folder or a device")
+    return path
