@@ -15,6 +15,7 @@ from cassandra._session.cluster.cluster import Cluster
 
 from .cqlshrc import CqlshFiles
 from .errors import UsageError
+from .private import is_private
 
 
 class Wanted(NamedTuple):
@@ -27,6 +28,7 @@ class Wanted(NamedTuple):
     connect_timeout: float | None
     request_timeout: float | None
     protocol_version: int | None
+    files: CqlshFiles
 
     def __repr__(self) -> str:
         return f"<Wanted: {', '.join(self.hosts)}, port {self.port}>"
@@ -40,7 +42,8 @@ class Wanted(NamedTuple):
             if not text.isdecimal():
                 raise UsageError(f"{text!r} is no port")
             names, port = [name], int(text)
-        return self._replace(hosts=names, port=port)
+        context = None if self.ssl_context is None else self.files.ssl_context(names[0])
+        return self._replace(hosts=names, port=port, ssl_context=context)
 
     def cluster(self) -> Any:
         options: dict[str, Any] = {}
@@ -98,7 +101,7 @@ def wanted(arguments: argparse.Namespace, files: CqlshFiles, environment: Mappin
     if arguments.password_file is not None:
         if user is None:
             raise UsageError("--password-file needs --user")
-        password = _password(Path(arguments.password_file))
+        password = _password(Path(arguments.password_file), files)
     elif arguments.user is not None and password is None:
         password = _asked(user)
     return Wanted(
@@ -109,11 +112,14 @@ def wanted(arguments: argparse.Namespace, files: CqlshFiles, environment: Mappin
         files.seconds("timeout"),
         files.seconds("request_timeout"),
         files.protocol_version(),
+        files,
     )
 
 
-def _password(path: Path) -> str:
+def _password(path: Path, files: CqlshFiles) -> str:
     try:
+        if not is_private(path):
+            files.warn(f"{path} has a password, and others can read it: chmod 600 {path}")
         return path.read_text("utf8").split("\n", 1)[0].rstrip("\r")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the password cannot be read: {error}") from None

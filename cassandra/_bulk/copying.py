@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,8 +44,10 @@ def copy(context: Context) -> int:
     before = checkpoint.state.get("rows", 0)
     showing.begin_at(before)
     shown = [0]
+    failures: Counter[str] = Counter()  # by the range
 
     def failed(origin: Any, row: int, error: Exception) -> None:
+        failures[origin] += 1
         shown[0] += 1
         if shown[0] <= 10:
             showing.note(f"row {row} of tokens {origin}: {error}")
@@ -63,15 +66,19 @@ def copy(context: Context) -> int:
         failures=failed,
         shown=lambda rows: showing.update(before + rows, coverage.part()),
     )
-    complete: list[Any] = []
+    complete: list[tuple[Any, int]] = []  # ranges, and how many rows they have
+    kept = before  # rows of complete ranges, which are not copied again
 
     def save() -> None:
-        checkpoint.state = {"ranges": coverage.as_lists(), "rows": before + writer.rows}
+        checkpoint.state = {"ranges": coverage.as_lists(), "rows": kept}
         checkpoint.save()
 
     def note() -> None:
+        nonlocal kept
         while complete:
-            coverage.add(complete.pop())
+            token_range, rows = complete.pop()
+            coverage.add(token_range)
+            kept += rows - failures.pop(_name(token_range), 0)
         save()
 
     left = coverage.left()
@@ -92,7 +99,7 @@ def copy(context: Context) -> int:
         with context.held:
             writer.undone(error)
             save()
-        showing.note(f"{before + writer.rows:,} rows were copied; --resume goes on ({checkpoint.path})")
+        showing.note(f"{kept:,} rows of complete ranges were copied; --resume goes on ({checkpoint.path})")
         if isinstance(error, TooManyFailed):
             showing.note(str(error))
             return DIFFERENT
@@ -103,7 +110,7 @@ def copy(context: Context) -> int:
     return DIFFERENT if writer.failed else DONE
 
 
-def _pieces(reading: Any, names: list[str], complete: list[Any], once: bool) -> Iterator[Piece]:
+def _pieces(reading: Any, names: list[str], complete: list[tuple[Any, int]], once: bool) -> Iterator[Piece]:
     """The rows of *reading*. A range that begins again is written again, which changes nothing, unless that counts
     twice (*once*). Ranges are *complete* when the rows that were given before are through."""
     import pyarrow as pa
@@ -118,12 +125,15 @@ def _pieces(reading: Any, names: list[str], complete: list[Any], once: bool) -> 
                 batch.columns,
                 schema=pa.schema([field.with_name(name) for field, name in zip(batch.schema, names, strict=True)]),
             )
-            where = f"{piece.token_range.start} to {piece.token_range.end}"
-            yield Piece(batch, where, range(first, first + len(piece.batch)))
+            yield Piece(batch, _name(piece.token_range), range(first, first + len(piece.batch)))
         elif piece.kind == "restarted":
             if once and numbers.get(piece.number):
                 raise RuntimeError(f"counters of {piece.token_range} would be added twice: {piece.error}")
             numbers.pop(piece.number, None)
         else:
-            numbers.pop(piece.number, None)
-            complete.append(piece.token_range)
+            complete.append((piece.token_range, numbers.pop(piece.number, 0)))
+
+
+def _name(token_range: Any) -> str:
+    """By which errors tell of rows of the range."""
+    return f"{token_range.start} to {token_range.end}"

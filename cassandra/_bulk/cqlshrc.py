@@ -1,7 +1,7 @@
 """What the files of cqlsh say: where the cluster is, who asks, how COPY writes (L6).
 
-Arguments come first, then the environment (``CQLSH_HOST``, ``CQLSH_PORT``, ``SSL_CERTFILE``, ``SSL_VALIDATE``), then
-the file. Passwords are in nothing that can be shown.
+Arguments come first, then the environment (``CQLSH_HOST``, ``CQLSH_PORT``, ``SSL_CERTFILE``, ``SSL_VALIDATE``,
+``SSL_CHECK_HOSTNAME``), then the file. Passwords are in nothing that can be shown.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from cassandra._net.handshake.auth import PlainTextAuthProvider
+from cassandra._net.tls.context import build_context
 
 from .errors import UsageError
+from .private import is_private
+from .showing import warn
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9042
 PLACES = ("~/.cassandra/cqlshrc", "~/.cqlshrc")
@@ -28,11 +31,18 @@ class CqlshFiles:
     def __init__(self, path: Path | None, environment: Mapping[str, str]) -> None:
         self.path = path
         self._environment = environment
+        self._warned: set[str] = set()
         self._content = _read(path)
         named = self.get("authentication", "credentials")
         places = [named] if named else ["~/.cassandra/credentials"] if path is not None else []
         found = [place for place in (Path(name).expanduser() for name in places) if place.is_file()]
+        if found and not is_private(found[0]):
+            raise UsageError(
+                f"the credentials file {found[0]} is not that of this user, or others can read it: chmod 600 {found[0]}"
+            )
         self._credentials = _read(found[0] if found else None)
+        if path is not None and self._has_password() and not is_private(path):
+            self.warn(f"{path} has a password, and others can read it: chmod 600 {path}")
 
     @classmethod
     def find(cls, given: str | None, environment: Mapping[str, str]) -> CqlshFiles:
@@ -46,6 +56,15 @@ class CqlshFiles:
             return cls(path, environment)
         usual = (Path(place).expanduser() for place in PLACES)
         return cls(next((path for path in usual if path.is_file()), None), environment)
+
+    def _has_password(self) -> bool:
+        return any("password" in self._content.options(section) for section in self._content.sections())
+
+    def warn(self, text: str) -> None:
+        """Show it, unless that was done before."""
+        if text not in self._warned:
+            self._warned.add(text)
+            warn(text)
 
     def get(self, section: str, option: str) -> str | None:
         return self._content.get(section, option, fallback=None)
@@ -113,26 +132,47 @@ class CqlshFiles:
             raise UsageError(f"{module}.{wanted} of [auth_provider] cannot be made: {type(error).__name__}") from None
 
     def ssl_context(self, host: str) -> ssl.SSLContext:
-        """As the section ``ssl`` has it: certificates are checked unless it says otherwise."""
-        validate = self._environment.get("SSL_VALIDATE") or self.get("ssl", "validate") or "true"
+        """A context as the section ``ssl`` and the environment have it.
+
+        Certificates are checked unless ``validate`` is false. Host names are checked with the authorities of the system,
+        and with those of ``certfile`` if ``check_hostname`` is true. Less than that is warned of.
+        """
+        validates = self._truth("validate", "SSL_VALIDATE")
+        checks = self._truth("check_hostname", "SSL_CHECK_HOSTNAME")
         authority = (
             self._environment.get("SSL_CERTFILE") or self.get("certfiles", host) or self.get("ssl", "certfile") or None
         )
+        options: dict[str, Any] = {}
+        if validates is False:
+            if checks:
+                raise UsageError("check_hostname of [ssl] needs validate: names are those of certificates")
+            options["cert_reqs"] = ssl.CERT_NONE
+            self.warn(
+                "validate of [ssl], or SSL_VALIDATE, is false: any server is believed, which can read passwords and data"
+            )
+        else:
+            options["cert_reqs"] = ssl.CERT_REQUIRED
+            if checks is not None or authority is None:
+                options["check_hostname"] = checks is not False
+            if checks is False and authority is None:
+                self.warn(
+                    "check_hostname of [ssl], or SSL_CHECK_HOSTNAME, is false without a certfile: the certificate of any "
+                    "domain is accepted, whose owner can read passwords and data"
+                )
+        files = {"ca_certs": authority, "certfile": self.get("ssl", "usercert"), "keyfile": self.get("ssl", "userkey")}
+        options |= {name: str(Path(file).expanduser()) for name, file in files.items() if file}
         try:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.check_hostname = False  # as with cqlsh: certificates of nodes seldom have their addresses
-            if not _truth(validate, "validate of [ssl]"):
-                context.verify_mode = ssl.CERT_NONE
-            elif authority is None:
-                context.load_default_certs()
-            if authority is not None:
-                context.load_verify_locations(Path(authority).expanduser())
-            certificate, key = self.get("ssl", "usercert"), self.get("ssl", "userkey")
-            if certificate:
-                context.load_cert_chain(Path(certificate).expanduser(), Path(key).expanduser() if key else None)
-        except (OSError, ssl.SSLError) as error:
-            raise UsageError(f"the certificates of [ssl] cannot be read: {error}") from None
-        return context
+            return build_context(options)
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise UsageError(f"the certificates of [ssl] cannot be used: {error}") from None
+
+    def _truth(self, option: str, variable: str) -> bool | None:
+        """Of the section ``ssl`` or the environment; None if neither has it."""
+        text = self._environment.get(variable)
+        if text:
+            return _truth(text, variable)
+        text = self.get("ssl", option)
+        return _truth(text, f"{option} of [ssl]") if text else None
 
     def copy_options(self, direction: str, table: str) -> dict[str, tuple[str, str]]:
         """Options of COPY, in small letters, with the section that each is of: later sections are about less."""

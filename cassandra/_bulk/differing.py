@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from .cells import bindable
 from .checkpoint import Checkpoint
+from .comparable import comparable, exact
 from .context import Context, columns_of
 from .errors import DIFFERENT, DONE, UsageError
 from .files import need_pyarrow
 from .ranges import Coverage, part_of_ring, scan_of
 from .showing import Showing, tell
+from .style import Style
 from .tables import Table, quoted
+from .texts_out import texts_of
 
 STRIDE = 512  # rows that are looked at one by one where a batch differs
 BATCH_ROWS = 8192
@@ -139,7 +141,7 @@ def _compare(
         there = stack.enter_context(scans[1]._reading(ordered=True, ranges=here.plan.ranges))
         sides = [Side(*each, columns) for each in zip((here, there), sessions, tables, strict=True)]
         for number, token_range in enumerate(here.plan.ranges):
-            pair = _Pair(sides[0].of_range(number), sides[1].of_range(number), columns, tables[0].key, found)
+            pair = _Pair(sides[0].of_range(number), sides[1].of_range(number), columns, found)
             pair.compare(lambda: showing.update(found.rows, coverage.part()))
             with context.held:
                 coverage.add(token_range)
@@ -185,6 +187,7 @@ class Batch:
 
     def __init__(self, batch: Any, table: Table, keys: Any) -> None:
         self.batch = batch
+        self.exact = exact(batch)
         self._table = table
         self._keys = keys
         self._rows: Any = None
@@ -202,8 +205,15 @@ class Batch:
     @property
     def values(self) -> dict[str, list[Any]]:
         if self._values is None:
-            self._values = bindable(self.batch, self._table)
+            self._values = comparable(self.exact)
         return self._values
+
+    def shown_key(self, row: int) -> str:
+        """The primary key of a row, for people."""
+        kinds = self._table.kinds
+        one = self.batch.slice(row, 1)
+        texts = {name: texts_of(one.column(name), kinds[name], Style())[0].as_py() for name in self._table.key}
+        return " ".join(f"{name}={text}" for name, text in texts.items())
 
 
 class _Reader:
@@ -238,19 +248,17 @@ class _Reader:
         return self._known
 
     def rest(self, rows: int) -> Any:
+        """So many rows from here on, as they are compared."""
         assert self.batch is not None
-        return self.batch.batch.slice(self.row, rows)
+        return self.batch.exact.slice(self.row, rows)
 
 
 class _Pair:
     """Both sides within a range."""
 
-    def __init__(
-        self, here: Iterator[Batch], there: Iterator[Batch], columns: list[str], key: list[str], found: Found
-    ) -> None:
+    def __init__(self, here: Iterator[Batch], there: Iterator[Batch], columns: list[str], found: Found) -> None:
         self._sides = (_Reader(here), _Reader(there))
         self._columns = columns
-        self._key = key
         self._found = found
         self._waiting: tuple[dict[Any, tuple[Batch, int]], ...] = ({}, {})
         self._token: int | None = None
@@ -308,17 +316,14 @@ class _Pair:
 
     def _match(self, mine: tuple[Batch, int], other: tuple[Batch, int]) -> None:
         (batch, row), (twin, place) = mine, other
-        changed = [name for name in self._columns if repr(batch.values[name][row]) != repr(twin.values[name][place])]
+        changed = [name for name in self._columns if batch.values[name][row] != twin.values[name][place]]
         if changed:
-            self._found.note(2, self._shown(batch, row), ": " + ", ".join(changed))
+            self._found.note(2, batch.shown_key(row), ": " + ", ".join(changed))
 
     def _flush(self) -> None:
         """There is no partner for what waits."""
         for which, waiting in enumerate(self._waiting):
             for batch, row in waiting.values():
-                self._found.note(which, self._shown(batch, row))
+                self._found.note(which, batch.shown_key(row))
                 self._found.rows += 1
             waiting.clear()
-
-    def _shown(self, batch: Batch, row: int) -> str:
-        return " ".join(f"{name}={batch.values[name][row]!s}" for name in self._key)

@@ -165,7 +165,7 @@ class _Load:
                 self._save()
             file, row = self._next
             showing.note(
-                f"{self._rows_before + writer.rows:,} rows were loaded, all before row {row} of "
+                f"{self._rows_before + writer.kept_rows:,} rows were loaded, all before row {row} of "
                 f"{self._readers[min(file, len(self._readers) - 1)].path}; --resume goes on ({self._checkpoint.path})"
             )
             if isinstance(error, TooManyFailed):
@@ -233,8 +233,8 @@ class _Load:
             "file": file,
             "row": row,
             "passed": self._passed[file],
-            "rows": self._rows_before + self._writer.rows,
-            "failed": self._failed_before + self._writer.failed,
+            "rows": self._rows_before + self._writer.kept_rows,
+            "failed": self._failed_before + self._writer.kept_failed,
             "unreadable": self._unreadable,
         }
         self._checkpoint.save()

@@ -46,6 +46,13 @@ def read_private(path: Path) -> str:
         return file.read().decode()
 
 
+def is_private(path: Path) -> bool:
+    """True if this user owns the file, and its group and others cannot read it, as cqlsh has it; root may use files of
+    other users."""
+    found = path.stat()
+    return os.geteuid() in (0, found.st_uid) and not found.st_mode & (stat.S_IRGRP | stat.S_IROTH)
+
+
 def sync_folder(folder: Path) -> None:
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

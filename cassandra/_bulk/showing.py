@@ -1,7 +1,7 @@
 """Output of the program (L6): progress on stderr, a bar on a terminal, else a line now and then; warnings; results.
 
-All of it has text of servers, files and users, and goes through :func:`printable`. A command goes on if stderr cannot be
-written.
+All of it has text of servers, files and users, and goes through :func:`printable`. A command goes on if stderr cannot
+be written.
 """
 
 from __future__ import annotations

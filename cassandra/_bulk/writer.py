@@ -42,7 +42,11 @@ class WriteOptions(NamedTuple):
 
 
 class TableWriter:
-    """Writes to one table. ``rows`` and ``failed`` count; ``failures`` is told of each row that failed."""
+    """Writes to one table. ``rows`` and ``failed`` count; ``failures`` is told of each row that failed.
+
+    ``kept_rows`` and ``kept_failed`` count those that are not written again when the command goes on: up to the last
+    *done*, or up to the row that :meth:`undone` has named.
+    """
 
     def __init__(
         self,
@@ -57,6 +61,8 @@ class TableWriter:
         """*columns*: of the pieces. UsageError for what cannot be written."""
         self.rows = 0
         self.failed = 0
+        self.kept_rows = 0
+        self.kept_failed = 0
         self._session = session
         self._table = table
         self._options = options
@@ -83,6 +89,7 @@ class TableWriter:
         self._splits = bool(table.clustering_key) and any(name in table.statics for name in plain)
         self._first = table.clustering_key[0] if table.clustering_key else ""
         self._taken: deque[tuple[int, Any, Sequence[int]]] = deque()
+        self._statics_written: list[tuple[Any, int]] = []  # since the last note: origin and number
 
     def write(self, pieces: Iterable[Piece], done: Callable[[], object]) -> None:
         """All of *pieces*. *done* is called when all that was taken is through. TooManyFailed if that is so; then, and
@@ -95,6 +102,8 @@ class TableWriter:
             else:
                 self._ingest(piece, source)
             self._taken.clear()
+            self._statics_written.clear()
+            self.kept_rows, self.kept_failed = self.rows, self.failed
             done()
 
     def undone(self, error: BaseException) -> tuple[Any, int] | None:
@@ -105,6 +114,14 @@ class TableWriter:
         if report is not None and self._alone is None:
             self._count(report)
             reached = min(report.unfinished, default=report.reached)
+            failed = sum(row < reached for row in report.errors)
+            self.kept_rows += reached - failed
+            self.kept_failed += failed
+        at = self._at(reached)
+        self.kept_rows += sum(at is None or place < at for place in self._statics_written)
+        return at
+
+    def _at(self, reached: int) -> tuple[Any, int] | None:
         for first, origin, numbers in self._taken:
             if reached < first + len(numbers):
                 return origin, numbers[max(0, reached - first)]
@@ -168,6 +185,9 @@ class TableWriter:
         for row, error in report.errors.items():
             self._fail(piece.origin, piece.numbers[rows[row]], error)
         self.rows += report.rows
+        self._statics_written += [
+            (piece.origin, piece.numbers[row]) for place, row in enumerate(rows) if place not in report.errors
+        ]
         gone = set(rows)
         return rest, [number for row, number in enumerate(piece.numbers) if row not in gone]
 

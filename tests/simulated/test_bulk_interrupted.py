@@ -179,3 +179,26 @@ def test_count_and_diff(bulk: Program, simulated: SimulatedCluster, capsys: pyte
     rule.remove()
     assert bulk("diff", "ks.t", "ks.u", "--resume") == 1
     assert "100 only in ks.t; 0 only in ks.u; 0 different" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["load", "copy", "unload"])
+def test_rows_are_counted_once(
+    bulk: Program, simulated: SimulatedCluster, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those that are written, or read, again are not counted again."""
+    pq.write_table(table_of(ROWS), "rows.parquet")
+    arguments = {
+        "load": ["load", "ks.u", "rows.parquet"],
+        "copy": ["copy", "ks.t", "ks.u"],
+        "unload": ["unload", "ks.t", "--out", "out"],
+    }[command]
+    if command == "unload":
+        rule = simulated.inject(Hold(), query=PAGES, opcode="EXECUTE", after=60)
+    else:
+        rule = simulated.inject(Hold(executed=False), query="INSERT INTO ks.u", opcode="EXECUTE", after=2000)
+    interrupted(bulk.begin(*arguments), lambda: rule.hits, signal.SIGINT)
+    rule.remove()
+    capsys.readouterr()
+    assert bulk(*arguments, "--resume") == 0
+    err = capsys.readouterr().err
+    assert f": {ROWS:,} rows {command if command != 'copy' else 'copi'}ed in" in err, err

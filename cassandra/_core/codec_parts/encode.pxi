@@ -209,7 +209,7 @@ cdef int encode_decimal(const TypeNode* node, object value, ByteBuffer* out) exc
     if not value.is_finite():
         raise ValueError(f"decimal cannot hold {value}")
     exponent = value.as_tuple().exponent if len(str(value)) > 40 else short_exponent(str(value))
-    if not -INT32_MAX <= exponent <= INT32_MAX:
+    if not -INT32_MAX <= exponent <= -<int64_t>INT32_MIN:
         raise out_of_range(node, value, "a scale of 32 bits")
     out.put32(<uint32_t><int32_t>(-exponent))
     encode_varint(int(value.scaleb(-exponent, _exact)), out)

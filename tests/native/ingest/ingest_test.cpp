@@ -401,8 +401,10 @@ TEST(decimals_keep_their_digits) {
     CHECK(decimal("-.5e+3") == std::string("\xff\xff\xff\xfe\xfb", 5));
     CHECK(decimal("1.") == std::string("\0\0\0\0\1", 5));
     CHECK(decimal("+00") == std::string("\0\0\0\0\0", 5));
-    CHECK(decimal("1E-2147483647").size() == 5);
-    for (const char* text : {"", "-", ".", "e5", "1e", "1e+", "1e5x", "1.2.3", "NaN", "Infinity", " 1", "1 ", "1_0", "1e2147483648", "1.0e-2147483647", "0x10"}) {
+    CHECK(decimal("1E-2147483647") == std::string("\x7f\xff\xff\xff\1", 5));
+    CHECK(decimal("1E+2147483648") == std::string("\x80\0\0\0\1", 5));
+    CHECK(decimal("1.23E+2147483650") == std::string("\x80\0\0\0\x7b", 5));
+    for (const char* text : {"", "-", ".", "e5", "1e", "1e+", "1e5x", "1.2.3", "NaN", "Infinity", " 1", "1 ", "1_0", "1e2147483649", "1.23E+2147483651", "1.0e-2147483647", "0x10"}) {
         CHECK(decimal(text) == "none");
     }
     CHECK(decimal(std::string(kMaxDigits, '9')).size() > 7000);

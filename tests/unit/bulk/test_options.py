@@ -116,6 +116,7 @@ def test_the_usual_place(tmp_path: Path) -> None:
     usual.mkdir(parents=True)
     (usual / "cqlshrc").write_text("[connection]\nhostname = usual\n")
     (usual / "credentials").write_text("[plain_text_auth]\nusername = u\npassword = p\n")
+    (usual / "credentials").chmod(0o600)
     found = wanted(CqlshFiles.find(None, {}))
     assert found.hosts == ["usual"] and (found.auth_provider.username, found.auth_provider.password) == ("u", "p")
 

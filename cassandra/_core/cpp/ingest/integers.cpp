@@ -166,7 +166,7 @@ bool put_decimal_text(ByteBuffer& out, const uint8_t* p, size_t n) {
         if ((*p | 0x20) != 'e' || !read_exponent(p + 1, n - 1, exponent)) return false;
     }
     const int64_t scale = static_cast<int64_t>(fraction) - exponent;
-    if (scale < -INT32_MAX || scale > INT32_MAX) return false;
+    if (scale < INT32_MIN || scale > INT32_MAX) return false;
     out.put32(static_cast<uint32_t>(static_cast<int32_t>(scale)));
     put_magnitude(out, digits.words(), negative);
     return true;

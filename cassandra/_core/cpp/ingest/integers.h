@@ -8,8 +8,9 @@
 
 namespace fastcql::ingest {
 
-// Longer texts are no numbers: reading them takes time that grows with the square.
-inline constexpr size_t kMaxDigits = 19000;
+// Longer texts are no numbers: reading them takes time that grows with the square. All that columns are read as are
+// shorter: numbers of columns::kMaxTextBytes bytes have 19,729 digits, beside them sign, point and exponent.
+inline constexpr size_t kMaxDigits = 19760;
 
 // Appends a two's complement of *count* words, least first, in as few bytes as hold it.
 void put_words(ByteBuffer& out, const uint64_t* words, size_t count);
