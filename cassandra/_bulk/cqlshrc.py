@@ -134,8 +134,8 @@ class CqlshFiles:
     def ssl_context(self, host: str) -> ssl.SSLContext:
         """A context as the section ``ssl`` and the environment have it.
 
-        Certificates are checked unless ``validate`` is false. Host names are checked with the authorities of the system,
-        and with those of ``certfile`` if ``check_hostname`` is true. Less than that is warned of.
+        Certificates are checked unless ``validate`` is false. Host names are checked with the authorities of the
+        system, and with those of ``certfile`` if ``check_hostname`` is true. A warning is shown if less is checked.
         """
         validates = self._truth("validate", "SSL_VALIDATE")
         checks = self._truth("check_hostname", "SSL_CHECK_HOSTNAME")
@@ -148,7 +148,7 @@ class CqlshFiles:
                 raise UsageError("check_hostname of [ssl] needs validate: names are those of certificates")
             options["cert_reqs"] = ssl.CERT_NONE
             self.warn(
-                "validate of [ssl], or SSL_VALIDATE, is false: any server is believed, which can read passwords and data"
+                "validate of [ssl], or SSL_VALIDATE, is false: any server is trusted, which can read passwords and data"
             )
         else:
             options["cert_reqs"] = ssl.CERT_REQUIRED
@@ -156,8 +156,8 @@ class CqlshFiles:
                 options["check_hostname"] = checks is not False
             if checks is False and authority is None:
                 self.warn(
-                    "check_hostname of [ssl], or SSL_CHECK_HOSTNAME, is false without a certfile: the certificate of any "
-                    "domain is accepted, whose owner can read passwords and data"
+                    "check_hostname of [ssl], or SSL_CHECK_HOSTNAME, is false without a certfile: the certificate of "
+                    "any domain is accepted, whose owner can read passwords and data"
                 )
         files = {"ca_certs": authority, "certfile": self.get("ssl", "usercert"), "keyfile": self.get("ssl", "userkey")}
         options |= {name: str(Path(file).expanduser()) for name, file in files.items() if file}
