@@ -34,6 +34,8 @@ class Table:
         #: What tells it from others, for checkpoints: contact points may be others when a command goes on.
         self.identity = [session.cluster.metadata.cluster_name, self.name, str(found._id)]
         self.file_name = f"{parsed.keyspace}.{parsed.table}"
+        if "/" in self.file_name or "\0" in self.file_name:
+            raise UsageError(f"{self.name} cannot be the name of a file")
         self.columns: list[str] = list(found.columns)
         self.kinds: dict[str, Kind] = {
             column: kind_of(found.columns[column].cql_type, keyspace.user_types) for column in self.columns
@@ -53,7 +55,10 @@ class Table:
         return columns
 
     def timed(self, column: str) -> tuple[str, str] | None:
-        """Of ``ttl(name)`` or ``writetime(name)`` what it is, and of which column; None for other names."""
+        """Of ``ttl(name)`` or ``writetime(name)`` what it is, and of which column; None for other names, and for a
+        column of the table that has such a name."""
+        if column in self.kinds:
+            return None
         for what in (TTL, WRITETIME):
             if column.startswith(what + "(") and column.endswith(")") and column[len(what) + 1 : -1] in self.kinds:
                 return what, column[len(what) + 1 : -1]

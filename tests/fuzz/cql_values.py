@@ -80,8 +80,8 @@ def _integer(rng: random.Random, bits: int) -> int:
 
 def _double_bits(rng: random.Random) -> int:
     special = [0, 1 << 63, 0x7FF0 << 48, 0xFFF0 << 48, 0x7FF8 << 48, 1, 0x3FB999999999999A, (0x7FF0 << 48) - 1]
-    return rng.choice(
-        [*special, rng.getrandbits(64), struct.unpack(">Q", struct.pack(">d", rng.uniform(-1e6, 1e6)))[0]]
+    return int(
+        rng.choice([*special, rng.getrandbits(64), struct.unpack(">Q", struct.pack(">d", rng.uniform(-1e6, 1e6)))[0]])
     )
 
 
@@ -253,9 +253,9 @@ def _collection(rng: random.Random, kind: str, user_types: Any, depth: int, is_c
         element = random_type(rng, user_types, depth + 1)
     if kind == "map":
         key = scalar_type(rng.choice(SCALARS))
-        text, parts = f"map<{key.text}, {element.text}>", (key, element)
+        text, parts = f"map<{key.text}, {element.text}>", [key, element]
     else:
-        text, parts = f"{kind}<{element.text}>", (element,)
+        text, parts = f"{kind}<{element.text}>", [element]
 
     def make(rng: random.Random) -> tuple[Any, Any]:
         made = [[part.make(rng) for part in parts] for _ in range(rng.choice([0, 1, 2, 5]))]
@@ -296,10 +296,11 @@ class _Pairs(list[Any]):
 
 def order_form(of: Type, made: tuple[Any, Any]) -> str:
     """Equal for values that the server takes for the same key."""
-    value, canonical = made
+    canonical = made[1]
     if of.name == "decimal":
-        number = value.normalize() if len(value.as_tuple().digits) < 28 else value
-        return repr(decimal_form(number) if number else 0)
+        sign, digits, exponent = canonical
+        kept = digits.rstrip("0")
+        return repr((sign, kept, exponent + len(digits) - len(kept)) if kept else 0)
     return repr(canonical)
 
 
@@ -381,7 +382,9 @@ class Schema:
     @staticmethod
     def _named(rng: random.Random, of: Type, letter: str, at: int) -> tuple[str, Type]:
         odd = f"{letter}{at}" + "".join(rng.choice("ab ,'\"\\;|.:()A\n") for _ in range(3))
-        return rng.choice([f"{letter}{at}", f"{letter}{at}", odd, f"ttl({letter}{at})"]), of
+        return rng.choice(
+            [f"{letter}{at}", f"{letter}{at}", odd, f"ttl({letter}0)" if at == 1 else f"writetime({letter}{at})"]
+        ), of
 
     def create(self, session: Session, name: str) -> None:
         for type_name, fields in self.user_types.items():

@@ -30,12 +30,7 @@ def near(of: Type, made: Made, rng: random.Random) -> Made:
             bits = struct.unpack(">Q", struct.pack(">d", value))[0] ^ (1 << 63)
             other = struct.unpack(">d", struct.pack(">Q", bits))[0]
             return other, float_form(other)
-    if (
-        of.name == "decimal"
-        and isinstance(value, Decimal)
-        and rng.random() < 0.8
-        and abs(value.as_tuple().exponent) < 9999
-    ):
+    if of.name == "decimal" and isinstance(value, Decimal) and rng.random() < 0.8 and abs(value.adjusted()) < 9999:
         sign, digits, exponent = value.as_tuple()
         assert isinstance(exponent, int)
         other = Decimal((sign, (*digits, 0), exponent - 1))

@@ -363,3 +363,33 @@ def test_resume_removes_only_what_it_has_begun(bulk: Program) -> None:
     noted = json.loads(Path("out/unload.json").read_text())["state"]["files"]
     ids = [i for file in noted for i in rows_of(Path("out") / file["name"])]
     assert sorted(ids) == list(range(ROWS))
+
+
+# -- scans into Parquet files
+
+SCAN = """
+import resource, sys
+from cassandra.cluster import Cluster
+from cassandra.metadata import TokenRange
+with Cluster(sys.argv[1].split(","), port=int(sys.argv[2])) as cluster, cluster.connect("ks") as session:
+    for size in range(2, 5000, 150):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        try:
+            session.scan("t", token_range=TokenRange(-(2**63), -(2**63) + 2**61)).to_parquet(f"out{size}")
+        except OSError as error:
+            print(size, error.errno)
+        else:
+            print(size, "whole")
+"""
+
+
+def test_files_of_a_scan_that_cannot_be_written(bulk: Program) -> None:
+    """Nothing is left of them, wherever the limit is, and the error says why."""
+    where = [bulk._where[1], bulk._where[3]]
+    process = bulk.process([sys.executable, "-W", "error", "-c", SCAN, *where])
+    assert process.returncode == 0 and "Traceback" not in process.stderr, process.stderr
+    ends = dict(line.split() for line in process.stdout.splitlines())
+    assert set(ends.values()) == {str(errno.EFBIG), "whole"}
+    for size in ends:
+        for path in Path(f"out{size}").iterdir():
+            assert path.suffix == ".parquet" and pq.read_table(path).num_rows

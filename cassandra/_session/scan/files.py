@@ -6,6 +6,7 @@ removed when the scan ends otherwise.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from importlib import import_module
@@ -91,12 +92,13 @@ class ParquetFiles:
                 self._open[piece.number] = self._begun(piece.number, batch)
             self._open[piece.number].writer.write_batch(batch)
         elif piece.number in self._open:
-            one = self._open.pop(piece.number)
-            one.close()
+            one = self._open[piece.number]
             if piece.kind == DONE:
+                one.close()
                 self._written[piece.number] = one.path.replace(one.path.with_suffix(""))
             else:
-                one.path.unlink()
+                one.discard()
+            del self._open[piece.number]
 
     def _begun(self, number: int, batch: Any) -> _File:
         options = {"write_batch_size": _at_a_time(batch)} | self._options
@@ -118,8 +120,7 @@ class ParquetFiles:
     def close(self) -> None:
         """Remove what is not complete."""
         for one in self._open.values():
-            one.close()
-            one.path.unlink(missing_ok=True)
+            one.discard()
         self._open.clear()
 
 
@@ -135,5 +136,12 @@ class _File(NamedTuple):
     writer: Any
 
     def close(self) -> None:
+        """OSError if not all of it is on the disk, or on its way there."""
         with self.sink:
             self.writer.close()
+
+    def discard(self) -> None:
+        """Remove it, whether it can be finished or not."""
+        with contextlib.suppress(OSError, ValueError):
+            self.close()
+        self.path.unlink(missing_ok=True)
