@@ -12,7 +12,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
@@ -221,7 +220,7 @@ def matched(fits: list[list[int]]) -> int:
 
 ROWS = 3000
 WORKER = """
-import json, os, resource, sys, time
+import json, os, resource, signal, sys, time
 from cassandra._bulk import unloading
 from cassandra.bulk import main
 for line in sys.stdin:
@@ -236,7 +235,9 @@ for line in sys.stdin:
             code = main(task["arguments"])
         finally:
             os._exit(code)
-    print(pid, flush=True)
+    if task["seconds"] is not None:
+        time.sleep(task["seconds"])
+        os.kill(pid, signal.SIGKILL)  # it was not waited for, so that the number is still its own
     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 
@@ -257,11 +258,8 @@ class Worker:
     def __call__(self, *arguments: str, held: int, size: int | None = None, seconds: float | None = None) -> int:
         """The exit code. *size*: bytes that a file can have; *seconds*: after which it is killed."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        print(json.dumps({"arguments": arguments, "size": size, "held": held}), file=self._process.stdin, flush=True)
-        pid = int(self._process.stdout.readline())
-        if seconds is not None:
-            time.sleep(seconds)
-            os.kill(pid, signal.SIGKILL)
+        task = {"arguments": arguments, "held": held, "size": size, "seconds": seconds}
+        print(json.dumps(task), file=self._process.stdin, flush=True)
         return int(self._process.stdout.readline())
 
     def close(self) -> None:
