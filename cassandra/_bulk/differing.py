@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from .cells import bindable
 from .checkpoint import Checkpoint
+from .comparable import comparable
 from .context import Context, columns_of, tell
 from .errors import DIFFERENT, DONE, UsageError
 from .files import need_pyarrow
@@ -202,7 +202,7 @@ class Batch:
     @property
     def values(self) -> dict[str, list[Any]]:
         if self._values is None:
-            self._values = bindable(self.batch, self._table)
+            self._values = comparable(self.batch, self._table)
         return self._values
 
 

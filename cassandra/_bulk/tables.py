@@ -53,7 +53,10 @@ class Table:
         return columns
 
     def timed(self, column: str) -> tuple[str, str] | None:
-        """Of ``ttl(name)`` or ``writetime(name)`` what it is, and of which column; None for other names."""
+        """Of ``ttl(name)`` or ``writetime(name)`` what it is, and of which column; None for other names, and for a
+        column of the table that has such a name."""
+        if column in self.kinds:
+            return None
         for what in (TTL, WRITETIME):
             if column.startswith(what + "(") and column.endswith(")") and column[len(what) + 1 : -1] in self.kinds:
                 return what, column[len(what) + 1 : -1]
