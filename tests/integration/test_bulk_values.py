@@ -99,7 +99,8 @@ def session(cluster: Cluster) -> Iterator[Session]:
         session.execute("CREATE TABLE t (a int, b int, s text STATIC, v text, w text, PRIMARY KEY (a, b))", timeout=60)
         for name in ("counted", "again"):
             session.execute(
-                f"CREATE TABLE {name} (a int, b int, s counter STATIC, t counter STATIC, n counter, PRIMARY KEY (a, b))",
+                f"CREATE TABLE {name} (a int, b int, s counter STATIC, t counter STATIC, n counter, "
+                "PRIMARY KEY (a, b))",
                 timeout=60,
             )
         cluster.refresh_schema_metadata()
@@ -230,7 +231,7 @@ def test_static_counters_are_copied_once(bulk: Bulk, session: Session) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_static_counters_are_loaded_once(bulk: Bulk, session: Session, kind: str) -> None:
-    rows = [(a, b, 5 + a, None if a else 7, b) for b in range(40) for a in range(3)]
+    rows: list[tuple[Any, ...]] = [(a, b, 5 + a, None if a else 7, b) for b in range(40) for a in range(3)]
     rows += [(4, None, 9, None, None)]
     names = ["a", "b", "s", "t", "n"]
     table = pa.table([pa.array(list(column), pa.int32()) for column in zip(*rows, strict=True)], names=names)
