@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,14 +28,23 @@ class Row(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Whole rows. ``first``: the number of the first one; ``line`` that of its line, from 0."""
+    """Whole rows. ``line``: that of the first one, from 0. ``batch``: the rows, unless something is wrong with one of
+    them or with its quotes."""
 
-    first: int
     line: int
     place: Place
     text: bytes
-    lines: int
-    records: list[Record] | None  # None: they were not looked at
+    batch: Any
+    records: list[Record]
+
+
+class _Kept(NamedTuple):
+    """Rows of a block: the number of the first one and its line, from 0."""
+
+    first: int
+    line: int
+    text: bytes
+    records: list[Record]
 
 
 class CsvFile:
@@ -66,25 +75,34 @@ class CsvFile:
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"{path}: a column is there twice: {', '.join(self.names)}")
         self._marks: list[tuple[int, int, Place, int]] = []  # of blocks: first row, line, place, bytes
-        self._kept: tuple[_Block, list[Record]] | None = None  # the block that was looked at last
+        self._kept: _Kept | None = None  # the block whose rows were looked at last
 
     # -- blocks
 
     def _read_header(self) -> None:
-        for block in self._blocks():
-            for record in self._scanner.records(block.text, is_last=True):
-                text = block.text[record.begin : record.end]
-                if _is_empty(text):
-                    continue
-                if record.wrong:
-                    raise ValueError(f"{self.path}: line {block.line + 1}: {record.wrong}")
-                try:
-                    self.header = text.decode("utf8")
-                except UnicodeDecodeError:
-                    raise ValueError(f"{self.path}: the header is not {self._dialect.encoding}") from None
-                place = block.place._replace(skipped=block.place.skipped + record.end)
-                self._begin = block.line + lines_in(block.text, 0, record.end), place
-                return
+        source = Source(self.path, self._dialect.encoding)
+        try:
+            text = source.read(csv_scan.BLOCK)
+            place = source.place
+            while True:
+                for record in self._scanner.records(text, source.is_at_end):
+                    if not _is_empty(text[record.begin : record.end]):
+                        self._take_header(text, record, place)
+                        return
+                if source.is_at_end:
+                    return
+                text += source.read(len(text) or csv_scan.BLOCK)
+        finally:
+            source.close()
+
+    def _take_header(self, text: bytes, record: Record, place: Place) -> None:
+        if record.wrong:
+            raise ValueError(f"{self.path}: line {lines_in(text, 0, record.begin) + 1}: {record.wrong}")
+        try:
+            self.header = text[record.begin : record.end].decode("utf8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{self.path}: the header is not {self._dialect.encoding}") from None
+        self._begin = lines_in(text, 0, record.end), place._replace(skipped=place.skipped + record.end)
 
     def _taken_apart(self, text: str) -> Iterator[list[str]]:
         return csv.reader(
@@ -96,7 +114,6 @@ class CsvFile:
         )
 
     def _blocks(self) -> Iterator[_Block]:
-        """All blocks; the numbers of rows are for the caller to count."""
         line, begin = (0, None) if self._begin is None else self._begin
         source = Source(self.path, self._dialect.encoding, begin)
         try:
@@ -106,15 +123,14 @@ class CsvFile:
                 text += source.read(size)
                 if not before:
                     place = source.place
-                end, records = self._scanner.whole(text, source.is_at_end)
+                end, batch, records = self._whole(text, source.is_at_end)
                 if not end:
                     if len(text) > MOST_BLOCK:
                         raise ValueError(f"{self.path}: line {line + 1}: a row is longer than {MOST_BLOCK:,} bytes")
                     size = min(size * 2, MOST_BLOCK)
                     continue
-                lines = lines_in(text, 0, end)
-                yield _Block(0, line, place, text[:end], lines, records)
-                line += lines
+                yield _Block(line, place, text[:end], batch, records)
+                line += lines_in(text, 0, end)
                 if end >= before:
                     place = source.place._replace(skipped=source.place.skipped + end - before)
                 else:
@@ -123,6 +139,18 @@ class CsvFile:
         finally:
             source.close()
 
+    def _whole(self, text: bytes, is_last: bool) -> tuple[int, Any, list[Record]]:
+        """How many bytes of *text* are whole rows, and these, as a batch if all is well, else one by one."""
+        end = self._scanner.whole(text, is_last)
+        if end == 0:
+            return 0, None, []
+        if end is not None:
+            batch = self._read(text[:end])
+            if batch is not None and not self._has_long_cells(text, end, batch):
+                return end, batch, []
+        records = list(self._scanner.records(text, is_last))
+        return (records[-1].end if records else 0), None, records
+
     # -- rows
 
     def batches(self, first: int = 0) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
@@ -130,31 +158,30 @@ class CsvFile:
         with the rows of the block that are not in it."""
         row = 0
         self._marks.clear()
-        for found in self._blocks():
-            block = found._replace(first=row)
+        for block in self._blocks():
             self._kept = None
-            batch, wrong = self._parsed(block)
-            count = batch.num_rows + len(wrong)
             self._marks.append((row, block.line, block.place, len(block.text)))
+            batch, wrong = (block.batch, {}) if block.batch is not None else self._parsed(row, block)
+            count = batch.num_rows + len(wrong)
             numbers: Sequence[int] = range(row, row + count)
             if wrong:
                 numbers = [number for number in numbers if number not in wrong]
+            passed = sum(number < first for number in numbers) if first > row else 0
             row += count
-            passed = sum(number < first for number in numbers) if first > block.first else 0
             wrong = {number: why for number, why in wrong.items() if number >= first}
             if wrong or passed < len(numbers):
                 yield numbers[passed:], batch.slice(passed), wrong
 
     def row(self, number: int) -> Row:
         """A row that :meth:`batches` came to."""
-        if self._kept is None or not 0 <= number - self._kept[0].first < len(self._kept[1]):
+        if self._kept is None or not 0 <= number - self._kept.first < len(self._kept.records):
             self._kept = self._read_again(number)
-        block, records = self._kept
-        record = records[number - block.first]
-        text = raw_text(block.text[record.begin : record.end], self._dialect.encoding)
-        return Row(block.line + lines_in(block.text, 0, record.begin) + 1, text)
+        first, line, text, records = self._kept
+        record = records[number - first]
+        shown = raw_text(text[record.begin : record.end], self._dialect.encoding)
+        return Row(line + lines_in(text, 0, record.begin) + 1, shown)
 
-    def _read_again(self, number: int) -> tuple[_Block, list[Record]]:
+    def _read_again(self, number: int) -> _Kept:
         first, line, place, size = self._marks[bisect_right(self._marks, number, key=lambda mark: mark[0]) - 1]
         source = Source(self.path, self._dialect.encoding, place)
         try:
@@ -163,26 +190,15 @@ class CsvFile:
                 text += source.read(csv_scan.BLOCK)
         finally:
             source.close()
-        block = _Block(first, line, place, text[:size], 0, None)
-        return block, self._records(block)
+        text = text[:size]
+        return _Kept(first, line, text, _rows(text, self._scanner.records(text, is_last=True)))
 
-    def _records(self, block: _Block) -> list[Record]:
-        """The rows of a block, without empty lines."""
-        found = self._scanner.records(block.text, is_last=True) if block.records is None else block.records
-        return [record for record in found if not _is_empty(block.text[record.begin : record.end])]
-
-    def _parsed(self, block: _Block) -> tuple[Any, dict[int, str]]:
+    def _parsed(self, first: int, block: _Block) -> tuple[Any, dict[int, str]]:
         """Good rows, and what is wrong with others by number."""
-        records = None if block.records is None else self._records(block)
-        if records is None or not any(record.wrong for record in records):
-            batch = self._read(block.text)
-            if batch is not None and not self._has_long_cells(block, batch):
-                return batch, {}
-        if records is None:
-            records = self._records(block)
-        self._kept = (block, records)
+        records = _rows(block.text, block.records)
+        self._kept = _Kept(first, block.line, block.text, records)
         wrong, good = {}, []
-        for number, record in enumerate(records, block.first):
+        for number, record in enumerate(records, first):
             text = block.text[record.begin : record.end]
             why = record.wrong or self._wrong(text)
             if why:
@@ -194,15 +210,14 @@ class CsvFile:
             raise ValueError(f"{self.path}: rows after line {block.line + 1} cannot be taken apart")
         return batch, wrong
 
-    def _has_long_cells(self, block: _Block, batch: Any) -> bool:
+    def _has_long_cells(self, text: bytes, end: int, batch: Any) -> bool:
         import pyarrow.compute as pc
 
         most = self._most_cell_lines
-        if most < 0 or block.lines - batch.num_rows < most:
+        if most < 0 or lines_in(text, 0, end) - batch.num_rows + 1 < most:  # the last row may have no line end
             return False
-        return any(
-            (pc.max(pc.count_substring_regex(column, "\r\n?|\n")).as_py() or 0) >= most for column in batch.columns
-        )
+        counts = (pc.max(pc.count_substring_regex(column, "\r\n?|\n")).as_py() for column in batch.columns)
+        return any((count or 0) >= most for count in counts)
 
     def _wrong(self, text: bytes) -> str:
         try:
@@ -245,11 +260,13 @@ class CsvFile:
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
+        if not _is_utf8(text):
+            return None
         if not text.strip(b"\r\n"):
             return pa.RecordBatch.from_pylist([], schema=schema)
         try:
             table = pyarrow.csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
-        except pa.ArrowInvalid:  # text that is none
+        except pa.ArrowInvalid:
             return None
         if found:
             return None
@@ -259,3 +276,17 @@ class CsvFile:
 
 def _is_empty(text: bytes) -> bool:
     return text in (b"", b"\n", b"\r\n", b"\r")
+
+
+def _rows(text: bytes, records: Iterable[Record]) -> list[Record]:
+    """Without empty lines."""
+    return [record for record in records if not _is_empty(text[record.begin : record.end])]
+
+
+def _is_utf8(text: bytes) -> bool:
+    if not text.isascii():
+        try:
+            text.decode("utf8")
+        except UnicodeDecodeError:
+            return False
+    return True

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from .style import Dialect
 
 BLOCK = 4 << 20  # bytes of a file that are read at a time
+LEAST = 16  # and of its begin at least, so that a byte order mark is read whole
 MOST_BLOCK = 1 << 30  # and at most of one row
 MOST_CELL_LINES = 1000
 STEP = 1 << 16  # bytes that are matched at a time
@@ -78,6 +79,7 @@ class Source:
     def read(self, size: int) -> bytes:
         offset = self._file.tell()
         self.place = Place(offset, self._state(), 0)
+        size = max(size, LEAST) if offset == 0 else size
         data = self._file.read(size)
         self.is_at_end = len(data) < size
         if self._decoder is not None:
@@ -138,21 +140,23 @@ class Scanner:
         self._last = re.compile(fields + b"(?:\\r\\n?|\\n|\\Z)")
         self._line = re.compile(b"[^\\r\\n]*(?:\\r\\n?|\\n|\\Z)")
 
-    def whole(self, text: bytes, is_last: bool) -> tuple[int, list[Record] | None]:
-        """How many bytes of *text* are whole rows, and these rows, if they were looked at one by one."""
+    def whole(self, text: bytes, is_last: bool) -> int | None:
+        """How many bytes of *text* are whole rows. None: something is unusual with its quotes, and :meth:`records` has
+        to tell."""
         escape = self.marks[1]
-        escapes = (self._delimiter, b"\r", b"\n")
-        if not (escape and any(escape + mark in text for mark in escapes)):  # it would end no row
-            end = len(text) if is_last else _last_line_end(text, len(text))
-            for _ in range(TRIES):
-                opened = self._opened(text, end)
-                if opened == end:
-                    return end, None
-                if is_last or self._has_many_lines(text, opened, len(text)):
-                    break
-                end = _last_line_end(text, opened)
-        records = list(self.records(text, is_last))
-        return (records[-1].end if records else 0), records
+        if escape and any(escape + mark in text for mark in (self._delimiter, b"\r", b"\n")):
+            return None
+        if escape and is_last and text.endswith(escape):
+            return None
+        end = len(text) if is_last else _last_line_end(text, len(text))
+        for _ in range(TRIES):
+            opened = self._opened(text, end)
+            if opened == end:
+                return end
+            if is_last or self._has_many_lines(text, opened, len(text)):
+                return None
+            end = _last_line_end(text, opened)
+        return None
 
     def _opened(self, text: bytes, end: int) -> int:
         """Where a cell in quotes begins that does not end before *end*, behind a line end; *end* if there is none."""
@@ -189,6 +193,8 @@ class Scanner:
                 if end - at > self._most_lines >= 0 and self._is_too_long(text, at, end):
                     end = self._line_end(text, at)
                     wrong = f"a cell that begins in it has more than {self._most_lines:,} lines (--max-cell-lines)"
+            if wrong and end == size and not is_last:
+                return
             yield Record(at, end, wrong)
             at = end
 

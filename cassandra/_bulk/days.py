@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import re
 
+from .errors import shown
+
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _BASE = datetime.date(2000, 1, 1).toordinal() - _EPOCH
 _CYCLE = 146097  # days of 400 years, after which the calendar is the same
@@ -32,6 +34,6 @@ def day_of(text: str) -> int:
             pass
         else:
             if not -MOST <= found < MOST:
-                raise ValueError(f"{text!r} is beyond the days that a date counts")
+                raise ValueError(f"{shown(text)} is beyond the days that a date counts")
             return found
-    raise ValueError(f"{text!r} is no date such as 2026-01-31")
+    raise ValueError(f"{shown(text)} is no date such as 2026-01-31")

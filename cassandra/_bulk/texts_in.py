@@ -15,6 +15,7 @@ from typing import Any
 
 from .days import day_of
 from .durations import duration_of
+from .errors import shown
 from .kinds import FLOATS, INTEGERS, TEXTS, Kind, arrow_type
 from .style import Style
 
@@ -137,7 +138,7 @@ def _plain(text: str, style: Style) -> str:
 
 def _matching(pattern: re.Pattern[str], text: str, name: str) -> str:
     if pattern.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no {name}")
+        raise ValueError(f"{shown(text)} is no {name}")
     return text
 
 
@@ -145,7 +146,7 @@ def _real(text: str, name: str) -> float:
     """A number that the type has: of its digits some may be lost, but no number becomes infinity."""
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no {name}")
+        raise ValueError(f"{shown(text)} is no {name}")
     found = float(text)
     if not match[4]:
         try:
@@ -153,7 +154,7 @@ def _real(text: str, name: str) -> float:
         except OverflowError:
             found = math.inf
         if math.isinf(found):
-            raise ValueError(f"{text!r} is out of the range of a {name}")
+            raise ValueError(f"{shown(text)} is out of the range of a {name}")
     return found
 
 
@@ -170,14 +171,14 @@ def unescaped(text: str) -> str:
 def _boolean(text: str, style: Style) -> bool:
     found = text.strip().lower()
     if found not in (style.true.lower(), style.false.lower()):
-        raise ValueError(f"{text!r} is neither {style.true} nor {style.false}")
+        raise ValueError(f"{shown(text)} is neither {style.true} nor {style.false}")
     return found == style.true.lower()
 
 
 def _blob(text: str) -> bytes:
     match = _BLOB.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text[:40]!r} is no blob: 0x and pairs of hexadecimal digits are wanted")
+        raise ValueError(f"{shown(text)} is no blob: 0x and pairs of hexadecimal digits are wanted")
     return bytes.fromhex(match[1])
 
 
@@ -196,10 +197,10 @@ def moment_of(text: str, text_format: str | None = None) -> int:
         return int(text)
     match = _MOMENT.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no timestamp such as 2026-01-31 12:34:56.789+0000")
+        raise ValueError(f"{shown(text)} is no timestamp such as 2026-01-31 12:34:56.789+0000")
     fraction = (match[7] or "").ljust(3, "0")
     if fraction[3:].strip("0"):
-        raise ValueError(f"{text!r} is more exact than milliseconds")
+        raise ValueError(f"{shown(text)} is more exact than milliseconds")
     parts = [int(part or 0) for part in match.groups()[:6]]
     found = datetime.datetime(*parts, tzinfo=datetime.timezone.utc)  # type: ignore[misc, arg-type]
     milliseconds = (found - BEGIN) // datetime.timedelta(milliseconds=1) + int(fraction[:3])
@@ -219,7 +220,7 @@ def _day_as_cqlsh(text: str) -> int:
 def _time(text: str) -> int:
     match = _TIME.fullmatch(text.strip())
     if match is None or int(match[1]) > 23 or int(match[2]) > 59 or int(match[3]) > 59:
-        raise ValueError(f"{text!r} is no time such as 12:34:56.123456789")
+        raise ValueError(f"{shown(text)} is no time such as 12:34:56.123456789")
     seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
     return seconds * 10**9 + int((match[4] or "").ljust(9, "0"))
 
