@@ -1,210 +1,265 @@
-"""Rows that cannot go through ``session.ingest`` (L6): counters, and cells with their own times. One request each."""
+"""Rows that cannot go through ``session.ingest`` (L6): counters, and cells with their own times. One request each.
+
+Values become bytes by the conversion of ``session.ingest``, so that a value is stored alike whichever way it takes.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from decimal import Decimal
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
+from cassandra._base.constants import TypeId
 from cassandra._base.names import maybe_escape_name
-from cassandra._base.temporal import Date, Duration
+from cassandra._core.codec import scalar
+from cassandra._core.columns import IngestPlan
 from cassandra._session.concurrent.concurrent import execute_concurrent
+from cassandra._session.statements.prepared import BoundStatement
 
-from .kinds import Kind
+from .errors import UsageError
+from .once import Once
 from .tables import TTL, WRITETIME, Table, quoted
 
 CONCURRENT = 200
 
+#: The bytes of a value as they are bound; None for null.
+Cell = bytes | None
+_TIMES = {TTL: TypeId.INT, WRITETIME: TypeId.BIGINT}
+
 
 class CounterWriter:
-    """Adds to counters. Nothing is sent again: what failed may have been counted."""
+    """Adds to counters. Nothing is sent again: what failed may have been counted.
 
-    def __init__(self, session: Any, table: Table, columns: list[str], consistency_level: int | None) -> None:
-        self._session = session
+    A static counter is added once per partition, with the first row that has a value of it: each row of a partition
+    shows the same one. A row that shows another value than that was refused before anything of it is added.
+    """
+
+    def __init__(self, session: Any, table: Table, columns: Sequence[str], consistency_level: int | None) -> None:
         self._table = table
         self._counters = [name for name in columns if name in table.counters]
-        self._level = consistency_level
-        self._prepared: dict[tuple[str, ...], Any] = {}
+        if not self._counters:
+            raise UsageError(f"{table.name} has counters, and none of them is loaded: there is nothing to add")
+        self._statements = _Statements(session, consistency_level, is_idempotent=False)
+        codecs = self._statements.codecs(self._text(tuple(self._counters)))
+        counted = {name: scalar(TypeId.BIGINT) if name in self._counters else codecs[name] for name in codecs}
+        self._encoder = _RowEncoder(counted, table.partition_key)
+        self._statics = [name for name in self._counters if name in table.statics]
+        self._added = Once() if self._statics else None
 
     def write(self, batch: Any) -> dict[int, Exception]:
         """Errors by the rows of *batch* that they are of."""
-        columns = bindable(batch, self._table)
         requests, rows = [], []
-        for row in range(batch.num_rows):
-            names = tuple(name for name in self._counters if columns[name][row] is not None)
+        errors: dict[int, Exception] = {}
+        for row, cells in self._encoder.rows(batch, errors):
+            names = tuple(name for name in self._counters if cells[name] is not None)
+            try:
+                key = self._key(names)
+                _need(self._table, key, cells)
+                known = self._known_statics(names, cells)
+                names = tuple(name for name in names if name not in known)
+            except ValueError as error:
+                errors[row] = error
+                continue
             if names:
-                key = [columns[name][row] for name in self._key(names)]
-                requests.append((self._statement(names), [*(columns[name][row] for name in names), *key]))
+                values = [cells[name] for name in (*names, *self._key(names))]
+                requests.append(self._statements.bound(self._text(names), values))
                 rows.append(row)
-        return _executed(self._session, requests, rows)
+        self._statements.execute(requests, rows, errors)
+        return errors
+
+    def close(self) -> None:
+        if self._added is not None:
+            self._added.close()
+
+    def _known_statics(self, names: Sequence[str], cells: Mapping[str, Cell]) -> set[str]:
+        """Static counters of the row's partition that were added already."""
+        added = self._added
+        statics = [name for name in self._statics if name in names]
+        if added is None or not statics:
+            return set()
+        partition = _joined([cells[name] for name in self._table.partition_key])
+        known = {name: added.get((name, partition)) for name in statics}
+        for name, value in known.items():
+            if value is not None and value != cells[name]:
+                before, now = (int.from_bytes(cell or b"", "big", signed=True) for cell in (value, cells[name]))
+                raise ValueError(
+                    f"column '{name}': a static counter is added once per partition, and {before} was added to this "
+                    f"one, not {now}"
+                )
+        for name, value in known.items():
+            if value is None:
+                added.note((name, partition), cells[name] or b"")
+        return {name for name, value in known.items() if value is not None}
 
     def _key(self, names: Sequence[str]) -> list[str]:
-        """What says which row: of static counters the partition key."""
+        """The columns that identify the row; of static counters the partition key."""
         table = self._table
         return table.partition_key if set(names) <= set(table.statics) else table.key
 
-    def _statement(self, names: tuple[str, ...]) -> Any:
-        if names not in self._prepared:
-            added = ", ".join(f"{name} = {name} + ?" for name in map(maybe_escape_name, names))
-            where = " AND ".join(f"{maybe_escape_name(name)} = ?" for name in self._key(names))
-            text = f"UPDATE {self._table.name} SET {added} WHERE {where}"
-            self._prepared[names] = _prepare(self._session, text, self._level, is_idempotent=False)
-        return self._prepared[names]
+    def _text(self, names: tuple[str, ...]) -> str:
+        added = ", ".join(f"{name} = {name} + ?" for name in map(maybe_escape_name, names))
+        where = " AND ".join(f"{maybe_escape_name(name)} = ?" for name in self._key(names))
+        return f"UPDATE {self._table.name} SET {added} WHERE {where}"
 
 
 class CellWriter:
-    """Writes cells with the time to live and the write time that the row has for them."""
+    """Writes cells with the time to live and the write time that the row has for them.
 
-    def __init__(self, session: Any, table: Table, columns: list[str], consistency_level: int | None) -> None:
-        self._session = session
+    Cells without a time of their own have *ttl* and *timestamp*; the timestamp rises by one with each row, as that of
+    ``session.ingest`` does. *nulls*: "unset" leaves cells as they are where the row has null, "null" deletes them.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        table: Table,
+        columns: Sequence[str],
+        consistency_level: int | None,
+        *,
+        ttl: int | None = None,
+        timestamp: int | None = None,
+        nulls: str = "unset",
+    ) -> None:
         self._table = table
-        self._level = consistency_level
-        self._values = [name for name in columns if table.timed(name) is None and name not in table.key]
+        self._ttl = None if ttl is None else struct.pack(">i", ttl)
+        self._timestamp = timestamp
+        self._written = 0
+        self._deletes = nulls == "null"
+        self._statements = _Statements(session, consistency_level, is_idempotent=True)
         timed = {found: name for name in columns if (found := table.timed(name)) is not None}
+        plain = [name for name in columns if table.timed(name) is None]
+        for (_, name), column in timed.items():
+            if name in table.key or name not in plain:
+                reason = "which is of the primary key" if name in table.key else "which is not loaded"
+                raise UsageError(f"{column} is a time of {name}, {reason}")
+        self._values = [name for name in plain if name not in table.key]
         self._times = {name: tuple(timed.get((what, name)) for what in (TTL, WRITETIME)) for name in self._values}
-        self._prepared: dict[tuple[str, ...], Any] = {}
+        codecs = self._statements.codecs(self._text(tuple(plain), ttl=False, written=False))
+        codecs |= {column: scalar(_TIMES[what]) for (what, _), column in timed.items()}
+        self._encoder = _RowEncoder(codecs, table.partition_key)
+        self._has_rows = all(name in plain for name in table.clustering_key)
 
     def write(self, batch: Any) -> dict[int, Exception]:
         """Errors by the rows of *batch* that they are of."""
-        columns = bindable(batch, self._table)
         requests, rows = [], []
-        for row in range(batch.num_rows):
-            for names, ttl, written in self._groups(columns, row):
-                with_ttl, with_time = ttl is not None, written is not None
-                statement = self._statement(names, with_ttl, with_time)
-                values = [columns[name][row] for name in names]
-                requests.append((statement, values + [ttl] * with_ttl + [written] * with_time))
+        errors: dict[int, Exception] = {}
+        for row, cells in self._encoder.rows(batch, errors):
+            now = None if self._timestamp is None else struct.pack(">q", self._timestamp + self._written + row)
+            try:
+                groups = self._groups(cells, now)
+            except ValueError as error:
+                errors[row] = error
+                continue
+            for names, ttl, written in groups:
+                text = self._text(names, ttl is not None, written is not None)
+                values = [cells[name] for name in names]
+                values += [time for time in (ttl, written) if time is not None]
+                requests.append(self._statements.bound(text, values))
                 rows.append(row)
-        return _executed(self._session, requests, rows)
+        self._written += batch.num_rows
+        self._statements.execute(requests, rows, errors)
+        return errors
 
-    def _groups(self, columns: dict[str, list[Any]], row: int) -> list[tuple[tuple[str, ...], int | None, int | None]]:
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _groups(self, cells: Mapping[str, Cell], now: Cell) -> list[tuple[tuple[str, ...], Cell, Cell]]:
         """Columns of the row that have the same times, each with its key; one of the key alone if it has no values."""
         table = self._table
-        is_row = all(columns[name][row] is not None for name in table.clustering_key if name in columns)
-        is_row = is_row and all(name in columns for name in table.clustering_key)
-        groups: dict[tuple[Any, Any, bool], list[str]] = defaultdict(list)
+        is_row = self._has_rows and all(cells[name] is not None for name in table.clustering_key)
+        groups: dict[tuple[Cell, Cell, bool], list[str]] = defaultdict(list)
         for name in self._values:
-            if columns[name][row] is not None:
-                ttl, written = (columns[times][row] if times else None for times in self._times[name])
-                groups[ttl, written, name in table.statics].append(name)
-        found = [
-            ((*(table.partition_key if static else table.key), *names), ttl, written)
-            for (ttl, written, static), names in groups.items()
-        ]
-        if is_row and not any(not static for _, _, static in groups):
-            found.append((tuple(table.key), None, None))
+            is_static = name in table.statics
+            if cells[name] is not None or (self._deletes and (is_row or is_static)):
+                ttl, written = (cells[column] if column else None for column in self._times[name])
+                groups[self._ttl if ttl is None else ttl, now if written is None else written, is_static].append(name)
+        found = []
+        for (ttl, written, is_static), names in groups.items():
+            key = table.partition_key if is_static else table.key
+            _need(table, key, cells)
+            found.append(((*key, *names), ttl, written))
+        if is_row and all(is_static for _, _, is_static in groups):
+            found.append((tuple(table.key), self._ttl, now))
         return found
 
-    def _statement(self, names: tuple[str, ...], ttl: bool, written: bool) -> Any:
-        key = (*names, "ttl" if ttl else "", "time" if written else "")
-        if key not in self._prepared:
-            using = " AND ".join(["TTL ?"] * ttl + ["TIMESTAMP ?"] * written)
-            marks = ", ".join("?" * len(names))
-            text = f"INSERT INTO {self._table.name} ({quoted(list(names))}) VALUES ({marks})"
-            text += f" USING {using}" if using else ""
-            self._prepared[key] = _prepare(self._session, text, self._level, is_idempotent=True)
-        return self._prepared[key]
+    def _text(self, names: tuple[str, ...], ttl: bool, written: bool) -> str:
+        using = " AND ".join(["TTL ?"] * ttl + ["TIMESTAMP ?"] * written)
+        text = f"INSERT INTO {self._table.name} ({quoted(list(names))}) VALUES ({', '.join('?' * len(names))})"
+        return text + (f" USING {using}" if using else "")
 
 
-def _prepare(session: Any, text: str, consistency_level: int | None, is_idempotent: bool) -> Any:
-    prepared = session.prepare(text)
-    prepared.is_idempotent = is_idempotent
-    if consistency_level is not None:
-        prepared.consistency_level = consistency_level
-    return prepared
+class _RowEncoder:
+    """Rows of record batches as the bytes of their cells, which ``session.ingest`` would send."""
+
+    def __init__(self, codecs: Mapping[str, Any], partition_key: Sequence[str]) -> None:
+        self._names = list(codecs)
+        self._plan = IngestPlan(list(codecs.items()), partition_key=partition_key, nulls="null", tokens=False)
+
+    def rows(self, batch: Any, errors: dict[int, Exception]) -> Iterator[tuple[int, dict[str, Cell]]]:
+        """Numbers and cells of the rows; those that cannot be encoded are in *errors* instead. ValueError if a column
+        cannot be written as the type of the table's."""
+        schema, array = batch.__arrow_c_array__()
+        rows = self._plan.reader(schema).rows(array)
+        for row in range(len(rows)):
+            try:
+                data = rows.encode(row)[0]
+            except ValueError as error:
+                errors[row] = error
+                continue
+            yield row, dict(zip(self._names, _cells(data), strict=True))
 
 
-def _executed(session: Any, requests: list[tuple[Any, list[Any]]], rows: list[int]) -> dict[int, Exception]:
-    """Errors by the *rows* that the *requests* are of."""
-    results = execute_concurrent(session, requests, concurrency=CONCURRENT, raise_on_first_error=False)
-    errors: dict[int, Exception] = {}
-    for row, (success, result) in zip(rows, results, strict=True):
-        if not success:
-            errors.setdefault(row, result)
-    return errors
+class _Statements:
+    """Prepared statements by their texts, and rows bound to them as bytes."""
+
+    def __init__(self, session: Any, consistency_level: int | None, is_idempotent: bool) -> None:
+        self._session = session
+        self._level = consistency_level
+        self._is_idempotent = is_idempotent
+        self._prepared: dict[str, Any] = {}
+
+    def codecs(self, text: str) -> dict[str, Any]:
+        """The codecs of the columns that the markers of *text* are of."""
+        return {name: codec for _, _, name, codec in self._of(text)._bind_plan.specs}
+
+    def bound(self, text: str, values: Sequence[Cell]) -> tuple[BoundStatement, None]:
+        statement = BoundStatement(self._of(text))
+        statement.values = values
+        return statement, None
+
+    def execute(self, requests: list[Any], rows: list[int], errors: dict[int, Exception]) -> None:
+        """Errors by the *rows* that the *requests* are of into *errors*."""
+        results = execute_concurrent(self._session, requests, concurrency=CONCURRENT, raise_on_first_error=False)
+        for row, (success, result) in zip(rows, results, strict=True):
+            if not success:
+                errors.setdefault(row, result)
+
+    def _of(self, text: str) -> Any:
+        prepared = self._prepared.get(text)
+        if prepared is None:
+            prepared = self._prepared[text] = self._session.prepare(text)
+            prepared.is_idempotent = self._is_idempotent
+            if self._level is not None:
+                prepared.consistency_level = self._level
+        return prepared
 
 
-# -- values of Arrow's as the driver binds them
+def _cells(data: bytes) -> Iterator[Cell]:
+    at = 0
+    while at < len(data):
+        begin = at + 4
+        size = int.from_bytes(data[at:begin], "big", signed=True)
+        at = begin + max(size, 0)
+        yield None if size < 0 else data[begin:at]
 
 
-def bindable(batch: Any, table: Table) -> dict[str, list[Any]]:
-    """The columns of *batch* as lists of values that can be bound."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found = {}
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        kind = table.kinds.get(name)
-        if kind is None:  # a time to live, a write time
-            found[name] = pc.cast(column, pa.int64()).to_pylist()
-            continue
-        convert = _converter(kind)
-        values = pc.cast(column, _plain_type(column.type)).to_pylist()
-        found[name] = [None if value is None else convert(value) for value in values]
-    return found
+def _joined(cells: Sequence[Cell]) -> bytes:
+    """One text of bytes for several, different for different ones."""
+    return b"".join(len(cell or b"").to_bytes(4, "big") + (cell or b"") for cell in cells)
 
 
-def _plain_type(type_: Any) -> Any:
-    """*type_* with numbers where PyArrow would make objects that cannot have all values."""
-    import pyarrow as pa
-
-    types = pa.types
-    if isinstance(type_, pa.BaseExtensionType):
-        return type_.storage_type
-    if types.is_timestamp(type_) or types.is_time64(type_):
-        return pa.int64()
-    if types.is_date32(type_):
-        return pa.int32()
-    if types.is_map(type_):
-        return pa.map_(_plain_type(type_.key_type), _plain_type(type_.item_type))
-    if types.is_fixed_size_list(type_):
-        return pa.list_(_plain_type(type_.value_type), type_.list_size)
-    if types.is_list(type_):
-        return pa.list_(_plain_type(type_.value_type))
-    if types.is_struct(type_):
-        return pa.struct([pa.field(field.name, _plain_type(field.type)) for field in type_])
-    return type_
-
-
-def _converter(kind: Kind) -> Callable[[Any], Any]:
-    name = kind.name
-    if name in ("uuid", "timeuuid"):
-        return lambda value: UUID(value) if isinstance(value, str) else UUID(bytes=value)
-    if name == "inet":
-        return lambda value: value if isinstance(value, str) else _address(value)
-    simple: dict[str, Callable[[Any], Any]] = {
-        "date": Date,
-        "decimal": Decimal,
-        "duration": lambda value: Duration(*value),
-        "varint": int,
-    }
-    if name in simple:
-        return simple[name]
-    if not kind.parts:
-        return lambda value: value
-    inner = [_converter(part) for part in kind.parts]
-
-    def each(values: Any) -> list[Any]:
-        return [None if value is None else convert(value) for convert, value in zip(inner, values, strict=True)]
-
-    if name in ("tuple", "udt"):
-        return lambda value: tuple(each(value.values()))
-    if name == "map":
-        return lambda value: _Pairs(each(pair) for pair in value)
-    convert = inner[0]
-    return lambda value: [None if item is None else convert(item) for item in value]
-
-
-class _Pairs(list[Any]):
-    """A map of what may have no hash."""
-
-    def items(self) -> list[Any]:
-        return self
-
-
-def _address(value: bytes) -> str:
-    from ipaddress import ip_address
-
-    return str(ip_address(value))
+def _need(table: Table, key: Sequence[str], cells: Mapping[str, Cell]) -> None:
+    for name in key:
+        if cells.get(name) is None:
+            raise ValueError(f"column '{name}': null in a column of the primary key")

@@ -92,6 +92,7 @@ OPTIONS = (
     Option("maxbatchsize", "max-batch-size", "rows of one partition in a batch (default: 32)", number, ("from",)),
     Option("errfile", "err-file", "where rows go that were not loaded", str, ("from",)),
     Option("ttl", "ttl", "seconds that the rows live", number, ("from",)),
+    Option("maxcelllines", "max-cell-lines", "lines of a cell in quotes (default: 1000; -1: any)", number, ("from",)),
 )
 #: Options of cqlsh that tell it how to work, and not what to do: they may be in a cqlshrc.
 IGNORED = frozenset(

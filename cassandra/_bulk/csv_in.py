@@ -1,87 +1,251 @@
 """Rows of files of CSV (L6). PyArrow takes lines apart; a field in quotes is never null, so that an empty text is none.
 
-Rows are numbered from 0 in each file, without its header and empty lines, but with lines that are no rows.
+Rows are numbered from 0 in each file, without its header and empty lines, but with lines that are no rows. Blocks of
+whole rows are read one after the other; what is wrong with a row, such as bytes that are no text, concerns it alone.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+import io
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from . import csv_scan
+from .csv_scan import MOST_BLOCK, MOST_CELL_LINES, Place, Record, Scanner, Source, is_utf8, lines_in, raw_text
 from .style import Dialect
 
-BLOCK = 4 << 20  # bytes of a file that become a batch
-MOST_BLOCK = 1 << 30  # and at most of one row
+__all__ = ["CsvFile", "Row", "is_utf8"]
 
 
-class BadLine(NamedTuple):
-    """A line with another number of fields than the file has columns."""
+class Row(NamedTuple):
+    """A row as the file has it: the number of its first line, from 1, and its text with the line end."""
 
-    row: int
+    line: int
     text: str
-    expected: int
-    actual: int
+
+
+class _Block(NamedTuple):
+    """Whole rows. ``line``: that of the first one, from 0. ``batch``: the rows, unless something is wrong with one of
+    them or with its quotes."""
+
+    line: int
+    place: Place
+    text: bytes
+    batch: Any
+    records: list[Record]
+
+
+class _Kept(NamedTuple):
+    """Rows of a block: the number of the first one and its line, from 0."""
+
+    first: int
+    line: int
+    text: bytes
+    records: list[Record]
 
 
 class CsvFile:
     """A file and the names of its columns."""
 
-    def __init__(self, path: Path, names: Sequence[str] | None, dialect: Dialect, null: str) -> None:
-        """*names*: of its columns. None: the header has them."""
+    def __init__(
+        self,
+        path: Path,
+        names: Sequence[str] | None,
+        dialect: Dialect,
+        null: str,
+        most_cell_lines: int = MOST_CELL_LINES,
+    ) -> None:
+        """*names*: of its columns. None: the header has them. ValueError, OSError."""
         self.path = path
         self._dialect = dialect
         self._null = null
-        self.names = _header(path, dialect) if names is None else list(names)
+        self._most_cell_lines = most_cell_lines
+        self._scanner = Scanner(dialect, most_cell_lines)
+        #: The header as the file has it; "" if it has none.
+        self.header = ""
+        self._begin: tuple[int, Place] | None = None  # line and place behind the header
+        if dialect.header:
+            self._read_header()
+        self.names = next(self._taken_apart(self.header), []) if names is None else list(names)
+        if not self.names:
+            raise ValueError(f"{path}: there is no header")
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"{path}: a column is there twice: {', '.join(self.names)}")
+        self._marks: list[tuple[int, int, Place, int]] = []  # of blocks: first row, line, place, bytes
+        self._kept: _Kept | None = None  # the block whose rows were looked at last
 
-    def batches(self, first: int = 0) -> Iterator[tuple[Sequence[int], Any, list[BadLine]]]:
-        """From row *first* on: numbers of rows, a record batch with a column of strings for each, and lines that are
-        no rows, which come with the batch before which, or in which, they were found, or with an empty one."""
-        import pyarrow as pa
+    # -- blocks
 
-        block = BLOCK
-        while True:
-            try:
-                for numbers, batch, bad in self._batches(block):
-                    # PyArrow counts empty lines where it passes over rows, so that it is done here.
-                    passed = sum(number < first for number in numbers) if len(numbers) and numbers[0] < first else 0
-                    bad = [line for line in bad if line.row >= first]
-                    first = max([first, *(line.row + 1 for line in bad), *(number + 1 for number in numbers[-1:])])
-                    if bad or passed < len(numbers):
-                        yield numbers[passed:], batch.slice(passed), bad
-                return
-            except pa.ArrowInvalid as error:
-                if "straddling" not in str(error):
-                    raise ValueError(f"{self.path}: after row {first}: {error}") from None
-                if block >= self.path.stat().st_size:
-                    return  # nothing but what was passed over
-                if block >= MOST_BLOCK:
-                    raise ValueError(f"{self.path}: row {first} is longer than {MOST_BLOCK:,} bytes") from None
-                block = min(block * 8, MOST_BLOCK)
+    def _read_header(self) -> None:
+        source = Source(self.path, self._dialect.encoding)
+        try:
+            text = source.read(csv_scan.BLOCK)
+            place = source.place
+            while True:
+                for record in self._scanner.records(text, source.is_at_end):
+                    if not _is_empty(text[record.begin : record.end]):
+                        self._take_header(text, record, place)
+                        return
+                if source.is_at_end:
+                    return
+                text += source.read(len(text) or csv_scan.BLOCK)
+        finally:
+            source.close()
 
-    def _batches(self, block: int) -> Iterator[tuple[Sequence[int], Any, list[BadLine]]]:
+    def _take_header(self, text: bytes, record: Record, place: Place) -> None:
+        if record.wrong:
+            raise ValueError(f"{self.path}: line {lines_in(text, 0, record.begin) + 1}: {record.wrong}")
+        try:
+            self.header = text[record.begin : record.end].decode("utf8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{self.path}: the header is not {self._dialect.encoding}") from None
+        self._begin = lines_in(text, 0, record.end), place._replace(skipped=place.skipped + record.end)
+
+    def _taken_apart(self, text: str) -> Iterator[list[str]]:
+        return csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=self._dialect.delimiter,
+            quotechar=self._dialect.quote,
+            escapechar=None if self._dialect.doubles else self._dialect.escape,
+            doublequote=self._dialect.doubles,
+        )
+
+    def _blocks(self) -> Iterator[_Block]:
+        line, begin = (0, None) if self._begin is None else self._begin
+        source = Source(self.path, self._dialect.encoding, begin)
+        try:
+            text, place, size = b"", source.place, csv_scan.BLOCK
+            while not source.is_at_end:
+                before = len(text)
+                text += source.read(size)
+                if not before:
+                    place = source.place
+                end, batch, records = self._whole(text, source.is_at_end)
+                if not end:
+                    if len(text) > MOST_BLOCK:
+                        raise ValueError(f"{self.path}: line {line + 1}: a row is longer than {MOST_BLOCK:,} bytes")
+                    size = min(size * 2, MOST_BLOCK)
+                    continue
+                yield _Block(line, place, text[:end], batch, records)
+                line += lines_in(text, 0, end)
+                if end >= before:
+                    place = source.place._replace(skipped=source.place.skipped + end - before)
+                else:
+                    place = place._replace(skipped=place.skipped + end)
+                text, size = text[end:], csv_scan.BLOCK
+        finally:
+            source.close()
+
+    def _whole(self, text: bytes, is_last: bool) -> tuple[int, Any, list[Record]]:
+        """How many bytes of *text* are whole rows, and these, as a batch if all is well, else one by one."""
+        end = self._scanner.whole(text, is_last)
+        if end == 0:
+            return 0, None, []
+        if end is not None:
+            batch = self._read(text[:end])
+            if batch is not None and not self._has_long_cells(text, end, batch):
+                return end, batch, []
+        records = list(self._scanner.records(text, is_last))
+        return (records[-1].end if records else 0), None, records
+
+    # -- rows
+
+    def batches(self, first: int = 0) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
+        """From row *first* on: numbers of rows, a record batch with a column of strings for each, and what is wrong
+        with the rows of the block that are not in it."""
+        row = 0
+        self._marks.clear()
+        for block in self._blocks():
+            self._kept = None
+            self._marks.append((row, block.line, block.place, len(block.text)))
+            batch, wrong = (block.batch, {}) if block.batch is not None else self._parsed(row, block)
+            count = batch.num_rows + len(wrong)
+            numbers: Sequence[int] = range(row, row + count)
+            if wrong:
+                numbers = [number for number in numbers if number not in wrong]
+            passed = sum(number < first for number in numbers) if first > row else 0
+            row += count
+            wrong = {number: why for number, why in wrong.items() if number >= first}
+            if wrong or passed < len(numbers):
+                yield numbers[passed:], batch.slice(passed), wrong
+
+    def row(self, number: int) -> Row:
+        """A row that :meth:`batches` came to."""
+        if self._kept is None or not 0 <= number - self._kept.first < len(self._kept.records):
+            self._kept = self._read_again(number)
+        first, line, text, records = self._kept
+        record = records[number - first]
+        shown = raw_text(text[record.begin : record.end], self._dialect.encoding)
+        return Row(line + lines_in(text, 0, record.begin) + 1, shown)
+
+    def _read_again(self, number: int) -> _Kept:
+        first, line, place, size = self._marks[bisect_right(self._marks, number, key=lambda mark: mark[0]) - 1]
+        source = Source(self.path, self._dialect.encoding, place)
+        try:
+            text = source.read(csv_scan.BLOCK)
+            while len(text) < size and not source.is_at_end:
+                text += source.read(csv_scan.BLOCK)
+        finally:
+            source.close()
+        text = text[:size]
+        return _Kept(first, line, text, _rows(text, self._scanner.records(text, is_last=True)))
+
+    def _parsed(self, first: int, block: _Block) -> tuple[Any, dict[int, str]]:
+        """Good rows, and what is wrong with others by number."""
+        records = _rows(block.text, block.records)
+        self._kept = _Kept(first, block.line, block.text, records)
+        wrong, good = {}, []
+        for number, record in enumerate(records, first):
+            text = block.text[record.begin : record.end]
+            why = record.wrong or self._wrong(text)
+            if why:
+                wrong[number] = why
+            else:
+                good.append(text)
+        batch = self._read(b"".join(good))
+        if batch is None or batch.num_rows != len(good):
+            raise ValueError(f"{self.path}: rows after line {block.line + 1} cannot be taken apart")
+        return batch, wrong
+
+    def _has_long_cells(self, text: bytes, end: int, batch: Any) -> bool:
+        import pyarrow.compute as pc
+
+        most = self._most_cell_lines
+        if most < 0 or lines_in(text, 0, end) - batch.num_rows + 1 < most:  # the last row may have no line end
+            return False
+        counts = (pc.max(pc.count_substring_regex(column, "\r\n?|\n")).as_py() for column in batch.columns)
+        return any((count or 0) >= most for count in counts)
+
+    def _wrong(self, text: bytes) -> str:
+        try:
+            text.decode("utf8")
+        except UnicodeDecodeError as error:
+            shown = raw_text(text[max(error.start - 40, 0) : error.start + 40], self._dialect.encoding)
+            return f"it is not {self._dialect.encoding}: {shown!a}"
+        count = self._scanner.count(text)
+        if count == len(self.names):
+            return ""
+        return f"it has {count} fields, not {len(self.names)}: {text[:80].decode('utf8', 'replace').rstrip()!r}"
+
+    def _read(self, text: bytes) -> Any:
+        """A record batch, or None if there are rows that are none."""
         import pyarrow as pa
         import pyarrow.csv
 
-        if not self.path.stat().st_size:
-            return
-        header = self._dialect.header
-        found: list[BadLine] = []
+        schema = pa.schema([pa.field(name, pa.string()) for name in self.names])
+        null = self._null.encode()
+        if self._scanner.marks[1] and self._scanner.marks[1] in null and null in text:
+            text = self._scanner.spell_null(text, null)
+        found: list[Any] = []
 
         def note(row: Any) -> str:
-            found.append(BadLine(row.number - 1 - header, row.text, row.expected_columns, row.actual_columns))
+            found.append(row)
             return "skip"
 
-        reading = pyarrow.csv.ReadOptions(
-            column_names=self.names,
-            skip_rows_after_names=int(header),
-            encoding=self._dialect.encoding,
-            block_size=block,
-            use_threads=False,  # with them rows have no numbers
-        )
+        reading = pyarrow.csv.ReadOptions(column_names=self.names, block_size=len(text) + 1, use_threads=False)
         parsing = pyarrow.csv.ParseOptions(
             delimiter=self._dialect.delimiter,
             quote_char=self._dialect.quote,
@@ -96,47 +260,33 @@ class CsvFile:
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
-        first = 0
-        taken = 0  # of the lines found, which are told of
-        passed = 0  # of them, which are behind
-        with pyarrow.csv.open_csv(
-            self.path, read_options=reading, parse_options=parsing, convert_options=converting
-        ) as reader:
-            for batch in reader:
-                numbers: Sequence[int] = range(first, first + batch.num_rows)
-                if passed < len(found):
-                    places = []
-                    for _ in range(batch.num_rows):
-                        while passed < len(found) and found[passed].row == first:
-                            passed += 1
-                            first += 1
-                        places.append(first)
-                        first += 1
-                    numbers = places
-                else:
-                    first += batch.num_rows
-                told, taken = found[taken:passed], passed
-                yield numbers, batch, told
-        if taken < len(found):
-            yield (), pa.RecordBatch.from_pylist([], schema=reader.schema), found[taken:]
+        if not _is_utf8(text):
+            return None
+        if not text.strip(b"\r\n"):
+            return pa.RecordBatch.from_pylist([], schema=schema)
+        try:
+            table = pyarrow.csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
+        except pa.ArrowInvalid:
+            return None
+        if found:
+            return None
+        table = table.combine_chunks()
+        return (table.to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)])[0]
 
 
-def _header(path: Path, dialect: Dialect) -> list[str]:
-    with path.open(encoding="utf-8-sig" if is_utf8(dialect.encoding) else dialect.encoding, newline="") as file:
-        line = file.readline()
-    escape = None if dialect.doubles else dialect.escape
-    rows = csv.reader(
-        [line.rstrip("\r\n")],
-        delimiter=dialect.delimiter,
-        quotechar=dialect.quote,
-        escapechar=escape,
-        doublequote=dialect.doubles,
-    )
-    names = next(rows, [])
-    if not names:
-        raise ValueError(f"{path}: there is no header")
-    return names
+def _is_empty(text: bytes) -> bool:
+    return text in (b"", b"\n", b"\r\n", b"\r")
 
 
-def is_utf8(encoding: str) -> bool:
-    return encoding.lower().replace("-", "").replace("_", "") == "utf8"
+def _rows(text: bytes, records: Iterable[Record]) -> list[Record]:
+    """Without empty lines."""
+    return [record for record in records if not _is_empty(text[record.begin : record.end])]
+
+
+def _is_utf8(text: bytes) -> bool:
+    if not text.isascii():
+        try:
+            text.decode("utf8")
+        except UnicodeDecodeError:
+            return False
+    return True

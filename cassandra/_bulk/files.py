@@ -10,8 +10,9 @@ from typing import Any
 
 from cassandra._session.scan.files import Dictionaries
 
-from .csv_in import BadLine, CsvFile
+from .csv_in import CsvFile, Row
 from .csv_out import CsvWriter
+from .csv_scan import MOST_CELL_LINES
 from .errors import UsageError
 from .kinds import TEXTS, Kind
 from .private import PendingFile
@@ -114,6 +115,7 @@ class FileReader:
         kinds: Mapping[str, Kind],
         dialect: Dialect,
         style: Style,
+        most_cell_lines: int = MOST_CELL_LINES,
     ) -> None:
         """*columns*: those of a file of CSV without a header. OSError, ValueError."""
         self.path = path
@@ -122,7 +124,7 @@ class FileReader:
         self._kinds = kinds
         self._csv: CsvFile | None = None
         if self._format == "csv":
-            self._csv = CsvFile(path, None if dialect.header else columns, dialect, style.null)
+            self._csv = CsvFile(path, None if dialect.header else columns, dialect, style.null, most_cell_lines)
             self.names = self._csv.names
         else:
             with self._opened() as opened:
@@ -140,15 +142,20 @@ class FileReader:
     def batches(self, wanted: Sequence[str], first: int) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
         """Columns *wanted* of the rows from *first* on: (numbers of the rows, record batch, what is wrong by number).
         Rows with something wrong are not in the batch."""
-        source = self._csv_batches(first) if self._csv is not None else self._binary(wanted, first)
-        for numbers, batch, bad in source:
-            yield self._converted(numbers, batch.select(list(wanted)), bad)
+        source = self._csv.batches(first) if self._csv is not None else self._binary(wanted, first)
+        for numbers, batch, wrong in source:
+            yield self._converted(numbers, batch.select(list(wanted)), wrong)
 
-    def _csv_batches(self, first: int) -> Iterator[tuple[Sequence[int], Any, list[BadLine]]]:
-        assert self._csv is not None
-        return self._csv.batches(first)
+    @property
+    def header(self) -> str | None:
+        """The header of a file of CSV as it is there; "" if it has none. None for other files."""
+        return None if self._csv is None else self._csv.header
 
-    def _binary(self, wanted: Sequence[str], first: int) -> Iterator[tuple[Sequence[int], Any, list[BadLine]]]:
+    def row(self, number: int) -> Row | None:
+        """A row of a file of CSV as it is there, one that :meth:`batches` came to. None for other files."""
+        return None if self._csv is None else self._csv.row(number)
+
+    def _binary(self, wanted: Sequence[str], first: int) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
         at = 0
         with self._opened() as opened:
             if self._format == "parquet":
@@ -166,15 +173,14 @@ class FileReader:
                 skipped = max(0, min(batch.num_rows, first - at))
                 rest = batch.slice(skipped)
                 if rest.num_rows:
-                    yield range(at + skipped, at + batch.num_rows), rest, []
+                    yield range(at + skipped, at + batch.num_rows), rest, {}
                 at += batch.num_rows
 
     def _converted(
-        self, numbers: Sequence[int], batch: Any, bad: list[BadLine]
+        self, numbers: Sequence[int], batch: Any, wrong: dict[int, str]
     ) -> tuple[Sequence[int], Any, dict[int, str]]:
         import pyarrow as pa
 
-        wrong = {line.row: f"it has {line.actual} fields, not {line.expected}: {line.text[:80]}" for line in bad}
         columns, dropped = [], set()
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             found = self._column(name, column)
@@ -191,12 +197,25 @@ class FileReader:
 
     def _column(self, name: str, column: Any) -> Column:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         kind = self._kinds.get(name, TIMES)
-        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         if self._csv is not None:
             return read_column(column, kind, self._style)
-        return read_column(column, kind, Style()) if is_text and kind.name not in READ_AS_TEXT else Column(column, {})
+        if kind.name in READ_AS_TEXT or not _is_text(column.type):
+            return Column(column, {})
+        if pa.types.is_run_end_encoded(column.type):
+            column = pc.run_end_decode(column)
+        return read_column(pc.cast(column, pa.string()), kind, Style())
+
+
+def _is_text(type_: Any) -> bool:
+    """Whether an Arrow type is one of text, in whatever layout."""
+    from pyarrow import types
+
+    if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
+        return _is_text(type_.value_type)
+    return bool(types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_))
 
 
 #: Of columns of times to live and write times.

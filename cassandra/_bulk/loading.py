@@ -9,15 +9,15 @@ from typing import Any
 from .checkpoint import Checkpoint
 from .context import Context, columns_of
 from .copy_options import check_copy_options, dialect_of, style_of
+from .csv_scan import MOST_CELL_LINES
 from .errors import DIFFERENT, DONE, TooManyFailed, UsageError
 from .files import FileReader, format_of, need_pyarrow
+from .refused import RefusedRows
 from .showing import Showing
 from .style import Dialect, Style
 from .tables import Table
 from .unloading import read_manifest
 from .writer import Piece, TableWriter, WriteOptions
-
-SHOWN_ERRORS = 10  # in full; the rest is counted, and in --err-file
 
 
 def load(context: Context) -> int:
@@ -37,7 +37,8 @@ def load(context: Context) -> int:
         file_format = file_format or manifest["format"]
         if manifest["csv"] is not None:
             dialect, style = Dialect(**manifest["csv"]["dialect"]), Style(**manifest["csv"]["style"])
-    readers = [_reader(path, file_format, in_files, table, dialect, style) for path in paths]
+    most_lines = options.get("maxcelllines", MOST_CELL_LINES)
+    readers = [_reader(path, file_format, in_files, table, dialect, style, most_lines) for path in paths]
     wanted = _wanted(readers, table, given, options.get("skipcols", ()))
     if arguments.resume and table.counters:
         raise UsageError("a load of counters cannot be resumed: what was added twice would be wrong")
@@ -53,7 +54,9 @@ def load(context: Context) -> int:
     if arguments.resume:
         checkpoint.resume()
     showing = context.showing(f"load {table.name}")
-    work = _Load(context, session, table, readers, wanted, options, checkpoint, showing)
+    error_path = Path(options.get("errfile") or f"load-{table.file_name}.err")
+    refused = RefusedRows(error_path, readers, dialect.encoding, showing, checkpoint.state.get("refused", {}))
+    work = _Load(context, session, table, readers, wanted, options, checkpoint, showing, refused)
     return work.run()
 
 
@@ -69,12 +72,19 @@ def _paths(names: list[str]) -> tuple[list[Path], Mapping[str, Any] | None]:
 
 
 def _reader(
-    path: Path, file_format: str | None, columns: list[str], table: Table, dialect: Dialect, style: Style
+    path: Path,
+    file_format: str | None,
+    columns: list[str],
+    table: Table,
+    dialect: Dialect,
+    style: Style,
+    most_cell_lines: int,
 ) -> FileReader:
     import pyarrow as pa
 
     try:
-        return FileReader(path, file_format or format_of(path), columns, table.kinds, dialect, style)
+        file_format = file_format or format_of(path)
+        return FileReader(path, file_format, columns, table.kinds, dialect, style, most_cell_lines)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
 
@@ -112,6 +122,7 @@ class _Load:
         options: Mapping[str, Any],
         checkpoint: Checkpoint,
         showing: Showing,
+        refused: RefusedRows,
     ) -> None:
         arguments = context.arguments
         self._held = context.held
@@ -124,12 +135,9 @@ class _Load:
         self._most_unreadable = options.get("maxparseerrors", -1)
         self._sizes = [reader.path.stat().st_size for reader in readers]
         state = checkpoint.state
-        self._unreadable: int = state.get("unreadable", 0)
         self._failed_before: int = state.get("failed", 0)
         self._rows_before: int = state.get("rows", 0)
-        self._shown = 0
-        self._error_path = Path(options.get("errfile") or f"load-{table.file_name}.err")
-        self._errors: Any = None
+        self._refused = refused
         self._next = (state.get("file", 0), state.get("row", 0))
         self._reached = self._next
         #: Rows of the files before one.
@@ -173,16 +181,15 @@ class _Load:
                 return DIFFERENT
             raise
         finally:
-            if self._errors is not None:
-                self._errors.close()
+            self._refused.close()
         self._checkpoint.remove()
         showing.update(self._rows_before + writer.rows, 1.0)
-        failed = self._failed_before + writer.failed
-        more = [f"{failed:,} failed"] * bool(failed) + [f"{self._unreadable:,} unreadable"] * bool(self._unreadable)
-        if failed or self._unreadable:
-            more.append(f"see {self._error_path}")
+        failed, unreadable = self._failed_before + writer.failed, self._refused.unreadable
+        more = [f"{failed:,} failed"] * bool(failed) + [f"{unreadable:,} unreadable"] * bool(unreadable)
+        if failed or unreadable:
+            more.append("see " + ", ".join([str(self._refused.path), *self._refused.bad_files]))
         showing.summary("loaded", *more)
-        return DIFFERENT if failed or self._unreadable else DONE
+        return DIFFERENT if failed or unreadable else DONE
 
     def _pieces(self) -> Iterator[Piece]:
         file, row = self._next
@@ -227,34 +234,20 @@ class _Load:
 
     def _save(self) -> None:
         file, row = self._next
-        if self._errors is not None:
-            self._errors.flush()
         self._checkpoint.state = {
             "file": file,
             "row": row,
             "passed": self._passed[file],
             "rows": self._rows_before + self._writer.kept_rows,
             "failed": self._failed_before + self._writer.kept_failed,
-            "unreadable": self._unreadable,
+            "refused": self._refused.save(self._next),
         }
         self._checkpoint.save()
 
     def _is_unreadable(self, file: int, row: int, message: str) -> None:
-        self._unreadable += 1
-        self._wrong(file, row, message)
-        if 0 <= self._most_unreadable < self._unreadable:
-            raise TooManyFailed(f"{self._unreadable:,} rows cannot be read, more than --max-parse-errors")
+        self._refused.add(file, row, message, is_unreadable=True)
+        if 0 <= self._most_unreadable < self._refused.unreadable:
+            raise TooManyFailed(f"{self._refused.unreadable:,} rows cannot be read, more than --max-parse-errors")
 
     def _failed(self, file: int, row: int, error: Exception) -> None:
-        self._wrong(file, row, str(error))
-
-    def _wrong(self, file: int, row: int, message: str) -> None:
-        text = f"{self._readers[file].path}: row {row}: {message}"
-        if self._errors is None:
-            self._errors = self._error_path.open("a" if self._rows_before else "w", encoding="utf8")
-        print(text.replace("\n", " "), file=self._errors)
-        self._shown += 1
-        if self._shown <= SHOWN_ERRORS:
-            self._showing.note(text)
-        elif self._shown == SHOWN_ERRORS + 1:
-            self._showing.note(f"more of them are in {self._error_path}")
+        self._refused.add(file, row, str(error), is_unreadable=False)

@@ -14,6 +14,7 @@ _SPACE = re.compile(r"\s*")
 _UNQUOTED = re.compile(r"[^,\[\](){}]*")
 _KEY = re.compile(r"(?:[^,\[\](){}:]|:(?!\s))*(?=:)")  # a colon within is one that no space follows
 _PAIRS = {"[": "]", "{": "}", "(": ")"}
+_BEGINS = {"list": "[", "vector": "[", "set": "{", "map": "{", "udt": "{", "tuple": "("}
 MOST_DEEP = 64
 
 Read = Callable[[str], Any]
@@ -75,10 +76,12 @@ class _Text:
         if begin not in _PAIRS:  # of a field or an element without a value
             self._null(kind, pattern)
             return None
-        self._at += 1
+        self._take(_BEGINS[kind.name])
         end = _PAIRS[begin]
         if kind.name == "map":
             found: Any = self._several(end, lambda: self._pair(*kind.parts))
+            if len({repr(key) for key, _ in found}) < len(found):
+                raise ValueError("a key is there twice")
         elif kind.name == "udt":
             found = self._fields(kind, end)
         elif kind.name == "tuple":

@@ -7,21 +7,30 @@ tells which values are none.
 from __future__ import annotations
 
 import datetime
+import math
 import re
+import struct
 from collections.abc import Callable
 from typing import Any
 
+from .days import day_of
 from .durations import duration_of
+from .errors import shown
 from .kinds import FLOATS, INTEGERS, TEXTS, Kind, arrow_type
 from .style import Style
 
 BEGIN = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MOMENT = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})(?:(?:[ T]|'T')(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?)?\s*(Z|[+-]\d{2}:?\d{2})?"
+    r"(\d{4})-(\d{2})-(\d{2})(?:(?:[ T]|'T')(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?)?\s*"
+    r"(Z|[+-](?:0\d|1[0-8])(?::?[0-5]\d)?)?",
+    re.ASCII,
 )
-_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?")
-_WHOLE = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
+_TIME = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(
+    r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|(inf|infinity))", re.ASCII | re.IGNORECASE
+)
+_BLOB = re.compile(r"0x((?:[0-9a-f]{2})*)", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\(\\|n|r|t|x[0-9a-f]{2})")
 _NAMED = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 
@@ -93,7 +102,7 @@ def reader_of(kind: Kind, style: Style) -> Callable[[str], Any]:
     if name in INTEGERS:
         return lambda text: int(_matching(_WHOLE, _plain(text, style), name))
     if name in FLOATS:
-        return lambda text: float(_matching(_NUMBER, _plain(text, style), name))
+        return lambda text: _real(_plain(text, style), name)
     if name in TEXTS:
         return unescaped if style.as_cqlsh else str
     if name in ("decimal", "varint"):
@@ -105,7 +114,7 @@ def reader_of(kind: Kind, style: Style) -> Callable[[str], Any]:
     simple: dict[str, Callable[[str], Any]] = {
         "blob": _blob,
         "custom": _blob,
-        "date": _day,
+        "date": _day_as_cqlsh if style.as_cqlsh else lambda text: day_of(text.strip()),
         "duration": duration_of,
         "inet": str.strip,
         "time": _time,
@@ -129,8 +138,24 @@ def _plain(text: str, style: Style) -> str:
 
 def _matching(pattern: re.Pattern[str], text: str, name: str) -> str:
     if pattern.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no {name}")
+        raise ValueError(f"{shown(text)} is no {name}")
     return text
+
+
+def _real(text: str, name: str) -> float:
+    """A number that the type has: of its digits some may be lost, but no number becomes infinity."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{shown(text)} is no {name}")
+    found = float(text)
+    if not match[4]:
+        try:
+            struct.pack(">f" if name == "float" else ">d", found)
+        except OverflowError:
+            found = math.inf
+        if math.isinf(found):
+            raise ValueError(f"{shown(text)} is out of the range of a {name}")
+    return found
 
 
 def unescaped(text: str) -> str:
@@ -146,15 +171,15 @@ def unescaped(text: str) -> str:
 def _boolean(text: str, style: Style) -> bool:
     found = text.strip().lower()
     if found not in (style.true.lower(), style.false.lower()):
-        raise ValueError(f"{text!r} is neither {style.true} nor {style.false}")
+        raise ValueError(f"{shown(text)} is neither {style.true} nor {style.false}")
     return found == style.true.lower()
 
 
 def _blob(text: str) -> bytes:
-    text = text.strip()
-    if text[:2].lower() != "0x":
-        raise ValueError(f"{text[:40]!r} is no blob: 0x and hexadecimal digits are wanted")
-    return bytes.fromhex(text[2:])
+    match = _BLOB.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{shown(text)} is no blob: 0x and pairs of hexadecimal digits are wanted")
+    return bytes.fromhex(match[1])
 
 
 def moment_of(text: str, text_format: str | None = None) -> int:
@@ -172,35 +197,31 @@ def moment_of(text: str, text_format: str | None = None) -> int:
         return int(text)
     match = _MOMENT.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no timestamp such as 2026-01-31 12:34:56.789+0000")
+        raise ValueError(f"{shown(text)} is no timestamp such as 2026-01-31 12:34:56.789+0000")
     fraction = (match[7] or "").ljust(3, "0")
     if fraction[3:].strip("0"):
-        raise ValueError(f"{text!r} is more exact than milliseconds")
+        raise ValueError(f"{shown(text)} is more exact than milliseconds")
     parts = [int(part or 0) for part in match.groups()[:6]]
     found = datetime.datetime(*parts, tzinfo=datetime.timezone.utc)  # type: ignore[misc, arg-type]
     milliseconds = (found - BEGIN) // datetime.timedelta(milliseconds=1) + int(fraction[:3])
     zone = match[8]
     if zone and zone != "Z":
-        minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+        minutes = int(zone[1:3]) * 60 + (int(zone[-2:]) if len(zone) > 3 else 0)
         milliseconds -= (minutes if zone[0] == "+" else -minutes) * 60_000
     return milliseconds
 
 
-def _day(text: str) -> int:
+def _day_as_cqlsh(text: str) -> int:
+    """COPY TO writes days beyond the years 1 to 9999 as their number since 1970."""
     text = text.strip()
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    try:
-        return (datetime.datetime.strptime(text, "%Y-%m-%d") - BEGIN.replace(tzinfo=None)).days
-    except ValueError:
-        raise ValueError(f"{text!r} is no date such as 2026-01-31, nor a number of days since 1970") from None
+    return int(text) if _WHOLE.fullmatch(text) else day_of(text)
 
 
 def _time(text: str) -> int:
     match = _TIME.fullmatch(text.strip())
-    if match is None or int(match[1]) > 23 or int(match[2]) > 59 or int(match[3] or 0) > 59:
-        raise ValueError(f"{text!r} is no time such as 12:34:56.123456789")
-    seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3] or 0)
+    if match is None or int(match[1]) > 23 or int(match[2]) > 59 or int(match[3]) > 59:
+        raise ValueError(f"{shown(text)} is no time such as 12:34:56.123456789")
+    seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
     return seconds * 10**9 + int((match[4] or "").ljust(9, "0"))
 
 
@@ -211,6 +232,16 @@ def _cast(texts: Any, kind: Kind, style: Style) -> Any:
     import pyarrow.compute as pc
 
     return pc.cast(_separated(texts, kind, style), arrow_type(kind))
+
+
+def _reals(texts: Any, kind: Kind, style: Style) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = _cast(texts, kind, style)
+    if pc.any(pc.is_inf(found)).as_py():
+        raise pa.ArrowInvalid("infinity, which may be a number that is too large")
+    return found
 
 
 def _integers(texts: Any, kind: Kind, style: Style) -> Any:
@@ -265,13 +296,15 @@ def _clocks(texts: Any, kind: Kind, style: Style) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if pc.any(pc.less(pc.binary_length(texts), len("00:00:00"))).as_py():
+        raise pa.ArrowInvalid("no seconds")
     moments = pc.cast(pc.binary_join_element_wise("1970-01-01 ", texts, ""), pa.timestamp("ns"))
     return pc.cast(pc.cast(moments, pa.int64()), pa.time64("ns"))
 
 
 _FAST: dict[str, Callable[[Any, Kind, Style], Any]] = {
     **dict.fromkeys(INTEGERS, _integers),
-    **dict.fromkeys(FLOATS, _cast),
+    **dict.fromkeys(FLOATS, _reals),
     **dict.fromkeys(TEXTS, _same),
     **dict.fromkeys(("uuid", "timeuuid", "inet"), lambda texts, kind, style: texts),
     **dict.fromkeys(("decimal", "varint"), _separated),

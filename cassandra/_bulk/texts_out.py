@@ -13,6 +13,7 @@ from math import isinf, isnan, log10, modf
 from sys import float_info
 from typing import Any
 
+from .days import day_text
 from .durations import duration_text
 from .kinds import FLOATS, INTEGERS, NUMBERS, TEXTS, Kind
 from .style import Style
@@ -244,8 +245,10 @@ def _days(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     numbers = pc.cast(array, pa.int32())
     within = pc.and_(pc.greater_equal(numbers, DAYS[0]), pc.less_equal(numbers, DAYS[1]))
     shown = pc.cast(pc.cast(pc.if_else(within, numbers, pa.scalar(0, pa.int32())), pa.date32()), "string")
-    found = pc.if_else(within, shown, pc.cast(numbers, "string"))
-    return _quoted(found) if nested and not style.as_cqlsh else found
+    if not pc.all(within).as_py():
+        others = pc.cast(numbers, "string") if style.as_cqlsh else _each(numbers, day_text)
+        shown = pc.if_else(within, shown, others)
+    return _quoted(shown) if nested and not style.as_cqlsh else shown
 
 
 def _times(array: Any, kind: Kind, style: Style, nested: bool) -> Any:

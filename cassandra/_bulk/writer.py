@@ -81,9 +81,21 @@ class TableWriter:
                     f"{table.name} has counters, which can be added to only: what is sent again counts twice. With "
                     "--counters the numbers are added, and nothing is sent again"
                 )
+            if options.ttl is not None or options.timestamp is not None or len(plain) < len(columns):
+                raise UsageError(f"{table.name} has counters, which have neither times to live nor write times")
+            if options.nulls != "unset":
+                raise UsageError(f"{table.name} has counters, which cannot be deleted: --nulls {options.nulls}")
             self._alone = CounterWriter(session, table, plain, options.consistency_level)
         elif len(plain) < len(columns):
-            self._alone = CellWriter(session, table, list(columns), options.consistency_level)
+            self._alone = CellWriter(
+                session,
+                table,
+                columns,
+                options.consistency_level,
+                ttl=options.ttl,
+                timestamp=options.timestamp,
+                nulls=options.nulls,
+            )
         self._columns = plain
         self._statics = [name for name in plain if name in table.partition_key or name in table.statics]
         self._splits = bool(table.clustering_key) and any(name in table.statics for name in plain)
@@ -95,16 +107,20 @@ class TableWriter:
         """All of *pieces*. *done* is called when all that was taken is through. TooManyFailed if that is so; then, and
         after whatever else ends it, :meth:`undone` says what may not have been written."""
         source = iter(pieces)
-        for piece in source:
-            self._taken.clear()
+        try:
+            for piece in source:
+                self._taken.clear()
+                if self._alone is not None:
+                    self._write_alone(piece)
+                else:
+                    self._ingest(piece, source)
+                self._taken.clear()
+                self._statics_written.clear()
+                self.kept_rows, self.kept_failed = self.rows, self.failed
+                done()
+        finally:
             if self._alone is not None:
-                self._write_alone(piece)
-            else:
-                self._ingest(piece, source)
-            self._taken.clear()
-            self._statics_written.clear()
-            self.kept_rows, self.kept_failed = self.rows, self.failed
-            done()
+                self._alone.close()
 
     def undone(self, error: BaseException) -> tuple[Any, int] | None:
         """(origin, number) of the first row of which nobody knows whether it was written, after *error* has ended it.

@@ -169,7 +169,8 @@ def test_rows_that_cannot_be_loaded(bulk: Bulk, session: Session, capsys: pytest
     err = capsys.readouterr().err
     assert "26 rows loaded" in err and "1 failed" in err and "3 unreadable" in err
     wrong = Path("load-ks.u.err").read_text().splitlines()
-    assert sorted(int(line.split("row ")[1].split(":")[0]) for line in wrong) == [3, 5, 7, 9]
+    assert sorted(int(line.split("line ")[1].split(":")[0]) for line in wrong) == [4, 6, 8, 10]
+    assert Path("load-ks.u.bad").read_text().splitlines() == [lines[i] for i in (3, 5, 7, 9)]
     assert {row.id for row in session.execute("SELECT id FROM ks.u")} == {*range(30)} - {3, 5, 7, 9}
     assert bulk("load", "ks.u", "bad.csv", "--max-parse-errors", "1", "--err-file", "e") == 1
     assert Path("load-ks.u.json").exists() and len(Path("e").read_text().splitlines()) == 2

@@ -215,7 +215,8 @@ TEST(addresses) {
     uint8_t address[16];
     CHECK(parse_inet("10.0.0.1", address) == 4 && address[0] == 10 && address[3] == 1);
     CHECK(parse_inet("::1", address) == 16 && address[15] == 1);
-    for (const char* wrong : {"", "1:2", "300.0.0.1", "host", "1.2.3.4.5", ":::"}) CHECK(parse_inet(wrong, address) == 0);
+    for (const char* wrong : {"", "1:2", "300.0.0.1", "host", "1.2.3.4.5", ":::", "10.0.0.1 hello", "12345", "127.1", "0x7f.0.0.1",
+                              "192.168.001.010", " 10.0.0.1", "10.0.0.1 ", "::1%eth0", "::1 "}) CHECK(parse_inet(wrong, address) == 0);
     for (int i = 0; i < 256; ++i) {
         const std::string text = inet({static_cast<uint8_t>(i), 0, 0, static_cast<uint8_t>(255 - i)});
         CHECK(parse_inet(text.c_str(), address) == 4 && address[0] == i && address[3] == 255 - i);

@@ -83,13 +83,15 @@ inline size_t format_inet(const uint8_t* address, size_t n, char* text) {
     return std::strlen(text);
 }
 
-// Bytes of a textual address (4 or 16), or 0. Dotted forms with fewer than four parts are accepted as inet_aton does.
+// Bytes of a textual address (4 or 16), or 0. Only the full forms: four decimal parts without leading zeros, which
+// inet_aton reads as octal, or IPv6 without a zone.
 inline size_t parse_inet(const char* text, uint8_t* address) {
     if (std::strchr(text, ':')) return inet_pton(AF_INET6, text, address) == 1 ? 16 : 0;
-    struct in_addr v4;
-    if (inet_pton(AF_INET, text, &v4) != 1 && inet_aton(text, &v4) == 0) return 0;
-    std::memcpy(address, &v4, 4);
-    return 4;
+    for (const char* p = text; *p; ++p) {
+        const bool begins = p == text || p[-1] == '.';
+        if (begins && p[0] == '0' && p[1] >= '0' && p[1] <= '9') return 0;  // not every inet_pton refuses these
+    }
+    return inet_pton(AF_INET, text, address) == 1 ? 4 : 0;
 }
 
 // Decimal digits of v at p (room for 20); the length.
