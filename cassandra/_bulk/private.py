@@ -28,16 +28,20 @@ def create_private(path: Path, *, replace: bool = False) -> BinaryIO:
     return os.fdopen(os.open(path, _NEW, 0o600), "wb", BUFFER)
 
 
-def append_private(path: Path) -> BinaryIO:
-    """The file at *path*, open for writing at its end; a new one if there is none. OSError for a link; UsageError for
-    a file of another user and for what is no file."""
+def append_private(path: Path, size: int | None = None) -> BinaryIO:
+    """The file at *path*, cut to *size* bytes and open for writing at its end; a new one if there is none. OSError for
+    a link; UsageError for a file of another user and for what is no file."""
     number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    file = os.fdopen(number, "ab", BUFFER)
-    found = os.fstat(number)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        file.close()
-        raise UsageError(f"{path} is not a file of this user")
-    return file
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise UsageError(f"{path} is not a file of this user")
+        if size is not None:
+            os.ftruncate(number, min(size, found.st_size))
+    except BaseException:
+        os.close(number)
+        raise
+    return os.fdopen(number, "ab", BUFFER)
 
 
 def read_private(path: Path) -> str:
