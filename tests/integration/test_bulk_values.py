@@ -176,6 +176,15 @@ def test_options_hold_for_cells_without_times_of_their_own(bulk: Bulk, session: 
     assert found[1][6] is not None
 
 
+@pytest.mark.parametrize(
+    "option", [["--ttl", "-5"], ["--ttl", "630720001"], ["--timestamp", str(2**63)], ["--timestamp", str(-(2**63))]]
+)
+@pytest.mark.parametrize("times", [{}, {"writetime(w)": [5]}])
+def test_options_out_of_range(bulk: Bulk, option: list[str], times: dict[str, list[int]]) -> None:
+    path = write("t.arrow", {"a": [1], "b": [1], "v": ["x"], "w": ["y"]} | times)
+    assert bulk("load", "bulk_values.t", path, *option) == 2
+
+
 def test_a_cell_that_is_null_stays_as_it_is(bulk: Bulk, session: Session) -> None:
     session.execute("INSERT INTO t (a, b, v, w) VALUES (1, 1, 'old', 'old') USING TIMESTAMP 100")
     path = write(
