@@ -129,7 +129,7 @@ class CsvFile:
                 if not end:
                     if len(text) > MOST_BLOCK:
                         raise ValueError(f"{self.path}: line {line + 1}: a row is longer than {MOST_BLOCK:,} bytes")
-                    size = min(size * 2, MOST_BLOCK)
+                    size = min(size * 2, MOST_BLOCK // 4)
                     continue
                 yield _Block(line, place, text[:end], batch, records)
                 line += lines
