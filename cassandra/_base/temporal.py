@@ -129,6 +129,8 @@ class Date:
             self.days_from_epoch = value.toordinal() - _EPOCH_ORDINAL
         elif isinstance(value, str):
             # A year of more than four digits would have a sign, as the server has it; others may.
+            if not value.isascii():  # digits of other scripts are none for the server
+                raise ValueError(f"{value!r} is not a date such as 2026-01-31")
             parsed = datetime.datetime.strptime(value.removeprefix("+"), self.date_format)
             self.days_from_epoch = parsed.toordinal() - _EPOCH_ORDINAL
         else:
@@ -273,7 +275,7 @@ _TIME = r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,9}))?\Z"
 
 
 def _parse_time(text: str) -> int:
-    match = re.match(_TIME, text.strip())
+    match = re.match(_TIME, text.strip(), re.ASCII)
     if match is None:
         raise ValueError(f"{text!r} is not a time such as 23:59:59.999999999")
     hour, minute, second = (int(part) for part in match.groups()[:3])

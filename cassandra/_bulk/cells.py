@@ -29,10 +29,10 @@ _TIMES = {TTL: TypeId.INT, WRITETIME: TypeId.BIGINT}
 
 
 class CounterWriter:
-    """Adds to counters. Nothing is sent again: what failed may have been counted.
+    """Adds to counters. Nothing is sent again: a request that failed may have been executed.
 
     A static counter is added once per partition, with the first row that has a value of it: each row of a partition
-    shows the same one. A row that shows another value than that was refused before anything of it is added.
+    shows the same one. A row with another value is refused before anything of it is added.
     """
 
     def __init__(self, session: Any, table: Table, columns: Sequence[str], consistency_level: int | None) -> None:

@@ -120,17 +120,19 @@ class CsvFile:
             text, place, size = b"", source.place, csv_scan.BLOCK
             while not source.is_at_end:
                 before = len(text)
-                text += source.read(size)
-                if not before:
-                    place = source.place
-                end, batch, records = self._whole(text, source.is_at_end)
+                data = source.read(size)
+                if before:
+                    text += data
+                else:
+                    text, place = data, source.place
+                end, lines, batch, records = self._whole(text, source.is_at_end)
                 if not end:
                     if len(text) > MOST_BLOCK:
                         raise ValueError(f"{self.path}: line {line + 1}: a row is longer than {MOST_BLOCK:,} bytes")
-                    size = min(size * 2, MOST_BLOCK)
+                    size = min(size * 2, MOST_BLOCK // 4)
                     continue
                 yield _Block(line, place, text[:end], batch, records)
-                line += lines_in(text, 0, end)
+                line += lines
                 if end >= before:
                     place = source.place._replace(skipped=source.place.skipped + end - before)
                 else:
@@ -139,17 +141,19 @@ class CsvFile:
         finally:
             source.close()
 
-    def _whole(self, text: bytes, is_last: bool) -> tuple[int, Any, list[Record]]:
-        """How many bytes of *text* are whole rows, and these, as a batch if all is well, else one by one."""
+    def _whole(self, text: bytes, is_last: bool) -> tuple[int, int, Any, list[Record]]:
+        """How many bytes and lines of *text* are whole rows, and these, as a batch if all is well, else one by one."""
         end = self._scanner.whole(text, is_last)
         if end == 0:
-            return 0, None, []
+            return 0, 0, None, []
         if end is not None:
             batch = self._read(text[:end])
-            if batch is not None and not self._has_long_cells(text, end, batch):
-                return end, batch, []
+            lines = lines_in(text, 0, end)
+            if batch is not None and not self._has_long_cells(lines, batch):
+                return end, lines, batch, []
         records = list(self._scanner.records(text, is_last))
-        return (records[-1].end if records else 0), None, records
+        end = records[-1].end if records else 0
+        return end, lines_in(text, 0, end), None, records
 
     # -- rows
 
@@ -210,14 +214,15 @@ class CsvFile:
             raise ValueError(f"{self.path}: rows after line {block.line + 1} cannot be taken apart")
         return batch, wrong
 
-    def _has_long_cells(self, text: bytes, end: int, batch: Any) -> bool:
+    def _has_long_cells(self, lines: int, batch: Any) -> bool:
         import pyarrow.compute as pc
 
         most = self._most_cell_lines
-        if most < 0 or lines_in(text, 0, end) - batch.num_rows + 1 < most:  # the last row may have no line end
+        if most < 0 or lines - batch.num_rows + 1 < most:  # the last row may have no line end
             return False
-        counts = (pc.max(pc.count_substring_regex(column, "\r\n?|\n")).as_py() for column in batch.columns)
-        return any((count or 0) >= most for count in counts)
+        long = [column for column in batch.columns if (pc.max(pc.binary_length(column)).as_py() or 0) >= most]
+        counts = (pc.max(pc.count_substring_regex(column, "\r\n?|\n")).as_py() for column in long)
+        return any(count >= most for count in counts)
 
     def _wrong(self, text: bytes) -> str:
         try:
@@ -262,12 +267,10 @@ class CsvFile:
         )
         if not _is_utf8(text):
             return None
-        if not text.strip(b"\r\n"):
-            return pa.RecordBatch.from_pylist([], schema=schema)
         try:
             table = pyarrow.csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
         except pa.ArrowInvalid:
-            return None
+            return None if text.strip(b"\r\n") else pa.RecordBatch.from_pylist([], schema=schema)
         if found:
             return None
         table = table.combine_chunks()

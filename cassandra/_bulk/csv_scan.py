@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,7 +135,10 @@ class Scanner:
         at_begin = b"(?<![^%b\\r\\n]%b)" % (delimiter, quote)
         inside = b"(?<=[^%b\\r\\n]%b)" % (delimiter, quote)
         # Up to the last quote that ends a cell, or is within one without quotes.
-        self._cells = re.compile(b"(?:[^%b]*%b(?:%b%b|%b))*" % (quote, quote, at_begin, closed[len(quote) :], inside))
+        cells = b"(?:[^%b]*%b(?:%b%b|%b))*" % (quote, quote, at_begin, closed[len(quote) :], inside)
+        if sys.version_info >= (3, 11):  # a third faster where nothing is tried twice
+            cells = cells.replace(b"]*", b"]*+").replace(b")*", b")*+")
+        self._cells = re.compile(cells)
         self._each = re.compile(b"(%b)(%b|[\\r\\n]+|\\Z)" % (field, delimiter))
         self._open = re.compile(fields + b"(?:\\r\\n|\\n|\\r(?!\\Z))")
         self._last = re.compile(fields + b"(?:\\r\\n?|\\n|\\Z)")
@@ -144,10 +148,11 @@ class Scanner:
         """How many bytes of *text* are whole rows. None: something is unusual with its quotes, and :meth:`records` has
         to tell."""
         escape = self.marks[1]
-        if escape and any(escape + mark in text for mark in (self._delimiter, b"\r", b"\n")):
-            return None
-        if escape and is_last and text.endswith(escape):
-            return None
+        if escape and escape in text:
+            if any(escape + mark in text for mark in (self._delimiter, b"\r", b"\n")):
+                return None
+            if is_last and text.endswith(escape):
+                return None
         end = len(text) if is_last else _last_line_end(text, len(text))
         for _ in range(TRIES):
             opened = self._opened(text, end)
@@ -161,6 +166,8 @@ class Scanner:
     def _opened(self, text: bytes, end: int) -> int:
         """Where a cell in quotes begins that does not end before *end*, behind a line end; *end* if there is none."""
         quote = self.marks[0]
+        if quote not in text:
+            return end
         at, size = 0, STEP
         while at < end:
             stop = (text.find(b"\n", at + size, end) + 1) or end

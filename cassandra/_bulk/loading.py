@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from cassandra._session.ingest.target import MAX_TTL
+
 from .checkpoint import Checkpoint
 from .context import Context, columns_of
 from .copy_options import check_copy_options, dialect_of, style_of
@@ -18,6 +20,8 @@ from .style import Dialect, Style
 from .tables import Table
 from .unloading import read_manifest
 from .writer import Piece, TableWriter, WriteOptions
+
+MOST_TIMESTAMP = 1 << 62  # microseconds; it rises with the rows
 
 
 def load(context: Context) -> int:
@@ -109,6 +113,12 @@ def _wanted(readers: list[FileReader], table: Table, given: list[str] | None, sk
     return wanted
 
 
+def _within(option: str, value: int | None, least: int, most: int) -> int | None:
+    if value is not None and not least <= value <= most:
+        raise UsageError(f"{option} is {least} to {most}, not {value}")
+    return value
+
+
 class _Load:
     """Reads the files, one after the other, and has their rows written."""
 
@@ -148,8 +158,8 @@ class _Load:
             table,
             wanted or table.columns,
             WriteOptions(
-                ttl=options.get("ttl") if options.get("ttl", -1) >= 0 else None,
-                timestamp=arguments.timestamp,
+                ttl=_within("--ttl", None if options.get("ttl") == -1 else options.get("ttl"), 0, MAX_TTL),
+                timestamp=_within("--timestamp", arguments.timestamp, -MOST_TIMESTAMP, MOST_TIMESTAMP),
                 nulls=arguments.nulls,
                 consistency_level=context.writes,
                 batch_rows=max(1, options.get("maxbatchsize", 32)),

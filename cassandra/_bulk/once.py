@@ -1,4 +1,4 @@
-"""What was done once already (L6): keys with a value each, more of them than fit into memory."""
+"""Keys with a value each, of which there may be more than fit into memory (L6)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sqlite3
 
 
 class Once:
-    """Keys that were noted, with their values. Beyond some megabytes they are in a temporary file, which has no name.
+    """Keys of what is done once, with a value each. Beyond some megabytes they are in a temporary file without a name.
 
-    One thread. Nothing of it outlives :meth:`close`.
+    One thread. Nothing outlives :meth:`close`.
     """
 
     def __init__(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -17,6 +18,7 @@ import pytest
 from cassandra.bulk import main
 from cassandra.cluster import Session
 from cassandra.query import tuple_factory
+from cassandra.util import Date
 from tests.fuzz.arrow_layouts import KEYS, USER_TYPES, Kind, array_of, random_kind, random_scalar, random_value, text_of
 from tests.fuzz.conftest import Rounds
 
@@ -170,6 +172,45 @@ def check_times(session: Session, case: Case, times: dict[str, list[int | None]]
         wanted = {w for w, value in zip(given, case.column(name), strict=True) if w is not None and value is not None}
         found = {row[0] for row in session.execute(f"SELECT writetime({name}) FROM timed", timeout=60)}
         assert wanted <= found, name
+
+
+def test_out_of_range(rounds: Rounds, tables: Session, bulk: Bulk) -> None:
+    """Columns of wider types: a value that the column does not have exactly is refused, whichever way its row takes."""
+    columns = "k int PRIMARY KEY, a tinyint, b smallint, c int, d float, e date, f timestamp, g bigint"
+    for table in TABLES:
+        tables.execute(f"DROP TABLE IF EXISTS {table}", timeout=60)
+        tables.execute(f"CREATE TABLE {table} ({columns})", timeout=60)
+    for random in rounds:
+        for table in TABLES:
+            tables.execute(f"TRUNCATE {table}", timeout=60)
+        count = random.randrange(1, 50)
+        bits = {"a": 7, "b": 15, "c": 31}
+        given: dict[str, list[Any]] = {"k": list(range(count))}
+        for name, width in bits.items():
+            edge = 1 << width
+            given[name] = [random.choice([0, edge - 1, -edge, edge, -edge - 1, None]) for _ in range(count)]
+        given["d"] = [random.choice([0.5, 0.1, 1e39, -math.inf, 3.4028234663852886e38, None]) for _ in range(count)]
+        given["e"] = [random.choice([0, 86_400_000, -86_400_000 * 800_000, 1, None]) for _ in range(count)]
+        given["f"] = [random.choice([0, 10**6, -(10**15), 10**6 + 1, None]) for _ in range(count)]
+        given["g"] = [random.choice([0, 2**63 - 1, 2**63, None]) for _ in range(count)]
+        types = {"d": pa.float64(), "e": pa.timestamp("ms"), "f": pa.timestamp("ns"), "g": pa.uint64(), "k": pa.int32()}
+        arrays = {name: pa.array(values, types.get(name, pa.int64())) for name, values in given.items()}
+        single = (0.5, -math.inf, 3.4028234663852886e38, None)
+        rows = []
+        for row in zip(*given.values(), strict=True):
+            _, a, b, c, d, e, f, g = row
+            exact = all(v is None or -(1 << w) <= v < 1 << w for v, w in zip((a, b, c), bits.values(), strict=True))
+            if exact and d in single and e != 1 and f != 10**6 + 1 and g != 2**63:
+                day = None if e is None else Date(e // 86_400_000)
+                rows.append((*row[:5], day, None if f is None else f // 10**6, g))
+        insert = tables.prepare(f"INSERT INTO expected ({', '.join(given)}) VALUES ({', '.join('?' * len(given))})")
+        for row in rows:
+            tables.execute(insert, row, timeout=60)
+        expected = sorted(map(repr, tables.execute("SELECT * FROM expected", timeout=60)))
+        times = {"ttl(a)": pa.array([random.choice([None, 10**6]) for _ in range(count)], pa.int64())}
+        for table, columns_of in (("plain", arrays), ("timed", arrays | times)):
+            assert bulk("load", table, write_arrow(random, columns_of, table)) == (len(rows) < count)
+            assert sorted(map(repr, tables.execute(f"SELECT * FROM {table}", timeout=60))) == expected
 
 
 # -- CSV

@@ -74,6 +74,9 @@ CASES: list[tuple[str, pa.Array, Any]] = [
     ("blob", pa.array([b"ab"], pa.large_binary()), b"ab"),
     ("blob", pa.array([b"a" * 20], pa.binary_view()), b"a" * 20),
     ("text", pa.array(["é" * 20], pa.string_view()), "é" * 20),
+    ("int", pa.array(["5"]).dictionary_encode(), 5),
+    ("timestamp", pa.array(["2026-01-31 12:34:56.789Z"], pa.string_view()), MOMENT),
+    ("double", pa.RunEndEncodedArray.from_arrays([1], ["0.5"]), 0.5),
     ("text", pa.array(["a"]).dictionary_encode(), "a"),
     ("text", pa.RunEndEncodedArray.from_arrays([1], ["a"]), "a"),
     ("ascii", pa.array(["a"], pa.large_string()), "a"),
@@ -174,6 +177,15 @@ def test_options_hold_for_cells_without_times_of_their_own(bulk: Bulk, session: 
     assert all(8000 < ttl <= 9000 for row in found for ttl in (row[3], row[6]) if ttl is not None)
     assert found[0][3] is not None
     assert found[1][6] is not None
+
+
+@pytest.mark.parametrize(
+    "option", [["--ttl", "-5"], ["--ttl", "630720001"], ["--timestamp", str(2**63)], ["--timestamp", str(-(2**63))]]
+)
+@pytest.mark.parametrize("times", [{}, {"writetime(w)": [5]}])
+def test_options_out_of_range(bulk: Bulk, option: list[str], times: dict[str, list[int]]) -> None:
+    path = write("t.arrow", {"a": [1], "b": [1], "v": ["x"], "w": ["y"]} | times)
+    assert bulk("load", "bulk_values.t", path, *option) == 2
 
 
 def test_a_cell_that_is_null_stays_as_it_is(bulk: Bulk, session: Session) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import textwrap
 from pathlib import Path
 
@@ -36,8 +37,12 @@ def test_the_page_on_tables_and_files(tmp_path: Path, monkeypatch: pytest.Monkey
         for number, line in enumerate(lines):
             if not line.startswith("$"):
                 continue
+            if not line.startswith(PROGRAM):
+                shown = subprocess.run(shlex.split(line[2:]), check=True, capture_output=True, text=True).stdout
+                assert shown.splitlines() == lines[number + 1 : number + 1 + len(shown.splitlines())], line
+                continue
             command, _, echo = line.removeprefix(PROGRAM).partition("; ")
             expected = int(lines[number + 1]) if echo else 0
             assert main([*shlex.split(command), *where]) == expected, line
             codes += 1
-        assert codes == 13
+        assert codes == 15

@@ -196,3 +196,9 @@ def test_values_pickle(value: object) -> None:
 def test_whole_numbers_of_other_kinds() -> None:
     numpy = pytest.importorskip("numpy")
     assert Date(numpy.int64(7)) == Date(7) and Time(numpy.uint32(7)) == Time(7)
+
+
+@pytest.mark.parametrize(("kind", "text"), [(Date, "\uff12\uff10\uff12\uff16-01-31"), (Time, "\uff11\uff12:34:56")])
+def test_digits_of_other_scripts_are_refused(kind: type[Date] | type[Time], text: str) -> None:
+    with pytest.raises(ValueError, match="is not a"):
+        kind(text)
