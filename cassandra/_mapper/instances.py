@@ -265,7 +265,12 @@ def settle(instance: Instance, blueprint: Blueprint, loaded: Collection[str] | N
 
 def forget(instance: Instance, blueprint: Blueprint) -> None:
     """The row of the instance was deleted: it is a new one with the same values."""
-    instance._begin({name: getattr(instance, name) for name in blueprint.columns}, set())
+    columns = blueprint.columns
+    values = {name: getattr(instance, name) for name in columns}
+    given = {
+        name for name, value in values.items() if columns[name].has_default or not columns[name]._val_is_null(value)
+    }
+    instance._begin(values, given)  # all are written, and no defaults take the place of nulls
     instance._is_persisted = False
 
 

@@ -352,3 +352,26 @@ def test_frozen_containers_are_indexed_as_a_whole(server: SimulatedCluster, sess
     session.execute('CREATE INDEX of_another_name ON moved.indexed (full("Marks"))')
     sync_table(Indexed)
     assert len(session.cluster.metadata.keyspaces["moved"].tables["indexed"].indexes) == 4
+
+
+@PLAIN
+def test_a_null_stays_one_where_the_column_has_a_default(model: Any, session: Session) -> None:
+    model.create(id=1, name="a", size=None)
+    one = model.get(id=1)
+    one.name = "b"
+    one.save()
+    assert stored(session, model, id=1) == says(one) == {"id": 1, "name": "b", "size": None}
+    one.delete()
+    one.save()
+    assert stored(session, model, id=1) == says(one) == {"id": 1, "name": "b", "size": None}
+
+
+@FULL
+def test_a_map_that_loses_a_key_beside_a_static_change(model: Any, session: Session) -> None:
+    model.create(part=1, row=1, note="a", counts={"a": 1, "b": 2})
+    one = model.get(part=1, row=1)
+    one.note = "b"
+    del one.counts["a"]
+    one.save()
+    row = stored(session, model, part=1, row=1)
+    assert (row["note"], row["counts"]) == ("b", {"b": 2})

@@ -238,7 +238,7 @@ class BaseModel(Instance):
             value = now[name] if name in now else getattr(self, name)
             if type(value) is kind:
                 continue
-            if value is None and name not in self._given and column.has_default:
+            if value is None and column.has_default and name not in self._given and not self._is_persisted:
                 value = column.get_default()
             checked = column.validate(value)
             if checked is not now.get(name, checked):

@@ -203,7 +203,9 @@ class DMLQuery:
         if unknown and not counter:
             statement.add_assignment(column, value)
         else:
+            count = len(statement.assignments)
             statement.add_update(column, value, previous=before)
+            return len(statement.assignments) > count  # of a map that lost keys alone there is nothing to assign
         return True
 
     def _changed_values(self, instance: Instance) -> tuple[int, list[Any], bool] | None:
