@@ -191,11 +191,11 @@ class DMLQuery:
         instance = self._of_instance()
         value = getattr(instance, name, None)
         counter = isinstance(column, Counter)
+        if value is None or (not counter and column._val_is_null(value)):
+            return False  # a null is deleted
         if moved is not None and moved(column):
-            if not counter and column._val_is_null(value):
-                return False
             unknown, before = True, None
-        elif value is None or not (counter or is_changed(instance, name, column)):
+        elif not (counter or is_changed(instance, name, column)):
             return False
         else:
             unknown = not is_loaded(instance, name) and name in instance._given
@@ -219,7 +219,7 @@ class DMLQuery:
             if writer.is_key or writer.name not in touched:
                 continue
             value = touched[writer.name]
-            if not writer.whole or value is None:
+            if not writer.whole or writer.column._val_is_null(value):
                 return None
             if not is_changed(instance, writer.name, writer.column):
                 continue
