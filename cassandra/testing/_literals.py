@@ -198,8 +198,8 @@ def _timeuuid(text: str) -> UUID:
 
 
 def _double(text: str) -> float:
-    value = float(text)
-    return value if value == value else math.nan  # a NaN has no sign
+    value = types.Real(text)
+    return types.Real(math.nan) if math.isnan(value) else value  # a NaN has no sign
 
 
 def _decimal(text: str) -> Decimal:
@@ -212,10 +212,9 @@ def _decimal(text: str) -> Decimal:
 def _single(text: str) -> float:
     number = _double(text)
     try:
-        value: float = struct.unpack(">f", struct.pack(">f", number))[0]
+        return types.Real(struct.unpack(">f", struct.pack(">f", number))[0])
     except OverflowError:
-        return math.copysign(math.inf, number)
-    return value
+        return types.Real(math.copysign(math.inf, number))
 
 
 _WHOLE: dict[CqlType, Callable[[str], Any]] = dict.fromkeys(types.WHOLE, int)

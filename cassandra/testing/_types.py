@@ -56,7 +56,20 @@ class KeptInt(Kept, int):
     pass
 
 
-class KeptFloat(Kept, float):
+class Real(float):
+    """A floating point number that is equal to those that servers take for the same: NaN to NaN, 0.0 not to -0.0."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and _real_order(self) == _real_order(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(_real_order(self))
+
+
+class KeptFloat(Kept, Real):
     pass
 
 
@@ -69,7 +82,7 @@ class KeptTuple(Kept, tuple[Any, ...]):
 
 
 _KEPT: Final[dict[type, type[Any]]] = {
-    bool: KeptInt, int: KeptInt, float: KeptFloat, Decimal: KeptDecimal, tuple: KeptTuple,
+    bool: KeptInt, int: KeptInt, Real: KeptFloat, Decimal: KeptDecimal, tuple: KeptTuple,
 }  # fmt: skip
 
 
@@ -183,6 +196,16 @@ def _fixed(
     return Scalar(name, number, java, since, packer.pack, lambda data: packer.unpack(data)[0], sort, empty)
 
 
+def _real(name: str, number: int, java: str, layout: str) -> Scalar:
+    packer = struct.Struct(layout)
+    return Scalar(name, number, java, 3, packer.pack, lambda data: Real(packer.unpack(data)[0]), _real_order)
+
+
+def _timeuuid_order(value: UUID) -> tuple[int, bytes]:
+    """By time, and then by the other bytes as signed ones."""
+    return value.time, bytes(byte ^ 0x80 for byte in value.bytes[8:])
+
+
 def _uuid_order(value: UUID) -> tuple[int, int, bytes]:
     version = uuid_version(value)
     return version, value.time if version == 1 else 0, value.bytes
@@ -236,7 +259,7 @@ def _decode_text(data: bytes) -> str:
 
 def _real_order(value: float) -> tuple[bool, float, float]:
     """-0.0 is less than 0.0, all NaNs are equal and greater than numbers."""
-    return (True, 0.0, 0.0) if value != value else (False, value, math.copysign(1.0, value))
+    return (True, 0.0, 0.0) if math.isnan(value) else (False, float(value), math.copysign(1.0, value))
 
 
 def _unpack_part(kind: CqlType, data: bytes) -> Value:
@@ -252,14 +275,14 @@ BLOB = Scalar("blob", 0x03, "BytesType", empty=False)
 BOOLEAN = _fixed("boolean", 0x04, "BooleanType", ">?")
 COUNTER = _fixed("counter", 0x05, "CounterColumnType", ">q")
 DECIMAL = Scalar("decimal", 0x06, "DecimalType", 3, pack_decimal, unpack_decimal)
-DOUBLE = _fixed("double", 0x07, "DoubleType", ">d", sort=_real_order)
-FLOAT = _fixed("float", 0x08, "FloatType", ">f", sort=_real_order)
+DOUBLE = _real("double", 0x07, "DoubleType", ">d")
+FLOAT = _real("float", 0x08, "FloatType", ">f")
 INT = _fixed("int", 0x09, "Int32Type", ">i")
 TIMESTAMP = _fixed("timestamp", 0x0B, "TimestampType", ">q")
 UUID_ = Scalar("uuid", 0x0C, "UUIDType", 3, lambda value: value.bytes, lambda data: UUID(bytes=data), _uuid_order)
 TEXT = Scalar("text", 0x0D, "UTF8Type", 3, _encode_text, _decode_text, _encode_text, empty=False)
 VARINT = Scalar("varint", 0x0E, "IntegerType", 3, pack_varint, unpack_varint)
-TIMEUUID = Scalar("timeuuid", 0x0F, "TimeUUIDType", 3, lambda value: value.bytes, _unpack_timeuuid, _uuid_order)
+TIMEUUID = Scalar("timeuuid", 0x0F, "TimeUUIDType", 3, lambda value: value.bytes, _unpack_timeuuid, _timeuuid_order)
 INET = Scalar("inet", 0x10, "InetAddressType", 3, bytes, _unpack_inet)
 DATE = _fixed("date", 0x11, "SimpleDateType", ">I", 4, empty=False)
 TIME = Scalar("time", 0x12, "TimeType", 4, struct.Struct(">q").pack, _unpack_time, empty=False)

@@ -334,3 +334,41 @@ def test_the_same_values(kind: str, clients: tuple[Client, Client]) -> None:
         (repr(data), "INSERT INTO t (p, v) VALUES (1, ?)", (data,)) for data in values
     ]
     check(clients, kind, [*cases, *((text, f"INSERT INTO t (p, v) VALUES (1, {text})", ()) for text in literals(kind))])
+
+
+#: Keys that are equal to the server though their bytes differ, or the other way round.
+KEYS: dict[str, list[bytes]] = {
+    "boolean": hexes("00", "01", "02", ""),
+    "decimal": [*(decimal(*parts) for parts in ((0, 1), (1, 10), (2, 100), (0, 2), (0, 0), (5, 0))), b""],
+    "double": hexes("00" * 8, "80" + "00" * 7, "7ff8000000000000", "7ff8000000000001"),
+    "float": hexes("00000000", "80000000", "7fc00000", "7fc00001", "7f800000", "3f800000"),
+    "int": hexes("", "00000000", "ffffffff"),
+    "inet": hexes("", "00000000", "00" * 16, "01020304"),
+    "text": hexes("", "61", "c080", "00"),
+    "timestamp": hexes("", "00" * 8),
+    "timeuuid": [*hexes("", "00" * 6 + "1000" + "00" * 8, "00" * 6 + "1000" + "80" + "00" * 7), TIME_UUIDS[0]],
+    "uuid": TIME_UUIDS,
+    "varint": hexes("01", "0001", "ff", "ffff", ""),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("key, order", [("k", ")"), ("p, k", ")"), ("p, k", ") WITH CLUSTERING ORDER BY (k DESC)")])
+def test_the_same_keys(kind: str, key: str, order: str, clients: tuple[Client, Client]) -> None:
+    found: list[list[Outcome]] = []
+    for client in clients:
+        client.query("DROP TABLE IF EXISTS t")
+        columns = f"{'' if key == 'k' else 'p int, '}k {kind}, v int"
+        assert client.query(f"CREATE TABLE t ({columns}, PRIMARY KEY ({key}){order}")[0] == "done", client.message
+        table = "k, v" if key == "k" else "p, k, v"
+        value = "" if key == "k" else "1, "
+        where = "" if key == "k" else "p = 1 AND "
+        outcomes = [
+            client.query(f"INSERT INTO t ({table}) VALUES ({value}?, ?)", data, _int(number))
+            for number, data in enumerate(KEYS[kind])
+        ]
+        outcomes.append(client.query("SELECT k, v FROM t"))
+        for operator in ("=",) if key == "k" else ("=", ">", "<="):
+            outcomes += [client.query(f"SELECT k, v FROM t WHERE {where}k {operator} ?", data) for data in KEYS[kind]]
+        found.append(outcomes)
+    assert found[0] == found[1]
