@@ -198,6 +198,9 @@ class Stored:
     def change(self, key: Key, one: Field, before: Any, value: Any) -> None:
         """A container is written as what it differs by from *before*."""
         kind, stored = one.kind, self.get(key, one)
+        if before is None and kind.shape == "set":  # a null was written: the set is replaced
+            self.put(key, one, value)
+            return
         value, before = kind.normal(value), kind.normal(before)
         if kind.whole or not self._is_value(value):
             self.put(key, one, value)
@@ -295,7 +298,7 @@ class Shadow:
         if one.name in self.given:
             stored.put(key, one, value)
         elif one.kind.shape != "scalar" and value != (one.default or one.kind.empty()):
-            stored.change(key, one, one.default, value)
+            stored.change(key, one, one.default or one.kind.empty(), value)
 
     def _stays_unknown(self, one: Field) -> bool:
         if one.name in self.known or one.name in self.given:
@@ -537,7 +540,10 @@ class Work:
             said = {one.name: one.kind.normal(getattr(shadow.instance, one.name)) for one in self.table.fields.values()}
             expected = {one.name: one.kind.normal(shadow.now[one.name]) for one in self.table.fields.values()}
             assert said == expected, self.explained("an instance says something else")
-        assert self.read() == self.stored.shown(), self.explained("something else is stored")
+        found, wanted = self.read(), self.stored.shown()
+        different = [f"stored: {one}" for one in found if one not in wanted]
+        different += [f"wanted: {one}" for one in wanted if one not in found]
+        assert not different, self.explained("\n".join(different))
 
     def read(self) -> list[dict[str, Any]]:
         fields = self.table.fields.values()

@@ -375,3 +375,12 @@ def test_a_map_that_loses_a_key_beside_a_static_change(model: Any, session: Sess
     one.save()
     row = stored(session, model, part=1, row=1)
     assert (row["note"], row["counts"]) == ("b", {"b": 2})
+
+
+@FULL
+def test_static_columns_alone_of_a_row(model: Any, session: Session) -> None:
+    model.create(part=1, row=1, note="a", name="x")
+    assert model.objects.only(["note"]).get(part=1, row=1).note == "a"
+    assert model.objects(part=1, row=1).values_list("note", flat=True)[0] == "a"
+    one = model.objects.only(["note", "part"]).filter(part=1, row=1).first()
+    assert (one.part, one.row, one.note) == (1, 1, "a")
