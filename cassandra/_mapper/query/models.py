@@ -84,13 +84,15 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return [*kept, *self._missing_clustering_key(kept)]
 
     def _missing_clustering_key(self, fields: list[str]) -> list[str]:
-        """A clustering key that has to be read as well: where all columns that are read belong to partitions, servers
-        refuse conditions on clustering keys."""
+        """A clustering key that has to be read as well: servers refuse conditions on clustering keys where only static
+        columns are read."""
         clustering = [column.db_field_name for column in self.model._clustering_keys.values()]
-        whole = {column.db_field_name for column in self.model._columns.values() if column.static or column.partition_key}
-        if whole.issuperset(fields) and any(clause.field in clustering for clause in self._where):
-            return clustering[:1]
-        return []
+        if not any(clause.field in clustering for clause in self._where):
+            return []
+        columns = [column for column in self.model._columns.values() if column.db_field_name in fields]
+        static = [column for column in columns if column.static]
+        alone = all(column.static or column.partition_key for column in columns)
+        return clustering[:1] if static and alone else []
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
         name, direction = super()._get_ordering_condition(colname)
