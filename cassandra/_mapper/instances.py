@@ -198,7 +198,7 @@ def previous(instance: Instance, name: str, column: Any) -> Any:
 
 def is_loaded(instance: Instance, name: str) -> bool:
     """True unless the instance is that of a row that was read without this column."""
-    return not instance._is_persisted or instance._came(name, MISSING) is not MISSING
+    return not instance._is_persisted or instance._is_known(name)
 
 
 def is_changed(instance: Instance, name: str, column: Any) -> bool:

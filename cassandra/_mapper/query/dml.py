@@ -119,8 +119,8 @@ class DMLQuery:
     def _moved(self, instance: Instance) -> Moved | None:
         """Whether a column belongs to a row, or a static one to a partition, that is another than the one that the
         instance was loaded from or written to. Nothing is known of its value there, so the whole value is written, or
-        a null. None if the key is the same as before."""
-        if not instance._is_persisted or instance._can_update():  # type: ignore[attr-defined]
+        a null. To be asked where the key may be another one; None if the instance is new."""
+        if not instance._is_persisted:
             return None
         partition = self.model._partition_keys.items()
         if any(is_changed(instance, name, column) for name, column in partition):
@@ -129,11 +129,14 @@ class DMLQuery:
 
     def saving(self) -> Any:
         instance = self._of_instance()
-        if self.model._has_counter or self.instance._can_update():
-            yield from self.updating()
+        if self.instance._can_update():
+            yield from self._updating(instance, None)
+            return
+        moved = self._moved(instance)
+        if self.model._has_counter:
+            yield from self._updating(instance, moved)
             return
         static_only = self._has_no_clustering_key()
-        moved = self._moved(instance)
         columns, bound, nulls = 0, [], moved is not None
         touched = instance._touched
         for writer in writers_of(self.model):
@@ -156,8 +159,10 @@ class DMLQuery:
 
     def updating(self) -> Any:
         instance = self._of_instance()
+        yield from self._updating(instance, None if self.instance._can_update() else self._moved(instance))
+
+    def _updating(self, instance: Instance, moved: Moved | None) -> Any:
         partition_only = self._has_no_clustering_key()
-        moved = self._moved(instance)
         changed = self._changed_values(instance) if moved is None else None
         if changed is not None:
             columns, bound, static = changed
