@@ -47,3 +47,13 @@ def test_literals_of_durations() -> None:
     encode = Encoder().cql_encode_all_types
     assert encode(Duration(1, 2, 3)) == "1mo2d3ns"
     assert encode(Duration(-1, 0, -3)) == "-1mo0d3ns"
+
+
+@pytest.mark.parametrize("value", ["", "a", "abc", [1.0], "1,2"])
+def test_a_vector_of_another_length(value: Any) -> None:
+    """Of a str, too, which has a length as a list has."""
+    kind = lookup_casstype("org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, 2)")
+    with pytest.raises(ValueError, match="Expected sequence of size 2"):
+        kind.serialize(value, 4)
+    with pytest.raises(TypeError):
+        kind.serialize("ab", 4)
