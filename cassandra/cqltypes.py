@@ -55,6 +55,8 @@ __all__ = [
 ]
 
 lend(__name__, {
+    "decimal": "Decimal",
+    "uuid": "UUID",
     "cassandra._wire.types.base": "_casstypes=casstypes _cqltypes=cqltypes",
     "cassandra._compat.structs": "point_be point_le",
     "cassandra._compat.type_names": """

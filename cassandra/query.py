@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 lend(__name__, {
+    "collections": "OrderedDict",
     "cassandra.policies": "ColDesc",
     "cassandra._compat.internals": """
         END_BADCHAR_REGEX NON_ALPHA_REGEX PseudoNamedTupleRow START_BADCHAR_REGEX _clean_name_cache

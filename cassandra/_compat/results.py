@@ -45,7 +45,7 @@ class ResultSet(result.ResultSet):
 
     def fetch_next_page(self) -> None:
         if not self.has_more_pages:
-            self._current_rows = []
+            self._no_page()
             return
         future: Any = self.response_future
         future.start_fetching_next_page()
@@ -70,20 +70,20 @@ class ResultSet(result.ResultSet):
         """As they are."""
 
     def __iter__(self) -> Iterator[Any]:
-        if self._list_mode:
-            return iter(self._current_rows)
-        self._page_iter = iter(self._current_rows or ())
+        if not self._stepped:
+            if self._list_mode:
+                return iter(self._current_rows)
+            self._page_iter = iter(self._current_rows or ())
         return self
 
     def next(self) -> Any:
-        if self._page_iter is None:
-            self._page_iter = iter(self._current_rows or ())
+        if not self._stepped:
+            self._step()
         while True:
-            for row in self._page_iter:
+            for row in self._page_iter or ():
                 return row
             if not self.has_more_pages:
-                if not self._list_mode:
-                    self._current_rows = []
+                self._end()
                 raise StopIteration
             self.fetch_next_page()
             self._page_iter = iter(self._current_rows or ())

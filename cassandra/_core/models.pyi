@@ -37,6 +37,8 @@ class Instance:
         """From now on *row* has the values of before, and *now*, if there are any, those that are read instead."""
     def _came(self, name: str, missing: Any = None) -> Any:
         """What was loaded of the column *name*, as it is read; *missing* if it was not."""
+    def _is_known(self, name: str) -> bool:
+        """Whether the value of the column *name* was loaded or written."""
     def update(self, **values: Any) -> Self:
         """Set these values, and write what was changed; the instance itself. What the request ends with is raised."""
     def _update_otherwise(self, values: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ The native base class keeps a row and what is read instead of it (``_core/models
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
 from datetime import datetime
 from typing import Any, TypeVar
@@ -19,6 +19,8 @@ from .columns.base import Column
 from .columns.counter import Counter
 
 MISSING: Any = object()
+#: Layouts of partly loaded instances that a model keeps.
+LAYOUTS_KEPT = 128
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Functions that rows are made instances without, as nobody would see them called.
@@ -117,7 +119,7 @@ class Blueprint:
     * ``changeable``: names of columns with values that can be changed in place
     """
 
-    __slots__ = ("changeable", "checked", "columns", "counters", "layout", "readers", "starting")
+    __slots__ = ("_layouts", "changeable", "checked", "columns", "counters", "layout", "readers", "starting")
 
     def __init__(self, columns: Mapping[str, Column[Any]]) -> None:
         self.columns = dict(columns)
@@ -126,7 +128,23 @@ class Blueprint:
         self.changeable = frozenset(name for name, column in columns.items() if column.changes_in_place)
         self.counters = tuple(name for name, column in columns.items() if isinstance(column, Counter))
         self.readers = {column.db_field_name: (name, reading(column)) for name, column in columns.items()}
-        self.layout = InstanceLayout(columns, [deepcopy if name in self.changeable else None for name in columns])
+        self.layout = self._written_layout(tuple(columns))
+        self._layouts: dict[tuple[str, ...], InstanceLayout] = {}
+
+    def _written_layout(self, names: tuple[str, ...]) -> InstanceLayout:
+        return InstanceLayout(names, [deepcopy if name in self.changeable else None for name in names])
+
+    def layout_without(self, unknown: set[str]) -> InstanceLayout:
+        """The layout of instances of which the columns *unknown* were neither loaded nor written."""
+        if not unknown:
+            return self.layout
+        names = tuple([name for name in self.columns if name not in unknown])
+        found = self._layouts.get(names)
+        if found is None:
+            if len(self._layouts) >= LAYOUTS_KEPT:
+                self._layouts.clear()
+            found = self._layouts[names] = self._written_layout(names)
+        return found
 
     def layout_of(self, db_names: tuple[str, ...], shared: tuple[str, ...] = ()) -> InstanceLayout:
         """Of rows with these columns, and values of the columns *shared* in common, which have been converted and take
@@ -178,16 +196,24 @@ def previous(instance: Instance, name: str, column: Any) -> Any:
     return None
 
 
+def is_loaded(instance: Instance, name: str) -> bool:
+    """True unless the instance is that of a row that was read without this column."""
+    return not instance._is_persisted or instance._is_known(name)
+
+
 def is_changed(instance: Instance, name: str, column: Any) -> bool:
     """Whether the column has another value than before, because a program set one or changed the one it has."""
     now = instance._touched
     if name not in now:
         return False
-    value, before = now[name], previous(instance, name, column)
+    value = now[name]
     if name in instance._given:
-        return bool(value != before)
+        if not isinstance(column, Counter) and not is_loaded(instance, name):
+            return not column._val_is_null(value)  # the stored value is not known
+        return bool(value != previous(instance, name, column))
     if not column.changes_in_place:
         return False
+    before = previous(instance, name, column)
     default = column.get_default() if column.has_default else None
     if column._val_is_null(default):
         return not column._val_is_null(value) and bool(value != before)
@@ -202,22 +228,50 @@ def is_deleted(instance: Instance, name: str, column: Any) -> bool:
     return name in instance._given or not column._val_is_null(previous(instance, name, column))
 
 
-def settle(instance: Instance, blueprint: Blueprint) -> None:
-    """What the instance has now is what it had before: it was written."""
+def settle(instance: Instance, blueprint: Blueprint, loaded: Collection[str] | None = None) -> None:
+    """What the instance has now is what it had before: it was written.
+
+    *loaded*: names of the columns that were read, if it is the instance of a new row. What was not loaded, and neither
+    set nor changed since, stays unknown.
+    """
     now = instance._touched
     changeable = blueprint.changeable
-    if len(now) == len(blueprint.columns) and not changeable:
-        instance._keep(blueprint.layout, tuple([now[name] for name in blueprint.columns]))
-    elif now or instance._given:
+    columns = blueprint.columns
+    if loaded is not None:
+        unknown = columns.keys() - loaded
+    elif instance._is_persisted:
+        unknown = {
+            name
+            for name, column in columns.items()
+            if not is_loaded(instance, name) and name not in instance._given and not is_changed(instance, name, column)
+        }
+    else:
+        unknown = set()
+    if len(now) == len(columns) and not changeable and not unknown:
+        instance._keep(blueprint.layout, tuple([now[name] for name in columns]))
+    elif now or instance._given or loaded is not None:
         row = []
-        for name, column in blueprint.columns.items():
+        for name, column in columns.items():
+            if name in unknown:
+                continue
             if name not in now:
                 row.append(previous(instance, name, column))
             else:
                 row.append(deepcopy(now[name]) if name in changeable else now[name])
-        kept = {name: value for name, value in now.items() if name in changeable}
-        instance._keep(blueprint.layout, tuple(row), kept, set())
+        kept = {name: value for name, value in now.items() if name in changeable or name in unknown}
+        instance._keep(blueprint.layout_without(unknown), tuple(row), kept, set())
     instance._is_persisted = True
+
+
+def forget(instance: Instance, blueprint: Blueprint) -> None:
+    """The row of the instance was deleted: it is a new one with the same values."""
+    columns = blueprint.columns
+    values = {name: getattr(instance, name) for name in columns}
+    given = {
+        name for name, value in values.items() if columns[name].has_default or not columns[name]._val_is_null(value)
+    }
+    instance._begin(values, given)  # all are written, and no defaults take the place of nulls
+    instance._is_persisted = False
 
 
 def remember(instance: Instance, blueprint: Blueprint, name: str, value: Any) -> None:

@@ -54,7 +54,7 @@ class Encoder:
             time: self.cql_encode_time,
             Date: self.cql_encode_date_ext,
             Time: self.cql_encode_time,
-            Duration: self.cql_encode_object,
+            Duration: self._encode_duration,
             IPv4Address: self.cql_encode_ipaddress,
             IPv6Address: self.cql_encode_ipaddress,
             ValueSequence: self.cql_encode_sequence,
@@ -100,6 +100,13 @@ class Encoder:
 
     def _encode_int(self, val: int) -> str:
         return int.__repr__(val)  # an IntEnum too is a number
+
+    def _encode_duration(self, val: Duration) -> str:
+        """ValueError if it is partly negative: a literal has one sign."""
+        parts = (val.months, val.days, val.nanoseconds)
+        if min(parts) < 0 < max(parts):
+            raise ValueError(f"the parts of a duration have one sign: {val!r}")
+        return str(val)
 
     def cql_encode_float(self, val: float) -> str:
         """With all digits; NaN and infinities as CQL spells them."""

@@ -345,15 +345,27 @@ class Definitions:
             raise InvalidRequest(f"Index {name} already exists")
         if table.is_counter:
             raise InvalidRequest("Secondary indexes are not supported on counter tables")
-        if statement.target == "full" and column.type.multicell:
-            raise InvalidRequest("full() indexes can only be created on frozen collections")
-        if statement.target in ("keys", "entries"):
-            if not isinstance(column.type, Collection) or column.type.name != "map":
-                raise InvalidRequest(f"Cannot create secondary index on {statement.target} of column {column.name}")
-            if statement.target == "entries":
-                raise NotSupported("indexes on the entries of maps")
-        table.indexes[name] = Index(name, column.name, statement.target, statement.custom_class, statement.options)
+        target = self._index_target(statement, column)
+        table.indexes[name] = Index(name, column.name, target, statement.custom_class, statement.options)
         return SchemaChange("UPDATED", "TABLE", table.keyspace, table.name)
+
+    @staticmethod
+    def _index_target(statement: ast.CreateIndex, column: Column) -> str:
+        target, kind = statement.target, column.type
+        if target == "full" and (not isinstance(kind, Collection) or kind.multicell):
+            raise InvalidRequest("full() indexes can only be created on frozen collections")
+        if target in ("keys", "entries") and not (isinstance(kind, Collection) and kind.name == "map"):
+            raise InvalidRequest(f"Cannot create secondary index on {target} of column {column.name}")
+        if not isinstance(kind, Collection) or statement.custom_class:
+            return target
+        if target != "full" and not kind.multicell:
+            raise InvalidRequest(
+                f"Cannot create {target or 'values'}() index on frozen column {column.name}. Frozen collections are "
+                f"immutable and must be fully indexed by using the 'full({column.name})' modifier"
+            )
+        if target == "entries":
+            raise NotSupported("indexes on the entries of maps")
+        return target or "values"
 
     # -- DROP
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -155,8 +155,8 @@ def text_of(kind: CqlType, value: Any) -> str:
 
 def _moment_text(kind: CqlType, value: int) -> str:
     if kind is types.DATE:
-        return (EPOCH + timedelta(days=value - (1 << 31))).date().isoformat()
-    moment = EPOCH + timedelta(milliseconds=value)
+        return (EPOCH + timedelta(days=value - (1 << 31))).isoformat()
+    moment = datetime.combine(EPOCH, time()) + timedelta(milliseconds=value)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value % 1000:03d}Z"
 
 

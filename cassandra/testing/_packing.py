@@ -63,10 +63,15 @@ def pack_duration(value: tuple[int, int, int]) -> bytes:
 
 
 def unpack_duration(data: bytes) -> tuple[int, int, int]:
+    """Bytes after it are not looked at."""
     at, parts = 0, []
     for _ in range(3):
         raw, at = read_unsigned_vint(data, at)
         parts.append(raw >> 1 ^ -(raw & 1))
-    if at != len(data):
-        raise ValueError("bytes are left")
-    return parts[0], parts[1], parts[2]
+    months, days, nanoseconds = parts
+    for name, value in (("months", months), ("days", days)):
+        if not -(1 << 31) <= value < 1 << 31:
+            raise ValueError(f"The duration {name} must be a 32 bits integer but was: {value}")
+    if max(parts) > 0 and min(parts) < 0:
+        raise ValueError(f"The duration months, days and nanoseconds must be all of the same sign {tuple(parts)}")
+    return months, days, nanoseconds

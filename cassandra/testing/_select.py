@@ -193,6 +193,7 @@ def compile_select(statement: Select, table: Table, scope: Scope) -> SelectPlan:
     plan = SelectPlan(table=table, selected=selected, where=where, distinct=statement.distinct, reads=True)
     plan.columns = [item.spec for item in selected]
     _check_distinct(statement, table)
+    _check_static(statement, table, where)
     plan.group_by = _group_by(statement, table, where)
     if statement.order_by:
         _order_by(statement, table, where, plan)
@@ -234,6 +235,12 @@ def _check_distinct(statement: Select, table: Table) -> None:
         raise InvalidRequest(
             f"SELECT DISTINCT queries must request all the partition key columns (missing {missing[0]})"
         )
+
+
+def _check_static(statement: Select, table: Table, where: Where) -> None:
+    kinds = {table.column(name).kind for selector in statement.selectors for name in columns_of(selector.expression)}
+    if where.clustering and STATIC in kinds and kinds <= {STATIC, PARTITION}:
+        raise InvalidRequest("Cannot restrict clustering columns when selecting only static columns")
 
 
 def _group_by(statement: Select, table: Table, where: Where) -> Sequence[str]:

@@ -9,6 +9,7 @@ from uuid import UUID
 from cassandra.testing import _types as types
 from cassandra.testing._ast import CreateTable
 from cassandra.testing._ddl import Definitions
+from cassandra.testing._names import quote
 from cassandra.testing._parser import parse
 from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Keyspace, Schema, Table
 from cassandra.testing._storage import Cell, Data
@@ -244,7 +245,8 @@ class SystemContent:
     def _indexes(self) -> Iterator[Row]:
         for table in self._schema.tables():
             for index in table.indexes.values():
-                target = f"{index.target}({index.column})" if index.target else index.column
+                name = quote(index.column)
+                target = f"{index.target}({name})" if index.target else name
                 options = {**index.options, "target": target}
                 if index.custom_class:
                     options["class_name"] = index.custom_class

@@ -19,7 +19,7 @@ from cassandra.testing._ast import (
 from cassandra.testing._literals import constant
 from cassandra.testing._plan import Env, Scope, Term, required
 from cassandra.testing._topology import token_of
-from cassandra.testing._types import BIGINT, EMPTY, Collection, CqlType, Tuple, Udt, Vector
+from cassandra.testing._types import BIGINT, EMPTY, Collection, CqlType, Scalar, Tuple, Udt, Vector
 from cassandra.testing._wire import UNSET
 from cassandra.testing.errors import InvalidRequest, NotSupported
 
@@ -84,6 +84,8 @@ def compile_token(term: Call, scope: Scope) -> Term:
 
 def _literal(term: Any, kind: CqlType, name: str, scope: Scope) -> Term:
     wrong = InvalidRequest(f"Invalid literal for {name} of type {kind.cql}")
+    if isinstance(kind, Scalar) and isinstance(term, TupleLiteral) and len(term.items) == 1:
+        return compile_term(term.items[0], kind, name, scope)  # in parentheses
     if isinstance(kind, Collection):
         return _collection(term, kind, name, scope, wrong)
     if isinstance(kind, Tuple) and isinstance(term, TupleLiteral):
@@ -100,7 +102,7 @@ def _literal(term: Any, kind: CqlType, name: str, scope: Scope) -> Term:
             raise InvalidRequest(f"Invalid vector literal for {name} of type {kind.cql}; expected {kind.size} elements")
         elements = [compile_term(item, kind.element, name, scope) for item in term.items]
         return lambda env: tuple(required(element(env), name) for element in elements)
-    if isinstance(kind, Udt) and isinstance(term, MapLiteral):
+    if isinstance(kind, Udt) and isinstance(term, MapLiteral) and term.items:
         return _user_type(term, kind, name, scope)
     raise wrong
 

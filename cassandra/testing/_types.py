@@ -3,14 +3,18 @@
 Values inside the simulation are hashable and plain: ``int`` for all whole numbers, timestamps (milliseconds), dates
 (days, 2**31 is 1970-01-01) and times (nanoseconds); ``bytes`` for blobs and addresses; ``tuple`` for durations, lists,
 sets (sorted), tuples, user-defined types and vectors; a sorted tuple of pairs for maps; :data:`EMPTY` for no bytes at
-all where the type has no such value.
+all where the type has no such value. Bytes that are not those that the value is encoded to are kept with it, as servers
+store what they are given: see :class:`Kept`.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
@@ -40,6 +44,53 @@ class Empty:
 
 
 EMPTY: Final = Empty()
+
+
+class Kept:
+    """Mixin of values that were given as other bytes than those that they are encoded to: ``0001`` for the varint 1."""
+
+    raw: bytes
+
+
+class KeptInt(Kept, int):
+    pass
+
+
+class Real(float):
+    """A floating point number that is equal to those that servers take for the same: NaN to NaN, 0.0 not to -0.0."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and _real_order(self) == _real_order(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(_real_order(self))
+
+
+class KeptFloat(Kept, Real):
+    pass
+
+
+class KeptDecimal(Kept, Decimal):
+    pass
+
+
+class KeptTuple(Kept, tuple[Any, ...]):
+    pass
+
+
+_KEPT: Final[dict[type, type[Any]]] = {
+    bool: KeptInt, int: KeptInt, Real: KeptFloat, Decimal: KeptDecimal, tuple: KeptTuple,
+}  # fmt: skip
+
+
+def keep(value: Value, data: bytes) -> Value:
+    """*value* that is encoded to *data*."""
+    made = _KEPT[type(value)](value)
+    made.raw = data
+    return made
 
 
 class CqlType:
@@ -110,6 +161,8 @@ class Scalar(CqlType):
     def encode(self, value: Value) -> bytes:
         if value is EMPTY:
             return b""
+        if isinstance(value, Kept):
+            return value.raw
         try:
             return self.pack(value)
         except struct.error:
@@ -119,9 +172,10 @@ class Scalar(CqlType):
         if not data and self.empty:
             return EMPTY
         try:
-            return self.unpack(data)
+            value = self.unpack(data)
         except (struct.error, ValueError) as error:
             raise InvalidRequest(f"Not a {self.name}: {data.hex() or 'no bytes'} ({error})") from None
+        return value if self.pack(value) == data else keep(value, data)
 
     def order(self, value: Value) -> Any:
         if value is EMPTY:
@@ -130,26 +184,47 @@ class Scalar(CqlType):
 
 
 def _fixed(
-    name: str, number: int, java: str, layout: str, since: int = 3, sort: Callable[[Any], Any] | None = None
+    name: str,
+    number: int,
+    java: str,
+    layout: str,
+    since: int = 3,
+    sort: Callable[[Any], Any] | None = None,
+    empty: bool = True,
 ) -> Scalar:
     packer = struct.Struct(layout)
-    return Scalar(name, number, java, since, packer.pack, lambda data: packer.unpack(data)[0], sort)
+    return Scalar(name, number, java, since, packer.pack, lambda data: packer.unpack(data)[0], sort, empty)
+
+
+def _real(name: str, number: int, java: str, layout: str) -> Scalar:
+    packer = struct.Struct(layout)
+    return Scalar(name, number, java, 3, packer.pack, lambda data: Real(packer.unpack(data)[0]), _real_order)
+
+
+def _timeuuid_order(value: UUID) -> tuple[int, bytes]:
+    """By time, and then by the other bytes as signed ones."""
+    return value.time, bytes(byte ^ 0x80 for byte in value.bytes[8:])
 
 
 def _uuid_order(value: UUID) -> tuple[int, int, bytes]:
-    version = _version(value)
+    version = uuid_version(value)
     return version, value.time if version == 1 else 0, value.bytes
 
 
-def _version(value: UUID) -> int:
+def uuid_version(value: UUID) -> int:
     """Without a look at the variant, which maxTimeuuid() makes something else."""
     return value.int >> 76 & 0xF
 
 
 def _unpack_timeuuid(data: bytes) -> UUID:
     value = UUID(bytes=data)
-    if _version(value) != 1:
+    if uuid_version(value) != 1:
         raise ValueError("its version is not 1")
+    return value
+
+
+def _unpack_time(data: bytes) -> int:
+    value: int = struct.unpack(">q", data)[0]
     return value
 
 
@@ -166,11 +241,32 @@ def _encode_ascii(value: str) -> bytes:
 
 
 def _encode_text(value: str) -> bytes:
-    return value.encode()
+    return value.encode("utf-8", "surrogateescape")
 
 
-def _nan_last(value: float) -> tuple[bool, float]:
-    return value != value, value
+#: What Cassandra takes for UTF-8: surrogates, 0 in two bytes, and numbers above the last code point, too.
+_UTF8 = re.compile(
+    rb"(?:[\x00-\x7f]|\xc0\x80|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xef][\x80-\xbf]{2}"
+    rb"|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf7][\x80-\xbf]{3})*"
+)
+
+
+def _decode_text(data: bytes) -> str:
+    if _UTF8.fullmatch(data) is None:
+        raise ValueError("not UTF-8")
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _real_order(value: float) -> tuple[bool, float, float]:
+    """-0.0 is less than 0.0, all NaNs are equal and greater than numbers."""
+    return (True, 0.0, 0.0) if math.isnan(value) else (False, float(value), math.copysign(1.0, value))
+
+
+def _unpack_part(kind: CqlType, data: bytes) -> Value:
+    """An element of a set, or a key of a map, which is compared with others."""
+    if kind == DECIMAL and len(data) == 4:
+        raise InvalidRequest("Not a decimal that can be compared: it has no digits")
+    return kind.decode(data)
 
 
 ASCII = Scalar("ascii", 0x01, "AsciiType", 3, _encode_ascii, lambda data: data.decode("ascii"), empty=False)
@@ -179,20 +275,20 @@ BLOB = Scalar("blob", 0x03, "BytesType", empty=False)
 BOOLEAN = _fixed("boolean", 0x04, "BooleanType", ">?")
 COUNTER = _fixed("counter", 0x05, "CounterColumnType", ">q")
 DECIMAL = Scalar("decimal", 0x06, "DecimalType", 3, pack_decimal, unpack_decimal)
-DOUBLE = _fixed("double", 0x07, "DoubleType", ">d", sort=_nan_last)
-FLOAT = _fixed("float", 0x08, "FloatType", ">f", sort=_nan_last)
+DOUBLE = _real("double", 0x07, "DoubleType", ">d")
+FLOAT = _real("float", 0x08, "FloatType", ">f")
 INT = _fixed("int", 0x09, "Int32Type", ">i")
 TIMESTAMP = _fixed("timestamp", 0x0B, "TimestampType", ">q")
 UUID_ = Scalar("uuid", 0x0C, "UUIDType", 3, lambda value: value.bytes, lambda data: UUID(bytes=data), _uuid_order)
-TEXT = Scalar("text", 0x0D, "UTF8Type", 3, _encode_text, bytes.decode, _encode_text, empty=False)
+TEXT = Scalar("text", 0x0D, "UTF8Type", 3, _encode_text, _decode_text, _encode_text, empty=False)
 VARINT = Scalar("varint", 0x0E, "IntegerType", 3, pack_varint, unpack_varint)
-TIMEUUID = Scalar("timeuuid", 0x0F, "TimeUUIDType", 3, lambda value: value.bytes, _unpack_timeuuid, _uuid_order)
+TIMEUUID = Scalar("timeuuid", 0x0F, "TimeUUIDType", 3, lambda value: value.bytes, _unpack_timeuuid, _timeuuid_order)
 INET = Scalar("inet", 0x10, "InetAddressType", 3, bytes, _unpack_inet)
-DATE = _fixed("date", 0x11, "SimpleDateType", ">I", 4)
-TIME = _fixed("time", 0x12, "TimeType", ">q", 4)
-SMALLINT = _fixed("smallint", 0x13, "ShortType", ">h", 4)
-TINYINT = _fixed("tinyint", 0x14, "ByteType", ">b", 4)
-DURATION = Scalar("duration", 0x15, "DurationType", 5, pack_duration, unpack_duration)
+DATE = _fixed("date", 0x11, "SimpleDateType", ">I", 4, empty=False)
+TIME = Scalar("time", 0x12, "TimeType", 4, struct.Struct(">q").pack, _unpack_time, empty=False)
+SMALLINT = _fixed("smallint", 0x13, "ShortType", ">h", 4, empty=False)
+TINYINT = _fixed("tinyint", 0x14, "ByteType", ">b", 4, empty=False)
+DURATION = Scalar("duration", 0x15, "DurationType", 5, pack_duration, unpack_duration, empty=False)
 
 SCALARS: Final = {
     kind.name: kind
@@ -220,17 +316,18 @@ class _Elements:
             raise InvalidRequest(f"Not a {self.kind}: {number} elements in {len(self.data)} bytes")
         return number
 
-    def next(self, kind: CqlType) -> Value:
+    def next(self, kind: CqlType, decode: Callable[[CqlType, bytes], Value] | None = None) -> Value:
         length = self._int()
         if length < 0:
             return None
         if self.at + length > len(self.data):
             raise InvalidRequest(f"Not a {self.kind}: it ends within an element")
         self.at += length
-        return kind.decode(self.data[self.at - length : self.at])
+        data = self.data[self.at - length : self.at]
+        return kind.decode(data) if decode is None else decode(kind, data)
 
-    def present(self, kind: CqlType) -> Value:
-        value = self.next(kind)
+    def present(self, kind: CqlType, decode: Callable[[CqlType, bytes], Value] | None = None) -> Value:
+        value = self.next(kind, decode)
         if value is None:
             raise InvalidRequest("null is not supported inside collections")
         return value
@@ -248,6 +345,23 @@ class _Elements:
 
 def _element(kind: CqlType, value: Value) -> bytes:
     return wire.bytes_(None if value is None else kind.encode(value))
+
+
+def _elements(kinds: tuple[CqlType, ...], values: Sequence[Value]) -> bytes:
+    return b"".join(_element(kind, item) for kind, item in zip(kinds, values, strict=False))
+
+
+def _decode_parts(kind: CqlType, data: bytes) -> list[Value]:
+    """The elements of a tuple, or the fields of a user-defined type, that are there."""
+    reader = _Elements(kind.cql, data)
+    items: list[Value] = []
+    for part in kind.parts:
+        if reader.at == len(data):
+            break
+        items.append(reader.next(part))
+    if reader.at != len(data):
+        raise InvalidRequest(f"Expected {len(kind.parts)} elements for type {kind.cql}, but got more")
+    return items
 
 
 def _tuple_order(kinds: tuple[CqlType, ...], value: tuple[Value, ...]) -> tuple[Any, ...]:
@@ -294,25 +408,39 @@ class Collection(CqlType):
         count = reader.count()
         if self.name == "map":
             key, item = self.arguments
-            value = self.normal([(reader.present(key), reader.present(item)) for _ in range(count)])
+            value = self.normal([(reader.present(key, _unpack_part), reader.present(item)) for _ in range(count)])
+        elif self.name == "list" and not self.multicell:
+            # a value that is whole may have nulls; no bytes are one, too, where they are no value
+            items = [reader.next(self.arguments[0]) for _ in range(count)]
+            value = self.normal([None if item is EMPTY else item for item in items])
         else:
-            value = self.normal([reader.present(self.arguments[0]) for _ in range(count)])
+            items = [reader.present(self.arguments[0], _unpack_part) for _ in range(count)]
+            if self.name == "list" and EMPTY in items:
+                raise InvalidRequest("null is not supported inside collections")
+            value = self.normal(items)
         reader.end()
         return value
 
     def normal(self, items: list[Value]) -> tuple[Value, ...]:
-        """Sets and maps sorted, each key once (the last counts)."""
+        """Sets and maps sorted, each key once: the first of equal ones, with the last value."""
         if self.name == "list":
             return tuple(items)
-        kind = self.arguments[0]
+        order = self.arguments[0].order
         if self.name == "set":
-            return tuple(sorted(set(items), key=kind.order))
-        return tuple(sorted(dict(items).items(), key=lambda pair: kind.order(pair[0])))
+            first: dict[Any, Value] = {}
+            for item in items:
+                first.setdefault(order(item), item)
+            return tuple([first[key] for key in sorted(first)])
+        found: dict[Any, tuple[Value, Value]] = {}
+        for key, value in items:
+            same = found.get(order(key))
+            found[order(key)] = (key if same is None else same[0], value)
+        return tuple([found[key] for key in sorted(found)])
 
     def order(self, value: Value) -> Any:
         if self.name == "map":
             return tuple((self.arguments[0].order(k), self.arguments[1].order(v)) for k, v in value)
-        return tuple(self.arguments[0].order(item) for item in value)
+        return _tuple_order(self.arguments * len(value), value)
 
 
 @dataclass(frozen=True)
@@ -338,19 +466,12 @@ class Tuple(CqlType):
         return wire.short(0x31) + wire.short(len(self.arguments)) + types
 
     def encode(self, value: Value) -> bytes:
-        return b"".join(_element(kind, item) for kind, item in zip(self.arguments, value, strict=False))
+        return value.raw if isinstance(value, Kept) else _elements(self.arguments, value)
 
     def decode(self, data: bytes) -> Value:
-        reader = _Elements(self.cql, data)
-        items: list[Value] = []
-        for kind in self.arguments:
-            if reader.at == len(data):
-                items.append(None)
-            else:
-                items.append(reader.next(kind))
-        if reader.at != len(data):
-            raise InvalidRequest(f"Expected {len(self.arguments)} elements for type {self.cql}, but got more")
-        return tuple(items)
+        items = _decode_parts(self, data)
+        value = tuple(items) + (None,) * (len(self.arguments) - len(items))
+        return value if self.encode(value) == data else keep(value, data)
 
     def order(self, value: Value) -> Any:
         return _tuple_order(self.arguments, value)
@@ -398,10 +519,13 @@ class Udt(CqlType):
         return Udt(self.definition, False)
 
     def encode(self, value: Value) -> bytes:
-        return b"".join(_element(kind, item) for kind, item in zip(self.parts, value, strict=False))
+        return value.raw if isinstance(value, Kept) else _elements(self.parts, value)
 
     def decode(self, data: bytes) -> Value:
-        return Tuple(self.parts).decode(data)
+        """Fields that are missing at the end stay so."""
+        items, parts = _decode_parts(self, data), self.parts
+        value = tuple(items) + (None,) * (len(parts) - len(items))
+        return value if len(items) == len(parts) else keep(value, _elements(parts, items))
 
     def order(self, value: Value) -> Any:
         return _tuple_order(self.parts, value)
@@ -433,6 +557,8 @@ class Vector(CqlType):
         return FIXED_SIZE.get(self.element) if isinstance(self.element, Scalar) else None
 
     def encode(self, value: Value) -> bytes:
+        if isinstance(value, Kept):
+            return value.raw
         parts = [self.element.encode(item) for item in value]
         if self._width() is None:
             parts = [unsigned_vint(len(part)) + part for part in parts]
@@ -443,7 +569,11 @@ class Vector(CqlType):
         items: list[Value] = []
         try:
             for _ in range(self.size):
-                size, at = (width, at) if width is not None else read_unsigned_vint(data, at)
+                if width is not None:
+                    size = width
+                else:  # as many bytes as the length needs, however many it has
+                    size, _ = read_unsigned_vint(data, at)
+                    at += len(unsigned_vint(size))
                 if at + size > len(data):
                     raise ValueError("too short")
                 items.append(self.element.decode(data[at : at + size]))
@@ -452,7 +582,8 @@ class Vector(CqlType):
             raise InvalidRequest(f"Not a {self.cql}: {error}") from None
         if at != len(data):
             raise InvalidRequest(f"Not a {self.cql}: {len(data) - at} bytes are left")
-        return tuple(items)
+        found = tuple(items)
+        return found if self.encode(found) == data else keep(found, data)
 
     def order(self, value: Value) -> Any:
         return tuple(self.element.order(item) for item in value)

@@ -83,7 +83,8 @@ class Where:
         parts = []
         for column in self.table.partition_key:
             values = self.partition[column.name].values(env)
-            parts.append(sorted(set(values), key=column.type.order))
+            known = {column.type.encode(value): value for value in values}  # equal numbers may be different keys
+            parts.append(sorted(known.values(), key=column.type.order))
         return list(itertools.product(*parts))
 
     def partitions(self, env: Env) -> list[Partition]:
@@ -94,6 +95,8 @@ class Where:
             return data.between(low, high)
         inside = {partition.raw for partition in data.between(low, high)} if self.tokens else data.partitions
         raws = [self.table.partition_bytes(key) for key in self.keys(env)]
+        if b"" in raws:
+            raise InvalidRequest("Key may not be empty")
         return [data.partitions[raw] for raw in raws if raw in inside]
 
     def _token_bounds(self, env: Env) -> tuple[tuple[int, bool] | None, tuple[int, bool] | None]:

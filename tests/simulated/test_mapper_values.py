@@ -7,13 +7,14 @@ import copy
 import datetime as dt
 import pickle
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.cluster import Cluster, Session
-from cassandra.cqlengine import columns, connection
+from cassandra.cqlengine import ValidationError, columns, connection
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery
 from cassandra.cqlengine.usertype import UserType
@@ -275,3 +276,35 @@ def test_whatever_finds_out_that_a_table_is_another_one(
         found = FIRST[first](model, id, value)
         assert (found.id, found.value) == (id, value)
         session.execute("DROP TABLE app.made_again")
+
+
+class Measured(Model):
+    __keyspace__ = "app"
+    __table_name__ = "measured"
+    id = columns.Integer(primary_key=True)
+    single = columns.Float()
+    double = columns.Double()
+    several = columns.List(columns.Float)
+
+
+def test_numbers_that_are_too_great_are_not_stored_as_infinity(session: Session) -> None:
+    session.execute("CREATE TABLE app.measured (id int PRIMARY KEY, single float, double double, several list<float>)")
+    writes: list[Callable[[], object]] = [
+        lambda: Measured.create(id=1, single=1e39),
+        lambda: asyncio.run(Measured.acreate(id=1, single=-1e39)),
+        lambda: Measured.create(id=1, several=[1.0, 1e39]),
+        lambda: Measured.create(id=1, double=Decimal("1E+400")),
+        lambda: Measured.objects(id=1).update(single=1e39),
+        lambda: _in_batch(single=1e39),
+    ]
+    for write in writes:
+        with pytest.raises(ValidationError):
+            write()
+    assert not list(session.execute("SELECT id FROM app.measured"))
+    Measured.create(id=1, single=float("inf"), double=float("-inf"))
+    assert Measured.get(id=1).single == float("inf")
+
+
+def _in_batch(**values: Any) -> None:
+    with BatchQuery() as batch:
+        Measured.batch(batch).create(id=1, **values)

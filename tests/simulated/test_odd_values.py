@@ -91,7 +91,7 @@ def test_values_without_bytes_and_beyond_all_bounds(simulated: SimulatedCluster)
     simulated._call(insert)
     (row,) = simulated.execute("SELECT sum(v), avg(v), count(v), sum(d), avg(d) FROM ks.t")
     assert list(row.values()) == [5, 5, 2, Decimal("1.5"), Decimal("0.5")]
-    simulated.execute("INSERT INTO ks.t (id, d) VALUES (9, 1e9999)")
+    simulated.execute("INSERT INTO ks.t (id, d) VALUES (9, 1e-9999)")
     with pytest.raises(errors.NotSupported, match="digits"):
         simulated.execute("SELECT sum(d) FROM ks.t")
     simulated.execute("CREATE TABLE ks.s (id int PRIMARY KEY, t timestamp)")

@@ -105,11 +105,15 @@ cdef int64_t as_integer(const TypeNode* node, object value, int64_t low, int64_t
 
 
 cdef double as_double(const TypeNode* node, object value) except? -1:
+    cdef double number
     if PyFloat_Check(value):
         return PyFloat_AS_DOUBLE(value)
     if PyUnicode_Check(value) or not (PyIndex_Check(value) or hasattr(value, "__float__")):
         raise wrong_type(node, value, "a float")
-    return PyFloat_AsDouble(value)
+    number = PyFloat_AsDouble(value)
+    if isinf(number) and value != number:  # a Decimal, for one, is rounded to infinity
+        raise out_of_range(node, value, "64-bit floating point")
+    return number
 
 
 cdef float as_float(const TypeNode* node, object value) except? -1:

@@ -115,8 +115,6 @@ cdef bint is_mapping(object value) except -1:
 cdef int encode_vector(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     cdef const TypeNode* child = node.children[0]
     cdef tuple elements
-    if PyUnicode_Check(value):
-        raise wrong_type(node, value, "a sequence of elements")
     if PyObject_CheckBuffer(value) and encode_array(node, value, out):
         return 0
     try:
@@ -128,6 +126,8 @@ cdef int encode_vector(const TypeNode* node, object value, ByteBuffer* out, int 
             f"Expected sequence of size {node.arity} for vector of type {(<Codec>child.codec).cql()} and dimension "
             f"{node.arity}, observed sequence of length {len(elements)}"
         )
+    if PyUnicode_Check(value):
+        raise wrong_type(node, value, "a sequence of elements")
     for element in elements:
         encode_element(child, element, out, version)
     return 0

@@ -9,6 +9,8 @@ cdef int64_t as_timestamp(const TypeNode* node, object value) except? -1:
     """Milliseconds since the epoch, rounded down. Naive datetimes are UTC."""
     cdef int64_t days, microseconds
     if PyLong_Check(value):
+        if value is True or value is False:
+            raise wrong_type(node, value, "a datetime, date, or milliseconds since the epoch")
         return as_integer(node, value, INT64_MIN, INT64_MAX)
     if PyDate_Check(value):
         if not PyDateTime_CheckExact(value) and value != value:

@@ -130,6 +130,10 @@ cdef class Instance:
         """What was loaded of the column *name*, as it is read; *missing* if it was not."""
         return self.came(name, missing)
 
+    def _is_known(self, name):
+        """Whether the value of the column *name* was loaded or written."""
+        return self._layout is not None and name in self._layout._places
+
     cdef bint is_as_loaded(self) except -1:
         """Whether nothing was set since it was loaded or written, on the instance neither."""
         return (

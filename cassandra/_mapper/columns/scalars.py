@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 import uuid
 from typing import Any, TypeVar
 
@@ -197,9 +198,12 @@ class BaseFloat(_Converted[float]):
         if value is None:
             return None
         try:
-            return float(value)
+            found = float(value)
         except (TypeError, ValueError, OverflowError):
             raise self._refusal(f"{value} is not a valid float", value) from None
+        if math.isinf(found) and isinstance(value, decimal.Decimal) and value.is_finite():
+            raise self._refusal(f"{value} is not a valid float", value)
+        return found
 
 
 @public(HOME)

@@ -17,7 +17,7 @@ from cassandra._wire.rows import dict_factory
 from .applied import check_applied
 from .order import wait_for_later, wait_for_later_async
 from .requests import REFUSED, is_outdated
-from .text import by_text, by_text_async, can_prepare
+from .text import by_text, by_text_async, can_prepare, check_rounding
 
 #: A batch of so many statements goes by its text: the protocol has no more.
 MOST = 0xFFFF
@@ -137,7 +137,8 @@ class BatchRequest:
                     batch._append(True, prepared.query_id, bound)
                 else:
                     batch.add(prepared, values)
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError) as error:
+            check_rounding(error)
             return None
         options: Any = {} if self._timeout is NOT_SET else {"timeout": self._timeout}
         future = session.execute_async(batch, **options)

@@ -19,7 +19,7 @@ from cassandra._wire.rows import dict_factory, tuple_factory
 from . import text
 from .applied import check_applied
 from .order import wait_for_later, wait_for_later_async
-from .text import PLAIN, by_text, by_text_async, can_prepare, simple
+from .text import PLAIN, by_text, by_text_async, can_prepare, check_rounding, simple
 
 #: What is sent without a :class:`Request`.
 READY = ReadyStatements(PLAIN, PREPARED, connections._connections, DEFAULT_CONNECTION, vars(text))
@@ -169,7 +169,8 @@ class Request:
                 future = session.execute_async(prepared, values)
             else:
                 future = session.execute_async(prepared, values, timeout=self.timeout)
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError) as error:
+            check_rounding(error)
             return None
         future.row_factory = tuple_factory if self.rows else dict_factory
         return future

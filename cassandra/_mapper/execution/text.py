@@ -17,7 +17,7 @@ from cassandra._base.constants import ProtocolVersion
 from cassandra._base.public import public
 from cassandra._core.models import Untouched
 from cassandra._mapper import connections
-from cassandra._mapper.errors import CQLEngineException
+from cassandra._mapper.errors import CQLEngineException, ValidationError
 from cassandra._mapper.statements import BaseCQLStatement
 from cassandra._session.session import Session
 from cassandra._session.statements.sentinels import NOT_SET
@@ -34,6 +34,13 @@ PREPARING = os.environ.get("CQLENG_PREPARE", "1") != "0"
 def can_prepare(session: Any) -> bool:
     """Whether it is a session of the driver, in which nobody wants to see texts."""
     return PREPARING and executed_by is execute and PLAIN.of(session)
+
+
+def check_rounding(error: Exception) -> None:
+    """ValidationError if a number that could not be bound is too great for its column: servers read its literal as
+    infinity."""
+    if "floating point" in str(error):  # of an element of a collection it is a TypeError
+        raise ValidationError(str(error)) from error
 
 
 def by_text(query: Any, context: Any, consistency: int | None, timeout: Any, connection: Any) -> Any:

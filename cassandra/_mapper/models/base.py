@@ -17,7 +17,7 @@ from cassandra._mapper.errors import (
 )
 from cassandra._mapper.errors import DoesNotExist as _DoesNotExist
 from cassandra._mapper.errors import MultipleObjectsReturned as _MultipleObjectsReturned
-from cassandra._mapper.instances import begin, is_changed, left_out, settle
+from cassandra._mapper.instances import begin, forget, is_changed, left_out, settle
 from cassandra._mapper.query.batch import BatchQuery
 from cassandra._mapper.query.dml import DMLQuery
 from cassandra._mapper.query.models import ModelQuerySet
@@ -191,8 +191,11 @@ class BaseModel(Instance):
         if cls._db_map:
             values = {cls._db_map.get(name, name): value for name, value in values.items()}
         kind = cls._class_of(values.get(cls._discriminator_column_name)) if cls._is_polymorphic else cls
-        instance = kind(**{name: value for name, value in values.items() if name in kind._columns})
+        known = {name: value for name, value in values.items() if name in kind._columns}
+        instance = kind(**known)
         instance._set_persisted(force=True)
+        if len(known) < len(kind._columns):
+            settle(instance, kind._blueprint, known)
         return instance
 
     @classmethod
@@ -235,7 +238,7 @@ class BaseModel(Instance):
             value = now[name] if name in now else getattr(self, name)
             if type(value) is kind:
                 continue
-            if value is None and name not in self._given and column.has_default:
+            if value is None and column.has_default and name not in self._given and not self._is_persisted:
                 value = column.get_default()
             checked = column.validate(value)
             if checked is not now.get(name, checked):
@@ -389,12 +392,14 @@ class BaseModel(Instance):
         return self._written()
 
     def delete(self) -> None:
-        """Delete the row."""
+        """Delete the row. What is saved after that is a new row, with all values of the instance."""
         self._dml(False).delete()
+        forget(self, self._blueprint)
 
     async def adelete(self) -> None:
         """As :meth:`delete`, without blocking the running loop."""
         await self._dml(False).adelete()
+        forget(self, self._blueprint)
 
     @left_out
     def _dml(self, if_not_exists: bool) -> Any:

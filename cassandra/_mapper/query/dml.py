@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cassandra._base.public import public
@@ -14,13 +14,16 @@ from cassandra._mapper.columns.counter import Counter
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.execution.requests import Request
 from cassandra._mapper.execution.steps import arun, run
-from cassandra._mapper.instances import is_changed, is_deleted, previous
+from cassandra._mapper.instances import is_changed, is_deleted, is_loaded, previous
 from cassandra._mapper.operators import EqualsOperator
 from cassandra._mapper.statements import DeleteStatement, UpdateStatement
 from cassandra._session.statements.sentinels import NOT_SET
 
 from .batch import BatchQuery
 from .writes import assignments, insert, later, writers_of
+
+#: Tells of a column whether its value is written to another row or partition than before.
+Moved = Callable[[Any], bool]
 
 
 @public("cassandra.cqlengine.query")
@@ -113,13 +116,28 @@ class DMLQuery:
             column._val_is_null(getattr(self.instance, name, None)) for name, column in keys.items()
         )
 
+    def _moved(self, instance: Instance) -> Moved | None:
+        """Whether a column belongs to a row, or a static one to a partition, that is another than the one that the
+        instance was loaded from or written to. Nothing is known of its value there, so the whole value is written, or
+        a null. To be asked where the key may be another one; None if the instance is new."""
+        if not instance._is_persisted:
+            return None
+        partition = self.model._partition_keys.items()
+        if any(is_changed(instance, name, column) for name, column in partition):
+            return lambda column: True
+        return lambda column: not column.static
+
     def saving(self) -> Any:
         instance = self._of_instance()
-        if self.model._has_counter or self.instance._can_update():
-            yield from self.updating()
+        if self.instance._can_update():
+            yield from self._updating(instance, None)
+            return
+        moved = self._moved(instance)
+        if self.model._has_counter:
+            yield from self._updating(instance, moved)
             return
         static_only = self._has_no_clustering_key()
-        columns, bound, nulls = 0, [], instance._is_persisted
+        columns, bound, nulls = 0, [], moved is not None
         touched = instance._touched
         for writer in writers_of(self.model):
             name = writer.name
@@ -132,15 +150,20 @@ class DMLQuery:
             if not static_only or writer.static:
                 columns |= writer.bit
                 bound.append(value)
-        if bound and (request := self._execute(insert(self, columns, bound))) is not None:
+        # an INSERT of a partition key alone is none
+        only_nulls = static_only and nulls and len(bound) == len(self.model._partition_keys)
+        if not only_nulls and bound and (request := self._execute(insert(self, columns, bound))) is not None:
             yield request
-        if nulls and not static_only:
-            yield from self._deleting_nulls(None)
+        if nulls:
+            yield from self._deleting_nulls(None, moved, static_only)
 
     def updating(self) -> Any:
         instance = self._of_instance()
+        yield from self._updating(instance, None if self.instance._can_update() else self._moved(instance))
+
+    def _updating(self, instance: Instance, moved: Moved | None) -> Any:
         partition_only = self._has_no_clustering_key()
-        changed = self._changed_values(instance)
+        changed = self._changed_values(instance) if moved is None else None
         if changed is not None:
             columns, bound, static = changed
             update = self._update_of(columns, bound, static or partition_only) if bound else None
@@ -155,20 +178,40 @@ class DMLQuery:
             if_exists=self._if_exists,
         )
         static_only, updated = True, set()
-        for name, column in self._maybe_changed(instance):
-            value = getattr(instance, name, None)
-            if value is None or not (isinstance(column, Counter) or is_changed(instance, name, column)):
+        for name, column in self._maybe_changed(instance, moved):
+            if (partition_only and not column.static) or not self._add_change(statement, name, column, moved):
                 continue
             static_only = static_only and column.static
-            statement.add_update(column, value, previous=previous(instance, name, column))
             updated.add(column.db_field_name)
         if statement.assignments:
             self._add_keys(statement, static_only or partition_only)
             if (request := self._execute(statement)) is not None:
                 yield request
-        if not partition_only:
-            conditions = [one for one in self._conditional or () if one.field not in updated]
-            yield from self._deleting_nulls(conditions)
+        conditions = [one for one in self._conditional or () if one.field not in updated]
+        yield from self._deleting_nulls(conditions, moved, partition_only)
+
+    def _add_change(self, statement: UpdateStatement, name: str, column: Any, moved: Moved | None) -> bool:
+        """Add what was changed in a column, or its whole value where the stored one is not known. False if there is
+        nothing to add."""
+        instance = self._of_instance()
+        value = getattr(instance, name, None)
+        counter = isinstance(column, Counter)
+        if value is None or (not counter and column._val_is_null(value)):
+            return False  # a null is deleted
+        if moved is not None and moved(column):
+            unknown, before = True, None
+        elif not (counter or is_changed(instance, name, column)):
+            return False
+        else:
+            unknown = not is_loaded(instance, name) and name in instance._given
+            before = previous(instance, name, column)
+        if unknown and not counter:
+            statement.add_assignment(column, value)
+        else:
+            count = len(statement.assignments)
+            statement.add_update(column, value, previous=before)
+            return len(statement.assignments) > count  # of a map that lost keys alone there is nothing to assign
+        return True
 
     def _changed_values(self, instance: Instance) -> tuple[int, list[Any], bool] | None:
         """What was changed: columns, values, and whether all are static; None if there is more to it: conditions,
@@ -181,7 +224,7 @@ class DMLQuery:
             if writer.is_key or writer.name not in touched:
                 continue
             value = touched[writer.name]
-            if not writer.whole or value is None:
+            if not writer.whole or writer.column._val_is_null(value):
                 return None
             if not is_changed(instance, writer.name, writer.column):
                 continue
@@ -209,13 +252,14 @@ class DMLQuery:
         key = ("update", columns, partition_only, self._if_exists, defaults.DEFAULT_KEYSPACE)
         return later(self, key, write, [*bound, *[column.to_database(value) for column, value in known]])
 
-    def _maybe_changed(self, instance: Instance) -> list[tuple[str, Any]]:
-        """Columns that are no keys, and were touched; counters always."""
+    def _maybe_changed(self, instance: Instance, moved: Moved | None) -> list[tuple[str, Any]]:
+        """Columns that are no keys, and were touched or have moved; counters always."""
         touched = instance._touched
         return [
             (name, column)
             for name, column in self.model._columns.items()
-            if not column.primary_key and (name in touched or isinstance(column, Counter))
+            if not column.primary_key
+            and (name in touched or isinstance(column, Counter) or (moved is not None and moved(column)))
         ]
 
     def _add_keys(self, statement: Any, partition_only: bool) -> None:
@@ -223,9 +267,9 @@ class DMLQuery:
         for name, column in keys.items():
             statement.add_where(column, EqualsOperator(), getattr(self.instance, name))
 
-    def _deleting_nulls(self, conditions: Any) -> Any:
-        """Delete values that were made null, and keys that maps have no more."""
-        instance = self.instance
+    def _deleting_nulls(self, conditions: Any, moved: Moved | None = None, partition_only: bool = False) -> Any:
+        """Delete values that were made null or have moved as nulls, and keys that maps have no more."""
+        instance = self._of_instance()
         statement = DeleteStatement(
             self.column_family_name,
             timestamp=self._timestamp,
@@ -234,9 +278,15 @@ class DMLQuery:
         )
         static_only = True
         for name, column in self.model._columns.items():
-            if name not in instance._touched:
+            if column.primary_key or isinstance(column, Counter) or (partition_only and not column.static):
                 continue
-            if is_deleted(instance, name, column):
+            if moved is not None and moved(column):
+                if not column._val_is_null(getattr(instance, name)):
+                    continue
+                statement.add_field(column.db_field_name)
+            elif name not in instance._touched:
+                continue
+            elif is_deleted(instance, name, column):
                 statement.add_field(column.db_field_name)
             elif isinstance(column, Map) and not column.frozen:  # of a frozen one no key can be deleted
                 before = previous(instance, name, column)

@@ -77,12 +77,22 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if self._only_fields:
             fields = [field for field in fields if field in self._only_fields]
         kept = [field for field in fields if field not in self._defer_fields]
-        if kept:
-            return kept
-        if self._only_fields:
+        if not kept and self._only_fields:
             only, deferred = (", ".join(f'"{f}"' for f in some) for some in (self._only_fields, self._defer_fields))
             raise QueryException(f"No fields in select query. Only fields: {only}, defer fields: {deferred}")
-        return [column.db_field_name for column in self.model._partition_keys.values()]
+        kept = kept or [column.db_field_name for column in self.model._partition_keys.values()]
+        return [*kept, *self._missing_clustering_key(kept)]
+
+    def _missing_clustering_key(self, fields: list[str]) -> list[str]:
+        """A clustering key that has to be read as well: servers refuse conditions on clustering keys where only static
+        columns are read."""
+        clustering = [column.db_field_name for column in self.model._clustering_keys.values()]
+        if not any(clause.field in clustering for clause in self._where):
+            return []
+        columns = [column for column in self.model._columns.values() if column.db_field_name in fields]
+        static = [column for column in columns if column.static]
+        alone = all(column.static or column.partition_key for column in columns)
+        return clustering[:1] if static and alone else []
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
         name, direction = super()._get_ordering_condition(colname)

@@ -139,7 +139,11 @@ SEEN = (
 def is_fresh(queryset: Any) -> bool:
     """Whether nothing was said of a query set yet but which model it is of, and nobody sees how it reads."""
     attributes = queryset.__dict__
-    return len(attributes) == FRESH and not queryset._where and type(queryset) is queryset.model.__queryset__
+    return (
+        len(attributes) == FRESH
+        and not (queryset._where or queryset._only_fields or queryset._defer_fields)
+        and type(queryset) is queryset.model.__queryset__
+    )
 
 
 def is_of_batch(queryset: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from cassandra._base.names import escape_name, protect_name
 from cassandra._base.public import public
+from cassandra._mapper.columns.containers import BaseContainerColumn
 from cassandra._mapper.columns.udt import resolve_udts
 from cassandra._mapper.connections import format_log_context, get_cluster
 from cassandra._mapper.errors import CQLEngineException
@@ -206,9 +207,15 @@ def _adding_indexes(table: _Table, connection: Any) -> Steps:
             continue
         existing = table.metadata(connection)
         if existing is None or _get_index_name_by_column(existing, column.db_field_name) is None:
-            statement = f"CREATE INDEX ON {table.full_name} ({escape_name(column.db_field_name)})"
+            statement = f"CREATE INDEX ON {table.full_name} ({_index_target(column)})"
             meanwhile = f"Another program has created an index on {table.full_name} meanwhile"
             yield from unless_there(statement, format_log_context(meanwhile, connection=connection))
+
+
+def _index_target(column: Any) -> str:
+    """What an index of the column is on: a frozen container can be indexed as a whole only."""
+    name = escape_name(column.db_field_name)
+    return f"FULL({name})" if isinstance(column, BaseContainerColumn) and column.frozen else name
 
 
 def _get_index_name_by_column(table: TableMetadata, column_name: str) -> str | None:

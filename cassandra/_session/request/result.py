@@ -47,7 +47,8 @@ class ResultSet(Columnar, OfRows[Row]):
 
     Iterating yields the rows of all pages; ``async for`` does the same without blocking the loop. The next page is
     asked for while the current one is consumed, unless ``prefetch`` is 0: then when it is needed. Empty pages in the
-    middle are passed over. Indexing and ``==`` read every page into memory first. When a page cannot be fetched, that
+    middle are passed over. A loop begins with the current page; once ``next(result)`` was called it goes on with the
+    row that follows. Indexing and ``==`` read every page into memory first. When a page cannot be fetched, that
     is raised, and whatever is asked next asks for it again: rows never end before all of them were there.
 
     Example::
@@ -64,6 +65,7 @@ class ResultSet(Columnar, OfRows[Row]):
 
     _page_iter: Iterator[Any] | None = None
     _list_mode: bool = False
+    _stepped: bool = False  # next() took rows: loops go on behind them
     _given_names: list[str] | None = None  # what a program has set
     _fetching: int | None = None  # the page that is on its way
     _ahead: float | None = None  # when it was asked for, if nobody waited for it then
@@ -156,7 +158,7 @@ class ResultSet(Columnar, OfRows[Row]):
         When it cannot be fetched the current page stays, and calling this again asks again.
         """
         if self._paging_state is None:
-            self._current_rows = []
+            self._no_page()
         else:
             again = self._ran_out()
             try:
@@ -174,7 +176,7 @@ class ResultSet(Columnar, OfRows[Row]):
         .. versionadded:: 4.0
         """
         if self._paging_state is None:
-            self._current_rows = []
+            self._no_page()
         else:
             again = self._ran_out()
             try:
@@ -185,6 +187,12 @@ class ResultSet(Columnar, OfRows[Row]):
                     raise
                 return await self.fetch_next_page_async()
             self._turn_to(outcome)
+
+    def _no_page(self) -> None:
+        """Turn to the empty page after the last one."""
+        self._current_rows = []
+        if self._page_iter is not None:
+            self._page_iter = iter(())
 
     def _ask_ahead(self) -> int:
         """The number of the next page, which is on its way. It is asked for by this result's own paging state: there
@@ -293,9 +301,10 @@ class ResultSet(Columnar, OfRows[Row]):
     # ---- iteration
 
     def __iter__(self) -> Iterator[Row]:
-        if self._list_mode:
-            return iter(self._current_rows)
-        self._page_iter = iter(self._current_rows or ())
+        if not self._stepped:
+            if self._list_mode:
+                return iter(self._current_rows)
+            self._page_iter = iter(self._current_rows or ())
         if self._iterates_its_own_way():
             return self
         return chain.from_iterable(self._pages())
@@ -321,10 +330,10 @@ class ResultSet(Columnar, OfRows[Row]):
 
     def next(self) -> Row:
         """The next row; StopIteration after the last row of the last page."""
-        if self._page_iter is None:
-            self._page_iter = iter(self._current_rows or ())
+        if not self._stepped:
+            self._step()
         while True:
-            for row in self._page_iter:
+            for row in self._page_iter or ():
                 if self._fetching is None and self._paging_state is not None:
                     self._go_ahead()
                 return row  # type: ignore[no-any-return]
@@ -333,30 +342,45 @@ class ResultSet(Columnar, OfRows[Row]):
 
     __next__ = next
 
+    def _step(self) -> None:
+        """next() is called for the first time. Where ``iter()`` gives the result itself, next() may be a loop's call:
+        only one without a loop before it counts."""
+        if self._page_iter is None:
+            self._page_iter = iter(self._current_rows or ())
+            self._stepped = True
+        elif not self._iterates_its_own_way():
+            self._stepped = True
+
+    def _end(self) -> None:
+        """All rows were iterated. A list can be iterated again."""
+        if self._list_mode:
+            self._stepped = False
+        else:
+            self._current_rows = []
+
     def _turn_page(self) -> bool:
         """False after the last page."""
         if self._paging_state is None:
-            if not self._list_mode:
-                self._current_rows = []
+            self._end()
             return False
         self.fetch_next_page()
         return True
 
     def __aiter__(self) -> ResultSet[Row]:
-        self._page_iter = iter(self._current_rows or ())
+        if not self._stepped:
+            self._page_iter = iter(self._current_rows or ())
         return self
 
     async def __anext__(self) -> Row:
-        if self._page_iter is None:
-            self.__aiter__()
+        if self._page_iter is None:  # no loop's call
+            self._step()
         while True:
             if self._fetching is None and self._paging_state is not None:
                 self._go_ahead()
             for row in self._page_iter or ():
                 return row  # type: ignore[no-any-return]
             if self._paging_state is None:
-                if not self._list_mode:
-                    self._current_rows = []
+                self._end()
                 raise StopAsyncIteration
             await self.fetch_next_page_async()
 
