@@ -5,7 +5,6 @@ position (``field_3_``); one that comes again gets underscores, from the 17th ti
 by their names, so that rows travel between processes.
 """
 
-import logging
 import re
 from collections import namedtuple
 from collections.abc import Iterable, Sequence
@@ -14,10 +13,12 @@ from keyword import iskeyword
 from string import ascii_letters, digits
 from typing import Any
 
+from cassandra._base.logs import get_logger
+
 _UNDERSCORES = 15  # that make a repeated name new, at most
 _NAMED = 10  # columns that a warning names
 
-log = logging.getLogger("cassandra.query")
+log = get_logger("cassandra.query")
 
 _LEADING_JUNK = r"[^a-zA-Z0-9]+"  # compiled when they are used
 _JUNK = r"[^a-zA-Z0-9]"

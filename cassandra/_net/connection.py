@@ -14,7 +14,6 @@ with it held.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -31,6 +30,7 @@ from cassandra._base.errors import (
     ProtocolError,
     RequestValidationException,
 )
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
@@ -54,7 +54,7 @@ from cassandra._wire.messages.results import ResultMessage
 
 __all__ = ["Connection", "failure_error"]
 
-log = logging.getLogger("cassandra.connection")
+log = get_logger("cassandra.connection")
 COMPRESSION_THRESHOLD = 512  # shorter bodies gain nothing
 USE_TIMEOUT = 10.0
 

@@ -14,6 +14,7 @@ from functools import cache, partial
 from typing import Any
 
 from cassandra._base.errors import ProtocolError
+from cassandra._base.printable import printable
 from cassandra._net.handshake.options import MAX_FRAME
 
 Compress = Callable[[Any], bytes]
@@ -170,6 +171,6 @@ def choose(wanted: bool | str, announced: list[str], version: int, endpoint: Any
         )
     if wanted not in remote:
         raise ProtocolError(
-            f"compression {wanted!r} is not supported by the server at {endpoint}, which has {announced}"
+            f"compression {wanted!r} is not supported by the server at {endpoint}, which has {printable(announced)}"
         )
     return algorithm if wanted in usable else None

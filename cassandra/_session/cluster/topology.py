@@ -7,10 +7,10 @@ before its end point changes: moves take the host down, change it, and reach it 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.logs import get_logger
 from cassandra._routing.host import Host
 from cassandra._routing.policies.dcaware import guessed_datacenter
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..control.nodes import Node, NodeList
     from .cluster import Cluster
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 
 class TopologyUpdater:

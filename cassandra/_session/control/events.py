@@ -8,11 +8,11 @@ that kind are ignored.
 
 from __future__ import annotations
 
-import logging
 from random import random
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaChangeType, SchemaTargetType
+from cassandra._base.logs import get_logger
 from cassandra._base.real import threading
 from cassandra._routing.schema import SchemaTarget
 from cassandra._routing.schema.target import EVERYTHING, KEYSPACE_CONTENTS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..cluster.cluster import Cluster
     from .control import ControlConnection
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
 CLIENT_ROUTES_CHANGE = "CLIENT_ROUTES_CHANGE"  # registered for by those who use them: only ScyllaDB knows it

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.errors import InvalidRequest
+from cassandra._base.logs import get_logger
 
 from .queries import Row, fetch, must
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint, EndPointFactory
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 LOCAL = "SELECT * FROM system.local WHERE key='local'"
 LOCAL_NO_TOKENS = (

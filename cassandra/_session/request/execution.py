@@ -11,7 +11,6 @@ awaits, or, for errors and registered callbacks, the I/O thread. Nothing in it b
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from cassandra._base.errors import (
     OperationTimedOut,
     PreparedQueryNotFound,
 )
+from cassandra._base.logs import get_logger
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Place
 from cassandra._core.transport import Attempt, Failure, Frame
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from ..statements.prepared import PreparedStatement
     from .future import ResponseFuture
 
-log = logging.getLogger("cassandra.cluster")
-server_log = logging.getLogger("cassandra.protocol")
+log = get_logger("cassandra.cluster")
+server_log = get_logger("cassandra.protocol")
 
 ITS_OWN_TIME = 0.01  # seconds: a request that has no more than this left has timed out itself
 REPREPARE_LIMIT = 5  # per statement and host; one that forgets quicker than that is not asked again
