@@ -1,13 +1,14 @@
 """Loggers of the driver (L0). What they log is one printable line, whatever a server has sent."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cassandra._base.printable import printable
 
-__all__ = ["get_logger", "log_server_warnings"]
+__all__ = ["get_logger", "log_each", "log_server_warnings"]
 
 _WARNINGS = 5  # of one response that are logged
+_LINES = 50  # of one kind about one look at a server's tables
 
 
 class _PrintableMessages(logging.Filter):
@@ -47,3 +48,14 @@ def log_server_warnings(warnings: Sequence[str] | None) -> None:
         _server.warning("Server warning: %s", warning)
     if len(warnings) > _WARNINGS:
         _server.warning("Server warning: %d more in the same response", len(warnings) - _WARNINGS)
+
+
+def log_each(log: Callable[..., None], message: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """One line for each of *rows*, the arguments of *message*; of many rows the first and how many more there are.
+
+    *log* is a method of a logger, such as ``logger.info``.
+    """
+    for row in rows[:_LINES]:
+        log(message, *row)
+    if len(rows) > _LINES:
+        log(f"{message}, and %d more", *rows[_LINES], len(rows) - _LINES - 1)

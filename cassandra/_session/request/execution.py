@@ -22,7 +22,7 @@ from cassandra._base.errors import (
     OperationTimedOut,
     PreparedQueryNotFound,
 )
-from cassandra._base.logs import get_logger
+from cassandra._base.logs import get_logger, log_server_warnings
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Place
 from cassandra._core.transport import Attempt, Failure, Frame
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from .future import ResponseFuture
 
 log = get_logger("cassandra.cluster")
-server_log = get_logger("cassandra.protocol")
 
 ITS_OWN_TIME = 0.01  # seconds: a request that has no more than this left has timed out itself
 REPREPARE_LIMIT = 5  # per statement and host; one that forgets quicker than that is not asked again
@@ -150,8 +149,7 @@ class Execution:
         """What may come with any answer, an ERROR too."""
         attempt.answered = True
         if message.warnings is not None:
-            for warning in message.warnings:
-                server_log.warning("Server warning: %s", warning)
+            log_server_warnings(message.warnings)
         if message.trace_id is not None:
             self.traces = (*self.traces, QueryTrace(message.trace_id, request.session))
 

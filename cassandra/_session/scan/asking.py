@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base import process
 from cassandra._base.constants import ResultKind
 from cassandra._base.errors import ConnectionException, NoHostAvailable, OperationTimedOut, PreparedQueryNotFound
+from cassandra._base.logs import log_server_warnings
 from cassandra._core.codec import kept_page
 from cassandra._core.routing import Place
 from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure, Frame, Operation
@@ -25,7 +26,6 @@ from cassandra._wire.messages.results import ResultMessage
 
 from ..background import aio
 from ..request.attempts import NOT_SENT, connection_error, is_timeout
-from ..request.execution import server_log
 from ..request.future import ResponseFuture
 from ..request.sending import CLOSED, NO_POOL
 from ..request.tablet_routing import learn_tablet
@@ -262,8 +262,8 @@ class Asking(Operation):
             message = asked.connection.decode(outcome, asked.plan)
         except Exception as broken:
             return broken
-        for warning in message.warnings or ():
-            server_log.warning("Server warning: %s", warning)
+        if message.warnings:
+            log_server_warnings(message.warnings)
             asked.question.page_size.too_much()  # it may be of that
         if isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(asked, outcome)
