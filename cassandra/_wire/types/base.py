@@ -194,7 +194,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:
         """The server's spelling of this type."""
-        return cls.cass_parameterized_type_with(cls.subtypes, full=full)
+        return spelled_once(cls, full, lambda: cls.cass_parameterized_type_with(cls.subtypes, full=full))
 
 
 CassandraType = _CassandraType
@@ -251,6 +251,17 @@ def make_applied(cls: Any, name: str, attributes: dict[str, Any]) -> Any:
 def spell(parameter: Any, full: bool = False) -> str:
     """A parameter as the server writes it: a type or a number."""
     return str(parameter) if isinstance(parameter, int) else str(parameter.cass_parameterized_type(full=full))
+
+
+def spelled_once(cls: Any, full: bool, spell_it: Callable[[], str]) -> str:
+    """The spelling of a type, kept with its parameters in the class: what is deeply nested would be spelled again for
+    each level."""
+    name = "_spelled_in_full" if full else "_spelled"
+    kept = cls.__dict__.get(name)
+    if kept is None or kept[0] is not cls.subtypes:
+        kept = (cls.subtypes, spell_it())
+        type.__setattr__(cls, name, kept)
+    return str(kept[1])
 
 
 @public("cassandra.cqltypes")
