@@ -77,6 +77,13 @@ cdef object make_namedtuple(str name, tuple fields):
     return udt_class(name, fields)
 
 
+cdef object fitted(factory, str type_name, tuple names):
+    """*factory*, or what calls it with the fields that it takes."""
+    from cassandra._base.fitting import fitted
+
+    return fitted(factory, type_name, names)
+
+
 cdef object decode_error(str message):
     from cassandra._base.errors_driver import DecodeError
 

@@ -327,11 +327,12 @@ cdef int set_factory(Codec codec, factory) except -1:
     the driver's own is made for the first value: a server may describe many types."""
     if factory is not None and not callable(factory):
         raise TypeError(f"the factory of {codec.type_name} is not callable")
+    in_place = factory is None or factory is tuple or is_fields_tuple(factory, codec.field_names)
+    make = factory if in_place else fitted(factory, codec.type_name, codec.field_names)
     old = codec._make
     codec._factory = factory
-    codec._make = factory
-    codec.node.make = <PyObject*>factory
-    in_place = factory is None or factory is tuple or is_fields_tuple(factory, codec.field_names)
+    codec._make = make
+    codec.node.make = <PyObject*>make
     codec.node.how = MAKE_ROW if in_place else MAKE_CALL
     codec.node.atomic = codec.node.how == MAKE_ROW
     for child in codec.children:
