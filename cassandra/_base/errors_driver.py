@@ -343,6 +343,14 @@ class DependencyException(Exception):
         super().__init__(complete)
 
 
+def repeated_paging_state(source: Any) -> DriverException:
+    """The error for an answer of *source* whose paging state is the one that was asked with: the pages would never end.
+    A state is the position after the rows of its page, so it advances with every page, an empty one too."""
+    return DriverException(
+        f"{printable(source, 256)} answered with the paging state that it was asked with: the result would never end"
+    )
+
+
 def _readable(info: Mapping[str, Any]) -> dict[str, Any]:
     """Write types by name."""
     shown = dict(info)

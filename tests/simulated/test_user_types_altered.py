@@ -53,6 +53,7 @@ class Open:
 
 
 Named = namedtuple("Named", "name number")
+Row = namedtuple("Row", "v l")
 CLASSES = [Plain, Slots, Positional, Data, Typed, Named, Open]
 
 
@@ -74,6 +75,7 @@ def values(session: Session) -> list[Any]:
     """By a simple statement, and by one that is prepared now."""
     text = "SELECT v, l FROM t WHERE id = 1"
     rows = [session.execute(text).one(), session.execute(session.prepare(text)).one()]
+    rows = [Row(**row) if isinstance(row, dict) else row for row in rows]  # the mapper's sessions give dicts
     return [value for row in rows for value in (row.v, row.l[0])]
 
 
@@ -171,6 +173,6 @@ def test_a_class_of_the_mapper(streets: Session, caplog: pytest.LogCaptureFixtur
         lines = [message for message in caplog.messages if "does not fit" in message]
         assert len(lines) == 1 and "'zip'" in lines[0] and "'house'" in lines[0] and "'number'" in lines[0]
         streets.execute(streets.prepare("INSERT INTO t (id, v) VALUES (2, ?)"), (Mapped(name="two"),))
-        assert streets.execute("SELECT v FROM t WHERE id = 2").one().v.name == "two"
+        assert streets.execute("SELECT v FROM t WHERE id = 2").one()["v"].name == "two"
     finally:
         connection.unregister_connection("altered")
