@@ -250,13 +250,13 @@ class ReadsResults(_MessageType):
 
     def _make_plans(self) -> None:
         """What sessions bind and decode with, of what the steps found."""
-        if self.bind_plan is None:
-            try:
+        try:
+            if self.bind_plan is None:
                 self.bind_plan = BindPlan(specs_of(self.bind_metadata or ()), self.pk_indexes)
-            except ValueError as error:
-                raise ProtocolError(str(error)) from error
-        if self.plan is None and self.column_metadata:
-            self.plan = ResultPlan(specs_of(self.column_metadata))
+            if self.plan is None and self.column_metadata:
+                self.plan = ResultPlan(specs_of(self.column_metadata))
+        except (ValueError, NotImplementedError) as error:  # the latter of a tuple without elements
+            raise ProtocolError(str(error)) from error
 
 
 def uses_metadata_ids(version: int, features: Any) -> bool:
