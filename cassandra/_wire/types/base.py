@@ -243,9 +243,14 @@ def make_applied(cls: Any, name: str, attributes: dict[str, Any]) -> Any:
     key = (cls, *attributes.items())
     applied = _applied.get(key)
     if applied is None:
-        made: Any = CassandraTypeType(name, (cls,), attributes)
+        made: Any = CassandraTypeType(_class_name(name), (cls,), attributes)
         applied = _applied.setdefault(key, made)
     return applied
+
+
+def _class_name(name: str) -> str:
+    """*name*, which a server has given, without the one character that no class may have in its name."""
+    return name.replace("\0", "\\x00")
 
 
 def spell(parameter: Any, full: bool = False) -> str:
@@ -268,7 +273,8 @@ def spelled_once(cls: Any, full: bool, spell_it: Callable[[], str]) -> str:
 @lru_cache(maxsize=256)
 def mkUnrecognizedType(casstypename: str) -> Any:
     """A class for a server class that is not known here."""
-    return CassandraTypeType(casstypename, (_UnrecognizedType,), {"typename": f"'{casstypename}'", "subtypes": ()})
+    attributes = {"typename": f"'{casstypename}'", "cassname": casstypename, "subtypes": ()}
+    return CassandraTypeType(_class_name(casstypename), (_UnrecognizedType,), attributes)
 
 
 @public("cassandra.cqltypes")
