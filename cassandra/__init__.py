@@ -2,9 +2,9 @@
 
 # fmt: off
 # isort: off
-import logging
 from logging import NullHandler
 
+from cassandra._base.logs import get_logger
 from cassandra._base import beside as _beside
 from cassandra._base.constants import (
     ConsistencyLevel, ProtocolVersion, SchemaChangeType, SchemaTargetType, WriteType,
@@ -22,7 +22,7 @@ from cassandra._base.lending import lend_submodules
 from cassandra._base.version import __version__, __version_info__
 
 _beside.check(__path__)
-logging.getLogger("cassandra").addHandler(NullHandler())
+get_logger("cassandra").addHandler(NullHandler())
 
 __all__ = [
     "AlreadyExists", "AuthenticationFailed", "CASWriteUnknown", "CDCWriteFailure", "ConfigurationException",

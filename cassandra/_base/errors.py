@@ -49,6 +49,7 @@ from cassandra._base.errors_driver import (
     UnsupportedOperation,
     WriteFailure,
     WriteTimeout,
+    repeated_paging_state,
 )
 from cassandra._base.errors_messages import (
     ERROR_CLASSES,
@@ -150,4 +151,5 @@ __all__ = [
     "annotate",
     "as_before",
     "copy_to_raise",
+    "repeated_paging_state",
 ]

@@ -6,13 +6,21 @@ from typing import Any
 
 from cassandra._base.constants import WriteType, consistency_value_to_name
 from cassandra._base.errors_context import RequestError, request_error, tells
+from cassandra._base.printable import printable
 from cassandra._base.public import public
 
 
 @public("cassandra")
 @request_error
 class DriverException(RequestError):
-    """Base of the exceptions of this module."""
+    """Base of the exceptions of this module.
+
+    The text of an error that a server has sent is one printable line: control characters in the server's words are
+    escaped, and it is cut after 4096 characters. ``server_message`` has the words as they were sent; None for an error
+    of the driver itself.
+    """
+
+    server_message: str | None = None
 
 
 @public("cassandra")
@@ -53,7 +61,7 @@ class Unavailable(RequestExecutionException):
             "required_replicas": required_replicas,
             "alive_replicas": alive_replicas,
         }
-        super().__init__(f"{summary_message} info={info!r}")
+        super().__init__(f"{summary_message} info={printable(repr(info))}")
 
 
 @public("cassandra")
@@ -81,7 +89,7 @@ class Timeout(RequestExecutionException):
             "received_responses": received_responses,
             **_readable(kwargs),
         }
-        super().__init__(f"{summary_message} info={info!r}")
+        super().__init__(f"{summary_message} info={printable(repr(info))}")
 
 
 @public("cassandra")
@@ -139,7 +147,7 @@ class CoordinationFailure(RequestExecutionException):
         }
         if error_code_map:
             info["error_code_map"] = {addr: f"0x{code:04x}" for addr, code in error_code_map.items()}
-        super().__init__(f"{summary_message} info={info!r}")
+        super().__init__(f"{summary_message} info={printable(repr(info))}")
 
 
 @public("cassandra")
@@ -219,7 +227,7 @@ class CASWriteUnknown(RequestExecutionException):
             "required_responses": required_responses,
             "received_responses": received_responses,
         }
-        super().__init__(f"{summary_message} info={info!r}")
+        super().__init__(f"{summary_message} info={printable(repr(info))}")
 
 
 @public("cassandra")
@@ -236,9 +244,9 @@ class AlreadyExists(ConfigurationException):
 
     def __init__(self, keyspace: str | None = None, table: str | None = None) -> None:
         if table:
-            message = f"Table '{keyspace}.{table}' already exists"
+            message = f"Table '{printable(keyspace)}.{printable(table)}' already exists"
         else:
-            message = f"Keyspace '{keyspace}' already exists"
+            message = f"Keyspace '{printable(keyspace)}' already exists"
         super().__init__(message)
         self.keyspace = keyspace
         self.table = table
@@ -333,6 +341,14 @@ class DependencyException(Exception):
         if self.excs:
             complete += "\nThe following exceptions were observed: - " + "\n - ".join(str(e) for e in self.excs)
         super().__init__(complete)
+
+
+def repeated_paging_state(source: Any) -> DriverException:
+    """The error for an answer of *source* whose paging state is the one that was asked with: the pages would never end.
+    A state is the position after the rows of its page, so it advances with every page, an empty one too."""
+    return DriverException(
+        f"{printable(source, 256)} answered with the paging state that it was asked with: the result would never end"
+    )
 
 
 def _readable(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,13 +11,16 @@ Kinds: ``consistency`` (short), ``int``, ``short``, ``string``, ``string_list``,
 is CAS and bytes are left).
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from cassandra._base import errors_driver as driver
 from cassandra._base.constants import Opcode
 from cassandra._base.errors_context import RequestError, request_error
 from cassandra._base.message import _MessageType
+from cassandra._base.printable import printable
 from cassandra._base.public import public
+
+E = TypeVar("E", bound=driver.DriverException)
 
 InfoFields = tuple[tuple[str, str], ...]
 
@@ -48,10 +51,11 @@ class ErrorMessage(_MessageType, RequestError):
         self.info = info
 
     def summary_msg(self) -> str:
-        """One line with code, summary and the server's own words."""
-        text = f'Error from server: code={self.code:04x} [{self.summary}] message="{self.message}"'
+        """One printable line with code, summary and the server's words, escaped and cut; they are as they were sent in
+        ``message``."""
+        text = _plain(self)
         if self.info is not None:
-            text += f" info={self.info!r}"
+            text += f" info={printable(repr(self.info))}"
         return text
 
     def to_exception(self) -> Exception:
@@ -111,7 +115,7 @@ class UnavailableErrorMessage(RequestExecutionException):
     info_fields = (("consistency", "consistency"), ("required_replicas", "int"), ("alive_replicas", "int"))
 
     def to_exception(self) -> driver.Unavailable:
-        return driver.Unavailable(_plain(self), **self.info)
+        return _worded(driver.Unavailable(_plain(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -139,7 +143,7 @@ class WriteTimeoutErrorMessage(RequestExecutionException):
     info_fields = (*_RESPONSES, ("write_type", "write_type"), ("contentions", "contentions"))
 
     def to_exception(self) -> driver.WriteTimeout:
-        return driver.WriteTimeout(_plain(self), **self.info)
+        return _worded(driver.WriteTimeout(_plain(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -149,7 +153,7 @@ class ReadTimeoutErrorMessage(RequestExecutionException):
     info_fields = (*_RESPONSES, ("data_retrieved", "bool"))
 
     def to_exception(self) -> driver.ReadTimeout:
-        return driver.ReadTimeout(_plain(self), **self.info)
+        return _worded(driver.ReadTimeout(_plain(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -159,7 +163,7 @@ class ReadFailureMessage(RequestExecutionException):
     info_fields = (*_RESPONSES, ("failures", "failures"), ("data_retrieved", "bool"))
 
     def to_exception(self) -> driver.ReadFailure:
-        return driver.ReadFailure(_plain(self), **self.info)
+        return _worded(driver.ReadFailure(_plain(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -169,7 +173,7 @@ class FunctionFailureMessage(RequestExecutionException):
     info_fields = (("keyspace", "string"), ("function", "string"), ("arg_types", "string_list"))
 
     def to_exception(self) -> driver.FunctionFailure:
-        return driver.FunctionFailure(self.summary_msg(), **self.info)
+        return _worded(driver.FunctionFailure(self.summary_msg(), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -179,7 +183,7 @@ class WriteFailureMessage(RequestExecutionException):
     info_fields = (*_RESPONSES, ("failures", "failures"), ("write_type", "write_type"))
 
     def to_exception(self) -> driver.WriteFailure:
-        return driver.WriteFailure(_plain(self), **self.info)
+        return _worded(driver.WriteFailure(_plain(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -195,7 +199,7 @@ class CASWriteUnknownMessage(RequestExecutionException):
     info_fields = _RESPONSES
 
     def to_exception(self) -> driver.CASWriteUnknown:
-        return driver.CASWriteUnknown(_plain(self), **self.info)
+        return _worded(driver.CASWriteUnknown(_plain(self), **self.info), self)
 
 
 @public("cassandra.protocol")
@@ -210,7 +214,7 @@ class UnauthorizedErrorMessage(RequestValidationException):
     error_code = 0x2100
 
     def to_exception(self) -> driver.Unauthorized:
-        return driver.Unauthorized(self.summary_msg())
+        return _worded(driver.Unauthorized(self.summary_msg()), self)
 
 
 @public("cassandra.protocol")
@@ -219,7 +223,7 @@ class InvalidRequestException(RequestValidationException):
     error_code = 0x2200
 
     def to_exception(self) -> driver.InvalidRequest:
-        return driver.InvalidRequest(self.summary_msg())
+        return _worded(driver.InvalidRequest(self.summary_msg()), self)
 
 
 @public("cassandra.protocol")
@@ -235,7 +239,7 @@ class AlreadyExistsException(ConfigurationException):
     info_fields = (("keyspace", "string"), ("table", "string"))
 
     def to_exception(self) -> driver.AlreadyExists:
-        return driver.AlreadyExists(**self.info)
+        return _worded(driver.AlreadyExists(**self.info), self)
 
 
 @public("cassandra.protocol")
@@ -256,7 +260,7 @@ class RateLimitReachedException(ConfigurationException):
     info_fields = (("op_type", "op_type"), ("rejected_by_coordinator", "bool"))
 
     def to_exception(self) -> driver.RateLimitReached:
-        return driver.RateLimitReached(**self.info)
+        return _worded(driver.RateLimitReached(**self.info), self)
 
 
 @public("cassandra.protocol")
@@ -293,4 +297,10 @@ ERROR_CLASSES: dict[int, type[ErrorMessageSub]] = {
 
 def _plain(message: ErrorMessage) -> str:
     """The summary without ``info``: the exception adds it in readable form."""
-    return f'Error from server: code={message.code:04x} [{message.summary}] message="{message.message}"'
+    return f'Error from server: code={message.code:04x} [{message.summary}] message="{printable(message.message)}"'
+
+
+def _worded(error: E, message: ErrorMessage) -> E:
+    """*error* with what the server said."""
+    error.server_message = message.message
+    return error

@@ -6,11 +6,11 @@ from typing import Any
 
 from cassandra._base.public import public
 
-_NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity))"
+_NUMBER = r"([-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity))"
 # Patterns are compiled when they are used: few applications meet these types. ``re`` remembers them.
 _POINT = r"\s*POINT\s*(?:EMPTY|\(([^()]*)\))\s*\Z"
 _LINE = r"\s*LINESTRING\s*(?:EMPTY|\(([^()]*)\))\s*\Z"
-_POLYGON = r"\s*POLYGON\s*(?:EMPTY|\(((?:\s*,?\s*\([^()]*\))*)\s*\))\s*\Z"
+_POLYGON = r"\s*POLYGON\s*(?:EMPTY|\(((?:\s*(?:,\s*)?\([^()]*\))*)\s*\))\s*\Z"
 _RING = r"\(([^()]*)\)"
 _DISTANCE = rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s+{_NUMBER}\s*\)\s*\Z"
 

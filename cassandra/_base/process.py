@@ -16,18 +16,19 @@ that moment, and then the lock would stay held.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, TypeVar
+
+from cassandra._base.logs import get_logger
 
 from .errors import ConnectionShutdown
 from .real import Future, green, new_gate, threading
 
 T = TypeVar("T")
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 CATCH_UP_LIMIT = 5.0  # seconds that a thread waits for another one that does what is to be done in a child
 

@@ -5,19 +5,24 @@ position (``field_3_``); one that comes again gets underscores, from the 17th ti
 by their names, so that rows travel between processes.
 """
 
-import logging
 import re
-from collections import namedtuple
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections import OrderedDict, namedtuple
+from collections.abc import Callable, Iterable, Sequence
+from functools import update_wrapper
 from keyword import iskeyword
 from string import ascii_letters, digits
 from typing import Any
 
+from cassandra._base.logs import get_logger
+from cassandra._base.real import threading
+
 _UNDERSCORES = 15  # that make a repeated name new, at most
 _NAMED = 10  # columns that a warning names
+_BYTES_KEPT = 64 << 20  # of classes in a cache
+_BYTES_OF_CLASS = 2000
+_BYTES_OF_FIELD = 500
 
-log = logging.getLogger("cassandra.query")
+log = get_logger("cassandra.query")
 
 _LEADING_JUNK = r"[^a-zA-Z0-9]+"  # compiled when they are used
 _JUNK = r"[^a-zA-Z0-9]"
@@ -33,7 +38,43 @@ def clean_name(name: str) -> str:
     return re.sub(_JUNK, "_", name[start:end])
 
 
-@lru_cache(maxsize=1024)
+class _ClassCache:
+    """The classes that were used last. They count by their size: a class of 60,000 fields takes 30 MB."""
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        update_wrapper(self, make)
+        self._make = make
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()  # class and size, the latest last
+        self.size = 0  # bytes of all, about
+
+    def __call__(self, *key: Any) -> Any:
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found[0]
+        made = self._make(*key)
+        size = _BYTES_OF_CLASS + sum(map(len, key[-1])) + _BYTES_OF_FIELD * len(key[-1])
+        with self._lock:
+            known = self._kept.setdefault(key, (made, size))
+            if known[0] is made:
+                self.size += size
+            while self.size > _BYTES_KEPT and len(self._kept) > 1:
+                self.size -= self._kept.popitem(last=False)[1][1]
+        return known[0]
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def cache_clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._kept.clear()
+            self.size = 0
+
+
+@_ClassCache
 def row_class(names: tuple[str, ...]) -> Any:
     """The class for rows with these columns."""
     cleaned = tuple(map(clean_name, names))
@@ -49,7 +90,7 @@ def row_class(names: tuple[str, ...]) -> Any:
     return _tuple_class("Row", fields, "row", names)
 
 
-@lru_cache(maxsize=1024)
+@_ClassCache
 def udt_class(type_name: str, names: tuple[str, ...]) -> Any:
     """The class for values of a user type that no class was registered for: plain ``tuple`` where a named one would
     need another name than that of the type, or names for its fields that are neither theirs nor their positions."""

@@ -1,13 +1,13 @@
 """Server versions and small helpers of ``cassandra.util`` that fit nowhere else (L0)."""
 
-import logging
 from datetime import timedelta
 from functools import total_ordering
 from typing import Any
 
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 
-log = logging.getLogger("cassandra.util")
+log = get_logger("cassandra.util")
 
 
 @public("cassandra.util")

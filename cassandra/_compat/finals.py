@@ -11,16 +11,16 @@ called with it held.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+from cassandra._base.logs import get_logger
 from cassandra._base.real import threading
 from cassandra._core.transport import set_default_ending
 from cassandra._session.request.outcome import NOTHING
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 RESULT, EXCEPTION = "_set_final_result", "_set_final_exception"
 

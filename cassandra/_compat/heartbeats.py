@@ -5,12 +5,12 @@ The driver's own are ``_net/heartbeat.py``; nothing here is used by it.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any
 
 from cassandra._base.errors import ConnectionException, OperationTimedOut
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._net.connection import Connection
@@ -19,7 +19,7 @@ from cassandra._wire.messages.results import SupportedMessage
 
 from .connection import LONGEST_WAIT
 
-log = logging.getLogger("cassandra.connection")
+log = get_logger("cassandra.connection")
 
 
 def _counts_itself(connection: Any) -> bool:

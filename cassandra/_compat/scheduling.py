@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
 
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._base.real import threading
 
 from .connection import LONGEST_WAIT
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 Call = tuple[Callable[..., object], tuple[Any, ...], tuple[tuple[str, Any], ...]]
 

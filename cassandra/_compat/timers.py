@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
 
 from cassandra._base.errors import OperationTimedOut
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._base.real import threading
 
-log = logging.getLogger("cassandra.connection")
+log = get_logger("cassandra.connection")
 
 
 @public("cassandra.connection")

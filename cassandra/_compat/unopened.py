@@ -7,7 +7,6 @@ who made it: it has no threads, and ``lock`` is for who uses it from several.
 
 from __future__ import annotations
 
-import logging
 import struct
 import sys
 from collections import defaultdict, deque
@@ -17,6 +16,7 @@ from typing import Any
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import ConnectionException, ConnectionShutdown, ProtocolError
+from cassandra._base.logs import get_logger
 from cassandra._base.names import escape_name
 from cassandra._base.public import public
 from cassandra._base.real import threading
@@ -32,7 +32,7 @@ from cassandra._wire.messages.results import ReadyMessage, SupportedMessage
 from .internals import defunct_on_error
 from .structs import _Frame
 
-log = logging.getLogger("cassandra.connection")
+log = get_logger("cassandra.connection")
 
 REQUEST_IDS = 300  # to begin with
 ONE = 1  # consistency level

@@ -13,12 +13,12 @@ thread at that moment is one that is not connected yet.
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cassandra._base.errors import UserTypeDoesNotExist
+from cassandra._base.logs import get_logger
 from cassandra._base.process import in_child, renew
 from cassandra._base.public import public
 from cassandra._base.real import threading
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-log = logging.getLogger("cassandra.cqlengine.connection")
+log = get_logger("cassandra.cqlengine.connection")
 
 
 class _Default:

@@ -143,6 +143,11 @@ class BaseUserType:
         connections.register_udt(keyspace, cls.type_name(), cls, connection)
 
     @classmethod
+    def _cql_names(cls) -> list[str]:
+        """The names of the fields in CQL: what the driver compares with those that the type has."""
+        return [field.db_field_name for field in cls._fields.values()]
+
+    @classmethod
     def type_name(cls) -> str:
         """Its name in CQL."""
         return cls.__type_name__.lower() if cls.__type_name__ else snake_case(cls.__name__)

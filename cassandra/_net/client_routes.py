@@ -15,7 +15,7 @@ from uuid import UUID
 
 from cassandra._base.public import public
 
-from .endpoint import DEFAULT_PORT, EndPointFactory, _Ordered, rpc_address
+from .endpoint import DEFAULT_PORT, EndPointFactory, _Ordered, is_address, rpc_address
 
 Address = tuple[str, int]
 
@@ -92,8 +92,9 @@ class ClientRoutes:
         for proxy in self.config.proxies:
             for row in rows.get(proxy.connection_id, ()):
                 address, port = proxy.connection_addr_override or row.get("address"), row.get(self._port)
-                if address and port and 0 < port < 65536:
-                    routes.setdefault(row["host_id"], (address, port))
+                host_id = row.get("host_id")
+                if isinstance(host_id, UUID) and isinstance(port, int) and 0 < port < 65536 and is_address(address):
+                    routes.setdefault(host_id, (address, port))
         before, self._routes = self._routes, routes
         return {host_id for host_id in before.keys() | routes.keys() if before.get(host_id) != routes.get(host_id)}
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import os
 import ssl
 import tempfile
@@ -25,9 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from cassandra._base.errors import DriverException
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 
-log = logging.getLogger("cassandra.datastax.cloud")
+log = get_logger("cassandra.datastax.cloud")
 
 DATASTAX_CLOUD_PRODUCT_TYPE = "DATASTAX_APOLLO"
 

@@ -14,7 +14,6 @@ with it held.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -31,6 +30,7 @@ from cassandra._base.errors import (
     ProtocolError,
     RequestValidationException,
 )
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
@@ -54,7 +54,9 @@ from cassandra._wire.messages.results import ResultMessage
 
 __all__ = ["Connection", "failure_error"]
 
-log = logging.getLogger("cassandra.connection")
+log = get_logger("cassandra.connection")
+
+MOST_BEFORE_LOG_IN = 1 << 20  # bytes
 COMPRESSION_THRESHOLD = 512  # shorter bodies gain nothing
 USE_TIMEOUT = 10.0
 
@@ -75,6 +77,7 @@ class Connection:
     is_silent: bool = False  # silence.py owns this
     channel: Channel | None = None
     compression: Compression | None = None
+    _most_plain_bytes = MOST_BEFORE_LOG_IN  # of a body that comes compressed
     cql_version: str | None = None
     results: ResultDecoder
     """For whoever reads frames that have nothing unusual; ``decode`` reads all of them, and sees to malformed ones."""
@@ -178,6 +181,8 @@ class Connection:
 
     def _ready(self, negotiated: Negotiated) -> None:
         assert self.channel is not None
+        pool = self.reactor.pool
+        self._most_plain_bytes = min(self.options.max_frame, pool.max_bytes) if pool.strict else self.options.max_frame
         self.keyspace = negotiated.keyspace
         self.cql_version = negotiated.cql_version
         self.channel.max_requests = self.options.max_requests
@@ -220,7 +225,7 @@ class Connection:
             return decode_response(
                 frame,
                 self.context,
-                decompress=None if self.compression is None else self.compression.decompress,
+                decompress=None if self.compression is None else self._decompress,
                 plan=plan,
                 metadata_ids=self._metadata_ids,
                 lwt_mask=self._lwt_mask,
@@ -240,9 +245,15 @@ class Connection:
             frame.flags,
             frame.opcode,
             bytes(frame),
-            None if self.compression is None else self.compression.decompress,
+            None if self.compression is None else self._decompress,
             plan,
         )
+
+    def _decompress(self, data: Any) -> bytes:
+        """The body of a compressed frame. A server may compress a megabyte to four kilobytes: before the log-in is over
+        it has no reason to send much, and after it no more than a frame may have, or a strict pool of memory."""
+        assert self.compression is not None
+        return self.compression.decompress(data, self._most_plain_bytes)
 
     def request_async(
         self, message: Any, on_done: OnDone, timeout: float, later: bool = False, unread: bool = False

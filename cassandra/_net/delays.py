@@ -5,11 +5,12 @@ Owner: whoever has it; one thread at a time, and no lock held, since the schedul
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Iterable, Iterator
 
-log = logging.getLogger("cassandra.connection")
+from cassandra._base.logs import get_logger
+
+log = get_logger("cassandra.connection")
 
 FALLBACK_DELAY = 1.0  # in the place of a delay that could not be had
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from functools import total_ordering
 from typing import Any
@@ -272,6 +273,7 @@ class SniEndPointFactory(EndPointFactory):
         return SniEndPoint(self._proxy_address, sni, self._port)
 
 
+_ADDRESS = "[0-9A-Za-z_.:%-]{1,255}"  # numeric, with a zone, or a name
 UNSPECIFIED = ("0.0.0.0", "::")  # all addresses of a node, as a row has them
 
 
@@ -282,6 +284,11 @@ def rpc_address(row: Mapping[str, Any]) -> str | None:
         return str(address)
     other = row.get("peer") or row.get("broadcast_address") or row.get("listen_address")
     return str(other) if other is not None else None
+
+
+def is_address(address: object) -> bool:
+    """Whether *address*, of a server's table, can be an address or the name of a host."""
+    return isinstance(address, str) and re.fullmatch(_ADDRESS, address) is not None
 
 
 def is_numeric(address: str) -> bool:

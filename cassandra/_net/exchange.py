@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +11,11 @@ from cassandra._base.errors import (
     OperationTimedOut,
     ProtocolError,
 )
+from cassandra._base.logs import get_logger
 from cassandra._base.real import threading
 from cassandra._core.transport import DRIVER, PROTOCOL, TIMED_OUT, Failure, Frame, Operation
 
-log = logging.getLogger("cassandra.connection")
+log = get_logger("cassandra.connection")
 
 
 class Exchange(Operation):

@@ -7,17 +7,17 @@ requests wait while nothing is received is noticed much sooner: ``silence.py``.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from cassandra._base.errors import ConnectionException, OperationTimedOut
+from cassandra._base.logs import get_logger
 from cassandra._core.transport import Reactor, Timer
 from cassandra._net.connection import Connection
 from cassandra._wire.messages.requests import OptionsMessage
 from cassandra._wire.messages.results import SupportedMessage
 
-log = logging.getLogger("cassandra.connection")
+log = get_logger("cassandra.connection")
 
 
 LOOKS = 8  # per interval: a connection is asked when it has been idle for one, not for two

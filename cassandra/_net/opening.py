@@ -8,7 +8,6 @@ try that is over are ignored. ``_on_done`` is guarded by ``_lock``, with which n
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -25,6 +24,7 @@ from cassandra._base.errors import (
     ProtocolVersionUnsupported,
     RequestValidationException,
 )
+from cassandra._base.logs import get_logger
 from cassandra._base.real import Future, socket, threading
 from cassandra._core.transport import Failure, Frame, Reactor
 from cassandra._net.endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from cassandra._net.connection import Connection
     from cassandra._net.tls.tls import TlsFilter
 
-log = logging.getLogger("cassandra.connection")
+log = get_logger("cassandra.connection")
 
 #: A local port that another socket uses, too, for another address.
 REUSE = (socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -26,7 +26,6 @@ Nothing of it is paid by requests while all is well.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from random import uniform
@@ -34,12 +33,13 @@ from time import monotonic
 from typing import Any, Protocol
 
 from cassandra._base.errors import ConnectionException, ConnectionShutdown
+from cassandra._base.logs import get_logger
 from cassandra._core.transport import Reactor
 from cassandra._net.connection import Connection
 from cassandra._net.exchange import guarded
 from cassandra._wire.messages.requests import OptionsMessage
 
-log = logging.getLogger("cassandra.pool")
+log = get_logger("cassandra.pool")
 
 QUIET = 0.1  # seconds
 GRACE = 0.2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.copies import set_state, state_of
+from cassandra._base.printable import printable
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._core.routing import HostState
@@ -160,7 +161,7 @@ class Host(HostState):
         return str(self.endpoint)
 
     def __repr__(self) -> str:
-        location = f" {self._datacenter}" if self._datacenter else ""
+        location = f" {printable(self._datacenter, 256)}" if self._datacenter else ""
         return f"<Host: {self.endpoint}{location}>"
 
 

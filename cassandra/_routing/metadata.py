@@ -7,12 +7,12 @@ and works on that.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.copies import not_copied
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._core.routing import MetadataFields
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .host import Host
     from .schema.keyspace import KeyspaceMetadata
 
-log = logging.getLogger("cassandra.metadata")
+log = get_logger("cassandra.metadata")
 
 #: Hosts with their tokens as system tables spell them.
 TokensByHost = Mapping["Host", Iterable[str]]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
+from cassandra._base.logs import get_logger
 from cassandra._base.real import Future, threading
 from cassandra._core.routing import PoolSetFields
 from cassandra._net.delays import Delays
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from .background.scheduler import Task
     from .session import Session
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 
 class PoolSet(PoolSetFields):

@@ -7,7 +7,6 @@ database, and an encrypted column can be a key or be looked for.
 
 from __future__ import annotations
 
-import logging
 import os
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, NoReturn
@@ -22,11 +21,12 @@ except ImportError as error:
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.encryption import ColDesc, ColumnEncryptionPolicy
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._wire.types import registry
 from cassandra._wire.types.base import _CassandraType
 
-log = logging.getLogger("cassandra.column_encryption.policies")
+log = get_logger("cassandra.column_encryption.policies")
 
 AES256_BLOCK_SIZE = 128
 AES256_BLOCK_SIZE_BYTES = AES256_BLOCK_SIZE // 8

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_origin
 
+from cassandra._base.printable import printable
 from cassandra._base.public import public
 from cassandra._base.tuples import field_names
 from cassandra._core.codec import InstanceMaker
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 Extra = Literal["raise", "ignore"]
+_MOST_COLUMNS = 1 << 16  # of all results that a factory knows
 DEFAULT, FACTORY = -1, -2  # sources that are no column
 
 
@@ -57,7 +59,7 @@ class ClassRow(Generic[_T]):
         """What makes instances of rows with these columns. TypeError if the class cannot be made of them."""
         known = self._known.get(names)
         if known is None:
-            if len(self._known) >= 64:
+            if len(self._known) >= 64 or sum(map(len, self._known)) + len(names) > _MOST_COLUMNS:
                 self._known.clear()
             known = self._known[names] = self._maker(names)
         return known
@@ -69,8 +71,8 @@ class ClassRow(Generic[_T]):
         if missing:
             raise TypeError(
                 f"{self._class} needs {_listed('a value for', missing)}, which have no default, and the result has no "
-                f"such column: its columns are {', '.join(names)}. Select them, give the fields a default, or say "
-                "which column it is: class_row(..., rename={'column': 'field'})"
+                f"such column: its columns are {printable(', '.join(names))}. Select them, give the fields a default, "
+                "or say which column it is: class_row(..., rename={'column': 'field'})"
             )
         if extra and self._extra == "raise" and not shape.ignores_more:
             raise TypeError(
@@ -93,7 +95,7 @@ class ClassRow(Generic[_T]):
         if unnamed:
             raise TypeError(
                 f"{self._class} takes {_listed('', unnamed)} by position only, and the result has no column for what "
-                f"is before: its columns are {', '.join(names)}"
+                f"is before: its columns are {printable(', '.join(names))}"
             )
         arguments = [(field.name, of_field[field.name]) for field in given] + list(more.items())
         sources = [source for _, source in arguments]
@@ -135,7 +137,7 @@ class ClassRow(Generic[_T]):
 
 
 def _listed(what: str, names: Sequence[str]) -> str:
-    return f"{what} {', '.join(map(repr, names))}".strip()
+    return f"{what} {printable(', '.join(map(repr, names)))}".strip()
 
 
 @public("cassandra.query")

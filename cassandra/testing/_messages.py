@@ -9,7 +9,24 @@ from cassandra.testing import _wire as wire
 from cassandra.testing._wire import Frame, Reader, WireValue
 from cassandra.testing.errors import CONSISTENCIES, ProtocolError
 
-EMPTY_STATE = b"sim-empty"  # begins the paging state of an empty page; what follows is the state of the page it is for
+EMPTY_STATE = b"sim-empty"  # begins the paging state of an empty page
+
+
+def empty_state(asked: bytes) -> bytes:
+    """The paging state of an empty page in the place of the one at *asked*: another one each time, as of a server that
+    reads on without finding rows. Four bytes count the empty pages; the state of the page they are for follows."""
+    if not asked.startswith(EMPTY_STATE):
+        return EMPTY_STATE + bytes(4) + asked
+    head = len(EMPTY_STATE)
+    number = int.from_bytes(asked[head : head + 4], "big") + 1
+    return EMPTY_STATE + number.to_bytes(4, "big") + asked[head + 4 :]
+
+
+def behind_empty_pages(state: bytes) -> bytes:
+    """The state of the page that the empty one was for; any other as it is."""
+    return state[len(EMPTY_STATE) + 4 :] if state.startswith(EMPTY_STATE) else state
+
+
 BATCH_KINDS = ("LOGGED", "UNLOGGED", "COUNTER")
 
 

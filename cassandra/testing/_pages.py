@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cassandra.testing import _wire as wire
 from cassandra.testing._connection import Response
-from cassandra.testing._messages import EMPTY_STATE
 
 ROWS = wire.int32(2)
 
@@ -26,7 +25,7 @@ def empty_page(body: bytes, state: bytes) -> bytes:
     if flags & 0x04 == 0:
         _skip_specs(reader, flags, columns)
     specs = body[start : reader.at]
-    head = wire.int32(2) + wire.int32(flags | 0x02) + wire.int32(columns) + wire.bytes_(EMPTY_STATE + state)
+    head = wire.int32(2) + wire.int32(flags | 0x02) + wire.int32(columns) + wire.bytes_(state)
     return head + changed + specs + wire.int32(0)
 
 

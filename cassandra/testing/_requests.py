@@ -12,7 +12,7 @@ from cassandra.testing import _wire as wire
 from cassandra.testing._connection import Connection, Response
 from cassandra.testing._database import Database
 from cassandra.testing._engine import Prepared
-from cassandra.testing._messages import EMPTY_STATE, Message, Parameters, read_message, reader_of
+from cassandra.testing._messages import Message, Parameters, behind_empty_pages, read_message, reader_of
 from cassandra.testing._plan import Env, Plan, Result, Route, Rows, SchemaChange, SetKeyspace
 from cassandra.testing._records import Request
 from cassandra.testing._responses import prepared_body, result_body
@@ -115,8 +115,8 @@ class Run:
         ids = self.frame.version >= 5 or state.has(METADATA_ID)
         message = self.message = read_message(self.frame, ids, state.has(V2))
         parameters = message.parameters
-        if (parameters.paging_state or b"").startswith(EMPTY_STATE):
-            parameters.paging_state = (parameters.paging_state or b"")[len(EMPTY_STATE) :] or None
+        if parameters.paging_state is not None:
+            parameters.paging_state = behind_empty_pages(parameters.paging_state) or None
         self.record = replace(
             self.record, query=self._text(message), consistency=parameters.consistency,
             serial_consistency=parameters.serial_consistency, page_size=parameters.page_size,

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cassandra.testing._messages import EMPTY_STATE, paging_state_of
+from cassandra.testing._messages import EMPTY_STATE, empty_state, paging_state_of
 from cassandra.testing._pages import empty_page, is_rows
 from cassandra.testing._rules import CONNECT, Exchange, Reaction, Rule
 from cassandra.testing.errors import CqlError
@@ -218,7 +218,7 @@ class EmptyPage(Reaction):
         response = exchange.execute()
         state = paging_state_of(exchange.frame) or b""
         if not state.startswith(EMPTY_STATE):
-            response.body = empty_page(response.body, state)
+            response.body = empty_page(response.body, empty_state(state))
         exchange.send(response)
 
 
@@ -245,8 +245,7 @@ class Pages(Reaction):
         if is_rows(response):
             self.turn += 1
             if not size:
-                state = (paging_state_of(exchange.frame) or b"").removeprefix(EMPTY_STATE)
-                response.body = empty_page(response.body, state)
+                response.body = empty_page(response.body, empty_state(paging_state_of(exchange.frame) or b""))
         exchange.send(response)
 
 

@@ -22,6 +22,9 @@ def main(argv: list[str]) -> int:
         for version in arguments.versions:
             print(f"{version}: {len(classpath.resolve(version))} jars")
         return 0
+    if arguments.action == "checksums":
+        print(classpath.write_checksums(arguments.version))
+        return 0
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
     options = Options(
@@ -53,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True)
     resolve = actions.add_parser("resolve", help="only fetch the jars")
     resolve.add_argument("versions", nargs="*", default=[CURRENT, PREVIOUS])
+    checksums = actions.add_parser("checksums", help="list the SHA-256 of the jars that are here now")
+    checksums.add_argument("version")
     start = actions.add_parser("start", help="run until Ctrl-C")
     run = actions.add_parser("run", help="run a command with CASSANDRA_CONTACT=host:port, then stop")
     for action in (start, run):

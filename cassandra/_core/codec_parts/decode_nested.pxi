@@ -121,10 +121,21 @@ cdef PyObject* decode_fields_into(
     return row.release()
 
 
+cdef object made_for_values(Codec codec):
+    """The class of values of a user type that no class was given for. Two threads come to the same one."""
+    make = make_namedtuple(codec.type_name, codec.field_names)
+    if codec._make is None:  # what the node points to is not replaced: another thread may be about to take it
+        codec._make = make
+        codec.node.make = <PyObject*>make
+    return make
+
+
 cdef PyObject* decode_udt(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
     cdef object make = <object>node.make
     cdef Codec codec = <Codec>node.codec
     cdef Ref row
+    if make is None:
+        make = made_for_values(codec)
     if node.how == MAKE_ROW:
         return decode_fields_into(<PyTypeObject*>make, node, p, n, version)
     row.reset(decode_tuple(node, p, n, version))

@@ -77,22 +77,32 @@ cdef object make_namedtuple(str name, tuple fields):
     return udt_class(name, fields)
 
 
+cdef object fitted(factory, str type_name, tuple names):
+    """*factory*, or what calls it with the fields that it takes."""
+    from cassandra._base.fitting import fitted
+
+    return fitted(factory, type_name, names)
+
+
 cdef object decode_error(str message):
     from cassandra._base.errors_driver import DecodeError
+    from cassandra._base.printable import printable
 
-    return DecodeError(message)
+    return DecodeError(printable(message))
 
 
 cdef object driver_error(str message):
     from cassandra._base.errors import DriverException
+    from cassandra._base.printable import printable
 
-    return DriverException(message)
+    return DriverException(printable(message))
 
 
 cdef object protocol_error(str message):
     from cassandra._base.errors import ProtocolError
+    from cassandra._base.printable import printable
 
-    return ProtocolError(message)
+    return ProtocolError(printable(message))
 
 
 cdef object unsupported(str message):

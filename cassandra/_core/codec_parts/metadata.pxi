@@ -5,7 +5,12 @@ cdef enum:
     HAS_MORE_PAGES = 0x2
     NO_METADATA = 0x4
     METADATA_CHANGED = 0x8
-    MAX_KEPT_SPECS = 1 << 18  # bytes; what is longer is parsed every time, so that no server fills the cache with it
+    # What the cache of plans may hold, so that no server fills the memory with it: bytes of specifications and, for the
+    # objects that are made of them, some bytes per column. A plan that takes a sixteenth of it is made every time.
+    MAX_KEPT_SPECS = 4 << 20
+    WEIGHT_OF_COLUMN = 32
+    MAX_KEPT_CUSTOM = 4096  # characters of the name of a custom type that is kept, for the same reason
+    LONGEST_SHOWN = 256  # characters of a name in an error
     # What metadata may cost, looked at before anything is made of it: a column takes four bytes on the wire and a
     # hundred here, a list<list<...>> two for three hundred. No table and no user type comes near.
     MAX_COLUMNS = 65535
@@ -35,6 +40,7 @@ cdef class TypeContext:
     cdef dict _plans  # column count, flag and bytes of the specifications -> ResultPlan
     cdef dict _customs  # class name -> Codec
     cdef Py_ssize_t _size
+    cdef Py_ssize_t _kept  # bytes of the plans, as weighed
     cdef uint64_t _tick
     cdef uint64_t _generation
 
@@ -53,6 +59,7 @@ cdef class TypeContext:
         # New ones, not emptied ones: a thread that resolves a type as it was puts what it makes where nobody looks.
         self._plans = {}
         self._customs = {}
+        self._kept = 0
         self._generation = next_generation()
 
     def user_type(self, str keyspace not None, str name not None):
@@ -71,12 +78,13 @@ cdef Codec custom_type(TypeContext context, str name):
         try:
             codec = custom_codec(name) if context._resolve_custom is None else context._resolve_custom(name)
         except Exception as error:
-            raise protocol_error(f"type {name!r} is not understood: {error}") from error
+            raise protocol_error(f"type {name[:LONGEST_SHOWN]!r} is not understood: {error}") from error
         if not isinstance(codec, Codec):
             raise TypeError(f"resolve_custom returned {type(codec).__name__} instead of a Codec for {name!r}")
         if len(customs) >= 1024:
             customs.clear()
-        customs[name] = codec
+        if len(name) <= MAX_KEPT_CUSTOM:
+            customs[name] = codec
     return codec
 
 
@@ -154,7 +162,7 @@ cdef int skip_type(Cursor* c, int depth, int* weight) except -1:
             skip_type(c, depth + 1, weight)
     elif kind == CUSTOM:
         n = take_short(c)
-        weigh(weight, WEIGHT_OF_NESTED + n // 4)  # types may be nested in the name
+        weigh(weight, WEIGHT_OF_NESTED + n)  # types may be nested in the name
         skip(c, n)
     else:
         weigh(weight, 1)
@@ -213,7 +221,7 @@ cdef list take_specs(Cursor* c, int flags, int32_t columns, TypeContext context,
         try:
             codec = take_type(c, context, 0)
         except ValueError as error:  # of a codec that cannot be made
-            raise protocol_error(f"type of column {name!r}: {error}") from error
+            raise protocol_error(f"type of column {name[:LONGEST_SHOWN]!r}: {error}") from error
         specs.append((keyspace, table, name, codec if resolve is None else resolve(keyspace, table, name, codec, is_bound)))
     return specs
 
@@ -226,7 +234,7 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
     cdef uint64_t generation = context._generation
     skip_specs(c, flags, columns)
     cdef Py_ssize_t n = c.p - start.p
-    if n > MAX_KEPT_SPECS:
+    if n + <Py_ssize_t>columns * WEIGHT_OF_COLUMN > MAX_KEPT_SPECS // 16:
         return ResultPlan(take_specs(&start, flags, columns, context, False))
     cdef bytes key = PyBytes_FromStringAndSize(NULL, n + 5)
     cdef char* text = PyBytes_AS_STRING(key)
@@ -243,7 +251,7 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
     plan._used = context._tick
     plan._key = key
     plan._generation = generation
-    remember(plans, context._size, key, plan)
+    remember(context, plans, key, plan)
     return plan
 
 
@@ -268,17 +276,29 @@ cdef bint describes(ResultPlan plan, Cursor* c, int flags, int32_t columns, Type
     return True
 
 
-cdef int remember(dict plans, Py_ssize_t size, bytes key, ResultPlan plan) except -1:
-    """Keep a plan, in place of the one that was not used for longest."""
-    cdef uint64_t oldest = 0
-    if size == 0:
+cdef Py_ssize_t weight_of(ResultPlan plan) noexcept:
+    return PyBytes_GET_SIZE(plan._key) + plan._count * WEIGHT_OF_COLUMN
+
+
+cdef int remember(TypeContext context, dict plans, bytes key, ResultPlan plan) except -1:
+    """Keep a plan, in place of those that were not used for longest."""
+    if context._size == 0:
         return 0
-    if len(plans) >= size:
-        victim = None
-        for candidate, other in plans.copy().items():  # nothing can come between, as while a list is made
-            if victim is None or (<ResultPlan>other)._used < oldest:
-                victim = candidate
-                oldest = (<ResultPlan>other)._used
-        plans.pop(victim, None)
-    plans[key] = plan
+    while plans and (len(plans) >= context._size or context._kept + weight_of(plan) > MAX_KEPT_SPECS):
+        forget_oldest(context, plans)
+    if plans.setdefault(key, plan) is plan and plans is context._plans:
+        context._kept += weight_of(plan)
+    return 0
+
+
+cdef int forget_oldest(TypeContext context, dict plans) except -1:
+    cdef uint64_t oldest = 0
+    victim = None
+    for candidate, other in plans.copy().items():  # nothing can come between, as while a list is made
+        if victim is None or (<ResultPlan>other)._used < oldest:
+            victim = candidate
+            oldest = (<ResultPlan>other)._used
+    gone = plans.pop(victim, None)
+    if gone is not None and plans is context._plans:
+        context._kept -= weight_of(<ResultPlan>gone)
     return 0

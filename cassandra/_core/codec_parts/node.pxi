@@ -49,7 +49,7 @@ cdef struct TypeNode:
     TypeNode** children
     PyObject* codec  # the owner, borrowed
     PyObject* empty  # what a value of zero bytes decodes to where zero bytes mean nothing, borrowed
-    PyObject* make  # UDT class or callable, borrowed
+    PyObject* make  # UDT class or callable, borrowed; None for a namedtuple that no value was read as yet
     Make how
 
 _SCALARS = {
@@ -323,15 +323,17 @@ def encrypted_codec(Codec stored not None, cipher not None):
 
 
 cdef int set_factory(Codec codec, factory) except -1:
-    """Choose how values of a user type are made. A namedtuple whose fields are those of the type is filled in place."""
-    make = make_namedtuple(codec.type_name, codec.field_names) if factory is None else factory
-    if not callable(make):
+    """Choose how values of a user type are made. A namedtuple whose fields are those of the type is filled in place;
+    the driver's own is made for the first value: a server may describe many types."""
+    if factory is not None and not callable(factory):
         raise TypeError(f"the factory of {codec.type_name} is not callable")
+    in_place = factory is None or factory is tuple or is_fields_tuple(factory, codec.field_names)
+    make = factory if in_place else fitted(factory, codec.type_name, codec.field_names)
     old = codec._make
     codec._factory = factory
     codec._make = make
     codec.node.make = <PyObject*>make
-    codec.node.how = MAKE_ROW if make is tuple or is_fields_tuple(make, codec.field_names) else MAKE_CALL
+    codec.node.how = MAKE_ROW if in_place else MAKE_CALL
     codec.node.atomic = codec.node.how == MAKE_ROW
     for child in codec.children:
         codec.node.atomic &= (<Codec>child).node.atomic

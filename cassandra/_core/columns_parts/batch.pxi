@@ -285,9 +285,11 @@ cdef int raise_failure(page, Failure* failure) except -1:
     if failure.kind == FailureKind.Memory:
         raise MemoryError(f"no memory for the columns of {page!r}")
     from cassandra._base.errors import DriverException
+    from cassandra._base.printable import printable
 
     keyspace, table, name, codec = page.plan.specs[failure.column]
-    raise DriverException(
+    text = (
         f"Failed to decode column {name!r} of {keyspace}.{table} as {codec.cql()} in row {failure.row} of the page: "
         f"{(<bytes>failure.text).decode(errors='replace')}"
     )
+    raise DriverException(printable(text))

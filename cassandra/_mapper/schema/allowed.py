@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import warnings
 from typing import Final
 
-log = logging.getLogger("cassandra.cqlengine.management")
+from cassandra._base.logs import get_logger
+
+log = get_logger("cassandra.cqlengine.management")
 
 #: Name of the environment variable that allows it; any value will do.
 CQLENG_ALLOW_SCHEMA_MANAGEMENT: Final = "CQLENG_ALLOW_SCHEMA_MANAGEMENT"

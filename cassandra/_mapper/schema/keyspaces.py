@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from cassandra._base.logs import get_logger
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._mapper.connections import format_log_context, get_cluster
@@ -15,7 +15,7 @@ from cassandra._routing.schema.keyspace import KeyspaceMetadata
 from .allowed import _allow_schema_modification
 from .steps import Planned, Steps, each, run, run_async, unless_there
 
-log = logging.getLogger("cassandra.cqlengine.management")
+log = get_logger("cassandra.cqlengine.management")
 
 Connections = Sequence[Any] | None
 

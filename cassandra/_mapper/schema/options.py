@@ -14,7 +14,7 @@ from typing import Any
 #: Options of servers that do not list them before they were set.
 _UNLISTED = frozenset(("cdc", "memtable", "incremental_backups", "allow_auto_snapshot"))
 
-_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)\s*p(?:ercentile)?", re.IGNORECASE)
+_PERCENTILE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?p(?:ercentile)?", re.IGNORECASE)
 
 
 def changed_options(wanted: Mapping[str, Any], existing: Mapping[str, Any], where: str) -> dict[str, Any]:

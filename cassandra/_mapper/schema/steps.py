@@ -6,17 +6,17 @@ that a change of the schema returns. It opens nothing and waits for nothing itse
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator, Iterable
 from itertools import product
 from typing import Any, Protocol
 
 from cassandra._base.errors import AlreadyExists, InvalidRequest
+from cassandra._base.logs import get_logger
 from cassandra._mapper.connections import get_connection_async
 from cassandra._mapper.execution.text import by_text_async, execute
 from cassandra._session.statements.sentinels import NOT_SET
 
-log = logging.getLogger("cassandra.cqlengine.management")
+log = get_logger("cassandra.cqlengine.management")
 
 #: CQL statements; that one is refused is told to the generator.
 Steps = Generator[str, None, None]

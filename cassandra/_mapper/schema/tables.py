@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from cassandra._base.logs import get_logger
 from cassandra._base.names import escape_name, protect_name
 from cassandra._base.public import public
 from cassandra._mapper.columns.containers import BaseContainerColumn
@@ -24,7 +24,7 @@ from .options import changed_options
 from .steps import Planned, Steps, each, run, run_async, unless_there
 from .types import type_steps
 
-log = logging.getLogger("cassandra.cqlengine.management")
+log = get_logger("cassandra.cqlengine.management")
 
 Names = Sequence[Any] | None
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from cassandra._base.logs import get_logger
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
 from cassandra._mapper.columns.udt import resolve_udts
@@ -20,7 +20,7 @@ from .allowed import _allow_schema_modification, warn
 from .cqltypes import same_type
 from .steps import Planned, Steps, run, run_async, unless_there
 
-log = logging.getLogger("cassandra.cqlengine.management")
+log = get_logger("cassandra.cqlengine.management")
 
 
 @public("cassandra.cqlengine.management")

@@ -14,13 +14,14 @@ from functools import cache, partial
 from typing import Any
 
 from cassandra._base.errors import ProtocolError
+from cassandra._base.printable import printable
 from cassandra._net.handshake.options import MAX_FRAME
 
 Compress = Callable[[Any], bytes]
-Decompress = Callable[[Any], bytes]
+Decompress = Callable[..., bytes]  # of the data, and perhaps of the most bytes it may hold
 
 _LZ4_MAX_RATIO = 255  # a run of 255 bytes costs one byte (LZ4 block format)
-_SNAPPY_MAX_RATIO = 64  # a copy of 64 bytes costs three
+_SNAPPY_MAX_RATIO = 22  # a copy of 64 bytes costs three
 
 
 def _optional(name: str) -> Any:
@@ -66,16 +67,17 @@ def lz4_compress(data: Any) -> bytes:
     return struct.pack(">I", len(data)) + bytes(_lz4.compress(data, store_size=False))
 
 
-def lz4_decompress(data: Any) -> bytes:
+def lz4_decompress(data: Any, limit: int = MAX_FRAME) -> bytes:
+    """The body of *data*. ProtocolError, before memory is asked for, if it claims to have more than *limit* bytes."""
     view = memoryview(data)
     if len(view) < 4:
         raise ProtocolError(f"compressed body of {len(view)} bytes has no length")
     (length,) = struct.unpack_from(">I", view)
-    return lz4_block_decompress(view[4:], length)
+    return lz4_block_decompress(view[4:], length, limit)
 
 
-def lz4_block_decompress(data: Any, length: int) -> bytes:
-    _check_length(length, len(data), _LZ4_MAX_RATIO)
+def lz4_block_decompress(data: Any, length: int, limit: int = MAX_FRAME) -> bytes:
+    _check_length(length, len(data), _LZ4_MAX_RATIO, limit)
     if length == 0:
         return b""
     try:
@@ -91,11 +93,11 @@ def snappy_compress(data: Any) -> bytes:
     return bytes(_snappy().compress_raw(bytes(data)))
 
 
-def snappy_decompress(data: Any) -> bytes:
-    """Body form: a raw Snappy block, which begins with its own length."""
+def snappy_decompress(data: Any, limit: int = MAX_FRAME) -> bytes:
+    """Body form: a raw Snappy block, which begins with its own length; as :func:`lz4_decompress`."""
     data = bytes(data)
     length = _snappy_length(data)
-    _check_length(length, len(data), _SNAPPY_MAX_RATIO)
+    _check_length(length, len(data), _SNAPPY_MAX_RATIO, limit)
     try:
         plain = bytes(_snappy().decompress_raw(data))
     except Exception as error:  # cramjam's own class is not documented as public
@@ -115,9 +117,11 @@ def _snappy_length(data: bytes) -> int:
     raise ProtocolError("Snappy block has no length")
 
 
-def _check_length(length: int, compressed: int, ratio: int) -> None:
-    if length > MAX_FRAME or length > compressed * ratio + 64:
+def _check_length(length: int, compressed: int, ratio: int, limit: int) -> None:
+    if length > compressed * ratio + 64:
         raise ProtocolError(f"{compressed} compressed bytes claim to hold {length} bytes")
+    if length > limit:
+        raise ProtocolError(f"{compressed} compressed bytes claim to hold {length} bytes, the limit is {limit}")
 
 
 #: All there are, the preferred first.
@@ -170,6 +174,6 @@ def choose(wanted: bool | str, announced: list[str], version: int, endpoint: Any
         )
     if wanted not in remote:
         raise ProtocolError(
-            f"compression {wanted!r} is not supported by the server at {endpoint}, which has {announced}"
+            f"compression {wanted!r} is not supported by the server at {endpoint}, which has {printable(announced)}"
         )
     return algorithm if wanted in usable else None

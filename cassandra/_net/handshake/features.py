@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -137,12 +138,14 @@ def supported_versions(supported: Supported) -> dict[int, bool] | None:
     if not values:
         return None
     listed = {}
-    for value in values:  # such as 5/v5 and 6/v6-beta
-        number, _, name = value.partition("/v")
-        if number.isdecimal() and name.removesuffix("-beta").isdecimal():
-            listed[int(number)] = name.endswith("-beta")
+    for value in values:
+        match = re.fullmatch(_PROTOCOL_VERSION, value)
+        if match is not None:
+            listed[int(match[1])] = match[2] is not None
     return listed
 
+
+_PROTOCOL_VERSION = "([0-9]{1,3})/v[0-9]{1,3}(-beta)?"  # such as 5/v5 and 6/v6-beta
 
 Dialect = tuple[int, bool, bool]
 _dialects: dict[Dialect, Dialect] = {}

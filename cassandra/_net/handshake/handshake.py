@@ -33,6 +33,7 @@ from cassandra._base.errors import (
     ProtocolException,
     ProtocolVersionUnsupported,
 )
+from cassandra._base.printable import printable
 from cassandra._base.version import RELEASE
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.handshake import compression
@@ -52,6 +53,12 @@ DRIVER_NAME = "fastcql"
 DRIVER_VERSION = RELEASE
 
 Steps = Generator[Any, Any, "Negotiated"]
+
+_LONGEST_TEXT = 4096  # characters of what a server says that are looked at
+# Numbers of few digits that begin where no number goes on: linear in the length of the text, whatever is in it.
+_LISTED_VERSION = r"(?<![0-9])([0-9]{1,3})/v[0-9]{1,3}(?![0-9]|-beta)"
+_MAX_VERSION = 127  # a version has seven bits
+_VERSION_BOUNDS = r"lowest supported version is ([0-9]{1,9}) and the greatest is ([0-9]{1,9})"
 
 
 class Negotiated:
@@ -108,7 +115,7 @@ class VersionRefused(ProtocolVersionUnsupported):
         super().__init__(endpoint, startup_version)
         self.versions = versions
         if reason:
-            self.args = (f"{self.args[0]} ({reason})", *self.args[1:])
+            self.args = (f"{self.args[0]} ({printable(reason)})", *self.args[1:])
 
 
 VersionRefused.__module__ = "cassandra.connection"
@@ -174,7 +181,7 @@ def _cql_version(options: ConnectionOptions, supported: SupportedMessage, endpoi
         return supported.cql_versions[0] if supported.cql_versions else DEFAULT_CQL_VERSION
     if wanted not in supported.cql_versions:
         raise ProtocolError(
-            f"cql_version {wanted!r} is not supported by {endpoint}, which has {supported.cql_versions}"
+            f"cql_version {wanted!r} is not supported by {endpoint}, which has {printable(supported.cql_versions)}"
         )
     return wanted
 
@@ -183,7 +190,7 @@ def _authenticate(options: ConnectionOptions, endpoint: EndPoint, server_class: 
     provider = options.auth_provider
     if provider is None:
         raise AuthenticationFailed(
-            f"{endpoint} requires authentication ({server_class}), and no auth_provider is configured"
+            f"{endpoint} requires authentication ({printable(server_class)}), and no auth_provider is configured"
         )
     inline = type(provider) in INLINE_PROVIDERS
 
@@ -250,7 +257,7 @@ def _unexpected(answer: Any, request: str, endpoint: EndPoint, version: int) -> 
             f"Failed to initialize new connection to {endpoint}: {answer.summary_msg()}", endpoint
         )
     else:
-        return ProtocolError(f"{endpoint} answered {request} with {answer!r}")
+        return ProtocolError(f"{endpoint} answered {request} with {printable(repr(answer))}")
     failure.__cause__ = answer
     return failure
 
@@ -262,15 +269,15 @@ def version_refusal(error: ProtocolException, endpoint: EndPoint, version: int) 
     6/v6-beta)", "...; the lowest supported version is 3 and the greatest is 4", "Beta version of the protocol used
     (5/v5-beta), but USE_BETA flag is unset".
     """
-    text = str(error.message)
+    text = str(error.message)[:_LONGEST_TEXT]
     if error.is_beta_protocol_error:
         return VersionRefused(endpoint, version, frozenset(), text)
     if "unsupported protocol version" not in text.lower():
         return None
-    listed = frozenset(int(number) for number in re.findall(r"(\d+)/v\d+(?!\d|-beta)", text))
-    bounds = re.search(r"lowest supported version is (\d+) and the greatest is (\d+)", text)
+    listed = frozenset(int(number) for number in re.findall(_LISTED_VERSION, text))
+    bounds = re.search(_VERSION_BOUNDS, text)
     if bounds:
-        listed = frozenset(range(int(bounds[1]), int(bounds[2]) + 1))
+        listed = frozenset(range(int(bounds[1]), min(int(bounds[2]), _MAX_VERSION) + 1))
     return VersionRefused(endpoint, version, listed - {version}, text)
 
 

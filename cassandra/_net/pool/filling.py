@@ -22,13 +22,13 @@ foreign is called with it held.
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Callable, Iterable
 from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, Final
 
+from cassandra._base.logs import get_logger
 from cassandra._net.client_routes import ClientRoutesEndPoint
 from cassandra._net.delays import Delays
 from cassandra._net.endpoint import DefaultEndPoint
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cassandra._net.connection import Connection
     from cassandra._net.pool.pool import HostPool
 
-log = logging.getLogger("cassandra.pool")
+log = get_logger("cassandra.pool")
 
 LANES = 4  # connections of a pool that are opened at a time
 SPREAD = 0.05  # seconds over which clients spread the beginning of each

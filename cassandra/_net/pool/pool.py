@@ -30,6 +30,7 @@ from typing import Any
 
 from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
 from cassandra._base.face import Attribute, method
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._core.codec import TypeContext
@@ -49,7 +50,7 @@ from cassandra._net.pool.state import load_of, state_of
 from cassandra._net.repeated import Repeated
 from cassandra._net.silence import watch_of
 
-log = logging.getLogger("cassandra.pool")
+log = get_logger("cassandra.pool")
 
 SILENCE_LIMIT = 20.0
 DRAIN_CHECK = 0.25

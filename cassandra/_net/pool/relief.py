@@ -8,17 +8,17 @@ gone, and so is what was connected to it.
 
 from __future__ import annotations
 
-import logging
 from random import uniform
 from typing import TYPE_CHECKING
 
+from cassandra._base.logs import get_logger
 from cassandra._net.pool.filling import Arrival
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
     from cassandra._net.pool.pool import HostPool
 
-log = logging.getLogger("cassandra.pool")
+log = get_logger("cassandra.pool")
 
 PAUSE = (0.75, 1.25)  # seconds between the beginnings of two attempts
 

@@ -8,19 +8,19 @@ carries it out. Nothing here has a state.
 from __future__ import annotations
 
 import errno
-import logging
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, Protocol
 
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._core.routing import ShardingInfo, ShardPicker
 
 __all__ = ["Aim", "ShardAwarePortGenerator", "ShardChoice", "ShardPicker", "ShardingInfo", "number_of"]
 
-log = logging.getLogger("cassandra.protocol_features")
+log = get_logger("cassandra.protocol_features")
 
 BIASED_TOKEN_ROUND_ROBIN: Final = "biased-token-round-robin"
 MURMUR3_PARTITIONER: Final = "Murmur3Partitioner"  # the package before it differs between versions

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._core.routing import Count
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .base import Wanted
 
-log = logging.getLogger("cassandra.policies")
+log = get_logger("cassandra.policies")
 
 
 NOWHERE: Mapping[str, tuple[Host, ...]] = {}

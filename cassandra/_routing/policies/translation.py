@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 
-log = logging.getLogger("cassandra.policies")
+log = get_logger("cassandra.policies")
 
 
 @public("cassandra.policies")

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cassandra._base.logs import get_logger
 from cassandra._base.names import protect_value
 from cassandra._base.public import public
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..host import Host
     from .tokens import Token
 
-log = logging.getLogger("cassandra.metadata")
+log = get_logger("cassandra.metadata")
 
 REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."
 

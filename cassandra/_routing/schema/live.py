@@ -23,9 +23,10 @@ An object that was made by hand, was dropped, or was copied or pickled, follows 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from cassandra._base.logs import get_logger
 
 from .contents import LOCK, LiveDict, Part
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 #: The dicts of a keyspace; each may name what is in those before it.
 PARTS = ("user_types", "functions", "aggregates", "views", "indexes", "tables")
 
-log = logging.getLogger("cassandra.metadata")
+log = get_logger("cassandra.metadata")
 
 
 def carry_on(

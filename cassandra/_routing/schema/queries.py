@@ -40,7 +40,7 @@ class ServerTraits:
     def of(cls, release_version: str | None, is_scylla: bool = False, leaders: bool = False) -> ServerTraits:
         """From ``release_version`` of ``system.local``; ScyllaDB reports 3.0.8 and has no virtual schema tables."""
         version = release_version or ""
-        major = version[: len(version) - len(version.lstrip("0123456789"))]
+        major = version[: len(version) - len(version.lstrip("0123456789"))][:9]
         number = int(major) if major and not is_scylla else 0
         return cls(number >= 4, leaders, number >= 5)
 

@@ -12,17 +12,17 @@ the time is up, or when somebody shuts down without draining.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.logs import get_logger
 from cassandra._base.real import threading
 
 if TYPE_CHECKING:
     from ..session import Session
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 QUIET = 0.05
 LOOK = 0.01  # seconds between two looks

@@ -10,7 +10,6 @@ anywhere, and neither is held while a task runs.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -20,10 +19,11 @@ from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell, catch_up, renew
 from cassandra._base.real import Future, threading
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 T = TypeVar("T")
 

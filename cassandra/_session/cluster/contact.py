@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
+from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
 from cassandra._base.real import socket, threading
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric
@@ -24,7 +25,7 @@ from cassandra._net.exchange import run_blocking
 if TYPE_CHECKING:
     from .options import Options
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 #: Not by ``random.seed``: programs that give all their processes one seed are a fleet, too.
 _random = random.SystemRandom()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from cassandra._base.errors import DriverException
+from cassandra._base.logs import get_logger
 from cassandra._base.process import catch_up, in_child, renew
 from cassandra._base.real import Future, threading
 from cassandra._core.transport import Reactor
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from .cluster import Cluster
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 SHUTDOWN_LIMIT = 5.0  # seconds that threads get to end: what they wait for is closed before they are joined
 

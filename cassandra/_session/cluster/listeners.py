@@ -6,15 +6,16 @@ anything of cluster and session. What one raises is logged and hurts nobody else
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
+
+from cassandra._base.logs import get_logger
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
 
     from ..background.scheduler import Scheduler
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 
 class Listeners:

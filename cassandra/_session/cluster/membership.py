@@ -24,12 +24,12 @@ by it and ignored.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import RequestExecutionException, RequestValidationException
+from cassandra._base.logs import get_logger
 from cassandra._base.real import Future
 from cassandra._net.connection import Connection
 from cassandra._net.silence import leave_to_parent
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ..session import Session
     from .cluster import Cluster
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 LOCAL_ID = "SELECT host_id FROM system.local WHERE key='local'"
 TELL_AGAIN = 60.0  # seconds between lines about an outage that lasts

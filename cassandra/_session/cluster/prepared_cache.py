@@ -14,6 +14,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException
+from cassandra._base.logs import get_logger
 from cassandra._base.real import threading
 from cassandra._wire.messages.requests import PrepareMessage
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..statements.prepared import PreparedStatement
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 IN_FLIGHT = 32  # PREPAREs sent at a time: preparing costs a server far more than asking does a client
 

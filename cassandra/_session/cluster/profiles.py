@@ -12,12 +12,12 @@ given to the constructor exclude legacy attributes, and a legacy attribute that 
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.logs import get_logger
 from cassandra._core.routing import ProfileFields
 from cassandra._routing.policies import (
     DCAwareRoundRobinPolicy,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from .options import Options
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 EXEC_PROFILE_DEFAULT: Final = Sentinel("EXEC_PROFILE_DEFAULT")
 

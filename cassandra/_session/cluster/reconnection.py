@@ -22,6 +22,7 @@ from random import uniform
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors import AuthenticationFailed
+from cassandra._base.logs import get_logger
 from cassandra._net.connection import Connection
 from cassandra._net.delays import Delays
 from cassandra._net.repeated import Repeated
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..background.scheduler import Strand, Task
     from .cluster import Cluster
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 URGENT = (0.75, 1.25)  # seconds between the beginnings of attempts while no host is up
 AT_A_TIME = 3  # attempts, then

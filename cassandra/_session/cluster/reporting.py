@@ -8,13 +8,13 @@ that cannot be made, or is too long, is logged and left out: no connection fails
 
 from __future__ import annotations
 
-import logging
 import socket
 from math import ceil, isfinite
 from sys import byteorder
 from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._net.handshake.options import MAX_REQUESTS
 from cassandra._net.limits import worn_at
@@ -23,7 +23,7 @@ from cassandra._routing import policies
 from ..session import Session
 from ..statements.timestamps import MonotonicTimestampGenerator
 
-log = logging.getLogger("cassandra.driver_config")
+log = get_logger("cassandra.driver_config")
 
 DRIVER_CONFIG_OPTION = "DRIVER_CONFIG"
 SESSION_ID_OPTION = "SESSION_ID"

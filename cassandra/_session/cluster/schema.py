@@ -10,12 +10,12 @@ is completed exactly once, by a refresh, its limit or the shutdown.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.errors import DriverException
+from cassandra._base.logs import get_logger
 from cassandra._base.process import renew
 from cassandra._base.real import threading
 from cassandra._routing.schema.target import KEYSPACE_CONTENTS
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..background.scheduler import Task
     from .cluster import Cluster
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 OnDone = Callable[[bool, BaseException | None], None]
 

@@ -7,10 +7,10 @@ before its end point changes: moves take the host down, change it, and reach it 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.logs import get_logger, log_each
 from cassandra._routing.host import Host
 from cassandra._routing.policies.dcaware import guessed_datacenter
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..control.nodes import Node, NodeList
     from .cluster import Cluster
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 
 class TopologyUpdater:
@@ -82,10 +82,12 @@ class TopologyUpdater:
         self._change_endpoints(moved)
         self._publish([*hosts, *spared], listing, rebuild_tokens or bool(moved))
         heirs = {host.endpoint for host in joined}
+        self._log_gone(gone)
         for host in gone:
             self._forget(host, keep_pools=host.endpoint in heirs)
         for host, _ in moved:
             self._reach(host)
+        self._log_joined(joined)
         for host in joined:
             self._welcome(host)
         self._warn_of_datacenters()
@@ -151,8 +153,9 @@ class TopologyUpdater:
     def _change_endpoints(self, moves: list[tuple[Host, Any]]) -> None:
         """All at once: hosts may have swapped their end points."""
         membership = self._cluster.membership
-        for host, endpoint in moves:
-            log.info("Host %s moved from %s to %s", host.host_id, host.endpoint, endpoint)
+        lines = [(host.host_id, host.endpoint, endpoint) for host, endpoint in moves]
+        log_each(log.info, "Host %s moved from %s to %s", lines)
+        for host, _ in moves:
             membership.take_down(host, at_once=False)
             membership.stop_reconnecting(host)
         for host, endpoint in moves:
@@ -167,12 +170,14 @@ class TopologyUpdater:
         """Add one *host*, and try to reach it. The host the metadata has, and whether it is new."""
         host, new = self._cluster.metadata.add_or_return_host(host)
         if new:
+            self._log_joined([host])
             self._welcome(host)
         return host, new
 
     def remove(self, host: Host) -> None:
         """Forget one *host*."""
         self._cluster.metadata.remove_host(host)
+        self._log_gone([host])
         self._forget(host)
 
     def _make(self, node: Node) -> Host:
@@ -181,8 +186,14 @@ class TopologyUpdater:
         node.describe(host)
         return host
 
+    def _log_joined(self, hosts: list[Host]) -> None:
+        lines = [(host, host.datacenter, host.host_id) for host in hosts]
+        log_each(log.info, "New host %s found (datacenter %s, id %s)", lines)
+
+    def _log_gone(self, hosts: list[Host]) -> None:
+        log_each(log.info, "Host %s (id %s) has been removed", [(host, host.host_id) for host in hosts])
+
     def _welcome(self, host: Host) -> None:
-        log.info("New host %s found (datacenter %s, id %s)", host, host.datacenter, host.host_id)
         self._cluster.profile_manager.on_add(host)
         self._cluster.host_listeners.tell("on_add", host)
         self._reach(host)
@@ -197,7 +208,6 @@ class TopologyUpdater:
         are open, so
         that nothing that works is torn down."""
         cluster = self._cluster
-        log.info("Host %s (id %s) has been removed", host, host.host_id)
         cluster.membership.stop_reconnecting(host)
         self._advertised.pop(host.host_id, None)
         host.set_down()

@@ -18,13 +18,13 @@ it held. ``heard`` runs on the I/O thread, ``review`` on any.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException
 from cassandra._base.face import NONE, Attribute
+from cassandra._base.logs import get_logger
 from cassandra._base.process import renew
 from cassandra._base.real import threading
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from .cluster import Cluster
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 NAMED = 10  # nodes that a warning lists
 

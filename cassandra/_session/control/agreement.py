@@ -8,13 +8,13 @@ and asks again from a timer. Two ways to ask: the control connection's node know
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import NoConnectionsAvailable
+from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
 from cassandra._base.real import threading
 from cassandra._routing.policies import HostDistance
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..cluster.cluster import Cluster
     from ..session import Session
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 FIRST_PAUSE = 0.02
 LONGEST_PAUSE = 0.2

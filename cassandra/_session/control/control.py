@@ -11,7 +11,6 @@ events were missed, and its node is up: who waits to try that host again need no
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from enum import Enum
@@ -23,6 +22,7 @@ from cassandra._base.errors import (
     NoHostAvailable,
     OperationTimedOut,
 )
+from cassandra._base.logs import get_logger
 from cassandra._net.connection import Connection
 from cassandra._net.opening import Awaited
 from cassandra._routing.schema import SchemaTarget
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .nodes import NodeList
 
 T = TypeVar("T")
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 
 class ControlConnection:

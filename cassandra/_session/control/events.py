@@ -8,11 +8,11 @@ that kind are ignored.
 
 from __future__ import annotations
 
-import logging
 from random import random
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaChangeType, SchemaTargetType
+from cassandra._base.logs import get_logger
 from cassandra._base.real import threading
 from cassandra._routing.schema import SchemaTarget
 from cassandra._routing.schema.target import EVERYTHING, KEYSPACE_CONTENTS
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     from ..cluster.cluster import Cluster
     from .control import ControlConnection
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
 CLIENT_ROUTES_CHANGE = "CLIENT_ROUTES_CHANGE"  # registered for by those who use them: only ScyllaDB knows it
 
 MANY_IN_KEYSPACE = 8  # from so many changes on, one keyspace is read as a whole
 MANY_KEYSPACES = 16  # and from so many keyspaces on, everything
+MOST_NOTED = 1000  # changes that wait to be read; more are one: everything
+MOST_COMING_UP = 1000  # addresses whose UP waits to be handled; more are one look at the node list
 
 
 class EventRouter:
@@ -89,8 +91,11 @@ class EventRouter:
             pending = self._status.pop(key, None)
             if pending is not None:
                 pending.cancel()
-            if args["change_type"] == "UP":
+            too_many = len(self._status) >= MOST_COMING_UP
+            if args["change_type"] == "UP" and not too_many:
                 self._status[key] = self._cluster.scheduler.schedule(random() * window, self._came_up, key)
+        if args["change_type"] == "UP" and too_many:
+            self.nodes_changed(window)
         if args["change_type"] == "DOWN":
             self._cluster.membership.event_down(*key)
 
@@ -117,6 +122,8 @@ class EventRouter:
             for target in targets:
                 self._schema.pop(target, None)
                 self._schema[target] = None
+            if len(self._schema) > MOST_NOTED:
+                self._schema = {SchemaTarget.everything(): None}
             if self._schema_task is None and not self._cluster.is_shutdown:
                 self._schema_task = self._cluster.scheduler.schedule(random() * window, self._refresh_schema)
 

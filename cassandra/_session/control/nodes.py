@@ -13,11 +13,14 @@ are not read, and such nodes are hosts like all others.)
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from cassandra._base.errors import InvalidRequest
+from cassandra._base.errors import DriverException, InvalidRequest
+from cassandra._base.logs import get_logger
+from cassandra._base.printable import printable
+from cassandra._net.endpoint import is_address
 
 from .queries import Row, fetch, must
 
@@ -25,7 +28,10 @@ if TYPE_CHECKING:
     from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint, EndPointFactory
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
+
+MOST_LINES = 10  # about skipped rows of one look
+LONGEST_NAME = 256  # characters in the log
 
 LOCAL = "SELECT * FROM system.local WHERE key='local'"
 LOCAL_NO_TOKENS = (
@@ -70,7 +76,7 @@ class Node:
     def describe(self, host: Any) -> None:
         """Copy what only informs (versions, addresses) onto *host*."""
         row = self.row
-        host.release_version = row.get("release_version")
+        host.release_version = _text(row.get("release_version"))
         host.broadcast_address = row.get("broadcast_address") or row.get("peer")
         host.broadcast_port = row.get("broadcast_port") or row.get("peer_port")
         host.broadcast_rpc_address = row.get("native_address") or row.get("rpc_address")
@@ -106,23 +112,33 @@ class NodeList:
 
 
 class Complaints:
-    """What was said of rows that were skipped. Each is said once, as long as it is true."""
+    """Skipped rows in the log. Each is logged once, as long as the reason holds; of the rows of one look, a few."""
 
     def __init__(self) -> None:
         self._before: dict[Any, str] = {}
         self._now: dict[Any, str] = {}
+        self._lines = 0
+        self._more_before = self._more = 0
 
     def say(self, level: int, source: EndPoint, row: Row, text: str) -> None:
         """*row* was skipped."""
-        key = row.get("host_id") or row.get("peer")
+        self._lines += 1
+        if self._lines > MOST_LINES:
+            self._more += 1
+            return
+        key = str(row.get("host_id") or row.get("peer"))[:LONGEST_NAME]
         said = f"{text} ({_shown(row)})"
         level = level if self._before.get(key) != said else logging.DEBUG
         log.log(level, "A node that %s tells of is left out: %s", source, said)
         self._now[key] = said
 
-    def end(self) -> None:
+    def end(self, source: EndPoint) -> None:
         """All rows were looked at."""
+        if self._more:
+            level = logging.WARNING if self._more != self._more_before else logging.DEBUG
+            log.log(level, "%d more nodes that %s tells of are left out", self._more, source)
         self._before, self._now = self._now, {}
+        self._more_before, self._more, self._lines = self._more, 0, 0
 
 
 def read_nodes(
@@ -164,15 +180,15 @@ def parse_nodes(
     if "tokens" in local and not me.tokens and any(node.tokens for node in nodes):
         parsing.skip(local, "it has no tokens", logging.INFO)
         nodes = [node for node in nodes if node is not me]
-    complaints.end()
+    complaints.end(endpoint)
     parsing.unusable.discard(None)
     return NodeList(
         me,
         tuple(nodes),
         frozenset(parsing.unusable),
         parsing.failed,
-        local.get("cluster_name"),
-        local.get("partitioner"),
+        _text(local.get("cluster_name")),
+        _text(local.get("partitioner")),
         local.get("schema_version"),
         peers_v2,
     )
@@ -193,7 +209,9 @@ class _Parsing:
 
     def asked(self, row: Row) -> Node:
         """The node that tells."""
-        made = self._make(row) if self._factory.makes_local and _has_address(row) else None
+        if not isinstance(row.get("host_id"), UUID):
+            raise DriverException(f"system.local of {self._source} has no host id: {_shown(row)}")
+        made = self._make(row) if self._factory.makes_local and _has_address(row) and not _wrong(row) else None
         node = _node(row, made or self._source)
         self._me = node.host_id
         self._take(node)
@@ -203,8 +221,11 @@ class _Parsing:
         """Another one."""
         host_id: Any = row.get("host_id")
         missing = _missing(row)
+        wrong = missing is None and _wrong(row)
         if missing:
             self.skip(row, f"it has no {missing}", logging.INFO if missing == "tokens" else logging.WARNING)
+        elif wrong:
+            self.skip(row, f"invalid {wrong}")
         elif host_id in self.nodes:
             if host_id != self._me:
                 self._complaints.say(logging.WARNING, self._source, row, "its host id is there twice")
@@ -219,7 +240,7 @@ class _Parsing:
         """Leave it out; if it is known, it stays as it is."""
         host_id = row.get("host_id")
         addresses = (row.get("native_address") or row.get("rpc_address"), row.get("peer"))
-        self.unusable.update(addresses if host_id is None else (host_id,))
+        self.unusable.update(filter(_is_scalar, addresses if host_id is None else (host_id,)))
         self._complaints.say(level, self._source, row, why)
 
     def _make(self, row: Row) -> EndPoint | None:
@@ -238,7 +259,7 @@ class _Parsing:
 
 
 def _node(row: Row, endpoint: EndPoint) -> Node:
-    return Node(row["host_id"], endpoint, row.get("data_center"), row.get("rack"), _tokens(row), row)
+    return Node(row["host_id"], endpoint, _text(row.get("data_center")), _text(row.get("rack")), _tokens(row), row)
 
 
 def _missing(row: Row) -> str | None:
@@ -249,7 +270,22 @@ def _missing(row: Row) -> str | None:
         return "address for clients"
     if not row.get("data_center") or not row.get("rack"):
         return "datacenter or rack"
-    return "tokens" if "tokens" in row and not row["tokens"] else None
+    return "tokens" if "tokens" in row and not _tokens(row) else None
+
+
+def _wrong(row: Row) -> str | None:
+    """What in *row* no server that keeps to the protocol sends."""
+    if not isinstance(row["host_id"], UUID):
+        return "host id"
+    for name in ("native_address", "rpc_address", "peer"):
+        address = row.get(name)
+        if address is not None and not is_address(address):
+            return name
+    for name in ("native_port", "rpc_port"):
+        port = row.get(name)
+        if port is not None and not (isinstance(port, int) and 0 <= port <= 65535):  # 0: the cluster's
+            return name
+    return next((name for name in ("data_center", "rack") if not isinstance(row.get(name), str)), None)
 
 
 def _has_address(row: Row) -> bool:
@@ -257,9 +293,18 @@ def _has_address(row: Row) -> bool:
 
 
 def _tokens(row: Row) -> Sequence[str]:
-    return tuple(row.get("tokens") or ())
+    found = row.get("tokens")
+    return tuple(found) if isinstance(found, Collection) and not isinstance(found, (str, bytes)) else ()
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, (str, UUID))
 
 
 def _shown(row: Row) -> str:
     keys = ("host_id", "peer", "peer_port", "native_address", "native_port", "rpc_address", "data_center", "rack")
-    return ", ".join(f"{key}={row[key]}" for key in keys if key in row)
+    return ", ".join(f"{key}={printable(row[key], LONGEST_NAME)}" for key in keys if key in row)

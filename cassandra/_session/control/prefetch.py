@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.errors import DriverException, InvalidRequest
+from cassandra._base.errors import DriverException, InvalidRequest, repeated_paging_state
 from cassandra._base.names import protect_value
 from cassandra._routing.tablets.tablets import Tablet
 from cassandra._wire.rows import decode_page, tuple_factory
@@ -99,9 +99,11 @@ def _reading(keyspace: str, table: str) -> Steps:
             first = last
             if tablet is not None:
                 tablets.append(tablet)
-        paging_state = answer.paging_state
+        asked, paging_state = paging_state, answer.paging_state
         if not paging_state:
             return tablets
+        if paging_state == asked:
+            raise repeated_paging_state("The server")
 
 
 def _id_of(keyspace: str, table: str) -> Generator[list[QueryMessage], Answers, UUID]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.errors import ErrorMessage, OperationTimedOut
+from cassandra._base.errors import ErrorMessage, OperationTimedOut, repeated_paging_state
 from cassandra._base.real import threading
 from cassandra._core.codec import RowsPage, UnreadRows
 from cassandra._wire.messages.requests import QueryMessage
@@ -150,7 +150,9 @@ def fetch(
             rows = found[name]
             assert isinstance(rows, Rows)
             rows.add(answer)
-            if answer.paging_state:
+            if answer.paging_state and answer.paging_state == pending[name].paging_state:
+                found[name] = repeated_paging_state(connection.endpoint)
+            elif answer.paging_state:
                 following[name] = query(queries[name], page_size, answer.paging_state)
         pending = following
     return found

@@ -6,11 +6,11 @@ one set of queries, sent together, and one publication.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors import InvalidRequest, Unauthorized
+from cassandra._base.logs import get_logger
 from cassandra._base.names import protect_value
 from cassandra._routing.schema import SchemaTarget, ServerTraits, schema_queries
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CLIENT_ROUTES = "SELECT host_id, address, port, tls_port FROM system.client_routes WHERE connection_id = {}"
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 
 class Refresher:

@@ -20,6 +20,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException, NoHostAvailable
+from cassandra._base.logs import get_logger
 from cassandra._net.delays import Delays
 from cassandra._net.endpoint import EndPoint, is_numeric, needs_look_up
 from cassandra._net.exchange import run_blocking
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ..background.scheduler import Strand, Task
     from ..cluster.cluster import Cluster
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 SAY_AGAIN = 60.0  # seconds between lines about one outage
 SHOWN = 3  # errors in one line

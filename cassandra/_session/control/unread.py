@@ -13,13 +13,14 @@ from random import uniform
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors_context import RequestError
+from cassandra._base.logs import get_logger
 from cassandra._net.delays import Delays
 
 if TYPE_CHECKING:
     from ..background.scheduler import Strand, Task
     from ..cluster.cluster import Cluster
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 FIRST = 1.0  # seconds until the second attempt; each further delay is twice as long
 LONGEST = 60.0

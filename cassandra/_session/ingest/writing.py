@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.errors import ConnectionException, ErrorMessage, NoHostAvailable, PreparedQueryNotFound, annotate
+from cassandra._base.logs import log_server_warnings
 from cassandra._core.codec import TimestampClock
 from cassandra._core.routing import Place
 from cassandra._core.transport import AT_END, FULL, LAUNCHED, Attempt, Failure, Frame, Writes
 
 from ..request.attempts import MAYBE_EXECUTED, NOT_SENT
-from ..request.execution import server_log
 from ..request.future import ResponseFuture
 from ..request.sending import CLOSED, NO_POOL
 from ..request.tablet_routing import learn_tablet
@@ -301,8 +301,7 @@ class Writing(Writes):
         except Exception as broken:  # not to be understood
             self._fail(number, broken)
             return
-        for warning in message.warnings or ():
-            server_log.warning("Server warning: %s", warning)
+        log_server_warnings(message.warnings)
         if not isinstance(message, ErrorMessage):
             if message.custom_payload is not None:
                 learn_tablet(self._session, way.connection.features, self._statement, message.custom_payload)

@@ -11,11 +11,11 @@ or on workers of the cluster, and nothing here blocks.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import ConnectionException, OperationTimedOut
+from cassandra._base.logs import get_logger
 
 if TYPE_CHECKING:
     from cassandra._core.transport import Attempt
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..cluster.schema import SchemaChange
     from .future import ResponseFuture
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 MARGIN = 1.0  # seconds of a timeout that are left for reading the metadata, or a tenth of it
 

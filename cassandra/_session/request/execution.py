@@ -11,7 +11,6 @@ awaits, or, for errors and registered callbacks, the I/O thread. Nothing in it b
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from cassandra._base.errors import (
     OperationTimedOut,
     PreparedQueryNotFound,
 )
+from cassandra._base.logs import get_logger, log_server_warnings
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Place
 from cassandra._core.transport import Attempt, Failure, Frame
@@ -52,8 +52,7 @@ if TYPE_CHECKING:
     from ..statements.prepared import PreparedStatement
     from .future import ResponseFuture
 
-log = logging.getLogger("cassandra.cluster")
-server_log = logging.getLogger("cassandra.protocol")
+log = get_logger("cassandra.cluster")
 
 ITS_OWN_TIME = 0.01  # seconds: a request that has no more than this left has timed out itself
 REPREPARE_LIMIT = 5  # per statement and host; one that forgets quicker than that is not asked again
@@ -150,8 +149,7 @@ class Execution:
         """What may come with any answer, an ERROR too."""
         attempt.answered = True
         if message.warnings is not None:
-            for warning in message.warnings:
-                server_log.warning("Server warning: %s", warning)
+            log_server_warnings(message.warnings)
         if message.trace_id is not None:
             self.traces = (*self.traces, QueryTrace(message.trace_id, request.session))
 

@@ -20,6 +20,7 @@ from cassandra._base.errors import (
     TraceUnavailable,
     as_before,
     copy_to_raise,
+    repeated_paging_state,
 )
 from cassandra._base.lending import Borrower
 from cassandra._base.public import public
@@ -229,8 +230,15 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         return _awaited(_must_be(page, (yield from self._settle_async())))
 
     def _fetch(self, paging_state: bytes | None) -> int:
-        """Ask for the page at *paging_state*; its number. Errors of sending are the page's."""
+        """Ask for the page at *paging_state*; its number. Errors of sending are the page's. So is the error for an
+        answer that did not get beyond the position it was asked for."""
+        outcome = self._outcome
+        came = None if outcome is None or outcome[1] is not None else outcome[2][1]
+        is_repeated = came is not None and paging_state == came == self.message.paging_state
         page = self._begin_page(paging_state)
+        if is_repeated:
+            self._fail(page, repeated_paging_state(self.coordinator_host or "The server"))
+            return page
         if self._tracking is not None:
             self._tracking.begin(self)
         if self.session._draining:

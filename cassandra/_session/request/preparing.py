@@ -7,11 +7,11 @@ ahead, have as long, and never longer than the whole call; what they miss is mad
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import UnsupportedOperation
+from cassandra._base.logs import get_logger
 from cassandra._routing.policies import SpeculativeExecutionPlan
 from cassandra._wire.messages.requests import PrepareMessage
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..session import Session
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 Payload = Mapping[str, bytes | None]
 

@@ -11,7 +11,6 @@ arrives, and is freed with the future.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Mapping, Sized
 from itertools import chain, islice
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.copies import not_copied
 from cassandra._base.errors import DriverException, OperationTimedOut, UnsupportedOperation
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._core.codec import UnmadeRows
 from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .outcome import Beside, Came, Outcome
     from .trace import QueryTrace
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 
 @public("cassandra.cluster")

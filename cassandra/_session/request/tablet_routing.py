@@ -8,12 +8,12 @@ or none (``TABLETS_ROUTING_V2``: a byte with four bits of the version at the end
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException
+from cassandra._base.logs import get_logger
 from cassandra._routing.tablets.tablets import choose_tablet_version_block, random_tablet_version_block
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..cluster.cluster import Cluster
     from ..session import Session
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 V1, V2 = "tablets-routing-v1", "tablets-routing-v2"
 

@@ -7,11 +7,11 @@ tracker raises is logged and changes nothing.
 
 from __future__ import annotations
 
-import logging
 from concurrent.futures import CancelledError
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from .future import ResponseFuture
 
-log = logging.getLogger("cassandra.cluster")
-slow_log = logging.getLogger("cassandra.slow")
+log = get_logger("cassandra.cluster")
+slow_log = get_logger("cassandra.slow")
 
 
 @public("cassandra.metrics")

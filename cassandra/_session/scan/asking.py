@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.constants import ResultKind
-from cassandra._base.errors import ConnectionException, NoHostAvailable, OperationTimedOut, PreparedQueryNotFound
+from cassandra._base.errors import (
+    ConnectionException,
+    DriverException,
+    NoHostAvailable,
+    OperationTimedOut,
+    PreparedQueryNotFound,
+    repeated_paging_state,
+)
+from cassandra._base.logs import log_server_warnings
 from cassandra._core.codec import kept_page
 from cassandra._core.routing import Place
 from cassandra._core.transport import NOTHING_ELSE, Attempt, Failure, Frame, Operation
@@ -25,7 +33,6 @@ from cassandra._wire.messages.results import ResultMessage
 
 from ..background import aio
 from ..request.attempts import NOT_SENT, connection_error, is_timeout
-from ..request.execution import server_log
 from ..request.future import ResponseFuture
 from ..request.sending import CLOSED, NO_POOL
 from ..request.tablet_routing import learn_tablet
@@ -34,6 +41,7 @@ from .question import Asked, Came, Question, bound_statement, statement_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from cassandra._core.codec import RowsPage
     from cassandra._routing.host import Host
 
     from ..session import Session
@@ -262,8 +270,8 @@ class Asking(Operation):
             message = asked.connection.decode(outcome, asked.plan)
         except Exception as broken:
             return broken
-        for warning in message.warnings or ():
-            server_log.warning("Server warning: %s", warning)
+        if message.warnings:
+            log_server_warnings(message.warnings)
             asked.question.page_size.too_much()  # it may be of that
         if isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(asked, outcome)
@@ -277,7 +285,7 @@ class Asking(Operation):
             return ConnectionException(f"Got no rows in answer to a page of a scan: {message!r}", asked.host.endpoint)
         self._described(asked, message)
         self.windows[asked.host].answered()
-        return Came(message.page, message.paging_state)
+        return _came(asked, message.page, message.paging_state)
 
     def _described(self, asked: Asked, message: Any) -> None:
         """The answer came with metadata of its own, which later requests go by."""
@@ -315,7 +323,7 @@ class Asking(Operation):
     def _succeeded(self, _: Any, future: Any, asked: Asked) -> None:
         plan, paging_state, _, kept = future._outcome[2]
         future.clear_callbacks()
-        self._concluded.append((asked, Came(kept_page(plan, kept), paging_state)))
+        self._concluded.append((asked, _came(asked, kept_page(plan, kept), paging_state)))
         self.nudge()
 
     def _failed(self, error: BaseException, asked: Asked) -> None:
@@ -403,3 +411,9 @@ class Asking(Operation):
         self._alone.clear()
         self._arrived.clear()
         self._concluded.clear()
+
+
+def _came(asked: Asked, page: RowsPage, paging_state: bytes | None) -> Came | DriverException:
+    if paging_state is not None and paging_state == asked.paging_state:
+        return repeated_paging_state(asked.host)
+    return Came(page, paging_state)

@@ -6,13 +6,13 @@ those of the ring and the tablets then.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.errors import DriverException
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._core.columns import ColumnPlan, RecordBatch, stream
 from cassandra._routing.ring.ranges import covers, tablet_ranges
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..statements.prepared import PreparedStatement
     from .plan import Options, ScanPlan
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 Order = Literal["token"] | None
 

@@ -15,7 +15,6 @@ made, or, where nobody knows how, the rest is done here.
 
 from __future__ import annotations
 
-import logging
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.errors import DriverException
+from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._base.real import Future
 from cassandra._routing.ring.ranges import TokenRange
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..session import Session
     from .scan import Scan
 
-log = logging.getLogger("cassandra.cluster")
+log = get_logger("cassandra.cluster")
 
 TASKS = 64
 ATTEMPTS = 3  # of a task

@@ -5,15 +5,15 @@ L5. One generator per cluster, called by every request that carries a timestamp,
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import Any
 
 from cassandra._base.copies import set_state, state_of
+from cassandra._base.logs import get_logger
 from cassandra._base.real import threading
 from cassandra._core.codec import TimestampClock
 
-log = logging.getLogger("cassandra.timestamps")
+log = get_logger("cassandra.timestamps")
 
 
 class MonotonicTimestampGenerator:

@@ -34,10 +34,15 @@ def register_encoder(encoder: Encoder, metadata: Metadata, keyspace: str, user_t
     udt = known.user_types.get(user_type)
     if udt is None:
         raise UserTypeDoesNotExist(f"User type {user_type} does not exist in keyspace {keyspace}")
-    fields = [(name, protect_name(name)) for name in udt.field_names]
+    first: Any = udt
 
     def encode(value: Any) -> str:
-        literals = (f"{quoted} : {encoder.cql_encode_all_types(getattr(value, name, None))}" for name, quoted in fields)
+        keyspaces = metadata.keyspaces.get(keyspace)  # as it is now: another program may have altered the type
+        now = first if keyspaces is None else keyspaces.user_types.get(user_type, first)
+        literals = (
+            f"{protect_name(name)} : {encoder.cql_encode_all_types(getattr(value, name, None))}"
+            for name in now.field_names
+        )
         return "{" + ", ".join(literals) + "}"
 
     encoder.mapping[klass] = encode

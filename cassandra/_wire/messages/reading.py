@@ -14,6 +14,7 @@ from cassandra._base.constants import Opcode, ProtocolVersion, ResultKind
 from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._base.errors_connection import NotSupportedError
 from cassandra._base.message import _MessageType
+from cassandra._base.printable import printable
 from cassandra._core.codec import BindPlan, Reader, ResultPlan
 from cassandra._wire.encryption import readers_of
 from cassandra._wire.messages.base import ReadableFile
@@ -250,13 +251,13 @@ class ReadsResults(_MessageType):
 
     def _make_plans(self) -> None:
         """What sessions bind and decode with, of what the steps found."""
-        if self.bind_plan is None:
-            try:
+        try:
+            if self.bind_plan is None:
                 self.bind_plan = BindPlan(specs_of(self.bind_metadata or ()), self.pk_indexes)
-            except ValueError as error:
-                raise ProtocolError(str(error)) from error
-        if self.plan is None and self.column_metadata:
-            self.plan = ResultPlan(specs_of(self.column_metadata))
+            if self.plan is None and self.column_metadata:
+                self.plan = ResultPlan(specs_of(self.column_metadata))
+        except (ValueError, NotImplementedError) as error:  # the latter of a tuple without elements
+            raise ProtocolError(str(error)) from error
 
 
 def uses_metadata_ids(version: int, features: Any) -> bool:
@@ -270,8 +271,9 @@ def _values(columns: Sequence[Any], cells: list[bytes | None], number: int, vers
         try:
             row.append(kind.from_binary(cell, version))
         except Exception as error:
-            raise DriverException(
+            text = (
                 f"Failed to decode column {name!r} of {keyspace}.{table} as {kind.cql_parameterized_type()} "
                 f"in row {number} of the page: {error}"
-            ) from error
+            )
+            raise DriverException(printable(text)) from error
     return tuple(row)

@@ -194,7 +194,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:
         """The server's spelling of this type."""
-        return cls.cass_parameterized_type_with(cls.subtypes, full=full)
+        return spelled_once(cls, full, lambda: cls.cass_parameterized_type_with(cls.subtypes, full=full))
 
 
 CassandraType = _CassandraType
@@ -243,9 +243,14 @@ def make_applied(cls: Any, name: str, attributes: dict[str, Any]) -> Any:
     key = (cls, *attributes.items())
     applied = _applied.get(key)
     if applied is None:
-        made: Any = CassandraTypeType(name, (cls,), attributes)
+        made: Any = CassandraTypeType(_class_name(name), (cls,), attributes)
         applied = _applied.setdefault(key, made)
     return applied
+
+
+def _class_name(name: str) -> str:
+    """*name*, which a server has given, without the one character that no class may have in its name."""
+    return name.replace("\0", "\\x00")
 
 
 def spell(parameter: Any, full: bool = False) -> str:
@@ -253,11 +258,23 @@ def spell(parameter: Any, full: bool = False) -> str:
     return str(parameter) if isinstance(parameter, int) else str(parameter.cass_parameterized_type(full=full))
 
 
+def spelled_once(cls: Any, full: bool, spell_it: Callable[[], str]) -> str:
+    """The spelling of a type, kept with its parameters in the class: what is deeply nested would be spelled again for
+    each level."""
+    name = "_spelled_in_full" if full else "_spelled"
+    kept = cls.__dict__.get(name)
+    if kept is None or kept[0] is not cls.subtypes:
+        kept = (cls.subtypes, spell_it())
+        type.__setattr__(cls, name, kept)
+    return str(kept[1])
+
+
 @public("cassandra.cqltypes")
 @lru_cache(maxsize=256)
 def mkUnrecognizedType(casstypename: str) -> Any:
     """A class for a server class that is not known here."""
-    return CassandraTypeType(casstypename, (_UnrecognizedType,), {"typename": f"'{casstypename}'", "subtypes": ()})
+    attributes = {"typename": f"'{casstypename}'", "cassname": casstypename, "subtypes": ()}
+    return CassandraTypeType(_class_name(casstypename), (_UnrecognizedType,), attributes)
 
 
 @public("cassandra.cqltypes")

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from cassandra._base.printable import printable
 from cassandra._base.public import public
 from cassandra._wire.types.base import _CassandraType, _on_register, lookup_casstype_simple
 from cassandra._wire.types.collections import ReversedType
@@ -77,13 +78,16 @@ class _Parser:
         return token
 
     def fail(self, wanted: str) -> NoReturn:
-        raise ValueError(f"{wanted} expected, not {self.peek() or 'the end'!r}")
+        raise ValueError(f"{wanted} expected, not {printable(repr(self.peek() or 'the end'), 256)}")
 
 
 @public("cassandra.cqltypes")
 def parse_casstype_args(typestring: str) -> Any:
     """The class for the server's spelling of a type. ValueError when it is malformed."""
     return _Parser(typestring).whole()
+
+
+_LONGEST_CACHED = 4096  # characters; what is longer is parsed every time, so that no server fills the cache with it
 
 
 @lru_cache(maxsize=512)
@@ -103,9 +107,10 @@ def lookup_casstype(casstype: Any) -> Any:
     if isinstance(casstype, type) and issubclass(casstype, _CassandraType):
         return casstype
     try:
-        return _parse_cached(casstype)
+        return _parse_cached(casstype) if len(casstype) <= _LONGEST_CACHED else parse_casstype_args(casstype)
     except ValueError as error:
-        raise ValueError(f"Don't know how to parse type string {casstype!r}: {error}") from error
+        text = printable(repr(casstype), 256)
+        raise ValueError(f"Don't know how to parse type string {text}: {error}") from error
 
 
 @public("cassandra.cqltypes")
@@ -143,16 +148,18 @@ def cqltype_to_python(cql_string: str) -> list[Any]:
     stack: list[list[Any]] = [[]]
     for token in tokens:
         if token == "<":
+            if len(stack) > _MAX_DEPTH:
+                raise ValueError(f"nested more than {_MAX_DEPTH} levels deep: {printable(repr(cql_string), 256)}")
             stack.append([])
         elif token == ">":
             if len(stack) == 1:
-                raise ValueError(f"unbalanced '>' in {cql_string!r}")
+                raise ValueError(f"unbalanced '>' in {printable(repr(cql_string), 256)}")
             inner = stack.pop()
             stack[-1].append(inner)
         elif token != ",":
             stack[-1].append(token)
     if len(stack) != 1:
-        raise ValueError(f"unbalanced '<' in {cql_string!r}")
+        raise ValueError(f"unbalanced '<' in {printable(repr(cql_string), 256)}")
     return stack[0]
 
 

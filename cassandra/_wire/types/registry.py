@@ -34,7 +34,7 @@ def resolve_custom(class_name: str) -> Codec:
     """The codec for a custom type that the server names; bytes when nobody here knows it, or it is malformed."""
     try:
         return lookup_casstype(class_name).codec()  # type: ignore[no-any-return]
-    except (ValueError, NotImplementedError):
+    except (ValueError, NotImplementedError, OverflowError):  # the last of a vector's dimension
         return mkUnrecognizedType(class_name).codec()  # type: ignore[no-any-return]
 
 

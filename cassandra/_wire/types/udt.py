@@ -1,15 +1,18 @@
 """User types (L2): named tuples, or instances of a class the application registered."""
 
+import contextlib
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from cassandra._base.names import maybe_escape_name
 from cassandra._base.tuples import udt_class
 from cassandra._core.codec import Codec, udt_codec
-from cassandra._wire.types.base import UNKNOWN, apache_cassandra_type_prefix, make_applied, spell
+from cassandra._wire.types.base import UNKNOWN, apache_cassandra_type_prefix, make_applied, spell, spelled_once
 from cassandra._wire.types.collections import TupleType
 
-_classes: dict[tuple[str, str], Any] = {}  # the latest class per (keyspace, type)
+_classes: OrderedDict[tuple[str, str], Any] = OrderedDict()  # the latest class per (keyspace, type)
+_MOST_CLASSES = 1024  # a server may name any number
 
 
 class UserType(TupleType):
@@ -31,6 +34,9 @@ class UserType(TupleType):
         fields, types = tuple(field_names), tuple(field_types)
         if known is None or known.fieldnames != fields or known.subtypes != types:
             known = _classes[keyspace, udt_name] = cls._make(keyspace, udt_name, fields, types)
+            while len(_classes) > _MOST_CLASSES:
+                with contextlib.suppress(KeyError):  # another thread was faster
+                    _classes.popitem(last=False)
         return known
 
     @classmethod
@@ -73,6 +79,10 @@ class UserType(TupleType):
 
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:
+        return spelled_once(cls, full, lambda: cls._spell(full))
+
+    @classmethod
+    def _spell(cls, full: bool) -> str:
         name = (apache_cassandra_type_prefix if full else "") + cls.cassname
         fields = zip(cls.fieldnames or (), cls.subtypes, strict=False)
         parts = [cls.keyspace, cls.typename.encode().hex()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import struct
+import tracemalloc
 
 import cramjam
 import lz4.block
@@ -63,6 +64,25 @@ def test_lying_lengths_ask_for_no_memory() -> None:
         compression.lz4_block_decompress(b"x" * 20, 100_000)
     with pytest.raises(ProtocolError, match="claim to hold"):
         compression.snappy_decompress(b"\xff\xff\xff\xff\x07" + b"x" * 20)
+
+
+@pytest.mark.parametrize("algorithm", available().values(), ids=lambda a: a.name)
+def test_the_most_that_a_body_may_have(algorithm: Compression) -> None:
+    packed = algorithm.compress(bytes(1_000_000))
+    assert algorithm.decompress(packed, 1_000_000) == bytes(1_000_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError, match="claim to hold 1000000 bytes, the limit is 999999"):
+            algorithm.decompress(packed, 999_999)
+        assert tracemalloc.get_traced_memory()[1] < 200_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_best_that_each_can_do_is_believed() -> None:
+    for algorithm in available().values():
+        for size in (1, 63, 64, 65, 1000, 100_000, 10_000_000):
+            assert algorithm.decompress(algorithm.compress(bytes(size))) == bytes(size)
 
 
 def test_damage_is_noticed() -> None:

@@ -156,7 +156,7 @@ class TestAllPages:
     def test_others_have_their_turn(self) -> None:
         """However fast the pages come."""
         lab = Lab()
-        lab[0].script = [*(rows(n, more=b"more") for n in range(50)), rows(50)]
+        lab[0].script = [*(rows(n, more=b"%d" % n) for n in range(50)), rows(50)]
         turns = 0
 
         async def other() -> None:

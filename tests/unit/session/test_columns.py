@@ -230,7 +230,7 @@ class TestRowsOrColumns:
 class TestStream:
     def test_pages_are_coalesced(self) -> None:
         def pages() -> list[Answer]:
-            return [rows(*range(i * 10, i * 10 + 10), more=b"p" if i < 6 else None) for i in range(7)]
+            return [rows(*range(i * 10, i * 10 + 10), more=b"%d" % i if i < 6 else None) for i in range(7)]
 
         assert [len(batch) for batch in result(*pages()).arrow()] == [70]
         assert [len(batch) for batch in result(*pages()).arrow(target_rows=30)] == [30, 30, 10]

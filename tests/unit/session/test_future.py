@@ -214,7 +214,7 @@ class TestPages:
         """Answers that are there at once, callback after callback."""
         lab = Lab()
         total = 1000
-        lab[0].script = [rows(n, more=b"more" if n < total else None) for n in range(1, total + 1)]
+        lab[0].script = [rows(n, more=b"%d" % n if n < total else None) for n in range(1, total + 1)]
         seen: list[int] = []
         future = lab.session.execute_async(QUERY)
         for row in future.result():

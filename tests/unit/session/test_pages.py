@@ -192,7 +192,7 @@ class TestConclusion:
         def answer() -> None:
             for page in range(pages):
                 assert asked.acquire(timeout=30)
-                lab[0].answer(rows(page, more=b"more" if page < pages - 1 else None))
+                lab[0].answer(rows(page, more=b"%d" % page if page < pages - 1 else None))
 
         seen: list[int] = []
 

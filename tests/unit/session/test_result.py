@@ -268,7 +268,7 @@ class TestLargePages:
 
         gc.collect()
         before = pages()
-        made = result(*(large(0, more=b"more") for _ in range(3)), rows(1), row_factory=tuple_factory)
+        made = result(*(large(0, more=b"%d" % n) for n in range(3)), rows(1), row_factory=tuple_factory)
         alive = [pages() - before for position, _ in enumerate(made) if position % COUNT == 1]
         assert alive == [1, 1, 1]
 

@@ -1,0 +1,61 @@
+"""Loggers of the driver (L0). What they log is one printable line, whatever a server has sent."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from cassandra._base.printable import printable
+
+__all__ = ["get_logger", "log_each", "log_server_warnings"]
+
+_WARNINGS = 5  # of one response that are logged
+_LINES = 50  # of one kind about one look at a server's tables
+
+
+class _PrintableMessages(logging.Filter):
+    """Escapes control characters in messages and cuts long ones. Records that need neither stay as they are, with their
+    arguments."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        try:
+            message = record.getMessage()
+        except Exception:  # logging reports it
+            return True
+        shown = printable(message)
+        if shown != message:
+            record.msg, record.args = shown, None
+        return True
+
+
+_filter = _PrintableMessages()
+
+
+def get_logger(name: str) -> logging.Logger:
+    """The logger called *name*. Names, addresses, warnings and errors of servers go to messages as arguments: line
+    breaks and escape sequences in them are escaped."""
+    logger = logging.getLogger(name)
+    logger.addFilter(_filter)  # once: it is the same object
+    return logger
+
+
+_server = get_logger("cassandra.protocol")
+
+
+def log_server_warnings(warnings: Sequence[str] | None) -> None:
+    """Log the *warnings* of one response, a few lines at most. The program can read all of them from its result."""
+    if not warnings:
+        return
+    for warning in warnings[:_WARNINGS]:
+        _server.warning("Server warning: %s", warning)
+    if len(warnings) > _WARNINGS:
+        _server.warning("Server warning: %d more in the same response", len(warnings) - _WARNINGS)
+
+
+def log_each(log: Callable[..., None], message: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """One line for each of *rows*, the arguments of *message*; of many rows the first and how many more there are.
+
+    *log* is a method of a logger, such as ``logger.info``.
+    """
+    for row in rows[:_LINES]:
+        log(message, *row)
+    if len(rows) > _LINES:
+        log(f"{message}, and %d more", *rows[_LINES], len(rows) - _LINES - 1)
