@@ -12,6 +12,7 @@ cdef extern from "base/row_source.h" namespace "fastcql" nogil:
         size_t rows()
         cbool write(size_t row, ByteBuffer& out, int64_t& token)
         cbool same_partition(size_t left, size_t right)
+        uint64_t clustering_hash(const uint8_t* values, size_t size) except +
         string failure()
 
 cdef extern from "ingest/target.h" namespace "fastcql::ingest" nogil:
@@ -35,6 +36,7 @@ cdef extern from "ingest/plan.h" namespace "fastcql::ingest" nogil:
         WritePlan()
         vector[TargetColumn] columns
         vector[int32_t] key
+        vector[uint8_t] clustering
         cbool has_tokens
         cbool nulls_are_unset
     cdef cppclass Reading "fastcql::ingest::Reading":
@@ -65,7 +67,7 @@ cdef class IngestPlan:
         if nulls not in ("unset", "null"):
             raise ValueError(f'nulls is "unset" or "null", not {nulls!r}')
         columns = list(columns)
-        partition_key = list(partition_key)
+        partition_key, clustering = list(partition_key), list(clustering)
         required = set(partition_key).union(clustering)
         self.names = tuple([name for name, _ in columns])
         if len(set(self.names)) < len(self.names):
@@ -80,6 +82,7 @@ cdef class IngestPlan:
         for i, (name, codec) in enumerate(columns):
             column = &plan.columns[<size_t>i]
             column.is_required = name in required
+            plan.clustering.push_back(name in clustering)
             set_target(&column.target, name, codec)
         for name in partition_key:
             plan.key.push_back(self.names.index(name))

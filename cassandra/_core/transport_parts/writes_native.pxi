@@ -55,7 +55,6 @@ cdef extern from "transport/writes.h" namespace "fastcql" nogil:
         string batch_head
         string entry
         string batch_tail
-        vector[uint8_t] clustering
         size_t most_rows
         size_t most_bytes
         size_t overhead

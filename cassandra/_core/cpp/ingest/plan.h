@@ -18,8 +18,9 @@ struct Column {
 };
 
 struct Plan {
-    std::vector<Column> columns;     // in the order of the statement's markers
-    std::vector<int32_t> key;        // which of them are the partition key, in its order
+    std::vector<Column> columns;      // in the order of the statement's markers
+    std::vector<int32_t> key;         // which of them are the partition key, in its order
+    std::vector<uint8_t> clustering;  // of each of them, whether it is of the clustering key
     bool has_tokens = true;
     bool nulls_are_unset = true;
 };

@@ -1,9 +1,11 @@
 #include "ingest/rows.h"
 
+#include <algorithm>
 #include <new>
 
 #include "base/murmur3.h"
 #include "columns/counters.h"
+#include "ingest/key_hash.h"
 
 namespace fastcql::ingest {
 
@@ -132,6 +134,19 @@ bool Rows::same_partition(size_t left, size_t right) {
     } catch (const std::bad_alloc&) {
         return false;
     }
+}
+
+uint64_t Rows::clustering_hash(const uint8_t* values, size_t size) const {
+    const uint8_t* const end = values + size;
+    uint64_t hash = 0;
+    for (size_t i = 0; i < plan_.columns.size() && end - values >= 4; ++i) {
+        const size_t length = static_cast<size_t>(std::max(0, load_i32(values)));
+        values += 4;
+        if (static_cast<size_t>(end - values) < length) break;
+        if (plan_.clustering[i]) hash = hash * 0x9E3779B97F4A7C15u + key_hash(plan_.columns[i].target, values, length);
+        values += length;
+    }
+    return hash;
 }
 
 }  // namespace fastcql::ingest
