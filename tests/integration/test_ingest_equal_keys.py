@@ -54,7 +54,10 @@ EQUAL: list[tuple[str, pa.Array]] = [
     ("frozen<priced>", pa.array([("1.0", 1), ("1.00", 1)], PAIR)),
     ("vector<float, 2>", vectors(0x7FC00000, 0x3F800000, 0xFFC00001, 0x3F800000)),
     ("vector<decimal, 1>", pa.array([["1.0"], ["1.00"]])),
-    ("frozen<list<frozen<set<frozen<tuple<decimal, int>>>>>>", pa.array([[[("1.0", 1), ("2", 2)]], [[("2.0", 2), ("1.00", 1)]]], pa.list_(pa.list_(PAIR)))),
+    (
+        "frozen<list<frozen<set<frozen<tuple<decimal, int>>>>>>",
+        pa.array([[[("1.0", 1), ("2", 2)]], [[("2.0", 2), ("1.00", 1)]]], pa.list_(pa.list_(PAIR))),
+    ),
 ]  # fmt: skip
 
 #: Keys that differ, though a careless comparison might find them equal.
@@ -91,7 +94,9 @@ def rows(keys: pa.Array) -> pa.Table:
     """Values descend, so that the greatest is the first one."""
     count = len(keys)
     values = pa.array([f"{count - i:03}" for i in range(count)])
-    return pa.table({"p": pa.array([1] * count, pa.int32()), "q": pa.array([1] * count, pa.int32()), "c": keys, "v": values})
+    return pa.table(
+        {"p": pa.array([1] * count, pa.int32()), "q": pa.array([1] * count, pa.int32()), "c": keys, "v": values}
+    )
 
 
 @pytest.mark.parametrize(("kind", "keys"), EQUAL, ids=lambda value: value if isinstance(value, str) else "")
