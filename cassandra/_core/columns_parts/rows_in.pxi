@@ -10,10 +10,10 @@ cdef extern from "base/bytes.h" namespace "fastcql" nogil:
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:
         size_t rows()
-        cbool write(size_t row, ByteBuffer& out, int64_t& token)
-        cbool same_partition(size_t left, size_t right)
+        cbool write(size_t row, ByteBuffer& out, int64_t& token) except +
+        cbool same_partition(size_t left, size_t right) except +
         uint64_t clustering_hash(const uint8_t* values, size_t size) except +
-        string failure()
+        string failure() except +
 
 cdef extern from "ingest/target.h" namespace "fastcql::ingest" nogil:
     cdef enum class Cql "fastcql::ingest::Cql":

@@ -3,7 +3,7 @@
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:
         size_t rows()
-        string failure()
+        string failure() except +
 
 cdef extern from "transport/writes.h" namespace "fastcql" nogil:
     cdef cppclass Window:
