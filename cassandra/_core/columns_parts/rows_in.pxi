@@ -32,11 +32,14 @@ cdef extern from "ingest/plan.h" namespace "fastcql::ingest" nogil:
     cdef cppclass TargetColumn "fastcql::ingest::Column":
         Target target
         cbool is_required
+    cdef struct ClusteringColumn "fastcql::ingest::Clustering":
+        int32_t column
+        cbool by_bytes
     cdef cppclass WritePlan "fastcql::ingest::Plan":
         WritePlan()
         vector[TargetColumn] columns
         vector[int32_t] key
-        vector[uint8_t] clustering
+        vector[ClusteringColumn] clustering
         cbool has_tokens
         cbool nulls_are_unset
     cdef cppclass Reading "fastcql::ingest::Reading":
@@ -44,6 +47,9 @@ cdef extern from "ingest/plan.h" namespace "fastcql::ingest" nogil:
     shared_ptr[const Reading] make_reading "fastcql::ingest::Reading::make"(
         shared_ptr[WritePlan] plan, const ArrowSchema& schema, cbool others_are_ignored, vector[string]& problems
     ) except +
+
+cdef extern from "ingest/key_hash.h" namespace "fastcql::ingest" nogil:
+    cbool is_compared_by_bytes(const Target& target)
 
 cdef extern from "ingest/rows.h" namespace "fastcql::ingest" nogil:
     cdef cppclass Sealer "fastcql::ingest::Sealer":
@@ -63,6 +69,7 @@ cdef class IngestPlan:
 
     def __cinit__(self, columns, *, partition_key=(), clustering=(), nulls="unset", tokens=True):
         cdef TargetColumn* column
+        cdef ClusteringColumn part
         cdef WritePlan* plan
         if nulls not in ("unset", "null"):
             raise ValueError(f'nulls is "unset" or "null", not {nulls!r}')
@@ -82,8 +89,11 @@ cdef class IngestPlan:
         for i, (name, codec) in enumerate(columns):
             column = &plan.columns[<size_t>i]
             column.is_required = name in required
-            plan.clustering.push_back(name in clustering)
             set_target(&column.target, name, codec)
+            if name in clustering:
+                part.column = <int32_t>i
+                part.by_bytes = is_compared_by_bytes(column.target)
+                plan.clustering.push_back(part)
         for name in partition_key:
             plan.key.push_back(self.names.index(name))
         plan.has_tokens = bool(tokens and partition_key)

@@ -141,6 +141,24 @@ uint64_t vector_hash(const Target& target, const uint8_t* p, size_t n) {
 
 }  // namespace
 
+bool is_compared_by_bytes(const Target& target) {
+    switch (target.cql) {
+        case Cql::Float:
+        case Cql::Double:
+        case Cql::Decimal:
+        case Cql::Varint:
+        case Cql::Boolean:
+        case Cql::List:
+        case Cql::Set:
+        case Cql::Map:
+        case Cql::Tuple:
+        case Cql::Udt:
+        case Cql::Vector:
+        case Cql::Custom: return false;
+        default: return true;
+    }
+}
+
 uint64_t key_hash(const Target& target, const uint8_t* p, size_t n) {
     if (n == 0) return kEmptyHash;
     switch (target.cql) {

@@ -13,4 +13,7 @@ namespace fastcql::ingest {
 // for custom types, which only the server can compare: all of these have one hash. Throws std::bad_alloc.
 uint64_t key_hash(const Target& target, const uint8_t* p, size_t n);
 
+// Whether values of a type are equal only when their bytes are, so that any hash of these does.
+bool is_compared_by_bytes(const Target& target);
+
 }  // namespace fastcql::ingest

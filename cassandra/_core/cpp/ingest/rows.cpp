@@ -139,12 +139,16 @@ bool Rows::same_partition(size_t left, size_t right) {
 uint64_t Rows::clustering_hash(const uint8_t* values, size_t size) const {
     const uint8_t* const end = values + size;
     uint64_t hash = 0;
-    for (size_t i = 0; i < plan_.columns.size() && end - values >= 4; ++i) {
-        const size_t length = static_cast<size_t>(std::max(0, load_i32(values)));
-        values += 4;
-        if (static_cast<size_t>(end - values) < length) break;
-        if (plan_.clustering[i]) hash = hash * 0x9E3779B97F4A7C15u + key_hash(plan_.columns[i].target, values, length);
-        values += length;
+    int32_t at = 0;  // the column that *values* is at
+    for (const Clustering& part : plan_.clustering) {
+        for (; at < part.column && end - values >= 4; ++at) values += 4 + std::max(0, load_i32(values));
+        if (end - values < 4) break;
+        const auto length = static_cast<size_t>(std::max(0, load_i32(values)));
+        const Target& target = plan_.columns[static_cast<size_t>(part.column)].target;
+        const uint64_t found = part.by_bytes ? static_cast<uint64_t>(murmur3_token(values + 4, length)) : key_hash(target, values + 4, length);
+        hash = hash * 0x9E3779B97F4A7C15u + found;
+        values += 4 + length;
+        ++at;
     }
     return hash;
 }
