@@ -141,8 +141,9 @@ class Mask:
     def tolist(self) -> list[bool | None]: ...
     @staticmethod
     def of(values: Any, rows: int) -> Mask:
-        """Of a mask, an Arrow array of booleans, a buffer of booleans or bytes, or any iterable of booleans and None.
-        ValueError when they are not as many as there are rows, TypeError for anything else than booleans."""
+        """Of a mask, an Arrow array of booleans or a stream of such arrays, a masked array, a buffer of booleans or
+        bytes, or any iterable of booleans and None. Masked values, NA and NaN are None. ValueError when they are not as
+        many as there are rows, TypeError for anything else than booleans."""
 
 class ColumnTest:
     """A test of the values of one column, for batches of *plan*: whether they are null, or lie *within* two bounds, or

@@ -351,15 +351,14 @@ class Writes(Operation):
         batch_head: bytes,
         entry: bytes,
         batch_tail: bytes,
-        clustering: Sequence[int],
         most_rows: int,
         most_bytes: int,
         overhead: int,
     ) -> None:
         """What requests consist of, beside the rows' values: an EXECUTE's *head*, up to the number of values, the
         *values* that follow a row's own, and its *tail* up to the timestamp; the same for a BATCH, and what precedes
-        each row in it. *clustering*: by marker, whether it belongs to the clustering key. A batch has at most
-        *most_rows*, and *most_bytes* of values, each row counting *overhead* more."""
+        each row in it. A batch has at most *most_rows*, and *most_bytes* of values, each row counting *overhead*
+        more."""
     def _direct(
         self,
         route: Callable[[int | None], Any],

@@ -55,9 +55,10 @@ def _with_others(batch: Batch, others: Mapping[str, Any]) -> Batch:
             "pip install 'fastcql[arrow]'"
         ) from None
     found = pyarrow.RecordBatch._import_from_c_capsule(*batch)
+    numpy = sys.modules.get("numpy")
     for name, values in others.items():
         try:
-            column = pyarrow.array(values)
+            column = pyarrow.array(values if numpy is None else _in_single_units(numpy, values))
         except (pyarrow.ArrowException, TypeError, ValueError) as error:
             raise TypeError(f"column {name!r}: {_named(values)} is no column: {error}") from error
         if isinstance(column, pyarrow.ChunkedArray):
@@ -72,13 +73,54 @@ def _named(values: Any) -> str:
     return type(values).__name__ if dtype is None else f"{type(values).__name__} of {dtype}"
 
 
+def _in_single_units(numpy: Any, values: Any) -> Any:
+    """*values* with times of units such as ten milliseconds in single ones: PyArrow overlooks the ten."""
+    if isinstance(values, numpy.ndarray | numpy.generic):
+        if values.dtype.kind in "mM":
+            unit, count = numpy.datetime_data(values.dtype)
+            return values if count == 1 else _in_units(numpy, values, unit)
+        if values.dtype.kind != "O":
+            return values
+        if isinstance(values, numpy.ma.MaskedArray):
+            mask = numpy.ma.getmaskarray(values)
+            values = [None if gone else item for item, gone in zip(values.data, mask, strict=True)]
+    elif getattr(getattr(values, "dtype", None), "kind", "") == "O" and hasattr(values, "to_numpy"):  # of pandas
+        objects = values.to_numpy()
+        found = _in_single_units(numpy, objects)
+        return values if found is objects else found
+    if isinstance(values, dict):
+        items = {key: _in_single_units(numpy, item) for key, item in values.items()}
+        return items if any(items[key] is not item for key, item in values.items()) else values
+    if isinstance(values, list | tuple | set | frozenset | numpy.ndarray):
+        found = [_in_single_units(numpy, item) for item in values]
+        return found if any(new is not old for new, old in zip(found, values, strict=True)) else values
+    return values
+
+
+def _in_units(numpy: Any, values: Any, unit: str) -> Any:
+    """Times in single units. ValueError for one beyond 64 bits of these."""
+    try:
+        converted = values.astype(f"{values.dtype.kind}8[{unit}]")
+        fits = numpy.all(numpy.isnat(values) | (converted.astype(values.dtype) == values))
+    except OverflowError:  # what NumPy 2.5 and newer say of them
+        fits = False
+    if not fits:
+        raise ValueError(f"there are times beyond 64 bits of {unit}")
+    return converted
+
+
 def _column_of(name: str, values: Any) -> _Column | None:
-    if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__"):
+    if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or _is_single(values):
         raise TypeError(f"column {name!r}: a column is an array or a sequence, not {type(values).__name__}")
     try:
         return _column(values)
     except ValueError as error:
         raise ValueError(f"column {name!r}: {error}") from error
+
+
+def _is_single(values: Any) -> bool:
+    """Whether it is an array of no dimension, which has no length."""
+    return getattr(values, "shape", None) == ()
 
 
 def _column(values: Any) -> _Column | None:
@@ -133,22 +175,16 @@ def _of_times(numpy: Any, values: Any, mask: Any) -> _Column | None:
     mask = gone if mask is None else mask | gone
     kind = values.dtype.kind
     if kind == "M" and unit == "D" and count == 1:
-        days = values.astype("M8[D]").view("i8")
-        days = numpy.where(gone, 0, days)
+        days = numpy.where(mask, 0, values.astype("M8[D]").view("i8"))
         if len(days) and (days.min() < -(2**31) or days.max() >= 2**31):
             raise ValueError("there are dates beyond 32 bits of days")
         return _Column(len(values), "tdD", (_bits(numpy, mask), days.astype("i4")))
     if unit not in _UNITS or count != 1:
-        if unit not in ("h", "m", "s", "D", "W"):
+        if unit not in (*_UNITS, "h", "m", "D", "W"):
             return None
-        unit = "s"
-    try:
-        converted = numpy.ascontiguousarray(values, f"{kind}8[{unit}]")
-        fits = (gone | (converted.astype(values.dtype) == values)).all()
-    except OverflowError:  # what NumPy 2.5 and newer say of them
-        fits = False
-    if not fits:
-        raise ValueError(f"there are times beyond 64 bits of {unit}")
+        unit = unit if unit in _UNITS else "s"
+        values = _in_units(numpy, numpy.where(mask, numpy.zeros(1, values.dtype), values), unit)
+    converted = numpy.ascontiguousarray(values, f"{kind}8[{unit}]")
     format = f"ts{_ARROW_UNITS[unit]}:" if kind == "M" else f"tD{_ARROW_UNITS[unit]}"
     return _Column(len(values), format, (_bits(numpy, mask), converted.view("i8")))
 

@@ -54,6 +54,9 @@ cdef extern from "columns/mask.h" namespace "fastcql::columns" nogil:
         void set_not(const NativeMask& a) except +
         void set_bytes(const uint8_t* data, int64_t n) except +
         void set_bits(const uint8_t* bits, const uint8_t* known, int64_t offset, int64_t n) except +
+        void set_unknown(int64_t n) except +
+        void set_known(const NativeMask& a, const NativeMask& known) except +
+        void append(const NativeMask& other) except +
         int64_t run_count()
 
 cdef extern from "columns/test.h" namespace "fastcql::columns" nogil:

@@ -1,5 +1,7 @@
 # Mask: which rows of a batch are meant. ColumnTest: what makes one of a column. select: the rows of one as a batch.
 
+from sys import modules
+
 cdef enum:
     MANY = 4096  # rows that kernels run over without the GIL
 
@@ -73,14 +75,7 @@ cdef class Mask:
     @staticmethod
     def of(values, int64_t rows):
         cdef Mask made
-        if isinstance(values, Mask):
-            made = <Mask>values
-        elif hasattr(values, "__arrow_c_array__"):
-            made = mask_of_arrow(values)
-        else:
-            made = mask_of_buffer(values)
-            if made is None:
-                made = mask_of_items(values)
+        made = <Mask>values if isinstance(values, Mask) else mask_of(values)
         if made.native.rows != rows:
             raise ValueError(f"a mask of {made.native.rows} rows, for a batch of {rows}")
         return made
@@ -96,22 +91,73 @@ cdef Mask same_length(Mask mask, Mask other):
     return other
 
 
-cdef Mask mask_of_arrow(values):
+cdef Mask mask_of(values):
+    cdef Mask made
+    numpy = modules.get("numpy")
+    if numpy is not None and isinstance(values, numpy.ma.MaskedArray):
+        if values.dtype.kind == "O":
+            return mask_of_items(values.tolist())
+        made = mask_of(values.data)
+        return only_known(made, same_length(made, mask_of_buffer(~numpy.ma.getmaskarray(values))))
+    if hasattr(values, "__arrow_c_array__"):
+        schema, array = values.__arrow_c_array__()
+        return mask_of_arrow(schema, array)
+    made = None
+    if hasattr(values, "__arrow_c_stream__"):
+        made = mask_of_stream(values)
+    if made is None:
+        made = mask_of_buffer(values)
+    return mask_of_items(values) if made is None else made
+
+
+cdef Mask only_known(Mask values, Mask known):
+    """*values* where *known* is true; elsewhere neither true nor false."""
     cdef Mask made = new_mask()
-    cdef ArrowArray* array
+    made.native.set_known(values.native, known.native)
+    return made
+
+
+cdef bint is_boolean(schema) except -1:
+    """Of booleans, or of nothing but nulls."""
+    cdef const char* format = schema_of(schema).format
+    return format != NULL and <bytes>format in (b"b", b"n")
+
+
+cdef Mask mask_of_arrow(schema, capsule):
+    cdef Mask made = new_mask()
+    cdef ArrowArray* array = array_of(capsule)
     cdef const uint8_t* known = NULL
-    schema, capsule = values.__arrow_c_array__()
-    if schema_of(schema).format == NULL or <bytes>schema_of(schema).format != b"b":
+    if not is_boolean(schema):
         raise TypeError("a mask is an array of booleans")
-    array = array_of(capsule)
-    if array.release == NULL or array.length < 0 or array.offset < 0 or array.n_buffers != 2 or array.buffers == NULL:
+    if array.release == NULL or array.length < 0 or array.offset < 0:
+        raise ValueError("the Arrow array of a mask is broken")
+    if <bytes>schema_of(schema).format == b"n":
+        made.native.set_unknown(array.length)
+        return made
+    if array.n_buffers != 2 or array.buffers == NULL:
         raise ValueError("the Arrow array of a mask is broken")
     if array.length:
-        if array.buffers[1] == NULL:
-            raise ValueError("the Arrow array of a mask is broken")
         if array.null_count != 0:
             known = <const uint8_t*>array.buffers[0]
+        if array.buffers[1] == NULL or (known == NULL and array.null_count > 0):
+            raise ValueError("the Arrow array of a mask is broken")
         made.native.set_bits(<const uint8_t*>array.buffers[1], known, array.offset, array.length)
+    return made
+
+
+cdef Mask mask_of_stream(values):
+    """Of chunks; None of anything else than booleans, which may be items that are 0 and 1."""
+    cdef Mask made = new_mask()
+    cdef ArrowReader reader
+    try:
+        reader = ArrowReader(values.__arrow_c_stream__())
+    except ImportError:  # pandas without PyArrow
+        return None
+    if not is_boolean(reader.schema):
+        reader.close()
+        return None
+    for array in reader:
+        made.native.append(mask_of_arrow(reader.schema, array).native)
     return made
 
 
@@ -124,6 +170,8 @@ cdef Mask mask_of_buffer(values):
     except (TypeError, ValueError, BufferError):  # none, or not side by side
         return None
     try:
+        if view.ndim == 1 and view.format != NULL and view.format == b"O":
+            return None
         if view.ndim != 1 or view.itemsize != 1 or (view.format != NULL and view.format[0] not in b"?Bb"):
             raise TypeError("a mask is booleans, one for each row")
         made = new_mask()
@@ -134,22 +182,18 @@ cdef Mask mask_of_buffer(values):
 
 
 cdef Mask mask_of_items(values):
-    cdef Mask made = new_mask()
     cdef list items = list(values)
-    cdef bytes yes, known
-    for item in items:
-        if item is not None and not (item == True or item == False):  # noqa: E712 - booleans of other libraries
+    cdef bytearray yes = bytearray(len(items)), known = bytearray(b"\1") * len(items)
+    not_there = getattr(modules.get("pandas"), "NA", None)
+    for i, item in enumerate(items):
+        if item is None or item is not_there or (isinstance(item, float) and item != item):
+            known[i] = 0
+        elif item == True or item == False:  # noqa: E712 - booleans of other libraries
+            yes[i] = 1 if item else 0
+        else:
             raise TypeError(f"a mask is booleans and None, one for each row, not {item!r}")
-    yes = bytes([item is not None and bool(item) for item in items])
-    made.native.set_bytes(<const uint8_t*><const char*>yes, len(items))
-    if None in items:
-        known = bytes([item is not None for item in items])
-        other = new_mask()
-        other.native.set_bytes(<const uint8_t*><const char*>known, len(items))
-        made.native.no = other.native.yes
-        for i in range(<Py_ssize_t>made.native.no.size()):
-            made.native.no[i] = made.native.no[i] & ~made.native.yes[i]
-    return made
+    made = mask_of_buffer(yes)
+    return made if all(known) else only_known(made, mask_of_buffer(known))
 
 
 cdef class ColumnTest:

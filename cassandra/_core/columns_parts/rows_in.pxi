@@ -10,9 +10,10 @@ cdef extern from "base/bytes.h" namespace "fastcql" nogil:
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:
         size_t rows()
-        cbool write(size_t row, ByteBuffer& out, int64_t& token)
-        cbool same_partition(size_t left, size_t right)
-        string failure()
+        cbool write(size_t row, ByteBuffer& out, int64_t& token) except +
+        cbool same_partition(size_t left, size_t right) except +
+        uint64_t clustering_hash(const uint8_t* values, size_t size) except +
+        string failure() except +
 
 cdef extern from "ingest/target.h" namespace "fastcql::ingest" nogil:
     cdef enum class Cql "fastcql::ingest::Cql":
@@ -31,10 +32,14 @@ cdef extern from "ingest/plan.h" namespace "fastcql::ingest" nogil:
     cdef cppclass TargetColumn "fastcql::ingest::Column":
         Target target
         cbool is_required
+    cdef struct ClusteringColumn "fastcql::ingest::Clustering":
+        int32_t column
+        cbool by_bytes
     cdef cppclass WritePlan "fastcql::ingest::Plan":
         WritePlan()
         vector[TargetColumn] columns
         vector[int32_t] key
+        vector[ClusteringColumn] clustering
         cbool has_tokens
         cbool nulls_are_unset
     cdef cppclass Reading "fastcql::ingest::Reading":
@@ -42,6 +47,9 @@ cdef extern from "ingest/plan.h" namespace "fastcql::ingest" nogil:
     shared_ptr[const Reading] make_reading "fastcql::ingest::Reading::make"(
         shared_ptr[WritePlan] plan, const ArrowSchema& schema, cbool others_are_ignored, vector[string]& problems
     ) except +
+
+cdef extern from "ingest/key_hash.h" namespace "fastcql::ingest" nogil:
+    cbool is_compared_by_bytes(const Target& target)
 
 cdef extern from "ingest/rows.h" namespace "fastcql::ingest" nogil:
     cdef cppclass Sealer "fastcql::ingest::Sealer":
@@ -61,11 +69,12 @@ cdef class IngestPlan:
 
     def __cinit__(self, columns, *, partition_key=(), clustering=(), nulls="unset", tokens=True):
         cdef TargetColumn* column
+        cdef ClusteringColumn part
         cdef WritePlan* plan
         if nulls not in ("unset", "null"):
             raise ValueError(f'nulls is "unset" or "null", not {nulls!r}')
         columns = list(columns)
-        partition_key = list(partition_key)
+        partition_key, clustering = list(partition_key), list(clustering)
         required = set(partition_key).union(clustering)
         self.names = tuple([name for name, _ in columns])
         if len(set(self.names)) < len(self.names):
@@ -81,6 +90,10 @@ cdef class IngestPlan:
             column = &plan.columns[<size_t>i]
             column.is_required = name in required
             set_target(&column.target, name, codec)
+            if name in clustering:
+                part.column = <int32_t>i
+                part.by_bytes = is_compared_by_bytes(column.target)
+                plan.clustering.push_back(part)
         for name in partition_key:
             plan.key.push_back(self.names.index(name))
         plan.has_tokens = bool(tokens and partition_key)

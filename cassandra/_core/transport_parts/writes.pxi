@@ -104,8 +104,7 @@ cdef class Writes(Operation):
         self.routed = True
 
     def _compile(
-        self, head, values, tail, batch_head, entry, batch_tail, clustering, size_t most_rows, size_t most_bytes,
-        size_t overhead,
+        self, head, values, tail, batch_head, entry, batch_tail, size_t most_rows, size_t most_bytes, size_t overhead,
     ):
         cdef WriteParts parts
         parts.head = head
@@ -114,7 +113,6 @@ cdef class Writes(Operation):
         parts.batch_head = batch_head
         parts.entry = entry
         parts.batch_tail = batch_tail
-        parts.clustering = bytes(clustering)
         parts.most_rows = most_rows
         parts.most_bytes = most_bytes
         parts.overhead = overhead

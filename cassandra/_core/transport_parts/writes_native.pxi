@@ -3,7 +3,7 @@
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:
         size_t rows()
-        string failure()
+        string failure() except +
 
 cdef extern from "transport/writes.h" namespace "fastcql" nogil:
     cdef cppclass Window:
@@ -55,7 +55,6 @@ cdef extern from "transport/writes.h" namespace "fastcql" nogil:
         string batch_head
         string entry
         string batch_tail
-        vector[uint8_t] clustering
         size_t most_rows
         size_t most_bytes
         size_t overhead

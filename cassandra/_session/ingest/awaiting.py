@@ -23,7 +23,7 @@ from .blocking import GRACE, LOOK
 from .options import Options, outcome_of
 from .progress import Progress
 from .report import IngestError, IngestReport, with_report
-from .sources import Batch, batches_of, batches_of_async, rows_in
+from .sources import Batch, batches_of_async, open_rows, open_source, rows_in
 from .target import Target
 from .writing import Writing
 
@@ -39,7 +39,7 @@ async def ingest_async(options: Options, data: Any) -> IngestReport:
         target = options.target(await options.session.prepare_async(options.text(names)), names)
         rows = target.rows(*first, 0)
         writing = _LoopWriting(options, target)
-        progress = Progress(options.progress, writing, rows_in(data))
+        progress = Progress(options.progress, writing, rows_in(data) if options.progress is True else None)
         writing.take(rows)
         return await _run(writing, target, source, progress, options.stops)
     finally:
@@ -53,12 +53,13 @@ class _Source:
         self._loop = asyncio.get_running_loop()
         self._later: AsyncIterator[Batch] | None = None
         self._batches: Iterator[Batch] = iter(())
-        self._blocks = hasattr(data, "__arrow_c_stream__")
+        self._blocks = False
         self.coming: asyncio.Future[Batch | None] | None = None
-        if isinstance(data, AsyncIterable) and not self._blocks:
+        opened = open_rows(data)
+        if opened is None and isinstance(data, AsyncIterable):
             self._later = aiter(batches_of_async(data))
         else:
-            self._batches = batches_of(data)
+            self._batches, self._blocks = opened or open_source(data)
 
     def ask(self) -> asyncio.Future[Batch | None]:
         """The next batch; None if there is none."""

@@ -19,7 +19,7 @@ from cassandra._core.columns import column_names
 from .options import Options, outcome_of
 from .progress import Progress
 from .report import IngestError, IngestReport, with_report
-from .sources import Batch, batches_of, rows_in
+from .sources import Batch, open_source, rows_in
 from .target import Target
 from .writing import Writing
 
@@ -32,7 +32,7 @@ def ingest(options: Options, data: Any) -> IngestReport:
     session = options.session
     if session._on_io_thread():
         raise DriverException("rows cannot be ingested on the driver's I/O thread (in a callback)")
-    batches = batches_of(data)
+    batches = open_source(data).batches
     try:
         first = next(batches, None)
         if first is None:
@@ -41,7 +41,7 @@ def ingest(options: Options, data: Any) -> IngestReport:
         target = options.target(session.prepare(options.text(names)), names)
         rows = target.rows(*first, 0)
         writing = Writing(session, target, options.concurrency, options.wish.timestamp, options.stops)
-        progress = Progress(options.progress, writing, rows_in(data))
+        progress = Progress(options.progress, writing, rows_in(data) if options.progress is True else None)
         writing.take(rows)
         return _run(writing, target, batches, progress, options.stops)
     finally:

@@ -1,13 +1,15 @@
-"""What rows come as: batches of Arrow's, from whatever has them.
+"""Sources of rows: anything that gives batches of Arrow's.
 
-L5. A source is iterated by whoever ingests, one batch after the other, and no faster than its rows are sent. A batch is
-a pair of Arrow's capsules, schema and array.
+L5. A source is iterated on the thread that ingests, one batch after the other, and no faster than its rows are sent. It
+is looked at once and opened once, when the first batch is asked for: a query may run each time it is opened, or even
+measured. A batch is a pair of Arrow's capsules, schema and array.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
-from typing import Any
+import sys
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from cassandra._core.columns import ArrowReader
 
@@ -15,23 +17,76 @@ Batch = tuple[Any, Any]
 
 WANTED = (
     "data is something with __arrow_c_stream__ or __arrow_c_array__ (a table or record batch of PyArrow, Polars, "
-    "pandas, DuckDB ...), a mapping of column names and NumPy arrays, or an iterable of these"
+    "pandas, DuckDB ...), a dataset of PyArrow, a lazy frame of Polars, a mapping of column names and NumPy arrays, or "
+    "an iterable of these"
 )
 
+#: Classes of libraries, by module and name, whose rows come by a method of their own.
+_OPENED: dict[tuple[str, str], Callable[[Any], Any]] = {
+    ("pyarrow.dataset", "Dataset"): lambda dataset: dataset.scanner().to_reader(),
+    ("pyarrow.dataset", "Scanner"): lambda scanner: scanner.to_reader(),
+    ("pyarrow.parquet", "ParquetFile"): lambda file: file.iter_batches(),
+    ("pyarrow.ipc", "RecordBatchFileReader"): lambda file: map(file.get_batch, range(file.num_record_batches)),
+    ("polars", "LazyFrame"): lambda frame: frame.collect(),
+}
 
-def is_batch(data: Any) -> bool:
-    """Whether *data* is rows itself, and not something that gives them piece by piece."""
-    return isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+
+class Opened(NamedTuple):
+    """Batches of a source; nothing is read of it before the first one is asked for."""
+
+    batches: Iterator[Batch]
+    blocks: bool  # a library reads each batch, which may take long; it does not matter on which thread
 
 
-def batches_of(data: Any) -> Iterator[Batch]:
-    """The batches of *data*, read as they are asked for. TypeError for what has no rows."""
-    if is_batch(data):
-        return _of_one(data)
+def open_source(data: Any) -> Opened:
+    """The batches of *data*. TypeError for an object without rows."""
+    opened = open_rows(data)
+    if opened is not None:
+        return opened
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
         hint = "; ingest_async takes asynchronous iterables" if isinstance(data, AsyncIterable) else ""
         raise TypeError(f"{WANTED}, not {type(data).__name__}{hint}")
-    return _of_many(data)
+    return Opened(_of_many(data), False)
+
+
+def open_rows(data: Any) -> Opened | None:
+    """The same if *data* has rows itself; None if it may give them piece by piece."""
+    if isinstance(data, Mapping):
+        return Opened(_of_mapping(data), False)
+    stream = getattr(data, "__arrow_c_stream__", None)
+    if stream is not None:
+        return Opened(_of_stream(stream), True)
+    array = getattr(data, "__arrow_c_array__", None)
+    if array is not None:
+        return Opened(_of_array(array), False)
+    for (module, name), open in _OPENED.items():
+        kind = getattr(sys.modules.get(module), name, None)
+        if kind is not None and isinstance(data, kind):
+            return Opened(_of_library(open, data), True)
+    return None
+
+
+def _of_mapping(data: Mapping[str, Any]) -> Iterator[Batch]:
+    from cassandra._wire.arrays import batch_of
+
+    yield batch_of(data)
+
+
+def _of_stream(open: Callable[[], Any]) -> Iterator[Batch]:
+    reader = ArrowReader(open())
+    try:
+        for array in reader:
+            yield reader.schema, array
+    finally:
+        reader.close()
+
+
+def _of_array(open: Callable[[], Batch]) -> Iterator[Batch]:
+    yield open()
+
+
+def _of_library(open: Callable[[Any], Any], data: Any) -> Iterator[Batch]:
+    yield from open_source(open(data)).batches
 
 
 def _of_many(pieces: Iterable[Any]) -> Iterator[Batch]:
@@ -40,40 +95,26 @@ def _of_many(pieces: Iterable[Any]) -> Iterator[Batch]:
 
 
 async def batches_of_async(pieces: AsyncIterable[Any]) -> AsyncIterator[Batch]:
-    """The same of an asynchronous iterable."""
+    """The batches of an asynchronous iterable."""
     async for piece in pieces:
         for batch in _of_piece(piece):
             yield batch
 
 
 def _of_piece(piece: Any) -> Iterator[Batch]:
-    if not is_batch(piece):
+    opened = open_rows(piece)
+    if opened is None:
         raise TypeError(f"{WANTED}; one of its items is {type(piece).__name__}")
-    return _of_one(piece)
-
-
-def _of_one(data: Any) -> Iterator[Batch]:
-    if isinstance(data, Mapping):
-        from cassandra._wire.arrays import batch_of
-
-        yield batch_of(data)
-    elif hasattr(data, "__arrow_c_stream__"):
-        reader = ArrowReader(data.__arrow_c_stream__())
-        try:
-            for array in reader:
-                yield reader.schema, array
-        finally:
-            reader.close()
-    else:
-        yield data.__arrow_c_array__()
+    return opened.batches
 
 
 def rows_in(data: Any) -> int | None:
-    """How many rows there will be, if *data* says so, for a bar that shows how far it is."""
+    """The number of rows, if *data* is of a kind that says so without being read, for a progress bar."""
     if isinstance(data, Mapping):
         return next((len(column) for column in data.values()), 0)
     for name in ("num_rows", "height"):  # PyArrow, Polars
-        found = getattr(data, name, None)
-        if type(found) is int:
-            return found
-    return len(data) if is_batch(data) and hasattr(data, "__len__") else None  # pandas
+        if hasattr(type(data), name):
+            found = getattr(data, name)
+            return found if type(found) is int else None
+    frame = getattr(sys.modules.get("pandas"), "DataFrame", None)
+    return len(data.index) if frame is not None and isinstance(data, frame) else None

@@ -227,7 +227,6 @@ class Target:
             batch[:10],
             b"\1" + len(query_id).to_bytes(2, "big") + query_id + count,
             batch[12:-8],
-            [name in self._clustering for name, _ in self._markers],
             self._most_rows,
             WARNED_OF,
             PER_ROW + PER_VALUE * len(self._markers),

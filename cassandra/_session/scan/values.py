@@ -129,6 +129,8 @@ def scaled(number: int, scale: int) -> Decimal:
 
 
 def _number(field: Field, value: Any) -> Fraction | float:
+    if type(value).__name__ == "timedelta64":  # an Integral of NumPy's, of any unit
+        _checked(field, value, False)
     if isinstance(value, Integral):
         return Fraction(int(value))
     if isinstance(value, Rational):
@@ -144,7 +146,8 @@ def _milliseconds(value: datetime.date) -> Fraction:
         value = datetime.datetime(value.year, value.month, value.day)
     elif value.tzinfo is not None:
         value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-    return Fraction((value - _EPOCH) // _MICROSECOND, 1000)
+    nanoseconds = getattr(value, "nanosecond", 0)  # of pandas
+    return Fraction((value - _EPOCH) // _MICROSECOND * 1000 + nanoseconds, 1_000_000)
 
 
 def _day(field: Field, value: Any) -> int:

@@ -5,6 +5,7 @@
 
 #include "ingest/arrays.h"
 #include "ingest/integers.h"
+#include "ingest/key_hash.h"
 #include "ingest/rows.h"
 #include "ingest/text.h"
 #include "testing.h"
@@ -466,3 +467,98 @@ TEST(nulls_are_unset_or_null) {
 }
 
 TEST_MAIN()
+
+namespace {
+
+std::string big(int32_t v) {
+    std::string out(4, '\0');
+    store32(reinterpret_cast<uint8_t*>(out.data()), static_cast<uint32_t>(v));
+    return out;
+}
+
+std::string items(const std::vector<std::string>& values) {
+    std::string out = big(static_cast<int32_t>(values.size()));
+    for (const std::string& value : values) out += cell(value);
+    return out;
+}
+
+uint64_t hash(const Target& target, const std::string& bytes) {
+    return key_hash(target, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+}
+
+std::string decimal(int32_t scale, const std::string& number) {
+    ByteBuffer out;
+    CHECK(put_varint_text(out, reinterpret_cast<const uint8_t*>(number.data()), number.size()));
+    return big(scale) + std::string(reinterpret_cast<const char*>(out.data()), out.size());
+}
+
+}  // namespace
+
+TEST(equal_numbers_have_equal_hashes) {
+    const Target number = scalar(Cql::Decimal), whole = scalar(Cql::Varint);
+    const std::string zeros(500, '0');
+    CHECK(hash(number, decimal(1, "10")) == hash(number, decimal(2, "100")));
+    CHECK(hash(number, decimal(-500, "-12")) == hash(number, decimal(0, "-12" + zeros)));
+    CHECK(hash(number, decimal(0, "0")) == hash(number, decimal(7, "0")));
+    CHECK(hash(number, decimal(INT32_MAX, "1")) != hash(number, decimal(INT32_MAX - 1, "1")));
+    CHECK(hash(number, decimal(INT32_MIN + 1, "1")) == hash(number, decimal(INT32_MIN + 2, "10")));
+    CHECK(hash(number, decimal(0, "1")) != hash(number, decimal(0, "-1")));
+    CHECK(hash(number, decimal(0, "255")) != hash(number, decimal(0, "-1")));
+    CHECK(hash(whole, std::string("\x01")) == hash(whole, std::string("\0\x01", 2)));
+    CHECK(hash(whole, std::string("\xff")) == hash(whole, std::string("\xff\xff")));
+    CHECK(hash(whole, std::string("\xff")) != hash(whole, std::string("\0\xff", 2)));
+    std::vector<uint64_t> all;
+    for (int v = -3000; v < 3000; ++v) {
+        all.push_back(hash(number, decimal(1, std::to_string(v))));
+        CHECK(all.back() == hash(number, decimal(3, std::to_string(v) + "00")));
+    }
+    std::sort(all.begin(), all.end());
+    CHECK(std::unique(all.begin(), all.end()) == all.end());
+}
+
+TEST(nan_is_nan_and_minus_zero_is_not_zero) {
+    const Target single = scalar(Cql::Float), twice = scalar(Cql::Double);
+    CHECK(hash(single, std::string("\x7f\xc0\0\0", 4)) == hash(single, std::string("\xff\xc0\0\1", 4)));
+    CHECK(hash(single, std::string("\x80\0\0\0", 4)) != hash(single, std::string(4, '\0')));
+    CHECK(hash(twice, std::string("\x7f\xf8\0\0\0\0\0\0", 8)) == hash(twice, std::string("\xff\xf0\0\0\0\0\0\1", 8)));
+    CHECK(hash(twice, std::string("\x80\0\0\0\0\0\0\0", 8)) != hash(twice, std::string(8, '\0')));
+}
+
+TEST(collections_are_equal_as_on_servers) {
+    const Target number = scalar(Cql::Decimal);
+    const Target set = with(Cql::Set, {number}), list = with(Cql::List, {number}), map = with(Cql::Map, {number, number});
+    const std::string one = decimal(0, "1"), other = decimal(1, "10"), two = decimal(0, "2");
+    CHECK(hash(set, items({one, two})) == hash(set, items({two, other, one})));
+    CHECK(hash(set, items({one})) != hash(set, items({two})));
+    CHECK(hash(list, items({one, two})) == hash(list, items({other, two})));
+    CHECK(hash(list, items({one, two})) != hash(list, items({two, one})));
+    CHECK(hash(map, big(1) + cell(one) + cell(two)) == hash(map, big(2) + cell(other) + cell(one) + cell(one) + cell(two)));
+    const Target pair = with(Cql::Tuple, {number, number});
+    CHECK(hash(pair, cell(one) + big(-1)) == hash(pair, cell(other)));
+    CHECK(hash(pair, cell(one) + big(-1)) != hash(pair, big(-1) + cell(one)));
+    Target vector = with(Cql::Vector, {number}, 2);
+    vector.children[0].element = -1;
+    const auto element = [](const std::string& bytes) { return std::string(1, static_cast<char>(bytes.size())) + bytes; };
+    CHECK(hash(vector, element(one) + element(two)) == hash(vector, element(other) + element(two)));
+    CHECK(hash(vector, element(one) + element(two)) != hash(vector, element(two) + element(one)));
+    CHECK(hash(scalar(Cql::Custom), "a") == hash(scalar(Cql::Custom), "b"));
+}
+
+TEST(hashes_read_no_byte_too_many) {
+    Random random(7);
+    for (int round = 0; round < 20000; ++round) {
+        Target any = scalar(static_cast<Cql>(random() % 0x16));
+        for (int depth = static_cast<int>(random() % 3); depth > 0; --depth) {
+            constexpr Cql kinds[] = {Cql::List, Cql::Set, Cql::Map, Cql::Tuple, Cql::Vector};
+            const Target inner = any;
+            any = with(kinds[random() % 5], {inner, inner}, static_cast<int32_t>(random() % 5));
+            any.children[0].element = static_cast<int64_t>(random() % 6) - 1;
+        }
+        std::vector<uint8_t> bytes(random() % 40);  // of its own, so that a byte too many is told
+        for (uint8_t& byte : bytes) byte = random() % 3 ? 0 : static_cast<uint8_t>(random());
+        key_hash(any, bytes.data(), bytes.size());
+        if (is_compared_by_bytes(any)) {
+            CHECK(key_hash(any, bytes.data(), bytes.size()) == key_hash(scalar(Cql::Blob), bytes.data(), bytes.size()));
+        }
+    }
+}

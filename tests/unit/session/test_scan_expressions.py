@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID as Uuid
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cassandra._base.temporal import Date, Time
@@ -158,6 +159,13 @@ def test_decimals_of_a_precision() -> None:
         ("int", lambda column: column == "3", r"column 'int' \(int\) cannot be compared with '3'"),
         ("ascii", lambda column: column == b"x", r"column 'ascii' \(ascii\) cannot be compared with b'x'"),
         ("boolean", lambda column: column == 1, "cannot be compared with 1"),
+        ("bigint", lambda column: column == np.timedelta64(5, "s"), "cannot be compared with np.timedelta64"),
+        ("timestamp", lambda column: column > np.timedelta64(5, "ms"), "cannot be compared with np.timedelta64"),
+        (
+            "timestamp",
+            lambda column: column > np.datetime64("2026-01-01", "10ms"),
+            "cannot be compared with np.datetime64",
+        ),
         ("date", lambda column: column > 7, "cannot be compared with 7"),
         ("uuid", lambda column: column == 7, "cannot be compared with 7"),
         ("list", lambda column: column == [1], r"values of column 'list' \(list<int>\) cannot be compared; is_null"),
@@ -195,3 +203,11 @@ def test_callables() -> None:
     for found in (np.arange(5) > 2, [False, False, False, True, True], Mask.of(b"\0\0\0\1\1", 5)):
         mask = predicate_of(lambda _, found=found: found, batch.plan)(batch)
         assert mask.runs() == [(3, 2)]
+
+
+def test_timestamps_of_pandas_count_nanoseconds() -> None:
+    values = [MOMENT, MOMENT + datetime.timedelta(milliseconds=1)]
+    moment = pd.Timestamp(MOMENT)
+    assert chosen(TIMESTAMP, values, this >= moment + pd.Timedelta(1, "ns")) == values[1:]
+    assert chosen(TIMESTAMP, values, this == moment + pd.Timedelta(1, "ns")) == []
+    assert chosen(TIMESTAMP, values, this <= moment) == values[:1]

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -171,3 +172,66 @@ def test_buffers_that_are_too_small(format: str, buffers: list[Any], length: int
 def test_no_columns() -> None:
     batch = pa.RecordBatch._import_from_c_capsule(*batch_of({}))
     assert batch.num_columns == 0 and batch.num_rows == 0
+
+
+MULTIPLES = ["10ms", "25us", "3ns", "10s", "2D", "60m", "2W", "5h"]
+
+
+def moment(unit: str, kind: str = "M") -> tuple[Any, list[Any]]:
+    """Times of that unit, and the same in microseconds or nanoseconds."""
+    values = np.array([1, 2, -7, "NaT"], "m8").astype("i8").view(f"{kind}8[{unit}]")
+    return values, values.astype(f"{kind}8[ns]").view("i8")[:3].tolist()
+
+
+def nanoseconds(found: pa.Array) -> list[Any]:
+    kind = (
+        pa.timestamp("ns") if pa.types.is_timestamp(found.type) or pa.types.is_date(found.type) else pa.duration("ns")
+    )
+    return found.cast(kind).cast(pa.int64()).to_pylist()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("kind", ["M", "m"])
+@pytest.mark.parametrize("unit", MULTIPLES)
+def test_times_of_several_units(unit: str, kind: str) -> None:
+    values, expected = moment(unit, kind)
+    swapped = values.astype(values.dtype.newbyteorder(">"))
+    for same in (values, swapped, np.repeat(values, 2)[::2]):
+        assert nanoseconds(read(same)) == [*expected, None]
+    masked = np.ma.masked_array(values, [False, True, False, False])
+    assert nanoseconds(read(masked)) == [expected[0], None, expected[2], None]
+
+
+@pytest.mark.parametrize("kind", ["M", "m"])
+@pytest.mark.parametrize("unit", ["10ms", "25us", "3ns", "10s"])
+def test_times_of_several_units_among_objects(unit: str, kind: str) -> None:
+    """Those that PyArrow reads, one by one and in collections."""
+    values, expected = moment(unit, kind)
+    one, two, three = values[:3]
+    for several in ([one, None, two], np.array([one, None, two], object), pd.Series([one, None, two], dtype=object)):
+        assert nanoseconds(read(several)) == [expected[0], None, expected[1]]
+    hidden = np.ma.masked_array(np.array([one, two, three], object), [False, True, False])
+    assert nanoseconds(read(hidden)) == [expected[0], None, expected[2]]
+    for nested in ([[one, two], [three]], [(one, two), (three,)], [values[:2], values[2:3]]):
+        found = read(nested)
+        assert nanoseconds(found.flatten()) == expected
+        assert found.to_pylist() == read([[one, two], [three]]).to_pylist()
+    assert nanoseconds(read([{"at": one}, {"at": None}, {"at": three}]).field("at")) == [expected[0], None, expected[2]]
+
+
+def test_masked_times_may_be_anything() -> None:
+    for kind in ("M8[D]", "M8[W]", "M8[10s]", "m8[2W]"):
+        values = np.ma.masked_array(np.array([2**62, 1], "i8").view(kind), [True, False])
+        assert read(values).to_pylist()[0] is None
+        with pytest.raises(ValueError, match=r"there are (times beyond 64 bits of s|dates beyond 32 bits of days)"):
+            read(values.data)
+
+
+def test_objects_are_left_as_they_are() -> None:
+    values: list[Any] = [{"a": [1, None]}, {"a": []}, None]
+    assert read(values).to_pylist() == values
+    assert read(np.array([Decimal("1.5"), None], object)).to_pylist() == [Decimal("1.5"), None]
+
+
+def test_an_array_of_no_dimension() -> None:
+    with pytest.raises(TypeError, match="column 'c': a column is an array or a sequence, not ndarray"):
+        batch_of({"c": np.array(5)})

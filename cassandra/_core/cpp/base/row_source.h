@@ -21,6 +21,9 @@ public:
     virtual bool write(size_t row, ByteBuffer& out, int64_t& token) = 0;
     // Whether two rows have the same partition key. For rows of equal tokens: it may take as long as writing both.
     virtual bool same_partition(size_t left, size_t right) = 0;
+    // A hash of the clustering key in what write() appended for one row. Keys that the server compares as equal have equal
+    // hashes, whatever their bytes. Throws std::bad_alloc.
+    virtual uint64_t clustering_hash(const uint8_t* values, size_t size) const = 0;
     // Of the last write() that gave false: names column, row (of this source) and value. Empty where memory ran out.
     virtual std::string failure() const = 0;
 };

@@ -63,6 +63,47 @@ void Mask::set_bits(const uint8_t* bits, const uint8_t* known, int64_t offset, i
     count();
 }
 
+void Mask::set_unknown(int64_t n) {
+    rows = n;
+    selected = 0;
+    yes.assign(words_of(n), 0);
+    no = yes;
+}
+
+void Mask::set_known(const Mask& a, const Mask& known) {
+    rows = a.rows;
+    yes.resize(a.yes.size());
+    no.resize(a.yes.size());
+    for (size_t i = 0; i < yes.size(); ++i) {
+        yes[i] = a.yes[i] & known.yes[i];
+        no[i] = a.no_at(i) & known.yes[i];
+    }
+    count();
+}
+
+void Mask::append(const Mask& other) {
+    const auto at = static_cast<size_t>(rows / 64);
+    const auto shift = static_cast<int>(rows % 64);
+    const size_t size = words_of(rows + other.rows);
+    if (no.empty() && !other.no.empty()) {
+        no.resize(yes.size());
+        for (size_t i = 0; i < yes.size(); ++i) no[i] = ~yes[i] & bits_before(rows, static_cast<int64_t>(i) * 64);
+    }
+    const bool with_no = !no.empty() || !other.no.empty();
+    yes.resize(size);
+    if (with_no) no.resize(size);
+    const auto put = [at, shift](std::vector<uint64_t>& words, size_t i, uint64_t word) {
+        words[at + i] |= word << shift;
+        if (shift && at + i + 1 < words.size()) words[at + i + 1] |= word >> (64 - shift);
+    };
+    for (size_t i = 0; i < other.yes.size(); ++i) {
+        put(yes, i, other.yes[i]);
+        if (with_no) put(no, i, other.no_at(i));
+    }
+    rows += other.rows;
+    count();
+}
+
 int64_t Mask::run_count() const {
     int64_t runs = 0;
     uint64_t before = 0;  // the last bit of the word before

@@ -47,6 +47,11 @@ public:
     // A byte per row, or a bit; *known* may be null, or says by bits which of them there are.
     void set_bytes(const uint8_t* bytes, int64_t n);
     void set_bits(const uint8_t* bits, const uint8_t* known, int64_t offset, int64_t n);
+    void set_unknown(int64_t n);
+    // *a* where *known* is true; neither true nor false elsewhere.
+    void set_known(const Mask& a, const Mask& known);
+    // The rows of *other* behind those that are there.
+    void append(const Mask& other);
 
     // Calls run(first, count) for all rows that it is true for, in their order, as few times as possible.
     template <class Run>

@@ -315,7 +315,11 @@ bool Encoder::timestamp(const Input& input, int64_t i) {
     const Source& source = *input.how->source;
     int64_t v = input.width == 4 ? input.at<int32_t>(i) : input.at<int64_t>(i);
     if (source.shape == Shape::Date) {
-        if (input.width == 4) v *= 86400000;
+        if (input.width == 4) {
+            v *= 86400000;
+        } else if (v % 86400000) {
+            return no(input, i, "is no whole day");
+        }
     } else if (source.unit == 1) {
         if (__builtin_mul_overflow(v, 1000, &v)) return no(input, i, "is beyond 64 bits of milliseconds");
     } else {

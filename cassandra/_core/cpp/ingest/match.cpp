@@ -63,9 +63,19 @@ Way to_timestamp(const Source& source) {
     return source.shape == Shape::Date ? Way::Timestamp : Way::Nulls;
 }
 
+// Without a zone, or with one in which days begin as in UTC.
+bool is_utc(const Source& source) {
+    if (!source.is_zoned) return true;
+    const std::string zone = source.format.substr(4);
+    for (const char* name : {"UTC", "Etc/UTC", "Z", "+00:00", "GMT", "Etc/GMT"}) {
+        if (zone == name) return true;
+    }
+    return false;
+}
+
 Way to_date(const Source& source) {
     if (source.shape == Shape::Date) return source.width == 4 ? Way::Day : Way::Date;
-    return source.shape == Shape::Timestamp ? Way::Date : Way::Nulls;
+    return source.shape == Shape::Timestamp && is_utc(source) ? Way::Date : Way::Nulls;
 }
 
 bool is_exact_number(const Source& source) {
@@ -107,6 +117,7 @@ bool Matcher::mismatch(const Target& target, const Source& source, const std::st
     std::string hint;
     if (target.cql == Cql::Counter) hint = ": counters are added to, not written";
     if (target.cql == Cql::Encrypted) hint = ": the column is encrypted";
+    if (target.cql == Cql::Date && source.is_zoned) hint = ": its days are those of another zone, cast it to a date";
     if (is_time(target.cql) && source.shape == Shape::Integer) hint = ": cast it to a type of Arrow's that has a unit";
     return no(path, source.text() + " cannot be written as " + target.text + " without loss" + hint);
 }

@@ -17,9 +17,16 @@ struct Column {
     bool is_required = false;  // of the primary key: never null
 };
 
+// A column of the clustering key.
+struct Clustering {
+    int32_t column = 0;
+    bool by_bytes = false;  // values are equal only when their bytes are
+};
+
 struct Plan {
-    std::vector<Column> columns;     // in the order of the statement's markers
-    std::vector<int32_t> key;        // which of them are the partition key, in its order
+    std::vector<Column> columns;  // in the order of the statement's markers
+    std::vector<int32_t> key;     // which of them are the partition key, in its order
+    std::vector<Clustering> clustering;  // in the order of the markers
     bool has_tokens = true;
     bool nulls_are_unset = true;
 };

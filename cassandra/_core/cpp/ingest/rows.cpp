@@ -1,9 +1,11 @@
 #include "ingest/rows.h"
 
+#include <algorithm>
 #include <new>
 
 #include "base/murmur3.h"
 #include "columns/counters.h"
+#include "ingest/key_hash.h"
 
 namespace fastcql::ingest {
 
@@ -132,6 +134,23 @@ bool Rows::same_partition(size_t left, size_t right) {
     } catch (const std::bad_alloc&) {
         return false;
     }
+}
+
+uint64_t Rows::clustering_hash(const uint8_t* values, size_t size) const {
+    const uint8_t* const end = values + size;
+    uint64_t hash = 0;
+    int32_t at = 0;  // the column that *values* is at
+    for (const Clustering& part : plan_.clustering) {
+        for (; at < part.column && end - values >= 4; ++at) values += 4 + std::max(0, load_i32(values));
+        if (end - values < 4) break;
+        const auto length = static_cast<size_t>(std::max(0, load_i32(values)));
+        const Target& target = plan_.columns[static_cast<size_t>(part.column)].target;
+        const uint64_t found = part.by_bytes ? static_cast<uint64_t>(murmur3_token(values + 4, length)) : key_hash(target, values + 4, length);
+        hash = hash * 0x9E3779B97F4A7C15u + found;
+        values += 4 + length;
+        ++at;
+    }
+    return hash;
 }
 
 }  // namespace fastcql::ingest

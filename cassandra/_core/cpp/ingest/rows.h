@@ -31,6 +31,7 @@ public:
     size_t rows() const override { return static_cast<size_t>(array_.length); }
     bool write(size_t row, ByteBuffer& out, int64_t& token) override;
     bool same_partition(size_t left, size_t right) override;
+    uint64_t clustering_hash(const uint8_t* values, size_t size) const override;
     std::string failure() const override { return trouble_.text; }
 
 private:

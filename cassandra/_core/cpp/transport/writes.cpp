@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/murmur3.h"
-
 namespace fastcql {
 
 namespace {
@@ -87,27 +85,11 @@ WriteFrames::Made WriteFrames::make_again(RowSource& source, size_t at, size_t c
     return frame_.failed() || values_.failed() ? Made::Failed : Made::Request;
 }
 
-// What tells rows of a partition apart. Two that are equal may be the same row; a batch takes one of them.
-uint64_t WriteFrames::key_of(Span span) {
-    const uint8_t* at = values_.data() + span.begin;
-    const uint8_t* const end = values_.data() + span.end;
-    uint64_t key = 0;
-    for (const uint8_t part : parts_.clustering) {
-        if (end - at < 4) break;
-        const int32_t length = load_i32(at);
-        const size_t size = 4 + static_cast<size_t>(std::max(0, length));
-        if (static_cast<size_t>(end - at) < size) break;
-        if (part) key = key * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(murmur3_token(at, size));
-        at += size;
-    }
-    return key;
-}
-
 WriteFrames::Made WriteFrames::make_batch() {
     RowSource& source = *source_;
     at_ = next_;
     spans_.clear();
-    keys_.clear();
+    hashes_.clear();
     if (ahead_) {
         const size_t size = ahead_at_.end - ahead_at_.begin;
         std::memmove(values_.data(), values_.data() + ahead_at_.begin, size);
@@ -124,7 +106,7 @@ WriteFrames::Made WriteFrames::make_batch() {
     }
     ahead_ = false;
     spans_.push_back({0, values_.size()});
-    keys_.push_back(key_of(spans_[0]));
+    hashes_.push_back(hash_of(spans_[0]));
     size_t bytes = values_.size() + parts_.overhead;
     while (spans_.size() < parts_.most_rows && at_ + spans_.size() < source.rows()) {
         const size_t row = at_ + spans_.size();
@@ -134,8 +116,8 @@ WriteFrames::Made WriteFrames::make_batch() {
         const Span here{span.begin, values_.size()};
         const size_t size = here.end - here.begin + parts_.overhead;
         bool joins = token == token_ && bytes + size <= parts_.most_bytes && source.same_partition(at_, row);
-        const uint64_t key = joins ? key_of(here) : 0;
-        joins = joins && std::find(keys_.begin(), keys_.end(), key) == keys_.end();
+        const uint64_t hash = joins ? hash_of(here) : 0;
+        joins = joins && std::find(hashes_.begin(), hashes_.end(), hash) == hashes_.end();
         if (!joins) {
             ahead_ = true;
             ahead_at_ = here;
@@ -144,7 +126,7 @@ WriteFrames::Made WriteFrames::make_batch() {
         }
         bytes += size;
         spans_.push_back(here);
-        keys_.push_back(key);
+        hashes_.push_back(hash);
     }
     count_ = spans_.size();
     next_ = at_ + count_;

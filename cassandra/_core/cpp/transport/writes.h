@@ -133,7 +133,6 @@ struct WriteParts {
     std::string batch_head;  // of BATCH, up to the number of statements
     std::string entry;       // of a statement of it, up to and with the number of values
     std::string batch_tail;
-    std::vector<uint8_t> clustering;  // by marker: whether its value is part of the clustering key
     size_t most_rows = 1;    // of a batch
     size_t most_bytes = 0;   // of the values of a batch
     size_t overhead = 0;     // that a row counts beside its values
@@ -181,7 +180,8 @@ private:
     bool open_one(RowSource& source, size_t row);
     Made make_batch();
     void put_batch(const std::vector<Span>& spans);
-    uint64_t key_of(Span span);
+    // Two rows of a partition with equal hashes may be the same row; a batch takes one of them.
+    uint64_t hash_of(Span span) { return source_->clustering_hash(values_.data() + span.begin, span.end - span.begin); }
     static void put(ByteBuffer& out, const std::string& text) { out.put(text.data(), text.size()); }
 
     const WriteParts parts_;
@@ -198,7 +198,7 @@ private:
     Span ahead_at_{0, 0};
     int64_t ahead_token_ = 0;
     std::vector<Span> spans_;
-    std::vector<uint64_t> keys_;
+    std::vector<uint64_t> hashes_;
 };
 
 }  // namespace fastcql
