@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/sizes.h"
+
 namespace fastcql {
 
 // Nothing but the functions here knows of the order of bytes in a number of this machine.
@@ -141,8 +143,8 @@ public:
 private:
     bool grow(size_t n) {
         if (failed_ || n > SIZE_MAX / 2 - size_) return fail();
-        size_t capacity = capacity_ * 2;
-        while (capacity - size_ < n) capacity *= 2;
+        size_t capacity = times(capacity_, 2);
+        while (capacity - size_ < n) capacity = times(capacity, 2);
         void* moved;
         if (data_ == inline_) {
             moved = std::malloc(capacity);

@@ -41,8 +41,8 @@ struct Viewed {
     }
 };
 
-// How many rows a batch will have in all: *target* is where one that goes on for long ends, *expected* what it is likely to
-// have, for which room is made at once. 0: nobody knows.
+// How many rows a batch will have in all: *target* is where one that goes on for long ends, *expected* the likely number,
+// for which room is made with the first page. 0: unknown. Hints only: they never make an append fail.
 struct RowCount {
     int64_t target = 0;
     int64_t expected = 0;
@@ -93,6 +93,7 @@ private:
     void destroy();
     void measure(const Page& page, int64_t* bytes) const;
     bool make_room(const Page& page, const RowCount& in_all, Failure& failure);
+    int64_t rows_to_come(const Page& page, int64_t page_bytes, const RowCount& in_all) const;
     bool make_first_room(const Page& page, const int64_t* bytes, Failure& failure);
     void expect(Column& column, size_t bytes, int64_t rows, int64_t to_come, Appender& appender);
     bool read(const Page& page, Appender& appender);

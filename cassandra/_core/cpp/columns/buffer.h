@@ -11,13 +11,14 @@
 #include <new>
 #include <utility>
 
+#include "base/sizes.h"
 #include "columns/counters.h"
 #include "memory/blocks.h"
 
 namespace fastcql::columns {
 
 inline constexpr size_t kPadding = 64;
-inline constexpr size_t padded(size_t size) { return (size + kPadding - 1) / kPadding * kPadding; }
+inline constexpr size_t padded(size_t size) { return rounded_up(size, kPadding); }
 
 // What a batch may take, so that a hostile page cannot make much of little: nulls of vectors and structs take room.
 struct Memory {

@@ -59,8 +59,11 @@ bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) {
         dictionaries += type.kind == Kind::Dictionary;
     }
     pointers += 3 * dictionaries;
-    const size_t bytes = sizeof(ArrayExport) + (n + dictionaries) * sizeof(ArrowArray) + n * sizeof(ArrowArray*) +
-                         pointers * sizeof(void*) + static_cast<size_t>(page_count_) * sizeof(int64_t);
+    size_t bytes = sizeof(ArrayExport);
+    bytes = plus(bytes, times(n + dictionaries, sizeof(ArrowArray)));
+    bytes = plus(bytes, times(n, sizeof(ArrowArray*)));
+    bytes = plus(bytes, times(pointers, sizeof(void*)));
+    bytes = plus(bytes, times(static_cast<size_t>(page_count_), sizeof(int64_t)));
     auto* exported = static_cast<ArrayExport*>(std::calloc(1, bytes));
     if (!exported) return false;
     auto* arrays = reinterpret_cast<ArrowArray*>(exported + 1);

@@ -250,7 +250,7 @@ void Keys::fill_numbers(const Batch& batch, const OrderColumn& order, int64_t fi
 
 void Keys::fill_fixed(const Batch& batch, const std::vector<OrderColumn>& order, size_t width, int64_t first, int64_t count) {
     const auto rows = static_cast<size_t>(count);
-    bytes_.resize(rows * width);  // zeros
+    bytes_.resize(times(rows, width));  // zeros
     ends_.resize(rows);
     for (size_t i = 0; i < rows; ++i) ends_[i] = (i + 1) * width;
     uint8_t* begin = bytes_.data();

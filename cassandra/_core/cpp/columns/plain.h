@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/sizes.h"
 #include "memory/blocks.h"
 
 namespace fastcql::columns {
@@ -17,7 +18,7 @@ public:
     bool take_block(size_t size, memory::ColumnBlock& block) override {
         constexpr size_t kAligned = 64;
         if (size > SIZE_MAX / 2) return false;
-        const size_t rounded = (size + kAligned - 1) / kAligned * kAligned;
+        const size_t rounded = rounded_up(size, kAligned);
         void* memory = nullptr;
         if (posix_memalign(&memory, kAligned, rounded) != 0) return false;
         block = {static_cast<uint8_t*>(memory), rounded, nullptr};

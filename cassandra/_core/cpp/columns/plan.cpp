@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/sizes.h"
+
 namespace fastcql::columns {
 
 size_t Type::width() const {
@@ -106,7 +108,7 @@ void release_schema(ArrowSchema* schema) {
 
 bool export_schema(const Plan& plan, ArrowSchema* out) {
     const size_t n = plan.types.size();
-    const size_t bytes = sizeof(SchemaExport) + n * (2 * sizeof(ArrowSchema) + sizeof(ArrowSchema*));
+    const size_t bytes = plus(sizeof(SchemaExport), times(n, 2 * sizeof(ArrowSchema) + sizeof(ArrowSchema*)));
     auto* exported = static_cast<SchemaExport*>(std::calloc(1, bytes));
     if (!exported) return false;
     plan.retain();
