@@ -176,10 +176,9 @@ cdef cbool seal_value(
         out.put(<const char*>sealed, <size_t>len(sealed))
         return True
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):  # it comes again where it can be raised
-            PyErr_SetInterrupt()
-        text = f"its cipher failed: {type(error).__name__}: {error}".encode(errors="replace")
+        text = b"its cipher failed: " + text_of_error(error)
         why = text
+        raise_again(error)
         return False
 
 

@@ -3,6 +3,10 @@
 
 from libc.errno cimport EINVAL, EIO, ENOMEM
 
+cdef extern from "Python.h":
+    int PyThreadState_SetAsyncExc(unsigned long thread, PyObject* kind)
+    unsigned long PyThread_get_thread_ident()
+
 cdef extern from *:
     """
     #include <cstring>
@@ -166,12 +170,26 @@ cdef int pull(Streamed* streamed, ArrowArray* out) noexcept with gil:
             raise MemoryError()
         return 0
     except BaseException as error:
-        try:
-            text = f"{type(error).__name__}: {error}".encode(errors="replace")
-        except BaseException as unknown:  # an error whose text cannot be made
-            text = type(unknown).__name__.encode(errors="replace")
+        text = text_of_error(error)
         streamed.fail(text, <size_t>len(text))
+        raise_again(error)
         return code
+
+
+cdef bytes text_of_error(error):
+    try:
+        return f"{type(error).__name__}: {error}".encode(errors="replace")
+    except Exception:  # its own text fails
+        return type(error).__name__.encode(errors="replace")
+
+
+cdef int raise_again(error) noexcept:
+    """For an error that native code replaces by one of its own: Ctrl-C and the like come again in this thread, as soon as it
+    is back in Python."""
+    if not isinstance(error, Exception):
+        kind = type(error)
+        PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), <PyObject*>kind)
+    return 0
 
 
 cdef const char* stream_error(ArrowArrayStream* found) noexcept nogil:
