@@ -14,7 +14,7 @@ cdef extern from *:
 
 cdef extern from "ingest/lent.h" namespace "fastcql::ingest" nogil:
     cdef cppclass Lent:
-        Lent()
+        Lent() except +
         string name
         string format
         int64_t length

@@ -9,17 +9,17 @@ cdef extern from "base/bytes.h" namespace "fastcql" nogil:
 
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:
-        size_t rows()
-        cbool write(size_t row, ByteBuffer& out, int64_t& token)
-        cbool same_partition(size_t left, size_t right)
-        string failure()
+        size_t rows() except +
+        cbool write(size_t row, ByteBuffer& out, int64_t& token) except +
+        cbool same_partition(size_t left, size_t right) except +
+        string failure() except +
 
 cdef extern from "ingest/target.h" namespace "fastcql::ingest" nogil:
     cdef enum class Cql "fastcql::ingest::Cql":
         Vector
         Encrypted
     cdef cppclass Target "fastcql::ingest::Target":
-        Target()
+        Target() except +
         Cql cql
         int32_t dimensions
         int64_t element
@@ -32,7 +32,7 @@ cdef extern from "ingest/plan.h" namespace "fastcql::ingest" nogil:
         Target target
         cbool is_required
     cdef cppclass WritePlan "fastcql::ingest::Plan":
-        WritePlan()
+        WritePlan() except +
         vector[TargetColumn] columns
         vector[int32_t] key
         cbool has_tokens

@@ -61,8 +61,8 @@ class Columnar(Answer):
         return to_pandas(self.arrow(**options), _text_numbers(options))
 
     def to_polars(self, **options: Any) -> Any:
-        """A ``polars.DataFrame``. Without an option of their own decimals are ``Decimal(38, scale)``, varints ``Int64``;
-        a column with a number that does not fit is of Python objects."""
+        """A ``polars.DataFrame``. Without an option of their own decimals are ``Decimal(38, scale)`` and varints
+        ``Int64``; a column with a number that does not fit is of Python objects."""
         from .columns import to_polars
 
         return to_polars(self.arrow(**options), _text_numbers(options))

@@ -1,4 +1,4 @@
-"""Room for record batches: what their pages need, for any number of rows that is asked for and any number of columns."""
+"""Room for record batches: what their pages need, for any number of rows asked for and any number of columns."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@
 
 namespace fastcql::columns {
 
-Batch* Batch::make(const Plan& plan, memory::BlockPool& pool) {
+Batch* Batch::make(const Plan& plan, memory::BlockPool& pool) noexcept {
     static_assert(sizeof(Batch) % alignof(Column) == 0);
     const size_t n = plan.types.size();
     void* memory = std::malloc(plus(sizeof(Batch), times(n, sizeof(Column))));
@@ -37,7 +37,7 @@ void Batch::destroy() {
     counters().batches.fetch_sub(1, std::memory_order_relaxed);
 }
 
-bool Batch::has_room_for(const Page& page) const {
+bool Batch::has_room_for(const Page& page) const noexcept {
     constexpr auto kMost = size_t{INT32_MAX};
     if (rows_ + page.rows > INT32_MAX || page.size > kMost) return false;
     for (size_t i = 0; i < plan_.types.size(); ++i) {
@@ -288,7 +288,7 @@ bool Batch::keep_copy(Buffer& page) {
     return true;
 }
 
-bool Batch::finish(Failure& failure) {
+bool Batch::finish(Failure& failure) noexcept {
     memory_.limit = SIZE_MAX;
     for (size_t i = 0; i < plan_.types.size(); ++i) {
         Column& column = columns_[i];

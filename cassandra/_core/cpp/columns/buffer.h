@@ -50,7 +50,7 @@ public:
     Shared& operator=(const Shared&) = delete;
 
     void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
-    void release() {
+    void release() noexcept {
         if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
         memory::BlockPool& pool = pool_;
         pool.give_block(block_);
@@ -92,12 +92,12 @@ public:
         std::swap(shared_, other.shared_);
         std::swap(carved_, other.carved_);
     }
-    uint8_t* data() const { return data_; }
-    size_t size() const { return size_; }
+    uint8_t* data() const noexcept { return data_; }
+    size_t size() const noexcept { return size_; }
     size_t capacity() const { return capacity_; }
     void set_size(size_t size) { size_ = size; }
     // Another reference to what it lies in; null for a buffer of nothing.
-    Shared* share() const {
+    Shared* share() const noexcept {
         if (shared_) shared_->retain();
         return shared_;
     }

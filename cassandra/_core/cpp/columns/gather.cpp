@@ -244,7 +244,7 @@ private:
 }  // namespace
 
 Batch* gather(const Plan& plan, memory::BlockPool& pool, const Batch* const* batches, size_t batch_count, const Run* runs,
-              size_t run_count, Failure& failure) {
+              size_t run_count, Failure& failure) noexcept {
     Batch* out = Batch::make(plan, pool);
     if (!out) {
         failure.memory();

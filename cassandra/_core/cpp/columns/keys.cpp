@@ -67,7 +67,7 @@ uint64_t number_code(const Type& type, const uint8_t* p) {
     }
 }
 
-uint64_t by_time(uint64_t high) { return high << 48 | (high << 16 & 0xffff00000000) | high >> 32; }
+uint64_t by_time(uint64_t high) noexcept { return high << 48 | (high << 16 & 0xffff00000000) | high >> 32; }
 
 // uuid: the version first, those of version 1 by their time, others by their bytes. timeuuid: by time, and then by bytes
 // with a sign, as the first servers compared them.
@@ -204,7 +204,7 @@ void variable_code(const Batch& batch, const Column& column, int64_t row, std::v
 
 }  // namespace
 
-bool has_order(const Type& type) {
+bool has_order(const Type& type) noexcept {
     switch (type.kind) {
         case Kind::Ascii:
         case Kind::Text:

@@ -4,7 +4,7 @@
 
 namespace fastcql::columns {
 
-void Mask::count() {
+void Mask::count() noexcept {
     selected = 0;
     for (const uint64_t word : yes) selected += __builtin_popcountll(word);
 }
@@ -63,7 +63,7 @@ void Mask::set_bits(const uint8_t* bits, const uint8_t* known, int64_t offset, i
     count();
 }
 
-int64_t Mask::run_count() const {
+int64_t Mask::run_count() const noexcept {
     int64_t runs = 0;
     uint64_t before = 0;  // the last bit of the word before
     for (const uint64_t word : yes) {

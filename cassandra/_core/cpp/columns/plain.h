@@ -11,7 +11,7 @@ namespace fastcql::columns {
 
 class PlainBlocks final : public memory::BlockPool {
 public:
-    static PlainBlocks& instance() {
+    static PlainBlocks& instance() noexcept {
         static auto* const blocks = new PlainBlocks;  // lives as long as the process
         return *blocks;
     }
@@ -34,8 +34,8 @@ public:
         return true;
     }
     void give_block(const memory::ColumnBlock& block) override { std::free(block.data); }
-    void hold() override {}
-    void let_go() override {}
+    void hold() noexcept override {}
+    void let_go() noexcept override {}
 
 private:
     PlainBlocks() = default;

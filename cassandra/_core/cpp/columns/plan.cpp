@@ -8,7 +8,7 @@
 
 namespace fastcql::columns {
 
-size_t Type::width() const {
+size_t Type::width() const noexcept {
     switch (kind) {
         case Kind::One: return 1;
         case Kind::Two: return 2;
@@ -41,7 +41,7 @@ Type& Plan::add(int32_t parent) {
     return types.back();
 }
 
-bool Plan::complete() {
+bool Plan::complete() noexcept {
     int32_t before = -1;
     for (size_t i = 0; i < types.size(); ++i) {
         const Type& type = types[i];
@@ -52,7 +52,7 @@ bool Plan::complete() {
     return true;
 }
 
-bool Plan::same_as(const Plan& other) const {
+bool Plan::same_as(const Plan& other) const noexcept {
     if (columns != other.columns || types.size() != other.types.size()) return false;
     for (size_t i = 0; i < types.size(); ++i) {
         const Type& a = types[i];
@@ -106,7 +106,7 @@ void release_schema(ArrowSchema* schema) {
 
 }  // namespace
 
-bool export_schema(const Plan& plan, ArrowSchema* out) {
+bool export_schema(const Plan& plan, ArrowSchema* out) noexcept {
     const size_t n = plan.types.size();
     const size_t bytes = plus(sizeof(SchemaExport), times(n, 2 * sizeof(ArrowSchema) + sizeof(ArrowSchema*)));
     auto* exported = static_cast<SchemaExport*>(std::calloc(1, bytes));

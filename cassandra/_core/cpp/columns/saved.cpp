@@ -109,7 +109,7 @@ void save_batch(const Batch& batch, std::string& out) {
     }
 }
 
-bool Batch::load(const uint8_t* p, size_t size, Failure& failure) {
+bool Batch::load(const uint8_t* p, size_t size, Failure& failure) noexcept {
     Reader reader{p, p + size, memory_, failure};
     if (!reader.number(rows_) || rows_ > INT32_MAX) return false;
     pages_ = new (std::nothrow) Viewed[1];

@@ -14,9 +14,9 @@ namespace fastcql {
 
 // A replica: index of the host in the upper, shard in the lower half.
 using Replica = uint32_t;
-inline Replica make_replica(uint16_t host, uint16_t shard) { return (Replica{host} << 16) | shard; }
-inline uint16_t replica_host(Replica replica) { return static_cast<uint16_t>(replica >> 16); }
-inline uint16_t replica_shard(Replica replica) { return static_cast<uint16_t>(replica); }
+inline Replica make_replica(uint16_t host, uint16_t shard) noexcept { return (Replica{host} << 16) | shard; }
+inline uint16_t replica_host(Replica replica) noexcept { return static_cast<uint16_t>(replica >> 16); }
+inline uint16_t replica_shard(Replica replica) noexcept { return static_cast<uint16_t>(replica); }
 
 constexpr size_t kMaxReplicas = 255;
 constexpr size_t kFewReplicas = 6;  // nearly all tablets have no more: as many may always be copied, there or not
