@@ -167,3 +167,15 @@ def test_throws_or_is_noexcept(function: Function) -> None:
     assert found, f"{function.name} is not found in {function.header}"
     wrong = [text for text in found if "noexcept" not in text]
     assert not wrong, f"neither `except +` here nor `noexcept` in C++: {wrong}"
+
+
+def test_sizes_of_memory_are_multiplied_by_the_helper() -> None:
+    """A product that does not fit must not become a small allocation: ``times()`` of base/sizes.h."""
+    call = re.compile(r"\b(?:malloc|realloc|posix_memalign|ensure|make_unique<\w+\[\]>)\(.*[\w)] \* [\w(]")
+    found = [
+        f"{path.relative_to(CPP)}:{number}: {line.strip()}"
+        for path in sorted([*CPP.rglob("*.cpp"), *CPP.rglob("*.h")])
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if call.search(line.split("//")[0])
+    ]
+    assert not found

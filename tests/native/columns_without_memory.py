@@ -157,8 +157,21 @@ def lending() -> None:
     assert pa.RecordBatch._import_from_c_capsule(*batch_of(columns, 9)).num_rows == 9
 
 
-USES = (plans, building, finishing, decoding, exporting, streaming, read_by_pyarrow, masks, merging, gathering, pickling,
-        grouping, lending)  # fmt: skip
+USES = (
+    plans,
+    building,
+    finishing,
+    decoding,
+    exporting,
+    streaming,
+    read_by_pyarrow,
+    masks,
+    merging,
+    gathering,
+    pickling,
+    grouping,
+    lending,
+)
 
 
 def watch(library: ctypes.CDLL) -> None:

@@ -146,7 +146,7 @@ cdef Mask mask_of_items(values):
         known = bytes([item is not None for item in items])
         other = new_mask()
         other.native.set_bytes(<const uint8_t*><const char*>known, len(items))
-        made.native.no = other.native.yes
+        made.native.no.swap(other.native.yes)  # an assignment would copy, and might throw
         for i in range(<Py_ssize_t>made.native.no.size()):
             made.native.no[i] = made.native.no[i] & ~made.native.yes[i]
     return made

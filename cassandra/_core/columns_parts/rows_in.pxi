@@ -106,10 +106,14 @@ cdef class IngestPlan:
         reader.ignores = ignored
         reader.native = make_reading(self.native, found[0], ignored, problems)
         if reader.native.get() == NULL:
-            lines = [(<bytes>problem).decode(errors="replace") for problem in problems]
+            lines = [text_at_index(problems, i) for i in range(problems.size())]
             raise ValueError("the data does not fit the table:\n" + "\n".join([f"  {line}" for line in lines]))
         self.last = reader
         return reader
+
+
+cdef str text_at_index(const vector[string]& texts, size_t i):
+    return PyBytes_FromStringAndSize(texts[i].data(), <Py_ssize_t>texts[i].size()).decode(errors="replace")
 
 
 cdef int set_target(Target* target, name, codec) except -1:
