@@ -145,10 +145,10 @@ def pickling() -> None:
 
 def grouping() -> None:
     groups = Groups(PLAN, [2, 1], [("sum", 0), ("count", -1), ("max", 1)])
-    groups.add(BATCH)
-    groups.add(OTHER)
-    assert len(groups.results()) == 600
-    assert len(pickle.loads(pickle.dumps(groups)).results()) == 600
+    groups.add(BATCH.slice(0, 40))
+    groups.add(OTHER.slice(0, 40))
+    assert len(groups.results()) == 80
+    assert len(pickle.loads(pickle.dumps(groups)).results()) == 80
     assert len(top([(BATCH, None), (OTHER, None)], 0, 10, True)) == 10
 
 
@@ -187,6 +187,7 @@ def run(library: ctypes.CDLL, use: Callable[[], None]) -> int:
     use()
     gc.collect()
     before, in_use = debug_counters(), POOL.stats().in_use
+    gc.freeze()
     for lasting in (0, 1):
         for number in range(100_000):
             library.fail_allocation(ctypes.c_long(number), lasting)
@@ -199,9 +200,8 @@ def run(library: ctypes.CDLL, use: Callable[[], None]) -> int:
                 outcome = "no memory" if "emory" in str(error) else repr(error)
             failed = library.failed_allocations()
             library.fail_allocation(ctypes.c_long(-1), 0)
-            gc.collect()
-            for _ in range(3):
-                pass  # what was released without the GIL is dropped
+            if (debug_counters(), POOL.stats().in_use) != (before, in_use):
+                gc.collect()
             assert outcome in ("done", "no memory"), (use.__name__, number, outcome)
             assert debug_counters() == before, (use.__name__, number, debug_counters(), before)
             assert POOL.stats().in_use == in_use, (use.__name__, number)
