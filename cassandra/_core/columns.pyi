@@ -244,8 +244,8 @@ def gather(runs: Iterable[tuple[RecordBatch, int, int]], plan: ColumnPlan) -> Re
 def stream(plan: ColumnPlan, source: Callable[[], RecordBatch | None]) -> Any:
     """Capsule ``arrow_array_stream`` over the batches that *source* gives until None; one that raises is an error of
     the stream, with the first 4 KiB of its text. KeyboardInterrupt, SystemExit and the like are raised again in the
-    thread of the consumer, once that is back in Python. The stream has one consumer at a time, which may be any thread. *source* is dropped when
-    the stream is released, or, where that is done without the GIL, soon after."""
+    thread of the consumer, once that is back in Python. The stream has one consumer at a time, which may be any thread.
+    *source* is dropped when the stream is released, or, where that is done without the GIL, soon after."""
 
 class ArrowReader:
     """Reads a capsule ``arrow_array_stream``, which it takes over. One thread at a time; the producer is asked without
