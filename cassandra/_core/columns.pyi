@@ -98,9 +98,9 @@ class RecordBatch:
 class ColumnBuilder:
     """One batch of several pages, in their order. Belongs to one thread at a time.
 
-    Two hints of how many rows it will have in all: *target_rows*, where whoever appends will end if the pages do not
-    end before; and *expected_rows*, which it is likely to have, so that room for them is made with the first page. 0:
-    nobody knows.
+    Two hints of how many rows it will have in all: *target_rows*, where the caller will end if the pages do not end
+    before; and *expected_rows*, the likely number, so that room for them is made with the first page. 0: unknown. Any
+    number is allowed: room is made for a few times what came, and 32 MiB ahead, at most.
     """
 
     nbytes: Final[int]
@@ -244,8 +244,9 @@ def gather(runs: Iterable[tuple[RecordBatch, int, int]], plan: ColumnPlan) -> Re
 
 def stream(plan: ColumnPlan, source: Callable[[], RecordBatch | None]) -> Any:
     """Capsule ``arrow_array_stream`` over the batches that *source* gives until None; one that raises is an error of
-    the stream, with its text. The stream has one consumer at a time, which may be any thread. *source* is dropped when
-    the stream is released, or, where that is done without the GIL, soon after."""
+    the stream, with the first 4 KiB of its text. KeyboardInterrupt, SystemExit and the like are raised again in the
+    thread of the consumer, once that is back in Python. The stream has one consumer at a time, which may be any thread.
+    *source* is dropped when the stream is released, or, where that is done without the GIL, soon after."""
 
 class ArrowReader:
     """Reads a capsule ``arrow_array_stream``, which it takes over. One thread at a time; the producer is asked without

@@ -36,7 +36,8 @@ class WritableBuffer:
     def capacity(self) -> int:
         """Bytes the block takes: :meth:`resize` up to that costs nothing. 0 when it is finished."""
     def resize(self, size: int) -> None:
-        """Change the length; the bytes up to the shorter of both stay, further ones are undefined.
+        """Change the length; the bytes up to the shorter of both stay, further ones are undefined, or zero where they
+        were reserved so.
 
         Above 1 MiB it mostly grows in place. BufferError when it would have to move, or shrink, while views of it are
         out; MemoryError when the pool has no room. The buffer is then as it was.
@@ -98,8 +99,13 @@ class MemoryPool:
 
         MemoryError when the pool or the machine has no room; the pool is then as it was.
         """
-    def reserve(self, size: int) -> WritableBuffer:
-        """A block of *size* bytes, undefined ones, to be written in place. MemoryError as :meth:`commit`."""
+    def reserve(self, size: int, *, zero: bool = False) -> WritableBuffer:
+        """A block of *size* bytes to be written in place. MemoryError as :meth:`commit`.
+
+        The bytes are undefined: they may be those of another block of the pool that was released, of whatever was
+        received or committed before. With *zero* they are zero, also those that :meth:`WritableBuffer.resize` adds: for
+        buffers of which not all is written before others read them.
+        """
     def read(self, ref: int, zero_copy: bool = False, latch: bool = False) -> Any:
         """The bytes of a live block: a copy, or, with *zero_copy*, a read-only memoryview.
 

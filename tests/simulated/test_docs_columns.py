@@ -26,7 +26,7 @@ def test_the_page_on_columns() -> None:
             names: dict[str, Any] = {"session": cluster.connect("lab")}
             text = PAGE.read_text()
             blocks = list(BLOCK.finditer(text))
-            assert len(blocks) == 3
+            assert len(blocks) == 4
             for match in blocks:
                 line = text[: match.start(1)].count("\n")
                 exec(compile("\n" * line + textwrap.dedent(match[1]), str(PAGE), "exec"), names)

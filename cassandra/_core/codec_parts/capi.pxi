@@ -149,13 +149,13 @@ cdef extern from *:
     /* Owns one reference for the length of a scope, whichever way the scope is left. */
     class Ref {
     public:
-        Ref() = default;
+        Ref() noexcept = default;
         ~Ref() { Py_XDECREF(held_); }
         Ref(const Ref&) = delete;
         Ref& operator=(const Ref&) = delete;
-        PyObject* get() const { return held_; }
-        void reset(PyObject* object) { PyObject* old = held_; held_ = object; Py_XDECREF(old); }
-        PyObject* release() { PyObject* object = held_; held_ = nullptr; return object; }
+        PyObject* get() const noexcept { return held_; }
+        void reset(PyObject* object) noexcept { PyObject* old = held_; held_ = object; Py_XDECREF(old); }
+        PyObject* release() noexcept { PyObject* object = held_; held_ = nullptr; return object; }
     private:
         PyObject* held_ = nullptr;
     };
@@ -163,29 +163,29 @@ cdef extern from *:
     /* Cells of a row on their way into something that is not a tuple. */
     class Cells {
     public:
-        Cells() = default;
+        Cells() noexcept = default;
         ~Cells() {
             for (Py_ssize_t i = 0; i < count_; ++i) Py_XDECREF(items_[i]);
             PyMem_Free(items_);
         }
         Cells(const Cells&) = delete;
         Cells& operator=(const Cells&) = delete;
-        int allocate(Py_ssize_t n) {
+        int allocate(Py_ssize_t n) noexcept {
             items_ = static_cast<PyObject**>(PyMem_Calloc(n + 1, sizeof(PyObject*)));
             count_ = items_ ? n : 0;
             return items_ != nullptr;
         }
-        PyObject** items() { return items_; }
-        void clear(Py_ssize_t i) { Py_CLEAR(items_[i]); }
+        PyObject** items() noexcept { return items_; }
+        void clear(Py_ssize_t i) noexcept { Py_CLEAR(items_[i]); }
     private:
         PyObject** items_ = nullptr;
         Py_ssize_t count_ = 0;
     };
 
-    inline PyObject** tuple_items(PyObject* tuple) { return reinterpret_cast<PyTupleObject*>(tuple)->ob_item; }
+    inline PyObject** tuple_items(PyObject* tuple) noexcept { return reinterpret_cast<PyTupleObject*>(tuple)->ob_item; }
 
     /* True when instances of cls are laid out exactly like tuple and may be filled in place. */
-    inline int is_plain_tuple_class(PyObject* cls) {
+    inline int is_plain_tuple_class(PyObject* cls) noexcept {
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
         return PyType_Check(cls) && PyType_IsSubtype(type, &PyTuple_Type)
             && type->tp_basicsize == PyTuple_Type.tp_basicsize && type->tp_itemsize == PyTuple_Type.tp_itemsize
@@ -194,7 +194,7 @@ cdef extern from *:
 
     /* An instance of a class accepted above, all items null, unknown to the garbage collector: nobody sees it
        before it is complete, and rows of atomic values never have to be known. */
-    inline PyObject* new_row(PyTypeObject* type, Py_ssize_t n) {
+    inline PyObject* new_row(PyTypeObject* type, Py_ssize_t n) noexcept {
         PyTupleObject* row = PyObject_GC_NewVar(PyTupleObject, type, n);
         if (!row) return nullptr;
     #if PY_VERSION_HEX >= 0x030E0000
@@ -205,7 +205,7 @@ cdef extern from *:
     }
 
     /* Offset of a __slots__ member in instances of cls, or -1 when the class has no such plain slot. */
-    inline Py_ssize_t slot_offset(PyObject* cls, const char* name) {
+    inline Py_ssize_t slot_offset(PyObject* cls, const char* name) noexcept {
         PyObject* descriptor = PyObject_GetAttrString(cls, name);
         if (!descriptor) {
             PyErr_Clear();
@@ -224,7 +224,7 @@ cdef extern from *:
     }
 
     /* True when instances hold nothing but slots, so that new_instance may leave __new__ out. */
-    inline int is_slotted_class(PyObject* cls) {
+    inline int is_slotted_class(PyObject* cls) noexcept {
         if (!PyType_Check(cls)) return 0;
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
     #ifdef Py_TPFLAGS_MANAGED_DICT
@@ -235,7 +235,7 @@ cdef extern from *:
     }
 
     /* cls() without __init__, for a class that is known to be one. */
-    inline PyObject* new_of(PyObject* cls) {
+    inline PyObject* new_of(PyObject* cls) noexcept {
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
         PyObject* nothing = PyTuple_New(0);  /* one object for all */
         if (!nothing) return nullptr;
@@ -244,20 +244,20 @@ cdef extern from *:
         return self;
     }
 
-    inline int is_subclass(PyObject* cls, PyTypeObject* base) {
+    inline int is_subclass(PyObject* cls, PyTypeObject* base) noexcept {
         return PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), base);
     }
 
     /* What keeps the bytes that body showed in a Py_buffer where they are, once that is released. Who has nothing to
        release does not count those who look, so its bytes stay as long as it does. */
-    inline PyObject* owner_of_bytes(PyObject* body) {
+    inline PyObject* owner_of_bytes(PyObject* body) noexcept {
         if (Py_TYPE(body)->tp_as_buffer->bf_releasebuffer) return PyMemoryView_FromObject(body);
         Py_INCREF(body);
         return body;
     }
 
     /* tracked: whether the collector must know it (it may be part of a cycle). */
-    inline PyObject* new_instance(PyTypeObject* type, int tracked) {
+    inline PyObject* new_instance(PyTypeObject* type, int tracked) noexcept {
         if (tracked) return type->tp_alloc(type, 0);
         PyObject* self = PyObject_GC_New(PyObject, type);
         if (self) memset(reinterpret_cast<char*>(self) + sizeof(PyObject), 0, type->tp_basicsize - sizeof(PyObject));
@@ -265,14 +265,14 @@ cdef extern from *:
     }
 
     /* Steals value. */
-    inline void set_slot(PyObject* self, Py_ssize_t offset, PyObject* value) {
+    inline void set_slot(PyObject* self, Py_ssize_t offset, PyObject* value) noexcept {
         *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset) = value;
     }
-    inline PyObject* get_slot(PyObject* self, Py_ssize_t offset) {
+    inline PyObject* get_slot(PyObject* self, Py_ssize_t offset) noexcept {
         return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset);
     }
 
-    inline PyObject* long_from_bytes(const uint8_t* p, size_t n, int is_signed) {
+    inline PyObject* long_from_bytes(const uint8_t* p, size_t n, int is_signed) noexcept {
     #if PY_VERSION_HEX >= 0x030D0000
         return is_signed ? PyLong_FromNativeBytes(p, n, Py_ASNATIVEBYTES_BIG_ENDIAN)
                          : PyLong_FromUnsignedNativeBytes(p, n, Py_ASNATIVEBYTES_BIG_ENDIAN);
@@ -282,7 +282,7 @@ cdef extern from *:
     }
 
     /* 16 bytes of an unsigned int below 2**128; -1 with an exception otherwise. */
-    inline int long_to_16_bytes(PyObject* v, uint8_t* out) {
+    inline int long_to_16_bytes(PyObject* v, uint8_t* out) noexcept {
         if (!PyLong_Check(v)) {
             PyErr_SetString(PyExc_TypeError, "UUID.int is not an int");
             return -1;

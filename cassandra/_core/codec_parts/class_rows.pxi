@@ -16,38 +16,38 @@ cdef extern from *:
        that all instances of the class share; in front of it how many there are and in which order they were set. Other
        versions keep them elsewhere: there attributes are set by name. */
     #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION)
-    inline PyObject** attribute_values(PyObject* self) {
+    inline PyObject** attribute_values(PyObject* self) noexcept {
         if (!(Py_TYPE(self)->tp_flags & Py_TPFLAGS_MANAGED_DICT)) return nullptr;
         return reinterpret_cast<PyObject***>(self)[-4];
     }
-    inline int values_kept(PyObject** values) { return reinterpret_cast<uint8_t*>(values)[-2]; }
-    inline int values_room(PyObject** values) { return reinterpret_cast<uint8_t*>(values)[-1] - 2; }
-    inline int value_place(PyObject** values, int n) { return reinterpret_cast<uint8_t*>(values)[-3 - n]; }
-    inline void add_value(PyObject** values, Py_ssize_t place, PyObject* value) {
+    inline int values_kept(PyObject** values) noexcept { return reinterpret_cast<uint8_t*>(values)[-2]; }
+    inline int values_room(PyObject** values) noexcept { return reinterpret_cast<uint8_t*>(values)[-1] - 2; }
+    inline int value_place(PyObject** values, int n) noexcept { return reinterpret_cast<uint8_t*>(values)[-3 - n]; }
+    inline void add_value(PyObject** values, Py_ssize_t place, PyObject* value) noexcept {
         uint8_t* kept = reinterpret_cast<uint8_t*>(values) - 2;
         kept[-++*kept] = static_cast<uint8_t>(place);
         values[place] = value;
     }
     #else
-    inline PyObject** attribute_values(PyObject*) { return nullptr; }
-    inline int values_kept(PyObject**) { return 0; }
-    inline int values_room(PyObject**) { return 0; }
-    inline int value_place(PyObject**, int) { return 0; }
-    inline void add_value(PyObject**, Py_ssize_t, PyObject*) {}
+    inline PyObject** attribute_values(PyObject*) noexcept { return nullptr; }
+    inline int values_kept(PyObject**) noexcept { return 0; }
+    inline int values_room(PyObject**) noexcept { return 0; }
+    inline int value_place(PyObject**, int) noexcept { return 0; }
+    inline void add_value(PyObject**, Py_ssize_t, PyObject*) noexcept {}
     #endif
 
     /* object.__new__(cls), of a class that has no other; it gives the instance room for values. A msgspec struct is
        nothing but memory. */
-    inline PyObject* new_plain(PyObject* cls, PyObject* no_arguments) {
+    inline PyObject* new_plain(PyObject* cls, PyObject* no_arguments) noexcept {
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
         if (type->tp_new != PyBaseObject_Type.tp_new && type->tp_dictoffset == 0) return type->tp_alloc(type, 0);
         return PyBaseObject_Type.tp_new(type, no_arguments, nullptr);
     }
 
-    inline int is_gc_class(PyObject* cls) { return PyType_IS_GC(reinterpret_cast<PyTypeObject*>(cls)); }
+    inline int is_gc_class(PyObject* cls) noexcept { return PyType_IS_GC(reinterpret_cast<PyTypeObject*>(cls)); }
 
     /* Whether instances are nothing but memory that PyObject_GC_New can give. */
-    inline int is_bare_class(PyObject* cls) {
+    inline int is_bare_class(PyObject* cls) noexcept {
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
         return is_slotted_class(cls) && type->tp_alloc == PyType_GenericAlloc && type->tp_free == PyObject_GC_Del;
     }

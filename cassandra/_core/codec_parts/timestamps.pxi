@@ -15,12 +15,12 @@ cdef extern from *:
     """
     // Whether the function of that name is the interpreter's own. Tests put another one in its place (freezegun), or
     // other code behind it (time-machine).
-    static inline int fastcql_time_is_real(PyObject* names, PyObject* name, void* real) {
+    static inline int fastcql_time_is_real(PyObject* names, PyObject* name, void* real) noexcept {
         PyObject* const found = PyDict_GetItemWithError(names, name);
         return found != nullptr && PyCFunction_CheckExact(found) &&
                reinterpret_cast<void*>(PyCFunction_GET_FUNCTION(found)) == real;
     }
-    static inline void* fastcql_code_of(PyObject* function) {
+    static inline void* fastcql_code_of(PyObject* function) noexcept {
         return PyCFunction_CheckExact(function) ? reinterpret_cast<void*>(PyCFunction_GET_FUNCTION(function)) : nullptr;
     }
     """

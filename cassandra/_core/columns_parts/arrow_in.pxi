@@ -56,10 +56,8 @@ cdef class ArrowReader:
 
     def _schema(self):
         cdef int code
-        cdef ArrowSchema* schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
-        if schema == NULL:
-            raise MemoryError()
-        made = PyCapsule_New(schema, "arrow_schema", free_schema)
+        made = empty_schema()
+        cdef ArrowSchema* schema = native_schema(made)
         with nogil:
             code = self.native.get_schema(&self.native, schema)
         if code != 0:
@@ -77,10 +75,8 @@ cdef class ArrowReader:
             raise RuntimeError("another thread is reading this stream")
         if self.native.release == NULL:
             raise StopIteration
-        array = <ArrowArray*>calloc(1, sizeof(ArrowArray))
-        if array == NULL:
-            raise MemoryError()
-        made = PyCapsule_New(array, "arrow_array", free_array)
+        made = empty_array()
+        array = array_of(made)
         self.busy = True
         with nogil:
             code = self.native.get_next(&self.native, array)

@@ -6,7 +6,7 @@ cdef extern from *:
     """
     namespace {
 
-    void let_go_of_owner(void* owner) { let_go(static_cast<PyObject*>(owner)); }
+    void let_go_of_owner(void* owner) noexcept { let_go(static_cast<Kept*>(owner)); }
 
     }  // namespace
     """
@@ -14,7 +14,7 @@ cdef extern from *:
 
 cdef extern from "ingest/lent.h" namespace "fastcql::ingest" nogil:
     cdef cppclass Lent:
-        Lent()
+        Lent() except +
         string name
         string format
         int64_t length
@@ -35,24 +35,21 @@ _WIDTHS = {
 def batch_of(columns, int64_t length):
     """Columns that lie in buffers as rows of Arrow's; see the stub."""
     cdef vector[Lent] lent
-    cdef ArrowSchema* schema
-    cdef ArrowArray* array
     cdef list kept = []
+    cdef Kept* owner
     columns = list(columns)
     lent.resize(len(columns))
     for i, (name, format, buffers) in enumerate(columns):
         lent[<size_t>i].name = name.encode()
         set_lent(&lent[<size_t>i], format, list(buffers), length, kept)
-    schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
-    array = <ArrowArray*>calloc(1, sizeof(ArrowArray))
-    if schema == NULL or array == NULL:
-        free(schema)
-        free(array)
-        raise MemoryError()
-    made = PyCapsule_New(schema, "arrow_schema", free_schema), PyCapsule_New(array, "arrow_array", free_array)
-    lend(lent, length, <PyObject*>kept, let_go_of_owner, schema[0], array[0])
-    Py_INCREF(kept)
-    return made
+    schema, array = empty_schema(), empty_array()
+    owner = keep(<PyObject*>kept)
+    try:
+        lend(lent, length, owner, let_go_of_owner, native_schema(schema)[0], array_of(array)[0])
+    except BaseException:
+        let_go(owner)
+        raise
+    return schema, array
 
 
 cdef int set_lent(Lent* lent, str format, list buffers, int64_t length, list kept) except -1:

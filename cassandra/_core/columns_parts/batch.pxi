@@ -71,23 +71,42 @@ cdef class RecordBatch:
         return schema_capsule(self.plan.native)
 
     def __arrow_c_array__(self, requested_schema=None):
-        cdef ArrowArray* array
         schema = schema_capsule(self.plan.native)
-        array = <ArrowArray*>calloc(1, sizeof(ArrowArray))
-        if array == NULL or not self.native.export_array(array, self.offset, self.num_rows):
-            free(array)
+        array = empty_array()
+        if not self.native.export_array(array_of(array), self.offset, self.num_rows):
             raise MemoryError()
-        return schema, PyCapsule_New(array, "arrow_array", free_array)
+        return schema, array
 
 
 cdef RecordBatch new_slice(ColumnPlan plan, Batch* native, int64_t first, int64_t rows):
     """Takes over the reference."""
-    cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
+    cdef RecordBatch batch
+    try:
+        batch = RecordBatch.__new__(RecordBatch)
+    except BaseException:
+        native.release()
+        raise
     batch.native = native
     batch.plan = plan
     batch.offset = first
     batch.num_rows = rows
     return batch
+
+
+cdef object empty_array():
+    """A capsule of a released array, to be filled."""
+    return owned_by_capsule(calloc(1, sizeof(ArrowArray)), "arrow_array", free_array)
+
+
+cdef object owned_by_capsule(void* memory, const char* name, PyCapsule_Destructor destructor):
+    """A capsule that frees *memory*, also where it cannot be made; MemoryError for no memory."""
+    if memory == NULL:
+        raise MemoryError()
+    try:
+        return PyCapsule_New(memory, name, destructor)
+    except BaseException:
+        free(memory)
+        raise
 
 
 cdef void free_array(capsule) noexcept:
@@ -127,9 +146,8 @@ cdef class ColumnBuilder:
 
     def __cinit__(self, ColumnPlan plan not None, target_rows=0, expected_rows=0):
         self.plan = plan
-        self.in_all.target = target_rows
-        self.in_all.expected = expected_rows
-        self.native = new_batch(plan)
+        self.in_all.target = min(target_rows, INT32_MAX)  # no batch has more
+        self.in_all.expected = min(expected_rows, INT32_MAX)
 
     def __dealloc__(self):
         if self.native != NULL:
@@ -163,11 +181,11 @@ cdef class ColumnBuilder:
         return True
 
     def finish(self):
+        cdef Batch* native
         self._mine()
-        batch = finished(self.plan, self.native)
+        native = self.native
         self.native = NULL
-        self.native = new_batch(self.plan)
-        return batch
+        return finished(self.plan, native)
 
     cdef int _mine(self) except -1:
         if self.busy:
@@ -272,12 +290,9 @@ cdef cbool read_page(Batch* native, Page* at, const RowCount& in_all, Failure* f
 cdef RecordBatch finished(ColumnPlan plan, Batch* native):
     """Takes over the reference."""
     cdef Failure failure
-    cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
-    batch.native = native
-    batch.plan = plan
-    batch.num_rows = native.rows()
+    cdef RecordBatch batch = new_slice(plan, native, 0, native.rows())
     if not native.finish(failure):
-        raise MemoryError()
+        raise MemoryError("no memory to finish a batch")
     return batch
 
 

@@ -200,7 +200,7 @@ cdef object folded_number(context, int aggregate, found, number):
         raise OverflowError(f"a sum of decimals has more than {_DIGITS} digits") from None
 
 
-cdef object python_value(NativeResult result):
+cdef object python_value(const NativeResult& result):
     if result.what == ResultKind.Float:
         return result.number
     if result.what == ResultKind.Text:

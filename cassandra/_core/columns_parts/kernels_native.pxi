@@ -161,12 +161,12 @@ cdef extern from *:
         return found;
     }
     // The text of a row of a column that has offsets.
-    std::string_view text_at(const fastcql::columns::Batch& batch, int32_t column, int64_t row) {
+    std::string_view text_at(const fastcql::columns::Batch& batch, int32_t column, int64_t row) noexcept {
         const auto& found = batch.column(column);
         return fastcql::columns::Strings{fastcql::columns::offsets_of(found),
                                          reinterpret_cast<const char*>(found.data.data())}.get(row);
     }
-    bool is_there(const fastcql::columns::Batch& batch, int32_t column, int64_t row) {
+    bool is_there(const fastcql::columns::Batch& batch, int32_t column, int64_t row) noexcept {
         const auto& found = batch.column(column);
         return !found.nulls || (found.validity.data()[row / 8] >> row % 8 & 1);
     }

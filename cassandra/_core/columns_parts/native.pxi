@@ -123,7 +123,7 @@ cdef extern from "columns/batch.h" namespace "fastcql::columns" nogil:
         int64_t rows
         FrameBlock* frame
     cdef cppclass RowCount:
-        RowCount()
+        RowCount() except +
         int64_t target
         int64_t expected
     cdef cppclass Batch:

@@ -136,11 +136,19 @@ cdef string field_metadata(codec, str cql, _Choices choices, bint encrypted) exc
 
 
 cdef object schema_capsule(Plan* plan):
-    cdef ArrowSchema* schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
-    if schema == NULL or not export_schema(plan[0], schema):
-        free(schema)
+    made = empty_schema()
+    if not export_schema(plan[0], native_schema(made)):
         raise MemoryError()
-    return PyCapsule_New(schema, "arrow_schema", free_schema)
+    return made
+
+
+cdef object empty_schema():
+    """A capsule of a released schema, to be filled."""
+    return owned_by_capsule(calloc(1, sizeof(ArrowSchema)), "arrow_schema", free_schema)
+
+
+cdef ArrowSchema* native_schema(capsule) except NULL:
+    return <ArrowSchema*>PyCapsule_GetPointer(capsule, "arrow_schema")
 
 
 cdef void free_schema(capsule) noexcept:

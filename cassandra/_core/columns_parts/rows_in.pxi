@@ -9,7 +9,7 @@ cdef extern from "base/bytes.h" namespace "fastcql" nogil:
 
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:
-        size_t rows()
+        size_t rows() except +
         cbool write(size_t row, ByteBuffer& out, int64_t& token) except +
         cbool same_partition(size_t left, size_t right) except +
         uint64_t clustering_hash(const uint8_t* values, size_t size) except +
@@ -20,7 +20,7 @@ cdef extern from "ingest/target.h" namespace "fastcql::ingest" nogil:
         Vector
         Encrypted
     cdef cppclass Target "fastcql::ingest::Target":
-        Target()
+        Target() except +
         Cql cql
         int32_t dimensions
         int64_t element
@@ -36,7 +36,7 @@ cdef extern from "ingest/plan.h" namespace "fastcql::ingest" nogil:
         int32_t column
         cbool by_bytes
     cdef cppclass WritePlan "fastcql::ingest::Plan":
-        WritePlan()
+        WritePlan() except +
         vector[TargetColumn] columns
         vector[int32_t] key
         vector[ClusteringColumn] clustering
@@ -119,10 +119,14 @@ cdef class IngestPlan:
         reader.ignores = ignored
         reader.native = make_reading(self.native, found[0], ignored, problems)
         if reader.native.get() == NULL:
-            lines = [(<bytes>problem).decode(errors="replace") for problem in problems]
+            lines = [text_at_index(problems, i) for i in range(problems.size())]
             raise ValueError("the data does not fit the table:\n" + "\n".join([f"  {line}" for line in lines]))
         self.last = reader
         return reader
+
+
+cdef str text_at_index(const vector[string]& texts, size_t i):
+    return PyBytes_FromStringAndSize(texts[i].data(), <Py_ssize_t>texts[i].size()).decode(errors="replace")
 
 
 cdef int set_target(Target* target, name, codec) except -1:
@@ -189,10 +193,9 @@ cdef cbool seal_value(
         out.put(<const char*>sealed, <size_t>len(sealed))
         return True
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):  # it comes again where it can be raised
-            PyErr_SetInterrupt()
-        text = f"its cipher failed: {type(error).__name__}: {error}".encode(errors="replace")
+        text = b"its cipher failed: " + text_of_error(error)
         why = text
+        raise_again(error)
         return False
 
 

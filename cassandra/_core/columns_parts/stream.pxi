@@ -1,13 +1,17 @@
-# The C stream: batches of a Python source, which is asked with the GIL. Whoever has the stream asks one batch after the
-# other and may be any thread; he may release it from any thread, without the GIL, whatever has become of Python.
+# The C stream: batches of a Python source, which is called with the GIL. The consumer asks for one batch after the other
+# and may be any thread; it may release the stream from any thread, without the GIL, whatever has become of Python.
 
 from libc.errno cimport EINVAL, EIO, ENOMEM
 
+cdef extern from "Python.h":
+    int PyThreadState_SetAsyncExc(unsigned long thread, PyObject* kind)
+    unsigned long PyThread_get_thread_ident()
+
 cdef extern from *:
     """
+    #include <cstring>
     #include <mutex>
-    #include <string>
-    #include <vector>
+    #include <utility>
 
     #if PY_VERSION_HEX >= 0x030D0000
     #define CQL_FINALIZING() Py_IsFinalizing()
@@ -17,82 +21,113 @@ cdef extern from *:
 
     namespace {
 
-    struct Streamed {
-        PyObject* source = nullptr;
-        const fastcql::columns::Plan* plan = nullptr;
-        std::string error;
+    // An object of Python that native memory keeps. Any thread lets go of it; where it has not the GIL, the object waits in
+    // a list for the interpreter to drop it. The list needs no memory of its own.
+    struct Kept {
+        PyObject* object;
+        Kept* next;
     };
 
-    bool python_is_there() { return Py_IsInitialized() && !CQL_FINALIZING(); }
+    bool python_is_there() noexcept { return Py_IsInitialized() && !CQL_FINALIZING(); }
 
-    // Sources of streams that were released where the GIL was not at hand; the interpreter drops them.
     std::mutex waiting_lock;
-    std::vector<PyObject*>& waiting() {
-        static auto* const all = new std::vector<PyObject*>;  // lives as long as the process
-        return *all;
+    Kept* waiting = nullptr;
+
+    void drop(Kept* list) noexcept {
+        while (Kept* kept = list) {
+            list = kept->next;
+            Py_DECREF(kept->object);
+            delete kept;
+        }
     }
 
-    int drop_waiting(void*) {
-        std::vector<PyObject*> found;
+    int drop_waiting(void*) noexcept {
+        Kept* found = nullptr;
         {
             const std::lock_guard<std::mutex> guard(waiting_lock);
-            found.swap(waiting());
+            std::swap(found, waiting);
         }
-        for (PyObject* source : found) Py_DECREF(source);
+        drop(found);
         return 0;
     }
 
-    void let_go(PyObject* source) {
-        if (!source || !python_is_there()) return;  // the process ends: nobody is left to free it
+    // A new reference. Throws without memory.
+    Kept* keep(PyObject* object) {
+        auto* kept = new Kept{object, nullptr};
+        Py_INCREF(object);
+        return kept;
+    }
+
+    void let_go(Kept* kept) noexcept {
+        if (!python_is_there()) return;  // the process ends: nothing frees it any more
         if (PyGILState_Check()) {
-            Py_DECREF(source);
+            drop(kept);
             return;
         }
         {
             const std::lock_guard<std::mutex> guard(waiting_lock);
-            waiting().push_back(source);
+            kept->next = waiting;
+            waiting = kept;
         }
         Py_AddPendingCall(drop_waiting, nullptr);  // when it cannot be noted, the next stream drops them
     }
 
-    void end_stream(Streamed* streamed) {
-        let_go(streamed->source);
-        streamed->plan->release();
-        delete streamed;
-        fastcql::columns::counters().streams.fetch_sub(1);
-    }
+    class Streamed {
+    public:
+        Streamed(PyObject* object, const fastcql::columns::Plan& of) : source(keep(object)), plan(of) {
+            plan.retain();
+            fastcql::columns::counters().streams.fetch_add(1);
+        }
+        Streamed(const Streamed&) = delete;
+        Streamed& operator=(const Streamed&) = delete;
+        ~Streamed() {
+            let_go(source);
+            plan.release();
+            fastcql::columns::counters().streams.fetch_sub(1);
+        }
+        // Cut at a whole character.
+        void fail(const char* text, size_t size) noexcept {
+            if (size >= sizeof error) {
+                size = sizeof error - 1;
+                while (size && (text[size] & 0xC0) == 0x80) --size;
+            }
+            std::memcpy(error, text, size);
+            error[size] = 0;
+        }
+
+        Kept* const source;
+        const fastcql::columns::Plan& plan;
+        char error[4096] = {};
+    };
 
     }  // namespace
     """
+    cdef cppclass Kept:
+        PyObject* object
+    Kept* keep(PyObject* object) except +
+    void let_go(Kept* kept) noexcept nogil
     cdef cppclass Streamed:
-        PyObject* source
-        const Plan* plan
-        string error
+        Streamed(PyObject* object, const Plan& plan) except +
+        Kept* source
+        const Plan& plan
+        char* error
+        void fail(const char* text, size_t size) noexcept nogil
     cbool python_is_there() noexcept nogil
     int drop_waiting(void*) noexcept
-    void end_stream(Streamed* streamed) noexcept nogil
 
 
 def stream(ColumnPlan plan not None, source):
     """A stream over the batches that *source* gives; see the stub."""
     cdef ArrowArrayStream* found
-    cdef Streamed* streamed
     drop_waiting(NULL)
-    found = <ArrowArrayStream*>calloc(1, sizeof(ArrowArrayStream))
-    if found == NULL:
-        raise MemoryError()
-    streamed = new Streamed()
-    streamed.plan = plan.native
-    plan.native.retain()
-    streamed.source = <PyObject*>source
-    Py_INCREF(source)
-    counters().streams.fetch_add(1)
+    made = owned_by_capsule(calloc(1, sizeof(ArrowArrayStream)), "arrow_array_stream", free_stream)
+    found = <ArrowArrayStream*>PyCapsule_GetPointer(made, "arrow_array_stream")
+    found.private_data = new Streamed(<PyObject*>source, plan.native[0])
     found.get_schema = stream_schema
     found.get_next = stream_next
     found.get_last_error = stream_error
     found.release = stream_release
-    found.private_data = streamed
-    return PyCapsule_New(found, "arrow_array_stream", free_stream)
+    return made
 
 
 cdef void free_stream(capsule) noexcept:
@@ -104,9 +139,9 @@ cdef void free_stream(capsule) noexcept:
 
 cdef int stream_schema(ArrowArrayStream* found, ArrowSchema* out) noexcept nogil:
     cdef Streamed* streamed = <Streamed*>found.private_data
-    if export_schema(streamed.plan[0], out):
+    if export_schema(streamed.plan, out):
         return 0
-    streamed.error = <const char*>b"no memory for the schema"
+    streamed.fail("no memory for the schema", 24)
     return ENOMEM
 
 
@@ -114,7 +149,7 @@ cdef int stream_next(ArrowArrayStream* found, ArrowArray* out) noexcept nogil:
     cdef Streamed* streamed = <Streamed*>found.private_data
     out.release = NULL
     if not python_is_there():
-        streamed.error = <const char*>b"the interpreter is shutting down"
+        streamed.fail("the interpreter is shutting down", 32)
         return EIO
     return pull(streamed, out)
 
@@ -123,11 +158,11 @@ cdef int pull(Streamed* streamed, ArrowArray* out) noexcept with gil:
     cdef RecordBatch batch
     cdef int code = EIO
     try:
-        found = (<object>streamed.source)()
+        found = (<object>streamed.source.object)()
         if found is None:
             return 0
         batch = <RecordBatch?>found
-        if not batch.plan.native.same_as(streamed.plan[0]):
+        if not batch.plan.native.same_as(streamed.plan):
             code = EINVAL
             raise ValueError(f"a batch of {batch.plan!r} in a stream of another schema")
         if not batch.native.export_array(out, batch.offset, batch.num_rows):
@@ -135,19 +170,36 @@ cdef int pull(Streamed* streamed, ArrowArray* out) noexcept with gil:
             raise MemoryError()
         return 0
     except BaseException as error:
-        text = f"{type(error).__name__}: {error}".encode(errors="replace")
-        streamed.error = text
+        text = text_of_error(error)
+        streamed.fail(text, <size_t>len(text))
+        raise_again(error)
         return code
+
+
+cdef bytes text_of_error(error):
+    try:
+        return f"{type(error).__name__}: {error}".encode(errors="replace")
+    except Exception:  # its own text fails
+        return type(error).__name__.encode(errors="replace")
+
+
+cdef int raise_again(error) noexcept:
+    """For an error that native code replaces by one of its own: Ctrl-C and the like come again in this thread, as soon as it
+    is back in Python."""
+    if not isinstance(error, Exception):
+        kind = type(error)
+        PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), <PyObject*>kind)
+    return 0
 
 
 cdef const char* stream_error(ArrowArrayStream* found) noexcept nogil:
     cdef Streamed* streamed = <Streamed*>found.private_data
-    if streamed.error.empty():
+    if streamed.error[0] == 0:
         return NULL
-    return streamed.error.c_str()
+    return streamed.error
 
 
 cdef void stream_release(ArrowArrayStream* found) noexcept nogil:
     cdef Streamed* streamed = <Streamed*>found.private_data
     found.release = NULL
-    end_stream(streamed)
+    del streamed

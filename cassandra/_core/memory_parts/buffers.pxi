@@ -27,6 +27,7 @@ cdef class WritableBuffer:
     cdef Pool* pool
     cdef Entry* entry
     cdef size_t size
+    cdef bint zero  # bytes that are not written yet are zero
     cdef Py_ssize_t exports
     cdef object __weakref__
 
@@ -78,7 +79,9 @@ cdef class WritableBuffer:
             if self.exports:
                 raise BufferError(f"cannot grow to {wanted} bytes where it is, and {self.exports} views of it are out")
             raise MemoryError(f"the pool has no room to grow the buffer from {self.size} to {wanted} bytes")
+        cdef size_t before = self.size
         self.size = wanted
+        self.clear(before)
 
     def commit(self, length=None):
         self._writing()
@@ -96,6 +99,11 @@ cdef class WritableBuffer:
         cdef Entry* entry = self.entry
         self.entry = NULL
         self.pool.abandon(entry)
+
+    cdef void clear(self, size_t begin) noexcept:
+        """Zeros from *begin* on, if they are wanted: the block may have held other data."""
+        if self.zero and begin < self.size:
+            memset(self.entry.data + begin, 0, self.size - begin)
 
     cdef int _writing(self) except -1:
         if self.entry == NULL:

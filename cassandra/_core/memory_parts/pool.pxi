@@ -79,10 +79,12 @@ cdef class MemoryPool:
             f"{self.pool.budget().in_use()} of {self.max_bytes} are in use"
         )
 
-    def reserve(self, size):
+    def reserve(self, size, *, bint zero=False):
         cdef WritableBuffer buffer = WritableBuffer.__new__(WritableBuffer)
         buffer.size = _size_of(size)
+        buffer.zero = zero
         buffer.entry = self._begin(buffer.size)
+        buffer.clear(0)
         buffer.pool = self.pool
         self.pool.retain()
         return buffer

@@ -20,17 +20,17 @@ cdef extern from *:
     namespace fastcql {
 
     /* cls() without __init__, for a class that is known to be one. */
-    inline PyObject* new_of(PyObject* cls, PyObject* no_arguments) {
+    inline PyObject* new_of(PyObject* cls, PyObject* no_arguments) noexcept {
         PyTypeObject* type = reinterpret_cast<PyTypeObject*>(cls);
         return type->tp_new(type, no_arguments, nullptr);
     }
 
-    inline int is_subclass(PyObject* cls, PyTypeObject* base) {
+    inline int is_subclass(PyObject* cls, PyTypeObject* base) noexcept {
         return PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), base);
     }
 
     /* Which state of a class this is: another one when an attribute of it or of a base was set. 0: Python does not say. */
-    inline unsigned int state_of_class(PyObject* kind) {
+    inline unsigned int state_of_class(PyObject* kind) noexcept {
         if (!PyType_Check(kind)) return 0;
         PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(kind);
         return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;

@@ -15,7 +15,7 @@ cdef extern from "Python.h":
 cdef extern from *:
     """
     // What a bound function of C is a method of; NULL for anything else.
-    static inline PyMethodDef* fastcql_method_of(PyObject* callable) {
+    static inline PyMethodDef* fastcql_method_of(PyObject* callable) noexcept {
         return PyCFunction_CheckExact(callable) ? reinterpret_cast<PyCFunctionObject*>(callable)->m_ml : nullptr;
     }
     """

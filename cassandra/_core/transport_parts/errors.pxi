@@ -62,8 +62,9 @@ cdef object reason_exception(Reason* reason):
 cdef Reason* reason_of(object exception) except NULL:
     """A new reason that holds *exception*."""
     cdef bytes message = (str(exception) or type(exception).__name__).encode("utf-8", "replace")
-    Py_INCREF(exception)
-    return runtime_reason(message, <void*> exception, drop_object)
+    cdef Reason* reason = runtime_reason(message, <void*> exception, drop_object)
+    Py_INCREF(exception)  # the reason's
+    return reason
 
 
 cdef void report(object exception, object source) noexcept:

@@ -55,7 +55,7 @@ cdef extern from "transport/reason.h" namespace "fastcql":
         Crc
         Stopped
     cdef cppclass Reason:
-        Reason(ReasonKind kind, string message)
+        Reason(ReasonKind kind, string message) except +
         ReasonKind kind
         int error
         string message
@@ -105,7 +105,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         Interrupted
         NeedsRuntime
     cdef cppclass CLoopQueue "fastcql::LoopQueue":
-        CLoopQueue()
+        CLoopQueue() except +
         bint open()
         int fd()
         bint push(COperation* operation, cbool* notify)
@@ -120,7 +120,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
     cdef cppclass COperation "fastcql::Operation":
         void* self
         Right right
-        Next deliver(Outcome outcome, Ref[CLoopQueue]* queue)
+        Next deliver(Outcome outcome, Ref[CLoopQueue]* queue) except +
         bint take(Outcome* outcome)
         bint take_all(Batch* batch)
         void give_back(Batch batch)
@@ -145,7 +145,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
 
 cdef extern from "transport/timers.h" namespace "fastcql" nogil:
     cdef cppclass CTimer "fastcql::Timer":
-        CTimer(Nanos due, void* callback)
+        CTimer(Nanos due, void* callback) except +
         void* take_callback()
         void release()
 
@@ -163,8 +163,8 @@ cdef extern from "transport/socket.h" namespace "fastcql" nogil:
         vector[SocketOption] options
         Nanos timeout
     bint parse_address(int family, const char* host, int port, SocketAddress* address)
-    bint parse_unix_path(const string& path, SocketAddress* address)
-    bint describe_address(const SocketAddress& address, string* host, int* port)
+    bint parse_unix_path(const string& path, SocketAddress* address) except +
+    bint describe_address(const SocketAddress& address, string* host, int* port) except +
 
 cdef extern from "transport/runtime.h" namespace "fastcql":
     cdef cppclass Runtime:
@@ -202,7 +202,7 @@ cdef extern from "transport/limits.h" namespace "fastcql" nogil:
         Known
         Armed
     cdef cppclass CLimit "fastcql::Limit":
-        CLimit(int maximum, Ref[CLimit] parent)
+        CLimit(int maximum, Ref[CLimit] parent) except +
         int maximum()
         int in_flight()
         Wait wait(COperation* waiter)
@@ -222,7 +222,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         int stream
         Nanos started
     cdef cppclass CChannel "fastcql::Channel":
-        CChannel(CReactor& reactor, const ConnectSpec& spec)
+        CChannel(CReactor& reactor, const ConnectSpec& spec) except +
         void* self
         void* filter
         void* compressor
@@ -245,7 +245,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         void set_max_requests(int limit)
         void set_limit(Ref[CLimit] limit)
         void watch_quiet(Nanos patience)
-        void waiting(vector[WaitingRequest]& found)
+        void waiting(vector[WaitingRequest]& found) except +
         uint64_t uploaded()
         Wait wait_for_stream(COperation* waiter)
         void end_line()
@@ -256,7 +256,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         CReactor& reactor()
         void set_rules(EnvelopeRules rules)
         void set_peek(Peek peek)
-        bint enable_segments(bint compressed)
+        bint enable_segments(bint compressed) except +
         void release()
 
 cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
@@ -273,11 +273,11 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         @staticmethod
         Ref[CReactor] create(
             const Runtime& runtime, const char* backend, const char* name, FramePool& pool, Nanos warn_after
-        )
+        ) except +
         const char* backend()
         bint on_role()
         bint foreign()
-        bint open(const Ref[CChannel]& channel, const ConnectSpec& spec)
+        bint open(const Ref[CChannel]& channel, const ConnectSpec& spec) except +
         bint call_soon(void* callback)
         bint add_timer(const Ref[CTimer]& timer)
         bint dispatch_later(COperation* operation)
@@ -294,14 +294,14 @@ cdef extern from "transport/reactor.h" namespace "fastcql" nogil:
         void release()
 
 cdef extern from "transport/glue.h" namespace "fastcql":
-    Reason* runtime_reason(const string& message, void* object, void (*drop)(void*) noexcept)
+    Reason* runtime_reason(const string& message, void* object, void (*drop)(void*) noexcept) except +
 
 cdef extern from "transport/glue.h" namespace "fastcql" nogil:
-    void append(Buffer& buffer, const void* data, size_t size)
+    void append(Buffer& buffer, const void* data, size_t size) except +
     CFrame make_frame(
         uint8_t version, uint8_t flags, int16_t stream, uint8_t opcode, const void* body, size_t size
     ) except +
-    CFailure* make_failure(int kind, bint sent, const string& message, Reason* reason)
-    vector[pair[string, int64_t]] counter_values()
+    CFailure* make_failure(int kind, bint sent, const string& message, Reason* reason) except +
+    vector[pair[string, int64_t]] counter_values() except +
     void count_frame(int delta)
-    void add_option(vector[SocketOption]& options, int level, int name, const void* value, size_t size)
+    void add_option(vector[SocketOption]& options, int level, int name, const void* value, size_t size) except +

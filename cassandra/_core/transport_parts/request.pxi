@@ -22,7 +22,7 @@
 cdef extern from *:
     """
     // What ``kind.__new__(kind)`` does, without looking for it.
-    static inline PyObject* fastcql_new_object(PyTypeObject* kind, PyObject* no_arguments) {
+    static inline PyObject* fastcql_new_object(PyTypeObject* kind, PyObject* no_arguments) noexcept {
         return kind->tp_new(kind, no_arguments, nullptr);
     }
     """

@@ -16,7 +16,7 @@ cdef extern from *:
     };
     static thread_local FastcqlTurn fastcql_turn = {nullptr, nullptr, nullptr, 0};
 
-    static inline PyObject* fastcql_noted(PyObject* name) {
+    static inline PyObject* fastcql_noted(PyObject* name) noexcept {
         PyObject* const all = PyThreadState_GetDict();
         return all == nullptr ? nullptr : PyDict_GetItemWithError(all, name);
     }

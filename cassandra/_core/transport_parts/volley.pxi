@@ -13,7 +13,7 @@ cdef extern from "Python.h":
 cdef extern from *:
     """
     // ``tuple.__new__(kind, (True, result))`` for a kind of tuple, without the other tuple.
-    static inline PyObject* fastcql_new_entry(PyTypeObject* kind, PyObject* result) {
+    static inline PyObject* fastcql_new_entry(PyTypeObject* kind, PyObject* result) noexcept {
         PyObject* const entry = kind->tp_alloc(kind, 2);
         if (entry == nullptr) return nullptr;
         Py_INCREF(Py_True);

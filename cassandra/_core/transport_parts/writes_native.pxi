@@ -2,12 +2,12 @@
 
 cdef extern from "base/row_source.h" namespace "fastcql" nogil:
     cdef cppclass RowSource:
-        size_t rows()
+        size_t rows() except +
         string failure() except +
 
 cdef extern from "transport/writes.h" namespace "fastcql" nogil:
     cdef cppclass Window:
-        Window(uint32_t most)
+        Window(uint32_t most) except +
         uint32_t size()
         uint32_t in_flight()
         bint has_room()

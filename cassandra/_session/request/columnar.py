@@ -1,6 +1,6 @@
 """Columnar: the ways to read a result as columns, which ResultSet has.
 
-L5. All of it is in ``columns.py``, which is imported when somebody takes one of them.
+L5. All of it is in ``columns.py``, which is imported with the first use.
 """
 
 from __future__ import annotations
@@ -47,22 +47,25 @@ class Columnar(Answer):
         return self.arrow().__arrow_c_schema__()
 
     def to_arrow(self, **options: Any) -> Any:
-        """A ``pyarrow.Table``; *options* of this and the next ones are those of :meth:`arrow`."""
+        """A ``pyarrow.Table``; *options* of this and the next ones are those of :meth:`arrow`. A page that fails raises
+        what it raises for rows."""
         from .columns import to_arrow
 
         return to_arrow(self.arrow(**options))
 
     def to_pandas(self, **options: Any) -> Any:
-        """A ``pandas.DataFrame``, by way of PyArrow."""
+        """A ``pandas.DataFrame``. Without an option of their own decimals are ``Decimal`` objects, varints int64 or,
+        where one does not fit, ``int`` objects; the guide's page on columns has all types."""
         from .columns import to_pandas
 
-        return to_pandas(self.arrow(**options))
+        return to_pandas(self.arrow(**options), _text_numbers(options))
 
     def to_polars(self, **options: Any) -> Any:
-        """A ``polars.DataFrame``."""
+        """A ``polars.DataFrame``. Without an option of their own decimals are ``Decimal(38, scale)`` and varints
+        ``Int64``; a column with a number that does not fit is of Python objects."""
         from .columns import to_polars
 
-        return to_polars(self.arrow(**options))
+        return to_polars(self.arrow(**options), _text_numbers(options))
 
     def to_numpy(self) -> dict[str, Any]:
         """Arrays by column name, as those of :class:`~cassandra.protocol.NumpyProtocolHandler`, of all pages."""
@@ -79,14 +82,19 @@ class Columnar(Answer):
     async def to_pandas_async(self, **options: Any) -> Any:
         from .columns import to_pandas
 
-        return to_pandas(await self.arrow(**options).read_all_async())
+        return to_pandas(await self.arrow(**options).read_all_async(), _text_numbers(options))
 
     async def to_polars_async(self, **options: Any) -> Any:
         from .columns import to_polars
 
-        return to_polars(await self.arrow(**options).read_all_async())
+        return to_polars(await self.arrow(**options).read_all_async(), _text_numbers(options))
 
     async def to_numpy_async(self) -> dict[str, Any]:
         from .columns import to_numpy_async
 
         return await to_numpy_async(self)
+
+
+def _text_numbers(options: dict[str, Any]) -> list[str]:
+    """The options that ask for numbers as text."""
+    return [name for name in ("decimals", "varints") if options.get(name) == "utf8"]

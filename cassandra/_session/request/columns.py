@@ -11,7 +11,7 @@ be fetched is asked for again, as the result does it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,7 @@ from cassandra._core.codec import RowsPage, kept_page
 from cassandra._core.columns import ColumnBuilder, RecordBatch, decode, stream
 from cassandra._wire.arrow import ColumnTypes, as_described, column_plan, concatenated, decrypted
 from cassandra._wire.columns import load_numpy, numpy_columns
+from cassandra._wire.frames import Frames
 
 if TYPE_CHECKING:
     from cassandra._core.codec import ResultPlan
@@ -45,7 +46,7 @@ class SchemaChanged(DriverException):
 
 @public("cassandra.columns")
 class ArrowBatches:
-    """Record batches of one schema, for whoever takes ``__arrow_c_stream__``, any number of times."""
+    """Record batches of one schema, for consumers of ``__arrow_c_stream__``, any number of times."""
 
     def __init__(self, schema: ColumnPlan, batches: list[RecordBatch]) -> None:
         self.schema = schema
@@ -80,6 +81,9 @@ class ArrowStream:
     DriverException when a value is none of its type: it names the column and the row, no batch has rows of that page,
     and the stream ends there. :exc:`SchemaChanged` when a page comes with other columns.
 
+    A consumer of the C stream raises errors of its own, with the text of ours; ``error`` is the exception that it was
+    told of, or None: ``raise stream.error`` where its class matters.
+
     Example::
 
         for batch in session.execute("SELECT * FROM readings").arrow():
@@ -108,6 +112,7 @@ class ArrowStream:
         self._builder: ColumnBuilder | None = None
         self._begins: bytes | None = None  # where the page at hand does
         self._broken: DriverException | None = None
+        self.error: BaseException | None = None  # what a consumer of the C stream was told
 
     # ---- pages to batches
 
@@ -211,7 +216,14 @@ class ArrowStream:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The batches that are left. Pages are fetched by the thread that reads them."""
-        return stream(self.schema, lambda: next(self, None))
+        return stream(self.schema, self._next_or_none)
+
+    def _next_or_none(self) -> RecordBatch | None:
+        try:
+            return next(self, None)
+        except BaseException as error:
+            self.error = error
+            raise
 
     def __repr__(self) -> str:
         return f"<ArrowStream of {self._described!r}>"
@@ -252,16 +264,29 @@ def _pool_of(result: ResultSet) -> MemoryPool:
 
 
 def to_arrow(batches: ArrowStream | ArrowBatches) -> Any:
-    return load_library("pyarrow", "arrow").table(batches)
+    return load_library("pyarrow", "arrow").table(_read(batches))
 
 
-def to_pandas(batches: ArrowStream | ArrowBatches) -> Any:
+def _read(batches: ArrowStream | ArrowBatches) -> ArrowBatches:
+    """All of them, read here: what a page raises is raised as it is, which a library that reads them cannot do."""
+    return batches.read_all() if isinstance(batches, ArrowStream) else batches
+
+
+def to_pandas(batches: ArrowStream | ArrowBatches, as_text: Collection[str] = ()) -> Any:
+    """*as_text*: see ``Frames``; so for Polars."""
     load_library("pandas", "pandas")
-    return to_arrow(batches).to_pandas()
+    return Frames(as_text).to_pandas(to_arrow(batches))
 
 
-def to_polars(batches: ArrowStream | ArrowBatches) -> Any:
-    return load_library("polars", "polars").DataFrame(batches)
+def to_polars(batches: ArrowStream | ArrowBatches, as_text: Collection[str] = ()) -> Any:
+    polars = load_library("polars", "polars")
+    table = load_library("pyarrow", "polars").table(_read(batches))
+    frames = Frames(as_text)
+    if not frames.needs_conversion(table.schema):
+        return polars.DataFrame(table)
+    table, objects = frames.for_polars(table)
+    frame = polars.DataFrame(table)
+    return frame.with_columns(polars.Series(name, values, dtype=polars.Object) for name, values in objects.items())
 
 
 def load_library(name: str, extra: str) -> Any:

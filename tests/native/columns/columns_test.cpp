@@ -268,6 +268,32 @@ TEST(growth_keeps_values_and_alignment) {
     pool->release();
 }
 
+// A hint is no need: it neither fails an append nor makes room for more than a few times what came.
+TEST(any_hint_of_rows_is_taken) {
+    for (const int64_t hint : {int64_t{1}, int64_t{100000000}, int64_t{1} << 31, int64_t{1} << 59, int64_t{1} << 60, INT64_MAX}) {
+        memory::Pool* pool = new_pool();
+        Plan* plan = every_kind();
+        Random random(3);
+        for (const RowCount& in_all : {RowCount{hint, 0}, RowCount{0, hint}, RowCount{hint, hint}}) {
+            Batch* batch = Batch::make(*plan, *pool);
+            for (int k = 0; k < 4; ++k) {
+                Bytes bytes;
+                for (int32_t i = 0; i < plan->columns * 20; ++i) put32(bytes, i % 3 ? -1 : 0);
+                bytes.shrink_to_fit();
+                Failure failure;
+                CHECK(batch->append(page_of(bytes, 20), in_all, failure));
+                CHECK(pool->stats().in_use < (int64_t{96} << 20));
+            }
+            Failure failure;
+            CHECK(batch->finish(failure) && batch->rows() == 80);
+            batch->release();
+        }
+        plan->release();
+        CHECK(pool->stats().in_use == 0);
+        pool->release();
+    }
+}
+
 TEST(threads_release_what_others_exported) {
     memory::Pool* pool = new_pool();
     auto* plan = new Plan;

@@ -258,6 +258,20 @@ def test_bytes_behind_the_length_are_zero_up_to_the_next_64(pool: MemoryPool) ->
     assert ctypes.string_at(address_of(view), 128) == b"\xff" * 70 + bytes(58)
 
 
+@pytest.mark.parametrize("size", [1, 100, 5000, 1 << 20, 3 << 20])
+def test_a_buffer_of_zeros_has_nothing_of_other_blocks(pool: MemoryPool, size: int) -> None:
+    refs = [pool.commit(b"\xaa" * (2 * size)) for _ in range(2)] + [pool.commit(b"\xbb" * size) for _ in range(2)]
+    for ref in refs:
+        pool.release(ref)
+    with pool.reserve(size, zero=True) as buffer:
+        assert bytes(buffer) == bytes(size)
+        memoryview(buffer)[:] = b"\xcc" * size
+        buffer.resize(size // 2)
+        buffer.resize(2 * size)
+        assert bytes(buffer) == b"\xcc" * (size // 2) + bytes(2 * size - size // 2)
+    assert pool.reserve(0, zero=True).commit() > 0
+
+
 @pytest.mark.parametrize("finish", ["commit", "abort"])
 def test_a_finished_buffer_is_refused(pool: MemoryPool, finish: str) -> None:
     buffer = pool.reserve(10)

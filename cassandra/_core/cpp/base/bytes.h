@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/sizes.h"
+
 namespace fastcql {
 
 // Nothing but the functions here knows of the order of bytes in a number of this machine.
@@ -27,12 +29,12 @@ inline uint64_t load_little64(const uint8_t* p) {
     return kLittleEndian ? v : __builtin_bswap64(v);
 }
 
-inline uint16_t load16(const uint8_t* p) {
+inline uint16_t load16(const uint8_t* p) noexcept {
     uint16_t v;
     std::memcpy(&v, p, sizeof v);
     return big16(v);
 }
-inline uint32_t load32(const uint8_t* p) {
+inline uint32_t load32(const uint8_t* p) noexcept {
     uint32_t v;
     std::memcpy(&v, p, sizeof v);
     return big32(v);
@@ -42,15 +44,15 @@ inline uint64_t load64(const uint8_t* p) {
     std::memcpy(&v, p, sizeof v);
     return big64(v);
 }
-inline int32_t load_i32(const uint8_t* p) { return static_cast<int32_t>(load32(p)); }
-inline int64_t load_i64(const uint8_t* p) { return static_cast<int64_t>(load64(p)); }
-inline float load_float(const uint8_t* p) {
+inline int32_t load_i32(const uint8_t* p) noexcept { return static_cast<int32_t>(load32(p)); }
+inline int64_t load_i64(const uint8_t* p) noexcept { return static_cast<int64_t>(load64(p)); }
+inline float load_float(const uint8_t* p) noexcept {
     const uint32_t bits = load32(p);
     float v;
     std::memcpy(&v, &bits, sizeof v);
     return v;
 }
-inline double load_double(const uint8_t* p) {
+inline double load_double(const uint8_t* p) noexcept {
     const uint64_t bits = load64(p);
     double v;
     std::memcpy(&v, &bits, sizeof v);
@@ -85,64 +87,64 @@ inline void store_double(uint8_t* p, double v) {
 // every call.
 class ByteBuffer {
 public:
-    ByteBuffer() = default;
+    ByteBuffer() noexcept = default;
     ~ByteBuffer() {
         if (data_ != inline_) std::free(data_);
     }
     ByteBuffer(const ByteBuffer&) = delete;
     ByteBuffer& operator=(const ByteBuffer&) = delete;
 
-    size_t size() const { return size_; }
-    uint8_t* data() { return data_; }
-    bool failed() const { return failed_; }
-    void truncate(size_t size) {
+    size_t size() const noexcept { return size_; }
+    uint8_t* data() noexcept { return data_; }
+    bool failed() const noexcept { return failed_; }
+    void truncate(size_t size) noexcept {
         if (size < size_) size_ = size;
     }
 
     // Room for n more bytes, counted as written; null when memory ran out.
-    uint8_t* extend(size_t n) {
+    uint8_t* extend(size_t n) noexcept {
         if (n > capacity_ - size_ && !grow(n)) return nullptr;
         uint8_t* at = data_ + size_;
         size_ += n;
         return at;
     }
-    void put8(uint8_t v) {
+    void put8(uint8_t v) noexcept {
         if (uint8_t* p = extend(1)) *p = v;
     }
-    void put16(uint16_t v) {
+    void put16(uint16_t v) noexcept {
         if (uint8_t* p = extend(2)) store16(p, v);
     }
-    void put32(uint32_t v) {
+    void put32(uint32_t v) noexcept {
         if (uint8_t* p = extend(4)) store32(p, v);
     }
-    void put64(uint64_t v) {
+    void put64(uint64_t v) noexcept {
         if (uint8_t* p = extend(8)) store64(p, v);
     }
-    void put_float(float v) {
+    void put_float(float v) noexcept {
         if (uint8_t* p = extend(4)) store_float(p, v);
     }
-    void put_double(double v) {
+    void put_double(double v) noexcept {
         if (uint8_t* p = extend(8)) store_double(p, v);
     }
-    void put(const void* bytes, size_t n) {
+    void put(const void* bytes, size_t n) noexcept {
         if (n == 0) return;
         if (uint8_t* p = extend(n)) std::memcpy(p, bytes, n);
     }
-    void patch16(size_t at, uint16_t v) {
+    void patch16(size_t at, uint16_t v) noexcept {
         if (!failed_) store16(data_ + at, v);
     }
-    void patch32(size_t at, uint32_t v) {
+    void patch32(size_t at, uint32_t v) noexcept {
         if (!failed_) store32(data_ + at, v);
     }
-    void patch8(size_t at, uint8_t v) {
+    void patch8(size_t at, uint8_t v) noexcept {
         if (!failed_) data_[at] = v;
     }
 
 private:
     bool grow(size_t n) {
         if (failed_ || n > SIZE_MAX / 2 - size_) return fail();
-        size_t capacity = capacity_ * 2;
-        while (capacity - size_ < n) capacity *= 2;
+        size_t capacity = times(capacity_, 2);
+        while (capacity - size_ < n) capacity = times(capacity, 2);
         void* moved;
         if (data_ == inline_) {
             moved = std::malloc(capacity);

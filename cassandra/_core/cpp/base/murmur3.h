@@ -20,7 +20,7 @@ inline uint64_t fmix64(uint64_t k) {
     return k;
 }
 
-inline int64_t murmur3_token(const uint8_t* data, size_t length) {
+inline int64_t murmur3_token(const uint8_t* data, size_t length) noexcept {
     constexpr uint64_t c1 = 0x87c37b91114253d5ULL, c2 = 0x4cf5ad432745937fULL;
     uint64_t h1 = 0, h2 = 0;
     const size_t blocks = length / 16;

@@ -7,7 +7,7 @@
 namespace fastcql {
 
 // Reads one [unsigned vint] from [p, end); the bytes used, or 0 when the input ends inside it.
-inline size_t read_unsigned_vint(const uint8_t* p, const uint8_t* end, uint64_t* value) {
+inline size_t read_unsigned_vint(const uint8_t* p, const uint8_t* end, uint64_t* value) noexcept {
     if (p >= end) return 0;
     const uint8_t first = *p;
     if (first < 0x80) {
@@ -22,7 +22,7 @@ inline size_t read_unsigned_vint(const uint8_t* p, const uint8_t* end, uint64_t*
     return static_cast<size_t>(extra) + 1;
 }
 
-inline void put_unsigned_vint(ByteBuffer& out, uint64_t value) {
+inline void put_unsigned_vint(ByteBuffer& out, uint64_t value) noexcept {
     const int bits = 64 - __builtin_clzll(value | 1);
     int size = (bits + 6) / 7;  // 7 payload bits per byte, up to 8 bytes
     if (size > 9) size = 9;
@@ -35,8 +35,8 @@ inline void put_unsigned_vint(ByteBuffer& out, uint64_t value) {
     out.put(bytes, static_cast<size_t>(size));
 }
 
-inline int64_t zigzag_decode(uint64_t n) { return static_cast<int64_t>(n >> 1) ^ -static_cast<int64_t>(n & 1); }
-inline uint64_t zigzag_encode(int64_t n) {
+inline int64_t zigzag_decode(uint64_t n) noexcept { return static_cast<int64_t>(n >> 1) ^ -static_cast<int64_t>(n & 1); }
+inline uint64_t zigzag_encode(int64_t n) noexcept {
     return (static_cast<uint64_t>(n) << 1) ^ static_cast<uint64_t>(n >> 63);
 }
 

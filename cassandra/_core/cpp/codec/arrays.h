@@ -12,7 +12,7 @@ enum class Element { kInt8, kInt16, kInt32, kInt64, kUint8, kUint16, kUint32, kU
 
 // struct-module format character, with its optional byte-order mark, to what it stores. "swapped" tells that the
 // bytes are not in this machine's order.
-inline Element element_of(const char* format, size_t itemsize, bool* swapped) {
+inline Element element_of(const char* format, size_t itemsize, bool* swapped) noexcept {
     *swapped = false;
     if (!format) return itemsize == 1 ? Element::kUint8 : Element::kOther;
     if (*format == '>' || *format == '!') {
@@ -110,16 +110,16 @@ inline bool copy_floats(Element from, const uint8_t* p, ptrdiff_t stride, size_t
 }
 
 // The four element types with machine representation on the wire; out has room for n of them.
-inline bool copy_to_float(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+inline bool copy_to_float(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) noexcept {
     return copy_floats<float>(from, p, stride, n, swapped, out);
 }
-inline bool copy_to_double(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+inline bool copy_to_double(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) noexcept {
     return copy_floats<double>(from, p, stride, n, swapped, out);
 }
-inline bool copy_to_int32(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+inline bool copy_to_int32(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) noexcept {
     return copy_integers<int64_t, int32_t>(from, p, stride, n, swapped, out);
 }
-inline bool copy_to_int64(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) {
+inline bool copy_to_int64(Element from, const uint8_t* p, ptrdiff_t stride, size_t n, bool swapped, uint8_t* out) noexcept {
     return copy_integers<int64_t, int64_t>(from, p, stride, n, swapped, out);
 }
 

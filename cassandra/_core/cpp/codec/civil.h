@@ -15,7 +15,7 @@ inline int64_t floor_div(int64_t a, int64_t b) {
 }
 
 // Counts in 400-year eras that start on 1 March, so that the leap day is the last of its year.
-inline int64_t days_from_civil(int64_t year, int month, int day) {
+inline int64_t days_from_civil(int64_t year, int month, int day) noexcept {
     if (month <= 2) --year;
     const int64_t era = floor_div(year, 400);
     const int64_t year_of_era = year - era * 400;
@@ -28,7 +28,7 @@ constexpr int64_t kFirstDatetimeMs = -62135596800000;  // 0001-01-01
 constexpr int64_t kLastDatetimeMs = 253402300799999;   // 9999-12-31 23:59:59.999
 
 // False when Python's datetime cannot hold it.
-inline bool split_timestamp(int64_t ms, CivilTime* out) {
+inline bool split_timestamp(int64_t ms, CivilTime* out) noexcept {
     if (ms < kFirstDatetimeMs || ms > kLastDatetimeMs) return false;
     const int64_t days = floor_div(ms, kDayMs);
     const uint32_t rest = static_cast<uint32_t>(ms - days * kDayMs);

@@ -6,13 +6,13 @@
 namespace fastcql {
 
 // n is 1..8.
-inline int64_t load_varint(const uint8_t* p, size_t n) {
+inline int64_t load_varint(const uint8_t* p, size_t n) noexcept {
     uint64_t v = p[0] & 0x80 ? ~0ULL : 0;
     for (size_t i = 0; i < n; ++i) v = v << 8 | p[i];
     return static_cast<int64_t>(v);
 }
 
-inline void put_varint(ByteBuffer& out, int64_t v) {
+inline void put_varint(ByteBuffer& out, int64_t v) noexcept {
     uint8_t bytes[8];
     store64(bytes, static_cast<uint64_t>(v));
     int skip = 0;

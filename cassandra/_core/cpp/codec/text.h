@@ -8,7 +8,7 @@
 
 namespace fastcql {
 
-inline bool is_ascii(const uint8_t* p, size_t n) {
+inline bool is_ascii(const uint8_t* p, size_t n) noexcept {
     constexpr uint64_t kHigh = 0x8080808080808080ULL;
     if (n >= 8) {
         uint64_t word, any = 0;
@@ -27,7 +27,7 @@ inline bool is_ascii(const uint8_t* p, size_t n) {
 
 // Appends UTF-8 of n code points of the given width; the index of the first lone surrogate, or -1.
 template <typename Unit>
-inline ptrdiff_t put_utf8(ByteBuffer& out, const Unit* units, size_t n) {
+inline ptrdiff_t put_utf8(ByteBuffer& out, const Unit* units, size_t n) noexcept {
     constexpr size_t kWorst = sizeof(Unit) == 1 ? 2 : sizeof(Unit) == 2 ? 3 : 4;
     uint8_t* p = out.extend(n * kWorst);
     if (!p) return -1;  // the buffer remembers that it failed
@@ -56,7 +56,7 @@ inline ptrdiff_t put_utf8(ByteBuffer& out, const Unit* units, size_t n) {
 }
 
 // width: bytes per code point as Python stores them (1, 2 or 4).
-inline ptrdiff_t put_utf8(ByteBuffer& out, const void* units, size_t n, int width) {
+inline ptrdiff_t put_utf8(ByteBuffer& out, const void* units, size_t n, int width) noexcept {
     if (width == 1) return put_utf8(out, static_cast<const uint8_t*>(units), n);
     if (width == 2) return put_utf8(out, static_cast<const uint16_t*>(units), n);
     return put_utf8(out, static_cast<const uint32_t*>(units), n);
@@ -66,7 +66,7 @@ inline ptrdiff_t put_utf8(ByteBuffer& out, const void* units, size_t n, int widt
 constexpr size_t kInetText = INET6_ADDRSTRLEN;
 
 // Textual form of a 4 or 16 byte address; its length, or 0 for another size.
-inline size_t format_inet(const uint8_t* address, size_t n, char* text) {
+inline size_t format_inet(const uint8_t* address, size_t n, char* text) noexcept {
     if (n == 4) {
         char* p = text;
         for (int i = 0; i < 4; ++i) {
@@ -85,7 +85,7 @@ inline size_t format_inet(const uint8_t* address, size_t n, char* text) {
 
 // Bytes of a textual address (4 or 16), or 0. Only the full forms: four decimal parts without leading zeros, which
 // inet_aton reads as octal, or IPv6 without a zone.
-inline size_t parse_inet(const char* text, uint8_t* address) {
+inline size_t parse_inet(const char* text, uint8_t* address) noexcept {
     if (std::strchr(text, ':')) return inet_pton(AF_INET6, text, address) == 1 ? 16 : 0;
     for (const char* p = text; *p; ++p) {
         const bool begins = p == text || p[-1] == '.';
@@ -95,7 +95,7 @@ inline size_t parse_inet(const char* text, uint8_t* address) {
 }
 
 // Decimal digits of v at p (room for 20); the length.
-inline size_t format_int(int64_t v, char* p) {
+inline size_t format_int(int64_t v, char* p) noexcept {
     char digits[20];
     size_t n = 0;
     uint64_t u = v < 0 ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v);

@@ -8,10 +8,10 @@
 
 namespace fastcql::columns {
 
-Batch* Batch::make(const Plan& plan, memory::BlockPool& pool) {
+Batch* Batch::make(const Plan& plan, memory::BlockPool& pool) noexcept {
     static_assert(sizeof(Batch) % alignof(Column) == 0);
     const size_t n = plan.types.size();
-    void* memory = std::malloc(sizeof(Batch) + n * sizeof(Column));
+    void* memory = std::malloc(plus(sizeof(Batch), times(n, sizeof(Column))));
     if (!memory) return nullptr;
     auto* columns = reinterpret_cast<Column*>(static_cast<uint8_t*>(memory) + sizeof(Batch));
     for (size_t i = 0; i < n; ++i) {
@@ -37,14 +37,14 @@ void Batch::destroy() {
     counters().batches.fetch_sub(1, std::memory_order_relaxed);
 }
 
-bool Batch::has_room_for(const Page& page) const {
+bool Batch::has_room_for(const Page& page) const noexcept {
     constexpr auto kMost = size_t{INT32_MAX};
     if (rows_ + page.rows > INT32_MAX || page.size > kMost) return false;
     for (size_t i = 0; i < plan_.types.size(); ++i) {
         const Column& column = columns_[i];
         // Numbers that are written out take more than twice what they took.
         const bool written = column.type->kind == Kind::VarintText || column.type->kind == Kind::DecimalText;
-        if (column.data.size() + page.size * (written ? 3 : 1) > kMost) return false;
+        if (plus(column.data.size(), times(page.size, written ? 3 : 1)) > kMost) return false;
         if (column.length + static_cast<int64_t>(page.size) > INT32_MAX) return false;
     }
     return true;
@@ -53,7 +53,7 @@ bool Batch::has_room_for(const Page& page) const {
 bool Batch::append(const Page& page, const RowCount& in_all, Failure& failure) {
     // A page may become much larger, by nulls of wide types, but there is an end.
     constexpr size_t kLeast = size_t{1} << 30;
-    memory_.limit = memory_.held + kLeast + page.size * 64;
+    memory_.limit = plus(memory_.held + kLeast, times(page.size, 64));
     for (size_t i = 0; i < plan_.types.size(); ++i) {
         Column& column = columns_[i];
         column.length_before = column.length;
@@ -120,12 +120,7 @@ bool Batch::make_room(const Page& page, const RowCount& in_all, Failure& failure
         measure(page, bytes);
     }
     const int64_t rows = rows_ + page.rows;
-    int64_t to_come = page.rows;
-    if (in_all.expected > rows) {
-        to_come = in_all.expected - rows_;
-    } else if (rows_ && in_all.target > rows) {
-        to_come = in_all.target - rows_;
-    }
+    const int64_t to_come = rows_to_come(page, std::max(fixed, static_cast<int64_t>(page.size)), in_all);
     bool done = rows_ > 0 || to_come > page.rows || make_first_room(page, bytes, failure);
     Appender appender{memory_, failure};
     for (int32_t i = 0; done && i < plan_.columns; ++i) {
@@ -133,10 +128,30 @@ bool Batch::make_room(const Page& page, const RowCount& in_all, Failure& failure
         const size_t room = column.values.capacity() / std::max(size_t{1}, column.type->width());
         const bool fits = room > static_cast<size_t>(rows);
         done = appender.reserve(column, fits ? page.rows : to_come);
+        if (!done && !fits && to_come > page.rows) {  // a hint is no need
+            failure.kind = Failure::Kind::None;
+            done = appender.reserve(column, page.rows);
+        }
         if (done) expect(column, static_cast<size_t>(bytes[i]), page.rows, to_come, appender);
     }
     std::free(many);
     return done;
+}
+
+// Rows that room is made for with a page of *page_bytes*: its own, and those that are likely to follow. A target is often
+// far away: room for it is a few times what came, at most.
+int64_t Batch::rows_to_come(const Page& page, int64_t page_bytes, const RowCount& in_all) const {
+    constexpr int64_t kTimes = 6;
+    constexpr int64_t kBytes = int64_t{32} << 20;
+    const int64_t rows = rows_ + page.rows;
+    if (!page.rows) return 0;
+    int64_t more = 0;
+    if (in_all.expected > rows) {
+        more = in_all.expected - rows;
+    } else if (rows_ && in_all.target > rows) {
+        more = std::min(in_all.target - rows, rows * kTimes);
+    }
+    return page.rows + std::min(more, kBytes / std::max(int64_t{1}, page_bytes / page.rows));
 }
 
 // Room for what *bytes* of the wire, of *rows* rows, hold; if there is none, for all rows to come, by that example. Only so
@@ -144,8 +159,9 @@ bool Batch::make_room(const Page& page, const RowCount& in_all, Failure& failure
 void Batch::expect(Column& column, size_t bytes, int64_t rows, int64_t to_come, Appender& appender) {
     const Type& type = *column.type;
     if (!bytes || !rows || type.kind == Kind::VarintText || type.kind == Kind::DecimalText) return;
-    const double times = static_cast<double>(to_come) / static_cast<double>(rows) * (to_come > rows ? 1.06 : 1.0);
-    const auto scaled = static_cast<size_t>(static_cast<double>(bytes) * times);
+    const double factor = static_cast<double>(to_come) / static_cast<double>(rows) * (to_come > rows ? 1.06 : 1.0);
+    if (static_cast<double>(bytes) * factor > INT32_MAX) return;
+    const auto scaled = static_cast<size_t>(static_cast<double>(bytes) * factor);
     if (type.is_variable()) {
         const size_t size = column.data.size();
         if (size + scaled > INT32_MAX || size + bytes <= column.data.capacity()) return;
@@ -156,16 +172,19 @@ void Batch::expect(Column& column, size_t bytes, int64_t rows, int64_t to_come, 
         const size_t head = type.kind == Kind::List ? 4 : 0;
         if (!width || items.type->has_offsets() || bytes <= head * static_cast<size_t>(rows)) return;
         const auto count = static_cast<int64_t>((bytes - head * static_cast<size_t>(rows)) / (width + head));
-        if (static_cast<size_t>(items.length + count) * width <= items.values.capacity()) return;
-        const auto all = static_cast<int64_t>(static_cast<double>(count) * times);
+        if (times(static_cast<size_t>(items.length + count), width) <= items.values.capacity()) return;
+        const auto all = static_cast<int64_t>(static_cast<double>(count) * factor);
         if (!appender.reserve(items, all)) appender.failure.kind = Failure::Kind::None;
     } else if (type.kind == Kind::Map) {
         column.expected = scaled;
     } else if (type.kind == Kind::Struct) {
+        size_t texts = 0;
+        for (int32_t i = 0; i < type.children; ++i) texts += column.kids[i].type->is_variable();
+        const size_t each = scaled / std::max(size_t{2}, texts);
         for (int32_t i = 0; i < type.children; ++i) {
             Column& field = column.kids[i];
             if (!appender.reserve(field, to_come)) appender.failure.kind = Failure::Kind::None;
-            if (field.type->is_variable() && field.data.size() == 0) (void)field.data.ensure(scaled / 2, memory_);
+            if (field.type->is_variable() && field.data.size() == 0) (void)field.data.ensure(each, memory_);
         }
     }
 }
@@ -175,7 +194,7 @@ bool Batch::make_first_room(const Page& page, const int64_t* bytes, Failure& fai
     const auto rows = static_cast<size_t>(page.rows);
     const auto first = [rows](const Type& type) -> size_t {
         if (type.kind == Kind::Boolean) return padded((rows + 7) / 8);
-        return padded((rows + (type.has_offsets() ? 1 : 0)) * type.width());
+        return padded(times(plus(rows, type.has_offsets() ? 1 : 0), type.width()));
     };
     const auto second = [bytes](const Type& type, int32_t i) -> size_t {
         if (!type.is_variable() || type.kind == Kind::VarintText || type.kind == Kind::DecimalText) return 0;
@@ -184,7 +203,7 @@ bool Batch::make_first_room(const Page& page, const int64_t* bytes, Failure& fai
     size_t total = 0;
     for (int32_t i = 0; i < plan_.columns; ++i) {
         const Type& type = *columns_[i].type;
-        total += first(type) + second(type, i);
+        total = plus(total, plus(first(type), second(type, i)));
     }
     if (!total || plan_.separate || columns_[0].values.capacity()) return true;
     Shared* shared = Shared::make(memory_, total);
@@ -269,7 +288,7 @@ bool Batch::keep_copy(Buffer& page) {
     return true;
 }
 
-bool Batch::finish(Failure& failure) {
+bool Batch::finish(Failure& failure) noexcept {
     memory_.limit = SIZE_MAX;
     for (size_t i = 0; i < plan_.types.size(); ++i) {
         Column& column = columns_[i];
@@ -279,7 +298,7 @@ bool Batch::finish(Failure& failure) {
         if (type.kind == Kind::Boolean) {
             column.values.set_size((length + 7) / 8);
         } else if (width) {
-            column.values.set_size(length ? (length + (type.has_offsets() ? 1 : 0)) * width : 0);
+            column.values.set_size(length ? times(length + (type.has_offsets() ? 1 : 0), width) : 0);
         }
         if (column.nulls == 0) {
             column.validity.set_size(0);

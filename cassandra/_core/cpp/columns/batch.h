@@ -41,8 +41,8 @@ struct Viewed {
     }
 };
 
-// How many rows a batch will have in all: *target* is where one that goes on for long ends, *expected* what it is likely to
-// have, for which room is made at once. 0: nobody knows.
+// How many rows a batch will have in all: *target* is where one that goes on for long ends, *expected* the likely number,
+// for which room is made with the first page. 0: unknown. Hints only: they never make an append fail.
 struct RowCount {
     int64_t target = 0;
     int64_t expected = 0;
@@ -51,26 +51,26 @@ struct RowCount {
 class Batch {
 public:
     // Empty, with one reference; null without memory. The pool lives as long as what is taken from it.
-    static Batch* make(const Plan& plan, memory::BlockPool& pool);
-    void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
-    void release() {
+    static Batch* make(const Plan& plan, memory::BlockPool& pool) noexcept;
+    void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+    void release() noexcept {
         if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
     }
 
     // Whether the page's values surely fit behind those that are there: offsets have 31 bits.
-    bool has_room_for(const Page& page) const;
+    bool has_room_for(const Page& page) const noexcept;
     // All rows of the page behind those that are there. On failure the batch is as it was.
     bool append(const Page& page, const RowCount& in_all, Failure& failure);
     // What saved.h has written of a batch of the same types, into an empty one. False when it is none, or without memory.
-    bool load(const uint8_t* p, size_t size, Failure& failure);
-    bool finish(Failure& failure);
+    bool load(const uint8_t* p, size_t size, Failure& failure) noexcept;
+    bool finish(Failure& failure) noexcept;
 
     const Plan& plan() const { return plan_; }
-    int64_t rows() const { return rows_; }
+    int64_t rows() const noexcept { return rows_; }
     // Bytes that its buffers take, padding and all, and those of pages that views point to; a bound while it is built.
-    size_t bytes() const { return (finished_ ? bytes_ : memory_.held) + pinned_; }
-    const Column& column(int32_t i) const { return columns_[i]; }
-    Column& column(int32_t i) { return columns_[i]; }
+    size_t bytes() const noexcept { return (finished_ ? bytes_ : memory_.held) + pinned_; }
+    const Column& column(int32_t i) const noexcept { return columns_[i]; }
+    Column& column(int32_t i) noexcept { return columns_[i]; }
     int32_t page_count() const { return page_count_; }
     const Viewed& page(int32_t i) const { return pages_[i]; }
 
@@ -80,10 +80,10 @@ public:
     bool keep_copy(Buffer& page);
 
     // A struct array of all columns, of *rows* rows from *first* on; false without memory.
-    bool export_array(ArrowArray* out, int64_t first, int64_t rows);
-    bool export_array(ArrowArray* out) { return export_array(out, 0, rows_); }
+    bool export_array(ArrowArray* out, int64_t first, int64_t rows) noexcept;
+    bool export_array(ArrowArray* out) noexcept { return export_array(out, 0, rows_); }
     // Nulls among some rows of a column.
-    int64_t nulls_within(int32_t column, int64_t first, int64_t rows) const;
+    int64_t nulls_within(int32_t column, int64_t first, int64_t rows) const noexcept;
 
 private:
     Batch(const Plan& plan, memory::BlockPool& pool, Column* columns) : plan_(plan), columns_(columns) {
@@ -93,6 +93,7 @@ private:
     void destroy();
     void measure(const Page& page, int64_t* bytes) const;
     bool make_room(const Page& page, const RowCount& in_all, Failure& failure);
+    int64_t rows_to_come(const Page& page, int64_t page_bytes, const RowCount& in_all) const;
     bool make_first_room(const Page& page, const int64_t* bytes, Failure& failure);
     void expect(Column& column, size_t bytes, int64_t rows, int64_t to_come, Appender& appender);
     bool read(const Page& page, Appender& appender);

@@ -11,13 +11,14 @@
 #include <new>
 #include <utility>
 
+#include "base/sizes.h"
 #include "columns/counters.h"
 #include "memory/blocks.h"
 
 namespace fastcql::columns {
 
 inline constexpr size_t kPadding = 64;
-inline constexpr size_t padded(size_t size) { return (size + kPadding - 1) / kPadding * kPadding; }
+inline constexpr size_t padded(size_t size) { return rounded_up(size, kPadding); }
 
 // What a batch may take, so that a hostile page cannot make much of little: nulls of vectors and structs take room.
 struct Memory {
@@ -49,7 +50,7 @@ public:
     Shared& operator=(const Shared&) = delete;
 
     void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
-    void release() {
+    void release() noexcept {
         if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
         memory::BlockPool& pool = pool_;
         pool.give_block(block_);
@@ -91,12 +92,12 @@ public:
         std::swap(shared_, other.shared_);
         std::swap(carved_, other.carved_);
     }
-    uint8_t* data() const { return data_; }
-    size_t size() const { return size_; }
+    uint8_t* data() const noexcept { return data_; }
+    size_t size() const noexcept { return size_; }
     size_t capacity() const { return capacity_; }
     void set_size(size_t size) { size_ = size; }
     // Another reference to what it lies in; null for a buffer of nothing.
-    Shared* share() const {
+    Shared* share() const noexcept {
         if (shared_) shared_->retain();
         return shared_;
     }

@@ -18,7 +18,7 @@ namespace fastcql::columns {
 
 enum class Form : uint8_t { Bits, Int8, Int16, Int32, Int64, Float, Double, Bytes, Words, Views, Uuid, TimeUuid, Wide16, Wide32, Other };
 
-Form form_of(const Type& type);
+Form form_of(const Type& type) noexcept;
 
 // Rows of a batch that belong together: all of them, or some that follow each other.
 struct Slice {
@@ -36,10 +36,10 @@ struct Id {
 
 // Time UUIDs: the fields of time from high to low; the bytes behind them are signed to the server.
 inline constexpr uint64_t kSigns = 0x8080808080808080ULL;
-inline Id id_of(const uint8_t* p) { return {load64(p), load64(p + 8)}; }
-inline Id by_time(Id id) { return {id.high << 48 | (id.high >> 16 & 0xffff) << 32 | id.high >> 32, id.low ^ kSigns}; }
+inline Id id_of(const uint8_t* p) noexcept { return {load64(p), load64(p + 8)}; }
+inline Id by_time(Id id) noexcept { return {id.high << 48 | (id.high >> 16 & 0xffff) << 32 | id.high >> 32, id.low ^ kSigns}; }
 inline Id from_time(Id id) { return {id.high << 32 | (id.high >> 32 & 0xffff) << 16 | id.high >> 48, id.low ^ kSigns}; }
-inline Id by_version(Id id) {
+inline Id by_version(Id id) noexcept {
     const uint64_t version = id.high >> 12 & 15;
     if (version == 1) return {by_time(id).high, id.low};
     return {version << 60 | id.high >> 16 << 12 | (id.high & 0xfff), id.low};
@@ -102,7 +102,7 @@ struct Bits {
 struct Strings {
     const int32_t* offsets;
     const char* data;
-    std::string_view get(int64_t i) const { return {data + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])}; }
+    std::string_view get(int64_t i) const noexcept { return {data + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])}; }
 };
 
 // Of a null the index is any.

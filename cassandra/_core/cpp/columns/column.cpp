@@ -55,21 +55,23 @@ bool Appender::wrong_size(const Column& column, int32_t n, const char* needs) {
 bool Appender::reserve(Column& column, int64_t count) {
     const Type& type = *column.type;
     Buffer& values = column.values;
-    const auto length = static_cast<size_t>(column.length + count);
+    const size_t length = plus(static_cast<size_t>(column.length), static_cast<size_t>(count));
     if (type.kind == Kind::Boolean) {
         const size_t before = values.capacity();
-        if (length <= before * 8) return true;
+        const size_t bytes = length / 8 + (length % 8 != 0);
+        if (bytes <= before) return true;
         values.set_size(before);
-        if (!values.ensure((length + 7) / 8, memory)) return no_room(column);
+        if (!values.ensure(bytes, memory)) return no_room(column);
         std::memset(values.data() + before, 0, values.capacity() - before);
         return true;
     }
     const size_t width = type.width();
     const size_t extra = type.has_offsets() ? 1 : 0;
-    if ((length + extra) * width <= values.capacity()) return true;
+    const size_t bytes = times(plus(length, extra), width);
+    if (bytes <= values.capacity()) return true;
     const bool fresh = values.capacity() == 0;
     values.set_size((static_cast<size_t>(column.length) + extra) * (fresh ? 0 : width));
-    if (!values.ensure((length + extra) * width, memory)) return no_room(column);
+    if (!values.ensure(bytes, memory)) return no_room(column);
     if (extra && fresh) offsets_of(column)[0] = 0;
     return true;
 }

@@ -11,7 +11,7 @@ struct Counters {
     std::atomic<int64_t> rows{0}, loans{0};  // arrays of others that are read; arrays over memory of others
 };
 
-inline Counters& counters() {
+inline Counters& counters() noexcept {
     static Counters all;
     return all;
 }

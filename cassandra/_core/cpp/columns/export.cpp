@@ -44,14 +44,14 @@ int64_t buffers_of(const Type& type, int32_t pages) {
 
 }  // namespace
 
-int64_t Batch::nulls_within(int32_t index, int64_t first, int64_t rows) const {
+int64_t Batch::nulls_within(int32_t index, int64_t first, int64_t rows) const noexcept {
     const Column& column = columns_[index];
     if (!column.nulls || rows == column.length) return column.nulls;
     return rows - count_bits(column.validity.data(), first, rows);
 }
 
 // Columns begin with an offset, as consumers want it; what is in them is as it was.
-bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) {
+bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) noexcept {
     const size_t n = plan_.types.size();
     size_t pointers = 1, dictionaries = 0;
     for (const Type& type : plan_.types) {
@@ -59,8 +59,11 @@ bool Batch::export_array(ArrowArray* out, int64_t first, int64_t rows) {
         dictionaries += type.kind == Kind::Dictionary;
     }
     pointers += 3 * dictionaries;
-    const size_t bytes = sizeof(ArrayExport) + (n + dictionaries) * sizeof(ArrowArray) + n * sizeof(ArrowArray*) +
-                         pointers * sizeof(void*) + static_cast<size_t>(page_count_) * sizeof(int64_t);
+    size_t bytes = sizeof(ArrayExport);
+    bytes = plus(bytes, times(n + dictionaries, sizeof(ArrowArray)));
+    bytes = plus(bytes, times(n, sizeof(ArrowArray*)));
+    bytes = plus(bytes, times(pointers, sizeof(void*)));
+    bytes = plus(bytes, times(static_cast<size_t>(page_count_), sizeof(int64_t)));
     auto* exported = static_cast<ArrayExport*>(std::calloc(1, bytes));
     if (!exported) return false;
     auto* arrays = reinterpret_cast<ArrowArray*>(exported + 1);

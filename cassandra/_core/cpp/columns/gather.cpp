@@ -87,7 +87,7 @@ private:
 
     template <size_t kWidth>
     bool numbers(Column& out, const std::vector<Run>& runs, int64_t rows) {
-        if (!out.values.ensure(static_cast<size_t>(rows) * kWidth, out_.memory())) return failure_.memory();
+        if (!out.values.ensure(times(static_cast<size_t>(rows), kWidth), out_.memory())) return failure_.memory();
         uint8_t* p = out.values.data();
         for (const Run& run : runs) {
             const uint8_t* from = columns_[static_cast<size_t>(run.from)]->values.data() + static_cast<size_t>(run.first) * kWidth;
@@ -116,7 +116,7 @@ private:
 
     // Ends of values of any length, and where those of each run are; their bytes or items in all.
     bool offsets(Column& out, const std::vector<Run>& runs, int64_t rows, int64_t* total) {
-        if (!out.values.ensure((static_cast<size_t>(rows) + 1) * 4, out_.memory())) return failure_.memory();
+        if (!out.values.ensure(times(static_cast<size_t>(rows) + 1, 4), out_.memory())) return failure_.memory();
         int32_t* ends = offsets_of(out);
         *ends = 0;
         int64_t end = 0;
@@ -244,7 +244,7 @@ private:
 }  // namespace
 
 Batch* gather(const Plan& plan, memory::BlockPool& pool, const Batch* const* batches, size_t batch_count, const Run* runs,
-              size_t run_count, Failure& failure) {
+              size_t run_count, Failure& failure) noexcept {
     Batch* out = Batch::make(plan, pool);
     if (!out) {
         failure.memory();

@@ -20,7 +20,7 @@ struct Run {
 // The rows of *runs*, each within its batch, in their order. Null when that fails; a failure of kind Value says that the
 // values are too many for one batch, whose offsets have 31 bits: half of the rows may fit.
 Batch* gather(const Plan& plan, memory::BlockPool& pool, const Batch* const* batches, size_t batch_count, const Run* runs,
-              size_t run_count, Failure& failure);
+              size_t run_count, Failure& failure) noexcept;
 
 // Copies n bits, from bit *from* of one to bit *to* of the other, which are zero there.
 void copy_bits(uint8_t* out, int64_t to, const uint8_t* in, int64_t from, int64_t n);

@@ -179,7 +179,9 @@ bool Groups::load(const uint8_t* p, size_t size) {
             std::memcpy(&from, p + i * 4, 4);
             std::memcpy(&to, p + i * 4 + 4, 4);
             if (from < 0 || to < from || static_cast<uint64_t>(to) > bytes || !is_key(keys + from, keys + to)) return false;
-            if (table_.index(keys + from, static_cast<size_t>(to - from), memory_) != static_cast<int32_t>(i)) return false;
+            const int32_t index = table_.index(keys + from, static_cast<size_t>(to - from), memory_);
+            if (index < 0) throw std::bad_alloc();
+            if (index != static_cast<int32_t>(i)) return false;
         }
         p = keys + bytes;
     }

@@ -30,7 +30,7 @@ public:
     // False when a measure cannot be.
     bool make(std::vector<Key> keys, const std::vector<Wanted>& wanted);
 
-    size_t size() const { return keys_.empty() ? 1 : static_cast<size_t>(table_.count); }
+    size_t size() const noexcept { return keys_.empty() ? 1 : static_cast<size_t>(table_.count); }
     // The rows of a mask, or all. What was added before stays when there is no memory; these may be there in part then.
     bool add(const Slice& slice, const Mask* mask);
     bool merge(const Groups& other);
@@ -42,7 +42,7 @@ public:
     bool load(const uint8_t* p, size_t size);
 
     // Of the rows that were added last, in their order; null without keys.
-    const uint32_t* last_groups() const { return keys_.empty() ? nullptr : groups_.data(); }
+    const uint32_t* last_groups() const noexcept { return keys_.empty() ? nullptr : groups_.data(); }
 
 private:
     bool find(const Slice& slice, const Mask* mask);

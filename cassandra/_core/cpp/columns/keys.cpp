@@ -67,7 +67,7 @@ uint64_t number_code(const Type& type, const uint8_t* p) {
     }
 }
 
-uint64_t by_time(uint64_t high) { return high << 48 | (high << 16 & 0xffff00000000) | high >> 32; }
+uint64_t by_time(uint64_t high) noexcept { return high << 48 | (high << 16 & 0xffff00000000) | high >> 32; }
 
 // uuid: the version first, those of version 1 by their time, others by their bytes. timeuuid: by time, and then by bytes
 // with a sign, as the first servers compared them.
@@ -204,7 +204,7 @@ void variable_code(const Batch& batch, const Column& column, int64_t row, std::v
 
 }  // namespace
 
-bool has_order(const Type& type) {
+bool has_order(const Type& type) noexcept {
     switch (type.kind) {
         case Kind::Ascii:
         case Kind::Text:
@@ -250,7 +250,7 @@ void Keys::fill_numbers(const Batch& batch, const OrderColumn& order, int64_t fi
 
 void Keys::fill_fixed(const Batch& batch, const std::vector<OrderColumn>& order, size_t width, int64_t first, int64_t count) {
     const auto rows = static_cast<size_t>(count);
-    bytes_.resize(rows * width);  // zeros
+    bytes_.resize(times(rows, width));  // zeros
     ends_.resize(rows);
     for (size_t i = 0; i < rows; ++i) ends_[i] = (i + 1) * width;
     uint8_t* begin = bytes_.data();

@@ -24,7 +24,7 @@ struct OrderColumn {
 };
 
 // Whether values of that type can be put in the server's order.
-bool has_order(const Type& type);
+bool has_order(const Type& type) noexcept;
 
 class Keys {
 public:

@@ -4,7 +4,7 @@
 
 namespace fastcql::columns {
 
-void Mask::count() {
+void Mask::count() noexcept {
     selected = 0;
     for (const uint64_t word : yes) selected += __builtin_popcountll(word);
 }
@@ -104,7 +104,7 @@ void Mask::append(const Mask& other) {
     count();
 }
 
-int64_t Mask::run_count() const {
+int64_t Mask::run_count() const noexcept {
     int64_t runs = 0;
     uint64_t before = 0;  // the last bit of the word before
     for (const uint64_t word : yes) {

@@ -35,11 +35,11 @@ public:
     std::vector<uint64_t> no;  // empty: all that is not yes
 
     static size_t words_of(int64_t rows) { return static_cast<size_t>((rows + 63) / 64); }
-    uint64_t no_at(size_t word) const {
+    uint64_t no_at(size_t word) const noexcept {
         if (!no.empty()) return no[word];
         return ~yes[word] & bits_before(rows, static_cast<int64_t>(word) * 64);
     }
-    void count();
+    void count() noexcept;
 
     void set_and(const Mask& a, const Mask& b);
     void set_or(const Mask& a, const Mask& b);
@@ -76,7 +76,7 @@ public:
         }
         if (begin >= 0) run(begin, rows - begin);
     }
-    int64_t run_count() const;
+    int64_t run_count() const noexcept;
 };
 
 }  // namespace fastcql::columns

@@ -113,7 +113,7 @@ Merge::Merge(const Plan& plan, memory::BlockPool& pool, std::vector<OrderColumn>
 
 Merge::~Merge() = default;
 
-bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Failure& failure) {
+bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Failure& failure) noexcept {
     if (count <= 0) return true;
     Source& fed = sources_[static_cast<size_t>(source)];
     try {
@@ -144,7 +144,7 @@ bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Fai
     }
 }
 
-int64_t Merge::known(int32_t source, const Batch& batch, int64_t first, int64_t count) const {
+int64_t Merge::known(int32_t source, const Batch& batch, int64_t first, int64_t count) const noexcept {
     const Keys& last = sources_[static_cast<size_t>(source)].last;
     if (!last.count()) return 0;
     try {
@@ -158,7 +158,7 @@ int64_t Merge::known(int32_t source, const Batch& batch, int64_t first, int64_t 
     }
 }
 
-int64_t Merge::advance(int64_t most) {
+int64_t Merge::advance(int64_t most) noexcept {
     if (pending_ >= most) return pending_;
     try {
         size_t horizon_source = 0;
@@ -259,7 +259,7 @@ void Merge::leave() {
     runners_.clear();
 }
 
-bool Merge::take(Piece& piece, Failure& failure) {
+bool Merge::take(Piece& piece, Failure& failure) noexcept {
     piece = {};
     origins_.clear();
     if (!pending_) return true;

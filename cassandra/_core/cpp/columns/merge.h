@@ -30,21 +30,21 @@ public:
 
     // The next rows of a hungry source: *count* of a batch of the plan, from *first* on. False, and nothing done, when
     // they are not in order (kind Value, and the row within the batch), or without memory.
-    bool feed(int32_t source, Batch& batch, int64_t first, int64_t count, Failure& failure);
+    bool feed(int32_t source, Batch& batch, int64_t first, int64_t count, Failure& failure) noexcept;
     // How many of these rows, which are in order, are not behind the last row that the source was fed with: what is read
     // once more begins with them. -1 without memory.
-    int64_t known(int32_t source, const Batch& batch, int64_t first, int64_t count) const;
+    int64_t known(int32_t source, const Batch& batch, int64_t first, int64_t count) const noexcept;
     // No row of that source comes any more.
-    void end(int32_t source) { sources_[static_cast<size_t>(source)].open = false; }
-    int32_t source_count() const { return static_cast<int32_t>(sources_.size()); }
-    bool is_hungry(int32_t source) const {
+    void end(int32_t source) noexcept { sources_[static_cast<size_t>(source)].open = false; }
+    int32_t source_count() const noexcept { return static_cast<int32_t>(sources_.size()); }
+    bool is_hungry(int32_t source) const noexcept {
         const Source& found = sources_[static_cast<size_t>(source)];
         return found.open && found.lot < 0;
     }
 
     // Merge what is final, until *most* rows are pending; how many are. -1 without memory.
-    int64_t advance(int64_t most);
-    int64_t pending() const { return pending_; }
+    int64_t advance(int64_t most) noexcept;
+    int64_t pending() const noexcept { return pending_; }
 
     // Rows of a batch, with a reference.
     struct Piece {
@@ -53,9 +53,9 @@ public:
         int64_t count = 0;
     };
     // Pending rows, in order, as many as come in one piece; none: no batch. False when that fails.
-    bool take(Piece& piece, Failure& failure);
+    bool take(Piece& piece, Failure& failure) noexcept;
     // Where the rows of the last piece came from: runs of sources, each of which goes on where it was.
-    const std::vector<Run>& origins() const { return origins_; }
+    const std::vector<Run>& origins() const noexcept { return origins_; }
 
 private:
     // Rows that a source was fed with.

@@ -155,7 +155,7 @@ void Appender::expect_like(Column& column, int32_t count, int32_t n) {
         const size_t other = column.kids[0].kids[1 - i].type->width();
         const size_t taken = static_cast<size_t>(entries) * (8 + other);
         if (bytes > taken && part.data.size() + bytes <= INT32_MAX) {
-            (void)part.data.ensure(part.data.size() + (bytes - taken) * 9 / 8 + 64, memory);
+            (void)part.data.ensure(plus(part.data.size(), times(bytes - taken, 9) / 8 + 64), memory);
         }
     }
 }

@@ -4,20 +4,21 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/sizes.h"
 #include "memory/blocks.h"
 
 namespace fastcql::columns {
 
 class PlainBlocks final : public memory::BlockPool {
 public:
-    static PlainBlocks& instance() {
+    static PlainBlocks& instance() noexcept {
         static auto* const blocks = new PlainBlocks;  // lives as long as the process
         return *blocks;
     }
     bool take_block(size_t size, memory::ColumnBlock& block) override {
         constexpr size_t kAligned = 64;
         if (size > SIZE_MAX / 2) return false;
-        const size_t rounded = (size + kAligned - 1) / kAligned * kAligned;
+        const size_t rounded = rounded_up(size, kAligned);
         void* memory = nullptr;
         if (posix_memalign(&memory, kAligned, rounded) != 0) return false;
         block = {static_cast<uint8_t*>(memory), rounded, nullptr};
@@ -33,8 +34,8 @@ public:
         return true;
     }
     void give_block(const memory::ColumnBlock& block) override { std::free(block.data); }
-    void hold() override {}
-    void let_go() override {}
+    void hold() noexcept override {}
+    void let_go() noexcept override {}
 
 private:
     PlainBlocks() = default;

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <new>
 
+#include "base/sizes.h"
+
 namespace fastcql::columns {
 
-size_t Type::width() const {
+size_t Type::width() const noexcept {
     switch (kind) {
         case Kind::One: return 1;
         case Kind::Two: return 2;
@@ -39,7 +41,7 @@ Type& Plan::add(int32_t parent) {
     return types.back();
 }
 
-bool Plan::complete() {
+bool Plan::complete() noexcept {
     int32_t before = -1;
     for (size_t i = 0; i < types.size(); ++i) {
         const Type& type = types[i];
@@ -50,7 +52,7 @@ bool Plan::complete() {
     return true;
 }
 
-bool Plan::same_as(const Plan& other) const {
+bool Plan::same_as(const Plan& other) const noexcept {
     if (columns != other.columns || types.size() != other.types.size()) return false;
     for (size_t i = 0; i < types.size(); ++i) {
         const Type& a = types[i];
@@ -104,9 +106,9 @@ void release_schema(ArrowSchema* schema) {
 
 }  // namespace
 
-bool export_schema(const Plan& plan, ArrowSchema* out) {
+bool export_schema(const Plan& plan, ArrowSchema* out) noexcept {
     const size_t n = plan.types.size();
-    const size_t bytes = sizeof(SchemaExport) + n * (2 * sizeof(ArrowSchema) + sizeof(ArrowSchema*));
+    const size_t bytes = plus(sizeof(SchemaExport), times(n, 2 * sizeof(ArrowSchema) + sizeof(ArrowSchema*)));
     auto* exported = static_cast<SchemaExport*>(std::calloc(1, bytes));
     if (!exported) return false;
     plan.retain();

@@ -60,13 +60,13 @@ struct Type {
 
     bool is_text() const { return kind == Kind::Text || kind == Kind::Ascii; }
     // Values of any length behind offsets of four bytes.
-    bool is_variable() const {
+    bool is_variable() const noexcept {
         return is_text() || kind == Kind::Binary || kind == Kind::Inet || kind == Kind::VarintText ||
                kind == Kind::DecimalText;
     }
     bool has_offsets() const { return is_variable() || kind == Kind::List || kind == Kind::Map; }
     // Bytes of a value in the first buffer; 0 for booleans and where there is none.
-    size_t width() const;
+    size_t width() const noexcept;
 };
 
 class Plan {
@@ -75,8 +75,8 @@ public:
     Plan(const Plan&) = delete;
     Plan& operator=(const Plan&) = delete;
 
-    void retain() const { refs_.fetch_add(1, std::memory_order_relaxed); }
-    void release() const {
+    void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+    void release() const noexcept {
         if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
@@ -89,9 +89,9 @@ public:
     // Adds a field; *parent* -1 for a column. Those of one parent come one after the other.
     Type& add(int32_t parent);
     // After the last one: whether types are side by side as they should be.
-    bool complete();
+    bool complete() noexcept;
     // Whether batches of both may be in one stream: types and names are equal.
-    bool same_as(const Plan& other) const;
+    bool same_as(const Plan& other) const noexcept;
 
 private:
     ~Plan() { counters().plans.fetch_sub(1, std::memory_order_relaxed); }
@@ -111,6 +111,6 @@ private:
 };
 
 // A schema of struct type, all columns; false without memory. Its release may be called by any thread.
-bool export_schema(const Plan& plan, ArrowSchema* out);
+bool export_schema(const Plan& plan, ArrowSchema* out) noexcept;
 
 }  // namespace fastcql::columns

@@ -109,7 +109,7 @@ void save_batch(const Batch& batch, std::string& out) {
     }
 }
 
-bool Batch::load(const uint8_t* p, size_t size, Failure& failure) {
+bool Batch::load(const uint8_t* p, size_t size, Failure& failure) noexcept {
     Reader reader{p, p + size, memory_, failure};
     if (!reader.number(rows_) || rows_ > INT32_MAX) return false;
     pages_ = new (std::nothrow) Viewed[1];
@@ -132,7 +132,9 @@ bool Batch::load(const uint8_t* p, size_t size, Failure& failure) {
         const auto* at = reinterpret_cast<const int32_t*>(offsets.data());
         for (int64_t k = 0; k < count; ++k) {
             const auto length = static_cast<size_t>(at[k + 1] - at[k]);
-            if (column.words->index(words.data() + at[k], length, memory_) != k) return false;
+            const int32_t index = column.words->index(words.data() + at[k], length, memory_);
+            if (index < 0) return failure.memory();
+            if (index != k) return false;
         }
     }
     for (size_t i = 0; i < plan_.types.size(); ++i) {

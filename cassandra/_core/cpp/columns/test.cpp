@@ -6,7 +6,7 @@
 
 namespace fastcql::columns {
 
-Form form_of(const Type& type) {
+Form form_of(const Type& type) noexcept {
     switch (type.kind) {
         case Kind::Boolean: return Form::Bits;
         case Kind::One: return Form::Int8;

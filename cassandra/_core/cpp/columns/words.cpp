@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/bytes.h"
+#include "base/sizes.h"
 
 namespace fastcql::columns {
 
@@ -30,8 +31,8 @@ uint64_t Words::hash(const uint8_t* p, size_t n) {
 }
 
 bool Words::grow() {
-    const size_t size = mask_ ? (mask_ + 1) * 2 : 64;
-    auto* slots = static_cast<Slot*>(std::malloc(size * sizeof(Slot)));
+    const size_t size = mask_ ? times(mask_ + 1, 2) : 64;
+    auto* slots = static_cast<Slot*>(std::malloc(times(size, sizeof(Slot))));
     if (!slots) return false;
     for (size_t i = 0; i < size; ++i) slots[i].index = -1;
     for (size_t i = 0; slots_ && i <= mask_; ++i) {
@@ -59,7 +60,7 @@ int32_t Words::index(const uint8_t* p, size_t n, Memory& memory) {
     }
     if (data.size() + n > INT32_MAX || count == INT32_MAX) return -1;
     offsets.set_size(count ? (static_cast<size_t>(count) + 1) * 4 : 0);
-    if (!offsets.ensure((static_cast<size_t>(count) + 2) * 4, memory)) return -1;
+    if (!offsets.ensure(times(static_cast<size_t>(count) + 2, 4), memory)) return -1;
     if (n && !data.ensure(data.size() + n, memory)) return -1;
     if (n) std::memcpy(data.data() + data.size(), p, n);
     data.add(n);

@@ -24,7 +24,7 @@ public:
     static Rows* make(std::shared_ptr<const Reading> reading, ArrowArray& array, int64_t first, std::string& problem);
     ~Rows() override;
     // For encrypted columns; its owner has to live as long as this.
-    void seal_by(const Sealer& sealer) { sealer_ = sealer; }
+    void seal_by(const Sealer& sealer) noexcept { sealer_ = sealer; }
     Rows(const Rows&) = delete;
     Rows& operator=(const Rows&) = delete;
 

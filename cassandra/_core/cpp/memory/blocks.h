@@ -24,8 +24,8 @@ public:
     virtual bool grow_block(ColumnBlock& block, size_t size, size_t used) = 0;
     virtual void give_block(const ColumnBlock& block) = 0;
     // The pool lives as long as somebody holds it.
-    virtual void hold() = 0;
-    virtual void let_go() = 0;
+    virtual void hold() noexcept = 0;
+    virtual void let_go() noexcept = 0;
 
 protected:
     ~BlockPool() = default;

@@ -13,7 +13,7 @@ public:
         : max_(static_cast<int64_t>(max_bytes)), retain_(static_cast<int64_t>(retain_bytes)) {}
 
     int64_t max_bytes() const { return max_; }
-    int64_t in_use() const { return in_use_.load(std::memory_order_seq_cst); }
+    int64_t in_use() const noexcept { return in_use_.load(std::memory_order_seq_cst); }
     int64_t held() const { return held_.load(std::memory_order_relaxed); }
     int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
     int64_t slabs() const { return slabs_.load(std::memory_order_relaxed); }

@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/sizes.h"
+
 namespace fastcql::memory {
 
 class FrameArena;
@@ -40,7 +42,7 @@ struct alignas(64) FrameBlock {
     // One of nobody's arena, with one reference; null without memory.
     static FrameBlock* make(size_t size) {
         void* memory = nullptr;
-        if (posix_memalign(&memory, alignof(FrameBlock), sizeof(FrameBlock) + size) != 0) return nullptr;
+        if (posix_memalign(&memory, alignof(FrameBlock), plus(sizeof(FrameBlock), size)) != 0) return nullptr;
         auto* block = new (memory) FrameBlock;
         block->capacity = size;
         return block;

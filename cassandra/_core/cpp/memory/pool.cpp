@@ -14,7 +14,7 @@ struct PoolRegistry {
     SpinLock lock;
     Pool* first = nullptr;
 
-    static PoolRegistry& instance() {
+    static PoolRegistry& instance() noexcept {
         static PoolRegistry* const registry = make();
         return *registry;
     }
@@ -83,7 +83,7 @@ Pool::~Pool() {
     }
 }
 
-PoolCounters pool_counters() { return PoolRegistry::instance().count(); }
+PoolCounters pool_counters() noexcept { return PoolRegistry::instance().count(); }
 
 int64_t Pool::now() {
     using namespace std::chrono;
@@ -92,7 +92,7 @@ int64_t Pool::now() {
 
 // ---- users' blocks
 
-Entry* Pool::begin(size_t size) {
+Entry* Pool::begin(size_t size) noexcept {
     const Guard guard(lock_);
     Entry* entry = entries_.take();
     if (!entry) return nullptr;
@@ -166,11 +166,11 @@ bool Pool::give_warm(Entry* entry, size_t size) {
     return true;
 }
 
-size_t Pool::capacity(const Entry* entry) const {
+size_t Pool::capacity(const Entry* entry) const noexcept {
     return entry->slab ? entry->slab->block_bytes : entry->range ? entry->range->committed : 0;
 }
 
-bool Pool::resize(Entry* entry, size_t size, size_t length, bool may_move) {
+bool Pool::resize(Entry* entry, size_t size, size_t length, bool may_move) noexcept {
     Entry larger{};
     {
         const Guard guard(lock_);
@@ -207,7 +207,7 @@ bool Pool::grow_range(Entry* entry, size_t size, bool may_move) {
     return true;
 }
 
-int64_t Pool::publish(Entry* entry, size_t length) {
+int64_t Pool::publish(Entry* entry, size_t length) noexcept {
     if (const size_t padding = (kAlignment - length % kAlignment) % kAlignment; padding && entry->data) {
         std::memset(entry->data + length, 0, padding);
     }
@@ -218,7 +218,7 @@ int64_t Pool::publish(Entry* entry, size_t length) {
     return entry->ref();
 }
 
-void Pool::abandon(Entry* entry) {
+void Pool::abandon(Entry* entry) noexcept {
     {
         const Guard guard(lock_);
         free_locked(entry);
@@ -240,7 +240,7 @@ void Pool::take_memory(const Entry& entry) {
     }
 }
 
-Entry* Pool::pin(int64_t ref, bool latch, bool view) {
+Entry* Pool::pin(int64_t ref, bool latch, bool view) noexcept {
     const int64_t at = view ? now() : 0;
     const Guard guard(lock_);
     Entry* entry = entries_.find(ref);
@@ -252,7 +252,7 @@ Entry* Pool::pin(int64_t ref, bool latch, bool view) {
     return entry;
 }
 
-void Pool::unpin(Entry* entry) {
+void Pool::unpin(Entry* entry) noexcept {
     {
         const Guard guard(lock_);
         if (--entry->pins) return;
@@ -263,7 +263,7 @@ void Pool::unpin(Entry* entry) {
     memory_came_back();
 }
 
-int64_t Pool::copy(int64_t ref, uint8_t* target, size_t size) {
+int64_t Pool::copy(int64_t ref, uint8_t* target, size_t size) noexcept {
     const Guard guard(lock_);
     const Entry* entry = entries_.find(ref);
     if (!entry) return -1;
@@ -274,14 +274,14 @@ int64_t Pool::copy(int64_t ref, uint8_t* target, size_t size) {
     return static_cast<int64_t>(entry->length);
 }
 
-bool Pool::latch(int64_t ref) {
+bool Pool::latch(int64_t ref) noexcept {
     const Guard guard(lock_);
     Entry* entry = entries_.find(ref);
     if (entry) ++entry->latches;
     return entry != nullptr;
 }
 
-Unlatched Pool::unlatch(int64_t ref) {
+Unlatched Pool::unlatch(int64_t ref) noexcept {
     const Guard guard(lock_);
     Entry* entry = entries_.find(ref);
     if (!entry) return Unlatched::Unknown;
@@ -290,7 +290,7 @@ Unlatched Pool::unlatch(int64_t ref) {
     return Unlatched::Done;
 }
 
-bool Pool::drop(int64_t ref) {
+bool Pool::drop(int64_t ref) noexcept {
     {
         const Guard guard(lock_);
         Entry* entry = entries_.find(ref);

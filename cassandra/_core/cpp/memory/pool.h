@@ -60,34 +60,34 @@ public:
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
-    void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
-    void release() {
+    void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+    void release() noexcept {
         if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
     const Options& options() const { return options_; }
-    Budget& budget() { return budget_; }
+    Budget& budget() noexcept { return budget_; }
 
     // ---- users' blocks; any thread
 
     // A block of *size* bytes in state WRITING, null when the pool or the system has no more.
-    Entry* begin(size_t size);
-    size_t capacity(const Entry* entry) const;
+    Entry* begin(size_t size) noexcept;
+    size_t capacity(const Entry* entry) const noexcept;
     // Makes a WRITING block at least *size* bytes, keeping its first *length* ones.
-    bool resize(Entry* entry, size_t size, size_t length, bool may_move);
+    bool resize(Entry* entry, size_t size, size_t length, bool may_move) noexcept;
     // Bytes behind *length*, to the next multiple of 64, become zero. Gives the reference.
-    int64_t publish(Entry* entry, size_t length);
-    void abandon(Entry* entry);
+    int64_t publish(Entry* entry, size_t length) noexcept;
+    void abandon(Entry* entry) noexcept;
 
     // Null for a reference that is not live. A pinned entry stays as it is until unpin. *view*: it may last, its age is
     // told in the statistics.
-    Entry* pin(int64_t ref, bool latch, bool view);
-    void unpin(Entry* entry);
+    Entry* pin(int64_t ref, bool latch, bool view) noexcept;
+    void unpin(Entry* entry) noexcept;
     // Copies a live block of at most *size* bytes. Its length, which may be more; -1 for a reference that is not live.
-    int64_t copy(int64_t ref, uint8_t* target, size_t size);
-    bool latch(int64_t ref);
-    Unlatched unlatch(int64_t ref);
-    bool drop(int64_t ref);
+    int64_t copy(int64_t ref, uint8_t* target, size_t size) noexcept;
+    bool latch(int64_t ref) noexcept;
+    Unlatched unlatch(int64_t ref) noexcept;
+    bool drop(int64_t ref) noexcept;
     void count_failure();
 
     // ---- blocks for columns, see blocks.h; any thread
@@ -95,16 +95,16 @@ public:
     bool take_block(size_t size, ColumnBlock& block) override;
     bool grow_block(ColumnBlock& block, size_t size, size_t used) override;
     void give_block(const ColumnBlock& block) override;
-    void hold() override { retain(); }
-    void let_go() override { release(); }
+    void hold() noexcept override { retain(); }
+    void let_go() noexcept override { release(); }
 
     // ---- upkeep; any thread
 
-    size_t trim();
+    size_t trim() noexcept;
     // Moves at most *max_bytes* out of sparse slabs; gives the bytes moved.
-    size_t compact(size_t max_bytes);
-    Stats stats();
-    double fragmentation() const;
+    size_t compact(size_t max_bytes) noexcept;
+    Stats stats() noexcept;
+    double fragmentation() const noexcept;
     std::vector<Segment> segments();
 
     // ---- arenas, see arena.h
@@ -177,6 +177,6 @@ private:
 struct PoolCounters {
     int64_t pools, arenas, frames;
 };
-PoolCounters pool_counters();
+PoolCounters pool_counters() noexcept;
 
 }  // namespace fastcql::memory

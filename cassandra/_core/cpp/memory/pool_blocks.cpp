@@ -15,7 +15,7 @@ bool Pool::take_block(size_t size, ColumnBlock& block) {
         return true;
     }
     if (size > SIZE_MAX / 2) return false;
-    const size_t rounded = round_up(size, kAlignment);
+    const size_t rounded = rounded_up(size, kAlignment);
     void* memory = nullptr;
     if (posix_memalign(&memory, kAlignment, rounded) != 0) return false;
     count_overflow(static_cast<int64_t>(rounded));

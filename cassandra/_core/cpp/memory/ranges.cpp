@@ -18,7 +18,7 @@ constexpr size_t kHugeWorth = size_t{4} << 20;       // cold growth from here on
 constexpr size_t kRoom = 8;                          // reserved for growth, times the first size
 constexpr size_t kMaxReserve = size_t{16} << 30;     // beyond that only what is asked for
 
-size_t room_for(size_t bytes) { return bytes <= kMaxReserve / kRoom ? round_up(bytes * kRoom, kHuge) : bytes; }
+size_t room_for(size_t bytes) { return bytes <= kMaxReserve / kRoom ? rounded_up(bytes * kRoom, kHuge) : bytes; }
 
 void* reserve(size_t bytes) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -36,7 +36,7 @@ void advise_huge([[maybe_unused]] uint8_t* memory, [[maybe_unused]] size_t bytes
 
 }  // namespace
 
-size_t Ranges::capacity(size_t size) { return round_up(size, kGrain); }
+size_t Ranges::capacity(size_t size) { return rounded_up(size, kGrain); }
 
 Range* Ranges::take(size_t size, size_t extra) {
     const size_t bytes = capacity(size);

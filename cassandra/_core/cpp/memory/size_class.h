@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/sizes.h"
+
 namespace fastcql::memory {
 
 inline constexpr size_t kAlignment = 64;
@@ -15,8 +17,6 @@ struct SizeClass {
     uint32_t index;
     size_t capacity;
 };
-
-inline constexpr size_t round_up(size_t size, size_t multiple) { return (size + multiple - 1) / multiple * multiple; }
 
 // Of 1 <= size <= kMaxPooled.
 inline SizeClass class_of(size_t size) {

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <new>
 
+#include "base/sizes.h"
 #include "memory/poison.h"
 
 namespace fastcql::memory {
@@ -133,7 +134,7 @@ Slab* SlabHeap::fresh_slab(uint32_t size_class, size_t block_bytes) {
     if (!slab) return nullptr;
     format(slab, size_class, block_bytes);
     if (owned_) {
-        slab->owners = static_cast<uint32_t*>(std::malloc(slab->blocks * sizeof(uint32_t)));
+        slab->owners = static_cast<uint32_t*>(std::malloc(times(slab->blocks, sizeof(uint32_t))));
         if (!slab->owners) {
             destroy(slab);
             return nullptr;

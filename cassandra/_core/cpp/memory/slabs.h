@@ -53,8 +53,8 @@ public:
     // Bytes that a block of at least *size* takes.
     size_t capacity(size_t size) const { return class_for(size).capacity; }
     SizeClass class_for(size_t size) const {
-        const SizeClass found = class_of(round_up(size, alignment_));
-        return {found.index, round_up(found.capacity, alignment_)};
+        const SizeClass found = class_of(rounded_up(size, alignment_));
+        return {found.index, rounded_up(found.capacity, alignment_)};
     }
     // 1 <= size <= kMaxPooled; no data when memory is exhausted.
     SlabBlock allocate(size_t size);

@@ -6,7 +6,7 @@
 
 namespace fastcql::memory {
 
-size_t Pool::trim() {
+size_t Pool::trim() noexcept {
     trims_.fetch_add(1, std::memory_order_relaxed);  // arenas see it at their next turn
     const Guard guard(lock_);
     return heap_.trim() + ranges_.trim();
@@ -19,7 +19,7 @@ bool Pool::wants_trim(uint32_t& seen) const {
     return true;
 }
 
-size_t Pool::compact(size_t max_bytes) {
+size_t Pool::compact(size_t max_bytes) noexcept {
     size_t moved = 0;
     for (uint32_t index = 0; index < kClasses; ++index) {
         while (true) {
@@ -55,7 +55,7 @@ size_t Pool::evacuate_one(Slab* slab) {
     return 0;
 }
 
-Stats Pool::stats() {
+Stats Pool::stats() noexcept {
     const int64_t at = now();
     const Guard guard(lock_);
     Stats stats{};
@@ -79,7 +79,7 @@ Stats Pool::stats() {
     return stats;
 }
 
-double Pool::fragmentation() const {
+double Pool::fragmentation() const noexcept {
     const auto held = static_cast<double>(budget_.held());
     return held > 0 ? std::max(0.0, 1.0 - static_cast<double>(budget_.in_use()) / held) : 0.0;
 }

@@ -20,16 +20,16 @@ public:
         for (size_t i = 0; i < order_.size(); ++i) tokens_[i] = tokens[order_[i]];
     }
 
-    size_t size() const { return tokens_.size(); }
-    int64_t token(size_t i) const { return tokens_[i]; }
-    size_t order(size_t i) const { return order_[i]; }
+    size_t size() const noexcept { return tokens_.size(); }
+    int64_t token(size_t i) const noexcept { return tokens_[i]; }
+    size_t order(size_t i) const noexcept { return order_[i]; }
 
-    bool has_duplicates() const {
+    bool has_duplicates() const noexcept {
         return std::adjacent_find(tokens_.begin(), tokens_.end()) != tokens_.end();
     }
 
     // Index i with token in (tokens[i-1], tokens[i]]; past the last token the ring wraps to 0. Not for an empty ring.
-    size_t index(int64_t token) const {
+    size_t index(int64_t token) const noexcept {
         const int64_t* base = tokens_.data();
         size_t length = tokens_.size();
         while (length > 1) {

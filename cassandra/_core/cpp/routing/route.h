@@ -13,7 +13,7 @@ public:
     explicit RangeLists(size_t ranges = 0) : starts_(ranges, 0), numbers_(1, 0) {}
 
     // The list of *range*, its count in front; null if it was not filled in. Valid until the next fill().
-    const uint16_t* find(size_t range) const { return starts_[range] ? &numbers_[starts_[range]] : nullptr; }
+    const uint16_t* find(size_t range) const noexcept { return starts_[range] ? &numbers_[starts_[range]] : nullptr; }
 
     void fill(size_t range, const uint16_t* list, size_t count) {
         const size_t start = numbers_.size();
@@ -30,10 +30,10 @@ private:
 // Numbers to spread load by (splitmix64): quick and even, nothing to keep secrets with. Guarded by its owner.
 class Dice {
 public:
-    explicit Dice(uint64_t seed = 0) : state_(seed) {}
+    explicit Dice(uint64_t seed = 0) noexcept : state_(seed) {}
 
     // Evenly one of 0 … count - 1.
-    size_t below(size_t count) {
+    size_t below(size_t count) noexcept {
         uint64_t mixed = (state_ += 0x9E3779B97F4A7C15u);
         mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
         mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBu;

@@ -8,13 +8,15 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/sizes.h"
+
 namespace fastcql {
 
 // A replica: index of the host in the upper, shard in the lower half.
 using Replica = uint32_t;
-inline Replica make_replica(uint16_t host, uint16_t shard) { return (Replica{host} << 16) | shard; }
-inline uint16_t replica_host(Replica replica) { return static_cast<uint16_t>(replica >> 16); }
-inline uint16_t replica_shard(Replica replica) { return static_cast<uint16_t>(replica); }
+inline Replica make_replica(uint16_t host, uint16_t shard) noexcept { return (Replica{host} << 16) | shard; }
+inline uint16_t replica_host(Replica replica) noexcept { return static_cast<uint16_t>(replica >> 16); }
+inline uint16_t replica_shard(Replica replica) noexcept { return static_cast<uint16_t>(replica); }
 
 constexpr size_t kMaxReplicas = 255;
 constexpr size_t kFewReplicas = 6;  // nearly all tablets have no more: as many may always be copied, there or not
@@ -82,7 +84,8 @@ private:
         : size_(static_cast<uint32_t>(size)), stride_(static_cast<uint16_t>(stride)), versioned_(versioned) {}
     static size_t bytes(size_t size, size_t stride, bool versioned) {
         const size_t behind_the_last = kFewReplicas * sizeof(Replica);
-        return sizeof(Chunk) + size * (8 * (versioned ? 3 : 2) + sizeof(Replica) * stride + 2) + behind_the_last;
+        const size_t tablet = 8 * (versioned ? 3 : 2) + times(sizeof(Replica), stride) + 2;
+        return plus(sizeof(Chunk) + behind_the_last, times(size, tablet));
     }
 
     uint32_t size_;

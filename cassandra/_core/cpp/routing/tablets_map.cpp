@@ -62,7 +62,7 @@ size_t TabletHosts::Hash::operator()(const HostId& id) const {
     return (halves[0] ^ (halves[1] * 0x9E3779B97F4A7C15u)) * 0x9E3779B97F4A7C15u >> 7;
 }
 
-bool TabletHosts::look_up(const HostId& id, uint16_t& host) const {
+bool TabletHosts::look_up(const HostId& id, uint16_t& host) const noexcept {
     const auto found = numbers_.find(id);
     if (found == numbers_.end()) return false;
     host = found->second;
@@ -94,7 +94,7 @@ TabletMap::~TabletMap() {
     }
 }
 
-bool TabletMap::has_tablets(const TableName& name) const {
+bool TabletMap::has_tablets(const TableName& name) const noexcept {
     const TabletTable* table = names_.find(name, TableNames::hash(name));
     return table && table->has_tablets();
 }
@@ -204,7 +204,7 @@ std::vector<TabletMap::Copy> TabletMap::copy(uint64_t& changes) const {
     return copies;
 }
 
-size_t TabletMap::bytes() const {
+size_t TabletMap::bytes() const noexcept {
     size_t bytes = 0;
     for (const TabletTable* table : tables_)
         if (const Snapshot* snapshot = table->current_) bytes += snapshot->bytes();

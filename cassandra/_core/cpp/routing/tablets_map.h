@@ -17,9 +17,9 @@
 namespace fastcql {
 
 struct TableName {
-    TableName() = default;
-    TableName(std::string_view keyspace, std::string_view table) : keyspace(keyspace), table(table) {}
-    TableName(const char* keyspace, size_t keyspace_size, const char* table, size_t table_size)
+    TableName() noexcept = default;
+    TableName(std::string_view keyspace, std::string_view table) noexcept : keyspace(keyspace), table(table) {}
+    TableName(const char* keyspace, size_t keyspace_size, const char* table, size_t table_size) noexcept
         : keyspace(keyspace, keyspace_size), table(table, table_size) {}
 
     std::string_view keyspace;
@@ -33,8 +33,8 @@ public:
     const std::string table;
     const uint64_t hash;
 
-    bool find(int64_t token, FoundTablet& found) const { return current_ && current_->find(token, found); }
-    bool has_tablets() const { return current_ != nullptr; }
+    bool find(int64_t token, FoundTablet& found) const noexcept { return current_ && current_->find(token, found); }
+    bool has_tablets() const noexcept { return current_ != nullptr; }
 
 private:
     friend class TabletMap;
@@ -65,8 +65,8 @@ public:
     // The number of *id*, a new one if it has none. Throws overflow_error when there are too many.
     uint16_t intern(const HostId& id);
     uint16_t add(const HostId& id);  // without looking for it: ids that only the caller knows
-    bool look_up(const HostId& id, uint16_t& host) const;
-    HostId id(size_t host) const { return ids_[host]; }
+    bool look_up(const HostId& id, uint16_t& host) const noexcept;
+    HostId id(size_t host) const noexcept { return ids_[host]; }
 
 private:
     struct Hash {
@@ -84,15 +84,15 @@ public:
     TabletMap& operator=(const TabletMap&) = delete;
 
     // Readers.
-    bool find(const TableName& name, int64_t token, FoundTablet& found) const {
+    bool find(const TableName& name, int64_t token, FoundTablet& found) const noexcept {
         const TabletTable* table = names_.find(name, TableNames::hash(name));
         return table && table->find(token, found);
     }
-    bool has_tablets(const TableName& name) const;
+    bool has_tablets(const TableName& name) const noexcept;
     // How many tables are known, with tablets or without.
-    size_t tables() const { return tables_.size(); }
+    size_t tables() const noexcept { return tables_.size(); }
     // Goes up with every change.
-    uint64_t changes() const { return changes_; }
+    uint64_t changes() const noexcept { return changes_; }
 
     // Writers. All throw bad_alloc and change nothing then.
     void add(const TableName& name, const TabletRow& row);
@@ -115,7 +115,7 @@ public:
     // All tables that have tablets, and the count of changes they belong to.
     std::vector<Copy> copy(uint64_t& changes) const;
     // Memory of all snapshots.
-    size_t bytes() const;
+    size_t bytes() const noexcept;
 
 private:
     TabletTable* table_for(const TableName& name);

@@ -7,6 +7,8 @@
 #include <map>
 #include <new>
 
+#include "base/sizes.h"
+
 namespace fastcql {
 
 namespace {
@@ -128,7 +130,7 @@ void Change::link(const Snapshot* before, size_t begin, size_t end) {
     const size_t count = old - (end - begin) + fresh.size();
     for (size_t i = begin; i < end; ++i) gone.push_back(before->chunk(i));
     if (count == 0) return;
-    void* memory = std::malloc(sizeof(Snapshot) + count * (sizeof(int64_t) + sizeof(Chunk*)));
+    void* memory = std::malloc(plus(sizeof(Snapshot), times(count, sizeof(int64_t) + sizeof(Chunk*))));
     if (!memory) throw std::bad_alloc();
     Snapshot* made = new (memory) Snapshot;
     made->chunks_ = count;

@@ -21,7 +21,7 @@ struct FoundTablet {
     uint8_t flags;
     Replica replicas[kMaxReplicas];
 
-    void copy(const TabletRow& row) {
+    void copy(const TabletRow& row) noexcept {
         first = row.first;
         last = row.last;
         version = row.version;
@@ -30,7 +30,7 @@ struct FoundTablet {
         if (row.count) std::memcpy(replicas, row.replicas, row.count * sizeof(Replica));  // without any it may be null
     }
     // Tablet *i* of *chunk*. A copy of fixed size is quicker than one of the right size.
-    void copy(const Chunk& chunk, size_t i) {
+    void copy(const Chunk& chunk, size_t i) noexcept {
         first = chunk.firsts()[i];
         last = chunk.lasts()[i];
         version = chunk.versioned() ? chunk.versions()[i] : 0;

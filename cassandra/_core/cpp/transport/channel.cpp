@@ -170,7 +170,7 @@ void Channel::leave(Lock& lock) {
     if (watch) reactor_->watch();
 }
 
-void Channel::close(Ref<Reason> reason) {
+void Channel::close(Ref<Reason> reason) noexcept {
     Lock lock(mutex_);
     begin_closing(std::move(reason));
     leave(lock);
@@ -260,7 +260,7 @@ void Channel::close_descriptor() {
 }
 
 // The connection itself, and what the parent's poller knows of it, stay as they are.
-void Channel::close_copy() {
+void Channel::close_copy() noexcept {
     const int fd = std::exchange(fd_, -1);
     if (fd >= 0) ::close(fd);
 }
@@ -298,7 +298,7 @@ bool Channel::anybody_called() {
     });
 }
 
-bool Channel::socket_name(bool peer, SocketAddress* address) {
+bool Channel::socket_name(bool peer, SocketAddress* address) noexcept {
     Lock lock(mutex_);
     if (fd_ < 0) {
         errno = EBADF;

@@ -87,55 +87,55 @@ public:
     // operation's runtime object if accepted. *later*: it may wait for others, see unsent.h. Where needs_runtime_output() the
     // caller has the runtime lock, or may take it. Only Accepted changes anything.
     Submitted submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
-                     double timeout, bool later = false);
+                     double timeout, bool later = false) noexcept;
     // Sends what waits; by whoever took the channel from the list of the unsent.
     void send_queued();
     // Gives a request up, and the channel with it if nobody can know any more which keyspace it uses; the
     // caller drops the stream's reference. False if it was answered already: by now
     // the stream may carry another one, so it is compared.
-    bool orphan(int stream, const Operation* operation, uint32_t attempt);
+    bool orphan(int stream, const Operation* operation, uint32_t attempt) noexcept;
     // *reason* is taken only if the channel was not closing yet.
-    void close(Ref<Reason> reason);
+    void close(Ref<Reason> reason) noexcept;
 
     State state() const { return state_.load(std::memory_order_acquire); }
-    bool closed() const { return state() >= State::Closing; }
-    int in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
-    int orphaned() const { return orphaned_.load(std::memory_order_relaxed); }
-    int max_requests() const { return max_requests_.load(std::memory_order_relaxed); }
-    void set_max_requests(int limit) { max_requests_.store(limit, std::memory_order_relaxed); }
+    bool closed() const noexcept { return state() >= State::Closing; }
+    int in_flight() const noexcept { return in_flight_.load(std::memory_order_relaxed); }
+    int orphaned() const noexcept { return orphaned_.load(std::memory_order_relaxed); }
+    int max_requests() const noexcept { return max_requests_.load(std::memory_order_relaxed); }
+    void set_max_requests(int limit) noexcept { max_requests_.store(limit, std::memory_order_relaxed); }
     // Before the first request that is to count.
-    void set_limit(Ref<Limit> limit);
+    void set_limit(Ref<Limit> limit) noexcept;
     // Runtime::quiet is called when a request that was sent waits and nothing was received for *patience*: see
     // channel_quiet.cpp. Before the first request that is to count.
-    void watch_quiet(Nanos patience);
+    void watch_quiet(Nanos patience) noexcept;
     void waiting(std::vector<WaitingRequest>& found);
     // While more than a few requests are on their way to the peer: how many bytes it has taken so far. Else 0.
-    uint64_t uploaded();
+    uint64_t uploaded() noexcept;
     // For those in line: tell *waiter* when something changed, unless there is a free stream (or the channel
     // is closed). The limit is asked separately.
-    Wait wait_for_stream(Operation* waiter);
-    void end_line();
-    uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
-    uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
+    Wait wait_for_stream(Operation* waiter) noexcept;
+    void end_line() noexcept;
+    uint64_t bytes_sent() const noexcept { return bytes_sent_.load(std::memory_order_relaxed); }
+    uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
     // Now, while it is us who do not read: the peer is not silent.
-    Nanos last_received() const {
+    Nanos last_received() const noexcept {
         return paused_.load(std::memory_order_relaxed) ? monotonic_now()
                                                        : last_received_.load(std::memory_order_relaxed);
     }
-    bool socket_name(bool peer, SocketAddress* address);
-    Reactor& reactor() { return *reactor_; }
+    bool socket_name(bool peer, SocketAddress* address) noexcept;
+    Reactor& reactor() noexcept { return *reactor_; }
 
     // --- role holder ---
 
-    void set_rules(EnvelopeRules rules) { splitter_.rules = rules; }
-    void set_peek(Peek peek) { peek_ = peek; }
+    void set_rules(EnvelopeRules rules) noexcept { splitter_.rules = rules; }
+    void set_peek(Peek peek) noexcept { peek_ = peek; }
     // False in the middle of a frame. With a compressor and a decompressor the compressed format is used.
     bool enable_segments(bool compressed);
-    bool compressed() const { return compressed_.load(std::memory_order_acquire); }
+    bool compressed() const noexcept { return compressed_.load(std::memory_order_acquire); }
     bool needs_runtime_output() const { return filter || compressed(); }
 
     // In a forked child, whose only thread this is: gives up its copy of the parent's socket.
-    void close_copy();
+    void close_copy() noexcept;
 
     // Called by the reactor.
     void start(const ConnectStep& step);
@@ -164,8 +164,8 @@ public:
     void filtered();
     void post_input();
     // What this thread was lent, as it is in the handler of a signal that is about to wait. Inside the runtime lock.
-    static void give_back();
-    static bool borrows() { return borrowed_ != nullptr; }
+    static void give_back() noexcept;
+    static bool borrows() noexcept { return borrowed_ != nullptr; }
     void runtime_flush();
     void runtime_closed(ChannelClosing& closing);
     void fail(Reason::Kind kind, std::string message, int error = 0);

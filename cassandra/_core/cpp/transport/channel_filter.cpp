@@ -121,7 +121,7 @@ Channel::Lease::~Lease() { borrowed_ = outer_; }
 
 bool Channel::Lease::lost() const { return channel_.lease_ != number_ || channel_.reactor_->foreign(); }
 
-void Channel::give_back() {
+void Channel::give_back() noexcept {
     Channel* const channel = std::exchange(borrowed_, nullptr);
     if (!channel || channel->reactor_->foreign()) return;
     const Ref<Channel> kept(channel);

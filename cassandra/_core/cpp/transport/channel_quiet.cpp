@@ -28,7 +28,7 @@ constexpr int kUpload = 32 << 10;  // bytes that the peer's system has yet to ta
 
 }  // namespace
 
-void Channel::watch_quiet(Nanos patience) {
+void Channel::watch_quiet(Nanos patience) noexcept {
     Lock lock(mutex_);
     patience_ = std::min(patience, kPatient);
 }
@@ -66,7 +66,7 @@ bool Channel::is_quiet() {
     return taken == 0 || std::exchange(taken_, taken) == taken;
 }
 
-uint64_t Channel::uploaded() {
+uint64_t Channel::uploaded() noexcept {
     int queued = 0;
 #ifdef SIOCOUTQ
     Lock lock(mutex_);

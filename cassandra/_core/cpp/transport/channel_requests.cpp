@@ -85,12 +85,12 @@ void Channel::release_stream(int stream) {
     ids_.release(stream);
 }
 
-void Channel::set_limit(Ref<Limit> limit) {
+void Channel::set_limit(Ref<Limit> limit) noexcept {
     Lock lock(mutex_);
     limit_ = std::move(limit);
 }
 
-Wait Channel::wait_for_stream(Operation* waiter) {
+Wait Channel::wait_for_stream(Operation* waiter) noexcept {
     Lock lock(mutex_);
     if (state() >= State::Closing) return Wait::Room;
     line_.formed = true;
@@ -100,7 +100,7 @@ Wait Channel::wait_for_stream(Operation* waiter) {
     return Wait::Armed;
 }
 
-void Channel::end_line() {
+void Channel::end_line() noexcept {
     Lock lock(mutex_);
     line_.formed = line_.waiter != nullptr;
 }
@@ -145,7 +145,7 @@ void Channel::give_up(StreamEntry& entry) {
 
 // Nothing else is caught: while the runtime ends it may end a thread in the middle of a call, by unwinding its stack.
 Submitted Channel::submit(const uint8_t* frame, size_t size, Operation* operation, uint32_t attempt,
-                          double timeout, bool later) try {
+                          double timeout, bool later) noexcept try {
     return try_submit(frame, size, operation, attempt, timeout, later);
 } catch (const std::bad_alloc&) {
     return {SubmitStatus::NoMemory, -1, 0};
@@ -173,7 +173,7 @@ Submitted Channel::try_submit(const uint8_t* frame, size_t size, Operation* oper
 }
 
 // The stream may carry another request by now: only the attempt it was given to is given up.
-bool Channel::orphan(int stream, const Operation* operation, uint32_t attempt) {
+bool Channel::orphan(int stream, const Operation* operation, uint32_t attempt) noexcept {
     Lock lock(mutex_);
     if (stream < 0 || static_cast<size_t>(stream) >= entries_.size()) return false;
     StreamEntry& entry = entries_[static_cast<size_t>(stream)];

@@ -63,7 +63,7 @@ bool is_hot_snappy(const uint8_t* body, size_t length) {  // varint length, then
 
 }  // namespace
 
-bool is_hot(const Frame& frame, Peek peek) {
+bool is_hot(const Frame& frame, Peek peek) noexcept {
     if (frame.opcode != kResult || (frame.flags & (kTracing | kPayload | kWarning)) != 0) return false;
     if ((frame.flags & kCompressed) == 0 || frame.version >= 5)
         return frame.length >= 4 && is_hot_kind(frame.body);

@@ -78,7 +78,7 @@ enum class Peek : uint8_t { Nothing, Lz4, Snappy };
 // True for answers that need nobody but the caller: VOID or ROWS without tracing id, payload or warnings.
 // Every other answer changes state (keyspace, schema, prepared statements, routing) or is an error, and is
 // handled at once.
-bool is_hot(const Frame& frame, Peek peek);
+bool is_hot(const Frame& frame, Peek peek) noexcept;
 
 // The message of an ERROR frame (spec 9): what the server has to say; "no message" if there is none that can be read.
 std::string error_text(const Frame& frame);

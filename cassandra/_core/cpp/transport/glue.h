@@ -62,7 +62,7 @@ inline std::vector<std::pair<std::string, int64_t>> counter_values() {
     };
 }
 
-inline void count_frame(int delta) {
+inline void count_frame(int delta) noexcept {
     static_cast<void>(delta);
     FASTCQL_COUNT(frames, delta);
 }

@@ -32,7 +32,7 @@ void Limit::tell(std::vector<Operation*>& waiters) {
     if (line_.waiter) waiters.push_back(std::exchange(line_.waiter, nullptr));
 }
 
-Wait Limit::wait(Operation* waiter) {
+Wait Limit::wait(Operation* waiter) noexcept {
     Guard guard(lock_);
     line_.formed = true;
     if (in_flight() < maximum_) return Wait::Room;
@@ -41,7 +41,7 @@ Wait Limit::wait(Operation* waiter) {
     return Wait::Armed;
 }
 
-void Limit::end_line() {
+void Limit::end_line() noexcept {
     Guard guard(lock_);
     line_.formed = line_.waiter != nullptr;
 }

@@ -38,8 +38,8 @@ class Limit final : public RefCounted<Limit> {
 public:
     Limit(int maximum, Ref<Limit> parent) : maximum_(maximum), parent_(std::move(parent)) {}
 
-    int maximum() const { return maximum_; }
-    int in_flight() const { return taken_.load(std::memory_order_relaxed); }
+    int maximum() const noexcept { return maximum_; }
+    int in_flight() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
     bool take(Right right);
     // True if somebody waits here or above: tell() is to follow.
@@ -50,9 +50,9 @@ public:
 
     // For those in line, who have a line from here on: tell *waiter* when something changed, unless there is room
     // here. The limits above are asked separately.
-    Wait wait(Operation* waiter);
+    Wait wait(Operation* waiter) noexcept;
     // Nobody is in line any more, as far as the runtime knows.
-    void end_line();
+    void end_line() noexcept;
 
 private:
     const int maximum_;

@@ -96,7 +96,7 @@ Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<ui
     return next;
 }
 
-bool Operation::take(Outcome* outcome) {
+bool Operation::take(Outcome* outcome) noexcept {
     Guard guard(lock_);
     if (!has_first_) return false;
     *outcome = std::move(first_);
@@ -111,7 +111,7 @@ bool Operation::take(Outcome* outcome) {
     return true;
 }
 
-bool Operation::take_all(Batch* batch) {
+bool Operation::take_all(Batch* batch) noexcept {
     Guard guard(lock_);
     if (!has_first_) return false;
     batch->references = release_references();
@@ -125,7 +125,7 @@ bool Operation::take_all(Batch* batch) {
     return true;
 }
 
-void Operation::give_back(Batch&& batch) {
+void Operation::give_back(Batch&& batch) noexcept {
     batch.first = Outcome();
     batch.rest.clear();
     if (batch.rest.capacity() == 0) return;
@@ -133,19 +133,19 @@ void Operation::give_back(Batch&& batch) {
     if (spare_.capacity() == 0) spare_.swap(batch.rest);
 }
 
-bool Operation::ready() {
+bool Operation::ready() noexcept {
     Guard guard(lock_);
     return has_first_;
 }
 
-bool Operation::enter_wait() {
+bool Operation::enter_wait() noexcept {
     Guard guard(lock_);
     if (!pending()) return false;
     ++waiters_;
     return true;
 }
 
-bool Operation::still_waiting(uint32_t* ticket) {
+bool Operation::still_waiting(uint32_t* ticket) noexcept {
     Guard guard(lock_);
     if (ticket) *ticket = signal_.load(std::memory_order_relaxed);
     return pending();
@@ -175,7 +175,7 @@ Operation::Sleep::~Sleep() {
     operation_.sleepers_->fetch_sub(1, std::memory_order_seq_cst);
 }
 
-Waited Operation::sleep(Nanos deadline) {
+Waited Operation::sleep(Nanos deadline) noexcept {
     Sleep sleep(*this, nullptr);
     if (!sleep.needed()) return Waited::Ready;
     const Nanos left = deadline == kNever ? kNever : deadline - monotonic_now();
@@ -197,7 +197,7 @@ void Operation::end_lead() {
     leader_ = nullptr;
 }
 
-Next Operation::leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue) {
+Next Operation::leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue) noexcept {
     Guard guard(lock_);
     --waiters_;
     *references = release_references();
@@ -206,7 +206,7 @@ Next Operation::leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queu
     return Next::Nothing;
 }
 
-void Operation::finish() {
+void Operation::finish() noexcept {
     {
         Guard guard(lock_);
         if (finished_.exchange(true, std::memory_order_release)) return;
@@ -215,7 +215,7 @@ void Operation::finish() {
     unpark_all(&signal_);
 }
 
-int Operation::rearm() {
+int Operation::rearm() noexcept {
     Outcome first;  // destroyed after the lock
     std::vector<Outcome> more;
     Guard guard(lock_);
@@ -228,7 +228,7 @@ int Operation::rearm() {
     return references;
 }
 
-Next Operation::set_eager(Ref<LoopQueue>* queue) {
+Next Operation::set_eager(Ref<LoopQueue>* queue) noexcept {
     Guard guard(lock_);
     eager_ = true;
     calls_.store(true, std::memory_order_relaxed);
@@ -236,7 +236,7 @@ Next Operation::set_eager(Ref<LoopQueue>* queue) {
     return Next::Nothing;
 }
 
-Next Operation::attach(Ref<LoopQueue> new_queue, Ref<LoopQueue>* target) {
+Next Operation::attach(Ref<LoopQueue> new_queue, Ref<LoopQueue>* target) noexcept {
     Guard guard(lock_);
     queue_ = std::move(new_queue);
     calls_.store(eager_ || queue_, std::memory_order_relaxed);
@@ -244,7 +244,7 @@ Next Operation::attach(Ref<LoopQueue> new_queue, Ref<LoopQueue>* target) {
     return Next::Nothing;
 }
 
-bool Operation::begin_dispatch() {
+bool Operation::begin_dispatch() noexcept {
     Guard guard(lock_);
     if (!has_first_) {
         dispatching_ = Dispatching::Idle;
@@ -254,7 +254,7 @@ bool Operation::begin_dispatch() {
     return true;
 }
 
-Next Operation::end_dispatch(int* references, Ref<LoopQueue>* queue) {
+Next Operation::end_dispatch(int* references, Ref<LoopQueue>* queue) noexcept {
     Guard guard(lock_);
     *references = release_references();
     const bool again = dispatching_ == Dispatching::RunningAgain;
@@ -263,13 +263,13 @@ Next Operation::end_dispatch(int* references, Ref<LoopQueue>* queue) {
     return Next::Nothing;
 }
 
-int Operation::left_drop_list() {
+int Operation::left_drop_list() noexcept {
     Guard guard(lock_);
     in_drop_list_ = false;
     return 1 + release_references();
 }
 
-void Operation::leave_to_parent() {
+void Operation::leave_to_parent() noexcept {
     void* const runtime_object = self;
     const bool eager = eager_;
     const bool done = finished();
@@ -281,20 +281,24 @@ void Operation::leave_to_parent() {
     finished_.store(done, std::memory_order_relaxed);
 }
 
-bool LoopQueue::push(Operation* operation, bool* notify) {
+bool LoopQueue::push(Operation* operation, bool* notify) noexcept {
     Guard guard(lock_);
     if (closed_) return false;
-    operations_.push_back(operation);
+    try {
+        operations_.push_back(operation);
+    } catch (const std::bad_alloc&) {
+        return false;  // as if it were closed: the caller dispatches it
+    }
     *notify = !std::exchange(rung_, true);
     return true;
 }
 
-void LoopQueue::ring() {
+void LoopQueue::ring() noexcept {
     Guard guard(lock_);
     if (!closed_) bell_.ring();
 }
 
-void LoopQueue::take_all(std::vector<Operation*>& operations) {
+void LoopQueue::take_all(std::vector<Operation*>& operations) noexcept {
     operations.clear();
     Guard guard(lock_);
     if (closed_) return;
@@ -303,7 +307,7 @@ void LoopQueue::take_all(std::vector<Operation*>& operations) {
     operations.swap(operations_);
 }
 
-void LoopQueue::close(std::vector<Operation*>& operations) {
+void LoopQueue::close(std::vector<Operation*>& operations) noexcept {
     Guard guard(lock_);
     closed_ = true;
     operations.swap(operations_);

@@ -44,8 +44,8 @@ struct Batch {
     size_t begin = 0;  // of those in rest
     int references = 0;
 
-    size_t size() const { return 1 + rest.size() - begin; }
-    Outcome& at(size_t index) { return index == 0 ? first : rest[begin + index - 1]; }
+    size_t size() const noexcept { return 1 + rest.size() - begin; }
+    Outcome& at(size_t index) noexcept { return index == 0 ? first : rest[begin + index - 1]; }
 };
 
 // What the caller of deliver() and friends has to do next, after all locks are free. Anything but Nothing
@@ -83,21 +83,21 @@ public:
     // caller wakes the waiter, if that is set, when he is through with all he delivers.
     Next deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<uint32_t>** sleeper = nullptr);
     // Any thread: the oldest outcome. outcome->holds_reference tells the caller to drop one.
-    bool take(Outcome* outcome);
+    bool take(Outcome* outcome) noexcept;
     // Any thread: all of them; false when there are none. The caller drops batch->references and then gives the
     // batch back, which keeps its memory for the next one.
-    bool take_all(Batch* batch);
-    void give_back(Batch&& batch);
-    bool ready();
+    bool take_all(Batch* batch) noexcept;
+    void give_back(Batch&& batch) noexcept;
+    bool ready() noexcept;
 
     // The waiting side. enter_wait() is false when there is nothing to wait for; else sleep, or lead the reactor's
     // turns, as often as still_waiting(), then leave_wait(), whatever happened. *references* is the number the caller
     // must drop (he has another one himself). An abandoned wait hands an outcome that it leaves behind to whoever
     // would have got it without the waiter; the caller adds a reference for that.
-    bool enter_wait();
-    bool still_waiting(uint32_t* ticket = nullptr);
-    Waited sleep(Nanos deadline);  // for a waiter without a reactor
-    Next leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue);
+    bool enter_wait() noexcept;
+    bool still_waiting(uint32_t* ticket = nullptr) noexcept;
+    Waited sleep(Nanos deadline) noexcept;  // for a waiter without a reactor
+    Next leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queue) noexcept;
 
     // A thread that sleeps until there is something. Until then it counts in *sleepers* (if not null), which must live
     // as long as this.
@@ -109,7 +109,7 @@ public:
         Sleep& operator=(const Sleep&) = delete;
 
         bool needed() const { return needed_; }  // false: there is something already
-        Parked sleep(Nanos timeout) { return park(operation_.signal_, ticket_, timeout); }
+        Parked sleep(Nanos timeout) noexcept { return park(operation_.signal_, ticket_, timeout); }
 
     private:
         Operation& operation_;
@@ -127,31 +127,31 @@ public:
     // Whether somebody other than a waiter is to be called for outcomes.
     bool calls() const { return calls_.load(std::memory_order_relaxed); }
 
-    void finish();
+    void finish() noexcept;
     // Back to pending, when nobody waits. Outcomes that nobody took are forgotten; returns the references to
     // drop.
-    int rearm();
-    bool finished() const { return finished_.load(std::memory_order_acquire); }
+    int rearm() noexcept;
+    bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
 
     // Change who is called. For an outcome that is there already the caller adds a reference and does what is
     // returned.
-    Next set_eager(Ref<LoopQueue>* queue);
-    Next attach(Ref<LoopQueue> queue, Ref<LoopQueue>* target);
+    Next set_eager(Ref<LoopQueue>* queue) noexcept;
+    Next attach(Ref<LoopQueue> queue, Ref<LoopQueue>* target) noexcept;
 
     // Around a call of _on_outcome. begin is false when there is nothing left to process. end may ask for
     // another dispatch; then the dispatcher's own reference passes on with it. *references* as with
     // leave_wait().
-    bool begin_dispatch();
-    Next end_dispatch(int* references, Ref<LoopQueue>* queue);
+    bool begin_dispatch() noexcept;
+    Next end_dispatch(int* references, Ref<LoopQueue>* queue) noexcept;
 
     // A list of references to be dropped, see DropList. Returns the number to drop, that of the list
     // included.
     Operation* next_drop = nullptr;
-    int left_drop_list();
+    int left_drop_list() noexcept;
 
     // In a forked child, which nobody else has the operation in: as new. What was under way is the parent's, and
     // not even freed: a thread of the parent may have been in the middle of changing it.
-    void leave_to_parent();
+    void leave_to_parent() noexcept;
 
 private:
     enum class Dispatching : uint8_t { Idle, Scheduled, Running, RunningAgain };
@@ -196,10 +196,10 @@ public:
                                               std::memory_order_relaxed));
         size_.fetch_add(1, std::memory_order_relaxed);
     }
-    bool empty() const { return head_.load(std::memory_order_relaxed) == nullptr; }
+    bool empty() const noexcept { return head_.load(std::memory_order_relaxed) == nullptr; }
     size_t size() const { return size_.load(std::memory_order_relaxed); }
     // The whole list, linked by next_drop. Read an element's link before left_drop_list().
-    Operation* take_all() {
+    Operation* take_all() noexcept {
         size_.store(0, std::memory_order_relaxed);
         return head_.exchange(nullptr, std::memory_order_acquire);
     }
@@ -212,16 +212,16 @@ private:
 // Operations of one asyncio loop that have outcomes, and one descriptor that says so.
 class LoopQueue : public RefCounted<LoopQueue> {
 public:
-    bool open() { return bell_.open(); }
-    int fd() const { return bell_.fd(); }
+    bool open() noexcept { return bell_.open(); }
+    int fd() const noexcept { return bell_.fd(); }
 
     // Takes over a reference of the operation's runtime object. False when closed: nothing was taken.
     // *notify*: ring() must follow, once for any number of pushes.
-    bool push(Operation* operation, bool* notify);
-    void ring();
+    bool push(Operation* operation, bool* notify) noexcept;
+    void ring() noexcept;
     // Loop thread: everything queued, in order.
-    void take_all(std::vector<Operation*>& operations);
-    void close(std::vector<Operation*>& operations);
+    void take_all(std::vector<Operation*>& operations) noexcept;
+    void close(std::vector<Operation*>& operations) noexcept;
     bool closed();
 
 private:

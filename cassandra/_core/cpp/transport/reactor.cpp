@@ -109,7 +109,11 @@ void Reactor::let_go() {
 bool Reactor::post(Command&& command) {
     std::lock_guard<std::mutex> guard(commands_mutex_);
     if (!accepting_) return false;
-    commands_.push_back(std::move(command));
+    try {
+        commands_.push_back(std::move(command));
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
     has_commands_.store(true, std::memory_order_seq_cst);
     if (!on_role()) wake_locked();
     return true;
@@ -135,15 +139,15 @@ bool Reactor::open(const Ref<Channel>& channel, const ConnectSpec& spec) {
     return false;
 }
 
-bool Reactor::call_soon(void* callback) {
+bool Reactor::call_soon(void* callback) noexcept {
     return post({Command::Kind::Call, nullptr, nullptr, callback, {}});
 }
 
-bool Reactor::add_timer(const Ref<Timer>& timer) {
+bool Reactor::add_timer(const Ref<Timer>& timer) noexcept {
     return post({Command::Kind::Timer, nullptr, timer, nullptr, {}});
 }
 
-bool Reactor::dispatch_later(Operation* operation) {
+bool Reactor::dispatch_later(Operation* operation) noexcept {
     return post({Command::Kind::Dispatch, nullptr, nullptr, operation, {}});
 }
 
@@ -164,7 +168,7 @@ void Reactor::send_soon(Channel& channel, Nanos now) {
     if (stopping_.load(std::memory_order_seq_cst)) send_unsent();  // nobody may come to do it
 }
 
-Channel* Reactor::send_with_runtime(Channel* list) {
+Channel* Reactor::send_with_runtime(Channel* list) noexcept {
     Channel* rest = nullptr;
     while (list) {
         Channel* const channel = list;
@@ -178,7 +182,7 @@ Channel* Reactor::send_with_runtime(Channel* list) {
     return rest;
 }
 
-void Reactor::send(Channel* list) {
+void Reactor::send(Channel* list) noexcept {
     while (list) {
         const Ref<Channel> channel = Ref<Channel>::adopt(list);
         list = list->next_unsent;
@@ -186,7 +190,7 @@ void Reactor::send(Channel* list) {
     }
 }
 
-bool Reactor::stop(Nanos timeout) {
+bool Reactor::stop(Nanos timeout) noexcept {
     stopping_.store(true, std::memory_order_seq_cst);
     if (on_role()) return true;  // it ends after this turn
     {
@@ -210,7 +214,7 @@ bool Reactor::stop(Nanos timeout) {
     return true;
 }
 
-ReactorStats Reactor::stats() {
+ReactorStats Reactor::stats() noexcept {
     ReactorStats stats{};
     std::lock_guard<std::mutex> guard(commands_mutex_);
     stats.channels = channel_count_.load(std::memory_order_relaxed);

@@ -44,17 +44,17 @@ public:
 
     // --- any thread ---
 
-    const char* backend() const { return backend_; }
+    const char* backend() const noexcept { return backend_; }
     // True while this thread holds the role: where nothing may block.
-    bool on_role() const { return current_ == this && !foreign(); }
+    bool on_role() const noexcept { return current_ == this && !foreign(); }
     // The process was forked since: the thread and the sockets are the parent's.
-    bool foreign() const { return generation_ != fork_generation(); }
+    bool foreign() const noexcept { return generation_ != fork_generation(); }
 
     // False after stop(); nothing is taken then.
     bool open(const Ref<Channel>& channel, const ConnectSpec& spec);
-    bool call_soon(void* callback);
-    bool add_timer(const Ref<Timer>& timer);
-    bool dispatch_later(Operation* operation);
+    bool call_soon(void* callback) noexcept;
+    bool add_timer(const Ref<Timer>& timer) noexcept;
+    bool dispatch_later(Operation* operation) noexcept;
     void attend(Channel& channel);
     void wake();
     // What was submitted *later*, see unsent.h. send_soon() has seen to it that it is sent, send_unsent() does it now.
@@ -62,22 +62,22 @@ public:
     // The lists are linked by next_unsent, with their references. send_with_runtime() sends what needs the runtime lock, which the
     // caller has, and returns the rest.
     void send_unsent() { send(unsent_.take()); }
-    Channel* take_unsent() { return unsent_.take(); }
-    Channel* send_with_runtime(Channel* list);
-    void send(Channel* list);
+    Channel* take_unsent() noexcept { return unsent_.take(); }
+    Channel* send_with_runtime(Channel* list) noexcept;
+    void send(Channel* list) noexcept;
 
     // Waits until *operation* has an outcome or is finished, at most until *deadline*, and polls meanwhile if nobody
     // else does. The caller is one of the operation's waiters. Interrupted: look for signals and come again. NeedsRuntime:
     // this thread has the role, and input that needs the runtime; it must take the runtime lock, call run_input() and come again.
-    Waited await(Operation& operation, Nanos deadline);
+    Waited await(Operation& operation, Nanos deadline) noexcept;
     // A caller who takes answers again and again would poll for them himself, though some are there just now.
-    void ask() {
+    void ask() noexcept {
         if (callers_lead_ && role_.is_io()) role_.ask();
     }
     // Inside the runtime lock. Gives up the role.
-    void run_input();
+    void run_input() noexcept;
     // Somebody is to be called for a request that is in flight: the I/O thread sees to it if nobody polls.
-    void watch();
+    void watch() noexcept;
     // The thread that polls looks around.
     void interrupt() {
         if (sleeping_.exchange(false, std::memory_order_seq_cst)) bell_.ring();
@@ -85,8 +85,8 @@ public:
 
     // Closes every channel, runs the last callbacks and waits for the thread (unless this is it). False: not
     // done in *timeout*.
-    bool stop(Nanos timeout);
-    ReactorStats stats();
+    bool stop(Nanos timeout) noexcept;
+    ReactorStats stats() noexcept;
 
     // References that the next thread with the runtime lock may drop.
     DropList drops;

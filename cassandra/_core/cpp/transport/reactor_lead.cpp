@@ -19,7 +19,7 @@ bool Reactor::may_run_input() const {
     return true;
 }
 
-Waited Reactor::await(Operation& operation, Nanos deadline) {
+Waited Reactor::await(Operation& operation, Nanos deadline) noexcept {
     bool refused = false;
     for (;;) {
         if (!refused && may_lead() && role_.take()) {
@@ -82,7 +82,7 @@ Reactor::Led Reactor::lead_turn(Operation& operation, Nanos deadline, uint32_t* 
     return Led::Done;
 }
 
-void Reactor::run_input() {
+void Reactor::run_input() noexcept {
     Reactor* const outer = std::exchange(current_, this);
     runtime_entries_.fetch_add(1, std::memory_order_relaxed);
     const Ref<Channel> lent = runtime_->interruptible() ? take_lent() : nullptr;
@@ -138,7 +138,7 @@ bool Reactor::watched() {
     return false;
 }
 
-void Reactor::watch() {
+void Reactor::watch() noexcept {
     watched_.exchange(true, std::memory_order_seq_cst);
     if (role_.is_free()) role_.claim();
 }

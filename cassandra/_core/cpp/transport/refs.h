@@ -14,8 +14,8 @@ public:
     RefCounted(const RefCounted&) = delete;
     RefCounted& operator=(const RefCounted&) = delete;
 
-    void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
-    void release() {
+    void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+    void release() noexcept {
         if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete static_cast<T*>(this);
     }
 
@@ -29,18 +29,18 @@ private:
 template <class T>
 class Ref {
 public:
-    Ref() = default;
-    Ref(std::nullptr_t) {}
+    Ref() noexcept = default;
+    Ref(std::nullptr_t) noexcept {}
     // Adds a reference; adopt() takes over the caller's.
-    explicit Ref(T* object) : object_(object) {
+    explicit Ref(T* object) noexcept : object_(object) {
         if (object_) object_->retain();
     }
-    static Ref adopt(T* object) {
+    static Ref adopt(T* object) noexcept {
         Ref ref;
         ref.object_ = object;
         return ref;
     }
-    Ref(const Ref& other) : Ref(other.object_) {}
+    Ref(const Ref& other) noexcept : Ref(other.object_) {}
     Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
     Ref& operator=(Ref other) noexcept {
         std::swap(object_, other.object_);
@@ -50,11 +50,11 @@ public:
         if (object_) object_->release();
     }
 
-    T* get() const { return object_; }
+    T* get() const noexcept { return object_; }
     T* operator->() const { return object_; }
     T& operator*() const { return *object_; }
     explicit operator bool() const { return object_ != nullptr; }
-    T* detach() { return std::exchange(object_, nullptr); }
+    T* detach() noexcept { return std::exchange(object_, nullptr); }
 
 private:
     T* object_ = nullptr;

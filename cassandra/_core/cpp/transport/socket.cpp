@@ -31,7 +31,7 @@ int new_socket(int family) {
 
 }  // namespace
 
-bool parse_address(int family, const char* host, int port, SocketAddress* address) {
+bool parse_address(int family, const char* host, int port, SocketAddress* address) noexcept {
     addrinfo hints{};
     hints.ai_family = family;
     hints.ai_socktype = SOCK_STREAM;

@@ -17,7 +17,7 @@ struct SocketAddress {
 };
 
 // A numeric address; false if it is none of *family* (AF_INET, AF_INET6; scope ids are understood).
-bool parse_address(int family, const char* host, int port, SocketAddress* address);
+bool parse_address(int family, const char* host, int port, SocketAddress* address) noexcept;
 // False if the path is too long. A leading NUL is Linux's abstract name space.
 bool parse_unix_path(const std::string& path, SocketAddress* address);
 

@@ -180,7 +180,7 @@ const int fork_hook =
 
 }  // namespace
 
-uint32_t fork_generation() {
+uint32_t fork_generation() noexcept {
     static_cast<void>(fork_hook);
     return generation.load(std::memory_order_relaxed);
 }

@@ -12,14 +12,14 @@ constexpr Nanos kNever = INT64_MAX;
 constexpr Nanos kMillisecond = 1000 * 1000;
 constexpr Nanos kSecond = 1000 * kMillisecond;
 
-inline Nanos monotonic_now() {
+inline Nanos monotonic_now() noexcept {
     timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return static_cast<Nanos>(ts.tv_sec) * kSecond + ts.tv_nsec;
 }
 
 // A moment *seconds* from *now*; far (or not finite) ones become kNever.
-inline Nanos deadline_after(Nanos now, double seconds) {
+inline Nanos deadline_after(Nanos now, double seconds) noexcept {
     if (!(seconds < 3e8)) return kNever;
     if (seconds <= 0) return now;
     return now + static_cast<Nanos>(seconds * 1e9);
@@ -70,6 +70,6 @@ private:
 };
 
 // Changes in every forked child, so that objects can tell that their thread stayed in the parent.
-uint32_t fork_generation();
+uint32_t fork_generation() noexcept;
 
 }  // namespace fastcql

@@ -21,7 +21,7 @@ public:
 
     // The callback, for whoever ends the timer: the reactor when it fires, or cancel(). Null when it ended
     // before.
-    void* take_callback() { return callback_.exchange(nullptr, std::memory_order_acq_rel); }
+    void* take_callback() noexcept { return callback_.exchange(nullptr, std::memory_order_acq_rel); }
     bool stale(Nanos) const { return callback_.load(std::memory_order_acquire) == nullptr; }
 
 private:

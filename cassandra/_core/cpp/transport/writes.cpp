@@ -10,7 +10,7 @@ constexpr size_t kHeader = 9;
 
 }  // namespace
 
-void Window::answered() {
+void Window::answered() noexcept {
     --in_flight_;
     if (size_ >= most_ || 2 * (in_flight_ + 1) < size_) return;  // what is not used need not be larger
     if (quick_ || ++credit_ >= size_) {
@@ -19,7 +19,7 @@ void Window::answered() {
     }
 }
 
-void Window::congested(Nanos sent, Nanos now) {
+void Window::congested(Nanos sent, Nanos now) noexcept {
     --in_flight_;
     if (sent < cut_at_) return;
     size_ = std::max(kLeast, size_ / 2);
@@ -41,7 +41,7 @@ uint32_t WriteTable::open() {
     return number;
 }
 
-void WriteTable::close(uint32_t number) {
+void WriteTable::close(uint32_t number) noexcept {
     Write* write = find(number);
     if (!write) return;
     write->state = Write::State::Free;
@@ -156,7 +156,7 @@ void WriteFrames::put_batch(const std::vector<Span>& spans) {
     open_size_ = frame_.size();
 }
 
-bool WriteFrames::close(int64_t timestamp, int block) {
+bool WriteFrames::close(int64_t timestamp, int block) noexcept {
     frame_.truncate(open_size_);
     frame_.put64(static_cast<uint64_t>(timestamp));
     if (block >= 0 && !is_batch()) frame_.put8(static_cast<uint8_t>(block));

@@ -30,16 +30,16 @@ public:
 
     explicit Window(uint32_t most) : size_(most < kFirst ? most : kFirst), most_(most) {}
 
-    uint32_t size() const { return size_; }
-    uint32_t in_flight() const { return in_flight_; }
-    bool has_room() const { return in_flight_ < size_; }
+    uint32_t size() const noexcept { return size_; }
+    uint32_t in_flight() const noexcept { return in_flight_; }
+    bool has_room() const noexcept { return in_flight_ < size_; }
 
-    void sent() { ++in_flight_; }
-    void answered();
+    void sent() noexcept { ++in_flight_; }
+    void answered() noexcept;
     // An answer, or none, that says that these are too many, to a request sent at *sent*: those that were in flight when
     // the window became smaller do not make it smaller once more.
-    void congested(Nanos sent, Nanos now);
-    void gone() { --in_flight_; }
+    void congested(Nanos sent, Nanos now) noexcept;
+    void gone() noexcept { --in_flight_; }
 
 private:
     uint32_t size_;
@@ -73,11 +73,11 @@ class WriteTable {
 public:
     // A number; its write is Held. Throws std::bad_alloc.
     uint32_t open();
-    void close(uint32_t number);
-    size_t open_count() const { return open_; }
-    size_t size() const { return writes_.size(); }
+    void close(uint32_t number) noexcept;
+    size_t open_count() const noexcept { return open_; }
+    size_t size() const noexcept { return writes_.size(); }
     // Null where no write of that number is open.
-    Write* find(uint32_t number) {
+    Write* find(uint32_t number) noexcept {
         return number < writes_.size() && writes_[number].state != Write::State::Free ? &writes_[number] : nullptr;
     }
 
@@ -101,21 +101,21 @@ public:
         entries_.push_back({source, first, source->rows()});
         return base_ + static_cast<uint32_t>(entries_.size()) - 1;
     }
-    Entry* find(uint32_t number) {
+    Entry* find(uint32_t number) noexcept {
         const uint32_t index = number - base_;
         return index < entries_.size() ? &entries_[index] : nullptr;
     }
-    void done(uint32_t number, size_t rows) {
+    void done(uint32_t number, size_t rows) noexcept {
         if (Entry* entry = find(number)) entry->left -= rows;
     }
     // Forgets the oldest source if all of its rows are done.
-    bool drop() {
+    bool drop() noexcept {
         if (entries_.empty() || entries_.front().left > 0) return false;
         entries_.pop_front();
         ++base_;
         return true;
     }
-    void clear() {
+    void clear() noexcept {
         base_ += static_cast<uint32_t>(entries_.size());
         entries_.clear();
     }
@@ -146,13 +146,13 @@ public:
     explicit WriteFrames(WriteParts parts) : parts_(std::move(parts)) {}
 
     // The rows of *source* come next; null: there are none for now.
-    void begin(RowSource* source) {
+    void begin(RowSource* source) noexcept {
         source_ = source;
         next_ = 0;
         ahead_ = false;
     }
-    bool at_end() const { return source_ == nullptr || next_ >= source_->rows(); }
-    size_t next_row() const { return next_; }
+    bool at_end() const noexcept { return source_ == nullptr || next_ >= source_->rows(); }
+    size_t next_row() const noexcept { return next_; }
 
     // The request of the next row, or of the next rows of one partition. Failed: the row at() cannot be written, and is
     // passed over; the source says why, unless memory ran out: then nothing can be made any more.
@@ -161,16 +161,16 @@ public:
     Made make_again(RowSource& source, size_t at, size_t count);
 
     // What was made, until the next one is.
-    size_t at() const { return at_; }
-    size_t count() const { return count_; }
-    int64_t token() const { return token_; }
-    bool is_batch() const { return count_ > 1; }
-    bool out_of_memory() const { return frame_.failed() || values_.failed(); }
+    size_t at() const noexcept { return at_; }
+    size_t count() const noexcept { return count_; }
+    int64_t token() const noexcept { return token_; }
+    bool is_batch() const noexcept { return count_ > 1; }
+    bool out_of_memory() const noexcept { return frame_.failed() || values_.failed(); }
     // Completes it: data() and size() are valid then. *block*: the last byte; negative: there is none. False: no memory,
     // or longer than a frame can be.
-    bool close(int64_t timestamp, int block);
-    const uint8_t* data() { return frame_.data(); }
-    size_t size() const { return frame_.size(); }
+    bool close(int64_t timestamp, int block) noexcept;
+    const uint8_t* data() noexcept { return frame_.data(); }
+    size_t size() const noexcept { return frame_.size(); }
 
 private:
     struct Span {
