@@ -119,6 +119,10 @@ class Session(Bulk, SessionFields):
         if name not in NOT_COMPILED_IN:
             super().__setattr__("_scope", object())
 
+    def _forget_compiled(self) -> None:
+        """Requests of prepared statements are compiled anew."""
+        super().__setattr__("_scope", object())
+
     def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
         self.cluster = cluster
         self.hosts = hosts

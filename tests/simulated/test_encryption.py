@@ -201,7 +201,7 @@ def test_columns_as_arrays(encrypting: Session) -> None:
     assert sorted(page["c"]) == [0, 1, 2] and page["c"].dtype == object and set(page["d"]) == {b"plain"}
 
 
-def test_columns_of_arrow(encrypting: Session, policy: Any) -> None:
+def test_columns_of_arrow(session: Session, encrypting: Session, policy: Any) -> None:
     """Of the types inside, decrypted; null where null is stored. The other columns are as they are."""
     insert = fill(encrypting)
     encrypting.execute(insert, ("none", None, None))
@@ -213,7 +213,7 @@ def test_columns_of_arrow(encrypting: Session, policy: Any) -> None:
     rows = [tuple(row.values()) for row in found.to_pylist()]
     assert sorted(rows) == sorted(tuple(row) for row in encrypting.execute(select))
     assert ("none", None, None) in rows and ("k3", 3, b"plain") in rows
-    encrypting.execute("INSERT INTO t (k, c) VALUES (%s, 0x00)", (policy.encode_and_encrypt(KEY_COLUMN, "bad"),))
+    session.execute("INSERT INTO t (k, c) VALUES (%s, 0x00)", (policy.encode_and_encrypt(KEY_COLUMN, "bad"),))
     with pytest.raises(DriverException, match=r"column 'c' of ks\.t as blob in row \d+ .*it cannot be decrypted"):
         encrypting.execute(select).to_arrow()
 

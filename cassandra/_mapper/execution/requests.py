@@ -170,6 +170,8 @@ class Request:
             else:
                 future = session.execute_async(prepared, values, timeout=self.timeout)
         except (TypeError, ValueError, OverflowError):
+            if prepared._encrypts:
+                raise  # its text would have the values as they are
             return None
         future.row_factory = tuple_factory if self.rows else dict_factory
         return future

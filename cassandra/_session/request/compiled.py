@@ -296,6 +296,7 @@ def _is_ordinary(session: Session, prepared: PreparedStatement, profile: Resolve
         session.client_protocol_handler is session._default_protocol_handler
         and prepared.custom_payload is None
         and prepared._outdated is None
+        and prepared._refused is None
         and not speculates
         and USE.match(prepared.query_string) is None  # whose fate must be known, whatever happens to the request
         and (timeout is None or (isinstance(timeout, (int, float)) and timeout > 0))

@@ -136,6 +136,7 @@ class Preparer:
         cluster.add_prepared(message.query_id, statement)
         if cluster.column_encryption_policy is not None:
             cluster.encryption.apply(statement)
+            statement._check_encryption()
         return statement
 
     def _ahead(self, query: str, keyspace: str | None, future: ResponseFuture) -> list[ResponseFuture]:
