@@ -79,8 +79,9 @@ class ColumnEncryptionPolicy:
         raise NotImplementedError
 
     def encrypted_columns(self) -> Iterable[ColDesc]:
-        """The columns that are encrypted, as far as they can be listed; none by default. With them the driver knows
-        tables with encrypted columns where it has no schema metadata, and unprepared text is checked faster."""
+        """All columns that are encrypted; none, as by default, if they cannot be listed. With them the driver knows
+        tables with encrypted columns where it has no schema metadata, and checks unprepared text faster. A subclass
+        that overrides :meth:`contains_column` alone is not asked for them."""
         return ()
 
     def is_deterministic(self, coldesc: ColDesc) -> bool:

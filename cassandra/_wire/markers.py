@@ -18,6 +18,7 @@ _TOKEN = re.compile(
     (?P<space>\s+|--[^\n\r]*|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)
   | (?P<string>'(?:[^']|'')*'|\$\$(?:[^$]|\$(?!\$))*\$\$)
   | (?P<quoted>"(?:[^"]|"")+")
+  | (?P<open>/\*|'|"|\$\$)
   | (?P<uuid>{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}})
   | (?P<blob>0[xX]{_HEX}*)
   | (?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?\w*)
@@ -152,7 +153,7 @@ def _tokens(text: str) -> list[_Token]:
     at, end = 0, len(text)
     while at < end:
         match = _TOKEN.match(text, at)
-        if match is None:
+        if match is None or match.lastgroup == "open":  # of a comment, a text or a name that does not end
             tokens.append(_Token("unknown", text[at:]))
             break
         kind = match.lastgroup or ""
@@ -354,7 +355,7 @@ class _Parser:
             return False
         token = self._peek(1)
         return token.kind != "end" and not (
-            token.text.lower() in ("from", "as", ",", "(", ".", "[", "+", "-", "/", "%") and token.kind != "quoted"
+            token.text.lower() in ("from", "as", ",", ".", "+", "/", "%") and token.kind != "quoted"
         )
 
     def _selector(self) -> str | None:

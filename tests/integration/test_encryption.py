@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from copy import copy
 from typing import Any
@@ -236,6 +237,38 @@ def test_other_tables_are_not_concerned(session: Session, encrypting: Session) -
     assert encrypting.execute("SELECT doc FROM other WHERE part = 0x04").one().doc == b"y"
 
 
+def test_views(session: Session, encrypting: Session) -> None:
+    """The columns of a view are those of its table."""
+    session.execute("DROP MATERIALIZED VIEW IF EXISTS by_card")
+    session.execute(
+        "CREATE MATERIALIZED VIEW by_card AS SELECT part, ck, doc, card FROM secrets "
+        "WHERE part IS NOT NULL AND ck IS NOT NULL AND card IS NOT NULL PRIMARY KEY (card, part, ck)"
+    )
+    encrypting.cluster.refresh_materialized_view_metadata(encrypting.keyspace, "by_card")
+    select = encrypting.prepare("SELECT part, ck, doc AS d, card FROM by_card WHERE card = :c")
+    write(encrypting)
+    for _ in range(100):
+        found = encrypting.execute(select, (CARD,)).all()
+        if found:
+            break
+        time.sleep(0.1)
+    assert found == [(PART, CK, DOC, CARD)]
+    with pytest.raises(DriverException, match="a value"):
+        encrypting.execute("SELECT part FROM by_card WHERE card = 0x00")
+    session.execute("DROP MATERIALIZED VIEW by_card")
+
+
+def test_scans(encrypting: Session) -> None:
+    write(encrypting)
+    expected = [{"doc": DOC, "card": CARD}]
+    assert encrypting.scan("secrets", columns=["doc", "card"]).to_arrow().to_pylist() == expected
+    where = ("card = ? ALLOW FILTERING", [CARD])
+    assert encrypting.scan("secrets", columns=["doc", "card"], where=where).to_arrow().to_pylist() == expected
+    assert encrypting.execute("SELECT doc AS x, card FROM secrets").to_arrow().to_pylist() == [{"x": DOC, "card": CARD}]
+    with pytest.raises(DriverException, match="a value"):
+        encrypting.scan("secrets", where=f"card = 0x{CARD.encode().hex()} ALLOW FILTERING").to_arrow()
+
+
 def test_batches_and_concurrent_calls(session: Session, encrypting: Session) -> None:
     insert = encrypting.prepare("INSERT INTO secrets (part, ck, doc) VALUES (:a, :b, :c)")
     batch = BatchStatement()
@@ -267,6 +300,8 @@ def test_a_statement_of_another_session_is_refused(session: Session, encrypting:
     values = (b"p", b"c", SECRET.encode())
     batch = BatchStatement()
     batch.add(insert, values)
+    for success, error in execute_concurrent_with_args(encrypting, insert, [values] * 3, raise_on_first_error=False):
+        assert not success and "was prepared by a session without" in str(error)
     for query in (insert, insert.bind(values), batch):
         for _ in range(2):
             with pytest.raises(DriverException, match="was prepared by a session without"):

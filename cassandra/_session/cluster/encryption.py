@@ -74,28 +74,33 @@ class ColumnEncryption:
     def check(self, query: Any) -> None:
         """DriverException if *query*, prepared, bound, or a batch of such, would send values of encrypted columns as
         they are. With no policy there is nothing to check."""
+        statements: Iterable[PreparedStatement] = ()
         if isinstance(query, PreparedStatement):
-            self._check_prepared(query)
+            statements = (query,)
         elif isinstance(query, BoundStatement):
-            self._check_prepared(query.prepared_statement)
+            statements = (query.prepared_statement,)
         elif isinstance(query, BatchStatement):
-            for statement in query._prepared.values():
-                self._check_prepared(statement)
+            statements = query._prepared.values()
+        for statement in statements:
+            if not self.allows(statement):
+                raise DriverException(
+                    "The statement has values for encrypted columns, and was prepared by a session without this column "
+                    f"encryption policy: prepare it by this one. Nothing is sent. Query: {statement.query_string}"
+                )
 
-    def _check_prepared(self, statement: PreparedStatement) -> None:
-        if statement._encryption_state is self._state:
-            return
+    def allows(self, statement: PreparedStatement) -> bool:
+        """Whether *statement* encrypts as the policy says, from now on at the latest, or has nothing to encrypt."""
+        if self._resolver is None or statement._encryption_state is self._state:
+            return True
         if statement.column_encryption_policy is self.policy:
             self.apply(statement)  # a copy of one that the cluster knows
-            return
+            return True
         state, probe = self._state, copy(statement)
         probe._encrypt_by(self._resolver)
         if probe._encrypts or probe._refused is not None:
-            raise DriverException(
-                "The statement has values for encrypted columns, and was prepared by a session without this column "
-                f"encryption policy: prepare it by this one. Nothing is sent. Query: {statement.query_string}"
-            )
+            return False
         statement._encryption_state = state
+        return True
 
     def describe(self, message: Any, content: Content) -> None:
         """Have the rows of an answer decrypted as the text of the statement says, which may rename columns."""

@@ -56,6 +56,7 @@ class Preparer:
 
     def prepare(self, query: str, custom_payload: Payload | None, keyspace: str | None) -> PreparedStatement:
         """See Session.prepare."""
+        self._session.cluster.encryption.check_text(query, keyspace or self._session.keyspace)
         future = self._send(query, keyspace, custom_payload)
         statement = self._made_of(future, future._wait_for_result(), query, keyspace)
         for other in self._ahead(query, keyspace, future):
@@ -66,6 +67,7 @@ class Preparer:
         self, query: str, custom_payload: Payload | None, keyspace: str | None
     ) -> PreparedStatement:
         """See Session.prepare_async."""
+        self._session.cluster.encryption.check_text(query, keyspace or self._session.keyspace)
         future = self._send(query, keyspace, custom_payload)
         statement = self._made_of(future, await future._wait_async(), query, keyspace)
         for other in self._ahead(query, keyspace, future):
