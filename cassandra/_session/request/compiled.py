@@ -253,7 +253,10 @@ def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> Comp
     key = (id(scope), id(profile))  # both are kept alive by what is found under them
     compiled = cache.others.get(key)
     if compiled is None or compiled.prepared is not prepared:
-        if not session.cluster.encryption.allows(prepared) or not _is_ordinary(session, prepared, profile):
+        cluster = session.cluster
+        if cluster.column_encryption_policy is not None and not cluster.encryption.allows(prepared):
+            return None
+        if not _is_ordinary(session, prepared, profile):
             return None
         compiled = CompiledExecute(session, scope, cache, prepared, profile)
         if len(cache.others) >= KEPT:

@@ -91,9 +91,8 @@ class Execution:
             return
         if self.content.handler is None:
             message = connection.decode(answer, attempt.plan)
-            encryption = request.session.cluster.encryption
-            if encryption.policy is not None:
-                encryption.describe(message, self.content)
+            if request.session.cluster.column_encryption_policy is not None:
+                request.session.cluster.encryption.describe(message, self.content)
         else:
             message = connection.decode_with(self.content.handler, answer, attempt.plan)
         if request._tracking is not None:

@@ -46,7 +46,7 @@ class RequestBuilder:
     ) -> ResponseFuture:
         """A future ready to be sent. Raises TypeError or ValueError for arguments that cannot be sent."""
         session = self._session
-        if session.cluster.encryption.policy is not None:
+        if session.cluster.column_encryption_policy is not None:
             session.cluster.encryption.check(query)
         profile = session._resolve_profile(execution_profile)
         if isinstance(timeout, Sentinel):
@@ -128,7 +128,8 @@ class RequestBuilder:
             text = statement.query_string
             if parameters:
                 text = bind_params(text, parameters, session.encoder)
-            session.cluster.encryption.check_text(text, keyspace or session.keyspace)
+            if session.cluster.column_encryption_policy is not None:
+                session.cluster.encryption.check_text(text, keyspace or session.keyspace)
             return (
                 QueryMessage(text, consistency, serial, fetch_size, paging_state, timestamp, keyspace=keyspace),
                 None,
@@ -139,9 +140,10 @@ class RequestBuilder:
             for prepared in statement._prepared.values():
                 prepared._check()
             entries = list(statement._statements_and_parameters)  # as they are now, also if the request is sent again
-            for _, query, _ in entries:
-                if isinstance(query, str):
-                    session.cluster.encryption.check_text(query, keyspace or session.keyspace)
+            if session.cluster.column_encryption_policy is not None:
+                for _, query, _ in entries:
+                    if isinstance(query, str):
+                        session.cluster.encryption.check_text(query, keyspace or session.keyspace)
             return BatchMessage(statement.batch_type, entries, consistency, serial, timestamp, keyspace), None
         raise UnsupportedOperation(f"{type(statement).__name__} is not a statement this driver can execute")
 
