@@ -76,7 +76,9 @@ def test_ingest_encrypts(session: Session, encrypting: Session, policy: Any) -> 
     keys, values = ["a", "b", "c"], pa.array([7, None, 1 << 31])
     report = encrypting.ingest("ks.t", pa.table({"k": keys, "c": values, "d": [b"plain"] * 3}), on_error="collect")
     assert list(report.errors) == [2]
-    assert str(report.errors[2]).endswith("column 'c' (int), row 2: not a value of the type; encrypted ones are not shown")
+    assert str(report.errors[2]).endswith(
+        "column 'c' (int), row 2: not a value of the type; encrypted ones are not shown"
+    )
     assert set(encrypting.execute("SELECT k, c, d FROM t")) == {("a", 7, b"plain"), ("b", None, b"plain")}
     stored = {(policy.encode_and_encrypt(KEY_COLUMN, key), value) for key, value in (("a", True), ("b", False))}
     assert {(row.k, row.c is not None) for row in session.execute("SELECT k, c FROM t")} == stored

@@ -32,6 +32,7 @@ class ColumnEncryption:
         self._cluster = cluster
         self._resolver: ColumnResolver | None = None
         self._state = object()  # replaced with each change
+        self.is_on = False  # there is a policy
 
     def begin(self, given: ColumnEncryptionPolicy | None, default: ColumnEncryptionPolicy | None) -> None:
         """With the policy that the constructor was given, or that of the class."""
@@ -49,6 +50,7 @@ class ColumnEncryption:
             watch(self)
         if policy is not self.policy:
             self._resolver = resolver(policy, Tables(self._cluster))
+            self.is_on = policy is not None
             self.columns_changed()
 
     def columns_changed(self) -> None:

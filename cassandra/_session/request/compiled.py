@@ -253,8 +253,8 @@ def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> Comp
     key = (id(scope), id(profile))  # both are kept alive by what is found under them
     compiled = cache.others.get(key)
     if compiled is None or compiled.prepared is not prepared:
-        cluster = session.cluster
-        if cluster.column_encryption_policy is not None and not cluster.encryption.allows(prepared):
+        encryption = session._encryption
+        if encryption is not None and not encryption.allows(prepared):
             return None
         if not _is_ordinary(session, prepared, profile):
             return None
