@@ -304,9 +304,9 @@ def result_plan_by(resolve: ColumnResolver | None, plan: ResultPlan, origin: Ori
     return plan if specs is plan.specs else ResultPlan(specs)
 
 
-def encrypts(plan: BindPlan) -> bool:
-    """Whether some of its values are encrypted."""
-    return any(_columns_in(spec[3]) for spec in plan.specs)
+def encrypted_columns(plan: BindPlan) -> list[tuple[ColDesc, ...]]:
+    """Of each parameter the columns that it is encrypted for."""
+    return [_columns_in(spec[3]) for spec in plan.specs]
 
 
 def is_same_plan(one: ResultPlan, other: ResultPlan) -> bool:
@@ -365,8 +365,9 @@ class ColumnCipher:
         try:
             plain = self.inner.encode(value, version)
         except (TypeError, ValueError, OverflowError) as error:
-            reason = "needs another type than" if isinstance(error, TypeError) else "does not take this"
-            failure = TypeError(f"its values are {self.inner.cql()}, encrypted: it {reason} {type(value).__name__}")
+            what = type(value).__name__
+            reason = f"{what} is another type" if isinstance(error, TypeError) else f"this {what} is no value of it"
+            failure = TypeError(f"its values are {self.inner.cql()}, encrypted: {reason}")
         else:
             return self.seal(plain)
         raise failure

@@ -370,8 +370,9 @@ def test_columns_that_are_added_later(session: Session, encrypting: Session) -> 
     encrypting.execute(again, (PART, CK, b"plain"))
     encrypting.execute(computed, ("plain", PART, CK))
     policy.add_column(ColDesc(str(session.keyspace), "secrets", "note"), os.urandom(32), "text")
-    for statement in (insert, again):
-        encrypting.execute(statement, (PART, CK, SECRET))
+    late = again.bind({"p": PART, "c": CK, "n": SECRET})
+    for statement in (insert, again, late):
+        encrypting.execute(statement, None if statement is late else (PART, CK, SECRET))
         assert SECRET.encode() not in session.execute("SELECT note FROM secrets").one().note
         assert encrypting.execute("SELECT note FROM secrets").one().note == SECRET
     with pytest.raises(DriverException, match="an expression"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import re
 import textwrap
@@ -248,6 +249,23 @@ def test_a_column_that_is_added_later(session: Session, encrypting: Session, pol
     assert {b"plain", b"bound before"} < stored and b"secret" not in stored
     with pytest.raises(DriverException, match=r"column 'd' of ks\.t .*cannot be decrypted"):
         encrypting.execute(select, ("k1",))
+
+
+def test_copies_of_statements(session: Session, encrypting: Session, policy: Any) -> None:
+    """Copies encrypt too, also a column that is added later; what one bound before that is refused, not sent."""
+    insert = encrypting.prepare("INSERT INTO t (k, c, d) VALUES (:x, :y, :z)")
+    near, far = copy.copy(insert), copy.deepcopy(insert)
+    for number, statement in enumerate((near, far)):
+        encrypting.execute(statement, (f"k{number}", number, b"plain"))
+    before = far.bind(("k2", 2, b"plain"))
+    policy.add_column(ColDesc("ks", "t", "d"), KEY, "text")
+    encrypting.execute(near.bind(("k0", 0, "secret")))
+    for late in (before, far.bind(("k3", 3, b"secret"))):
+        for _ in range(2):
+            with pytest.raises(DriverException, match="bound before these columns were added"):
+                encrypting.execute(late)
+    assert encrypting.execute(encrypting.prepare("SELECT d FROM t WHERE k = ?"), ("k0",)).one().d == "secret"
+    assert {row.d for row in session.execute("SELECT d FROM t")}.isdisjoint({b"secret"})
 
 
 def test_a_policy_that_is_set_later(session: Session, simulated: SimulatedCluster, connect: Connect) -> None:

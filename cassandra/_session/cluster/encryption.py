@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.encryption import ColumnEncryptionPolicy, watch
 from cassandra._base.errors import DriverException
 from cassandra._core.codec import described_page
-from cassandra._wire.encryption import ColumnResolver, Origin, resolver, result_plan_by
+from cassandra._wire.encryption import ColumnResolver, Origin, encrypted_columns, resolver, result_plan_by
 
 from ..statements.batch import BatchStatement
 from ..statements.prepared import BoundStatement, PreparedStatement
@@ -77,6 +77,7 @@ class ColumnEncryption:
         """DriverException if *query*, prepared, bound, or a batch of such, would send values of encrypted columns as
         they are. With no policy there is nothing to check."""
         statements: Iterable[PreparedStatement] = ()
+        is_bound = not isinstance(query, PreparedStatement)
         if isinstance(query, PreparedStatement):
             statements = (query,)
         elif isinstance(query, BoundStatement):
@@ -84,22 +85,25 @@ class ColumnEncryption:
         elif isinstance(query, BatchStatement):
             statements = query._prepared.values()
         for statement in statements:
-            if not self.allows(statement):
+            if not self.allows(statement, is_bound):
                 raise DriverException(
                     "The statement has values for encrypted columns, and was prepared by a session without this column "
-                    f"encryption policy: prepare it by this one. Nothing is sent. Query: {statement.query_string}"
+                    "encryption policy, or bound before these columns were added: prepare and bind it by this session. "
+                    f"Nothing is sent. Query: {statement.query_string}"
                 )
 
-    def allows(self, statement: PreparedStatement) -> bool:
-        """Whether *statement* encrypts as the policy says, from now on at the latest, or has nothing to encrypt."""
+    def allows(self, statement: PreparedStatement, is_bound: bool) -> bool:
+        """Whether *statement* encrypts as the policy says, from now on at the latest, or has nothing to encrypt.
+        *is_bound*: its values were bound already."""
         if self._resolver is None or statement._encryption_state is self._state:
             return True
-        if statement.column_encryption_policy is self.policy:
-            self.apply(statement)  # a copy of one that the cluster knows
+        if statement.column_encryption_policy is self.policy and not is_bound:
+            self.apply(statement)  # a copy that the cluster does not know
             return True
         state, probe = self._state, copy(statement)
         probe._encrypt_by(self._resolver)
-        if probe._encrypts or probe._refused is not None:
+        wanted, found = encrypted_columns(probe._bind_plan), encrypted_columns(statement._bind_plan)
+        if probe._refused is not None or wanted != found:
             return False
         statement._encryption_state = state
         return True

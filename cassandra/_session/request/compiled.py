@@ -254,7 +254,7 @@ def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> Comp
     compiled = cache.others.get(key)
     if compiled is None or compiled.prepared is not prepared:
         encryption = session._encryption
-        if encryption is not None and not encryption.allows(prepared):
+        if encryption is not None and not encryption.allows(prepared, query is not prepared):
             return None
         if not _is_ordinary(session, prepared, profile):
             return None

@@ -142,6 +142,7 @@ class Preparer:
         if future._custom_payload:
             statement.custom_payload = future._custom_payload
         cluster.add_prepared(message.query_id, statement)
+        statement._registry = cluster.prepared
         if cluster.column_encryption_policy is not None:
             cluster.encryption.apply(statement)
             statement._check_encryption()

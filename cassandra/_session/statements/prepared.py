@@ -20,7 +20,7 @@ from cassandra._wire.encryption import (
     ColumnResolver,
     Origin,
     bind_plan_by,
-    encrypts,
+    encrypted_columns,
     is_same_plan,
     resolver,
     result_plan_by,
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from cassandra._base.encryption import ColumnEncryptionPolicy
     from cassandra._routing.metadata import Metadata
     from cassandra._routing.policies import RetryPolicy
+
+    from ..cluster.prepared_cache import PreparedRegistry
 
 UNSET_VALUE = UNSET
 
@@ -85,6 +87,7 @@ class PreparedStatement:
     _encrypts: bool = False  # whether some of its values are
     _encryption_state: object = None  # of the cluster's policy that it was compiled by
     _resolver: ColumnResolver | None = None
+    _registry: PreparedRegistry | None = None  # that copies are noted in
 
     __module__ = "cassandra.query"
 
@@ -239,7 +242,7 @@ class PreparedStatement:
             set_("_refused", str(error))
         else:
             set_("_refused", None)
-            set_("_encrypts", encrypts(self._bind_plan))
+            set_("_encrypts", any(encrypted_columns(self._bind_plan)))
         plan, metadata_id = self._snapshot
         changed_plan = None if plan is None else result_plan_by(resolve, plan, origin)
         if changed_plan is not plan:
@@ -321,6 +324,8 @@ class PreparedStatement:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         made.__dict__["_compiled"] = CompiledCache()
+        if self._registry is not None:
+            self._registry.note_copy(made)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -346,7 +351,9 @@ class PreparedStatement:
 
 
 #: What a copy makes for itself.
-_MADE = frozenset(("_bind_plan", "_snapshot", "_compiled", "_resolver", "_refused", "_encrypts", "_encryption_state"))
+_MADE = frozenset(
+    ("_bind_plan", "_snapshot", "_compiled", "_resolver", "_refused", "_encrypts", "_encryption_state", "_registry")
+)
 
 
 def _restored(

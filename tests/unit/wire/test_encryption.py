@@ -265,12 +265,38 @@ def test_a_policy_of_an_application() -> None:
 
 def test_wrong_values() -> None:
     by = bind_plan_by(resolver(policy_of_int()), BindPlan(SPECS))
-    with pytest.raises(
-        TypeError, match=r'column "c".*ks\.t, .*its values are int, encrypted: it needs another type than str'
-    ):
+    with pytest.raises(TypeError, match=r'column "c".*ks\.t, .*its values are int, encrypted: str is another type'):
         by.bind((1, "text", b"d"), 4)
     with pytest.raises(DriverException, match=r"cannot be decrypted: .*another key, for another column, or not at all"):
         by.specs[1][3].decode(b"plain")
+
+
+def test_all_failures_to_decrypt_are_alike() -> None:
+    """No difference between wrong padding, wrong text and wrong lengths tells what the bytes decrypt to."""
+    policy = AES256ColumnEncryptionPolicy(iv=IV)
+    policy.add_column(COLUMN, KEY, "text")
+    stored = policy.encode_and_encrypt(COLUMN, "a text of more than one block")
+    codec = bind_plan_by(resolver(policy), BindPlan(SPECS)).specs[1][3]
+    not_text = policy.encrypt(COLUMN, b"\xff\xfe")
+    forged = [
+        stored[:at] + bytes([stored[at] ^ flip]) + stored[at + 1 :] for at in (0, 16, 31) for flip in range(1, 256)
+    ]
+    texts, chains, failed = set(), set(), 0
+    for data in (b"", b"x", stored[:-1], stored[:16], not_text, *forged):
+        for call in (codec.decode, codec.cipher.decrypt):
+            try:
+                call(data)
+            except (DriverException, ValueError) as error:
+                failed += 1
+                texts.add(str(error).removeprefix("Failed to decode a value of type blob: "))
+                last: Any = error
+                while last is not None:
+                    chains.add(type(last))
+                    last = last.__cause__ or last.__context__
+    assert failed > 500 and texts == {
+        "it cannot be decrypted: it was encrypted by another key, for another column, or not at all"
+    }
+    assert {kind.__name__ for kind in chains} == {"DecodeError", "DecryptionError"}
 
 
 def test_a_column_that_is_no_blob_is_not_sent() -> None:
