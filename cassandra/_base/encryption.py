@@ -7,6 +7,7 @@ held weakly and called on the thread that added the column, with no lock held.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import wraps
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
@@ -23,6 +24,16 @@ class ColDesc(NamedTuple):
     ks: str
     table: str
     col: str
+
+
+#: The one text for all failures: what differs between them would tell who sends forged values about the key's work.
+CANNOT_DECRYPT = "it cannot be decrypted: it was encrypted by another key, for another column, or not at all"
+
+
+@public("cassandra.column_encryption.policies")
+class DecryptionError(ValueError):
+    """Bytes that a policy has not made for this column by this key, or that are no value of its type. One text for all
+    reasons, without a cause: a difference would help to decrypt by trial."""
 
 
 @public("cassandra.policies")
@@ -66,6 +77,17 @@ class ColumnEncryptionPolicy:
     def contains_column(self, coldesc: ColDesc) -> bool:
         """Whether that column is encrypted."""
         raise NotImplementedError
+
+    def encrypted_columns(self) -> Iterable[ColDesc]:
+        """All columns that are encrypted; none, as by default, if they cannot be listed. With them the driver knows
+        tables with encrypted columns where it has no schema metadata, and checks unprepared text faster. A subclass
+        that overrides :meth:`contains_column` alone is not asked for them."""
+        return ()
+
+    def is_deterministic(self, coldesc: ColDesc) -> bool:
+        """Whether equal values of that column are stored as equal bytes, so that it may be compared and be in a key.
+        Statements that compare other columns are refused. True by default."""
+        return True
 
     def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
         """The bytes to store for *obj*, for the parameters of statements that are not prepared."""

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from cassandra._base.encryption import CANNOT_DECRYPT, DecryptionError
 from cassandra._base.errors import DriverException
 from cassandra._base.public import public
 from cassandra._wire.columns import load_numpy
@@ -159,15 +160,17 @@ def _cell(reader: BytesIOReader, desc: ParseDesc, column: int) -> Any:
     kind = desc.coltypes[column]
     policy = desc.column_encryption_policy
     deserializer = desc.deserializers[column]
+    is_encrypted = data is not None and policy is not None and policy.contains_column(desc.coldescs[column])
     try:
-        if data is not None and policy is not None and policy.contains_column(desc.coldescs[column]):
+        if is_encrypted:
             data = policy.decrypt(desc.coldescs[column], data)
             deserializer = find_deserializer(policy.column_type(desc.coldescs[column]))
         return deserializer.deserialize(data, desc.protocol_version)
     except Exception as error:
-        raise DriverException(
-            f'Failed decoding result column "{desc.colnames[column]}" of type {kind.cql_parameterized_type()}: {error}'
-        ) from error
+        failure = DecryptionError(CANNOT_DECRYPT) if is_encrypted else error
+    raise DriverException(
+        f'Failed decoding result column "{desc.colnames[column]}" of type {kind.cql_parameterized_type()}: {failure}'
+    ) from failure
 
 
 def _rows(reader: BytesIOReader, desc: ParseDesc, count: int) -> Iterator[Any]:

@@ -166,6 +166,9 @@ def decrypted_page(page: RowsPage, plan: ResultPlan) -> RowsPage:
     """*page* with the plain bytes of its encrypted columns, by their ciphers' ``decrypt(bytes)``; the others are copied
     as they are. *plan* says what they are then. DriverException as :meth:`RowsPage.decode`."""
 
+def described_page(page: RowsPage, plan: ResultPlan) -> RowsPage:
+    """The rows of *page*, not copied, with the codecs of *plan*. ValueError if it has another number of columns."""
+
 class RowBatches:
     """Iterates over lists of up to *size* rows, shorter ones once they took *nbytes* on the wire, each decoded when it
     is asked for. Rows in front of a broken one come before its DriverException. Changes nothing but itself; one thread

@@ -277,7 +277,8 @@ class IngestPlan:
     *nulls*: whether null leaves a column as it is or deletes what is there. *tokens*: whether the table's partitioner
     is Murmur3. Conversions are lossless; values that do not fit are errors of their rows. Counters are refused.
     Of encrypted columns values are encrypted one by one, by the ``seal(bytes)`` of a cipher that has ``inner``, the
-    codec of what it encrypts; with ``cql.encrypted`` in the field's metadata they were already, and are written as is.
+    codec of what it encrypts, whatever the field's metadata say. For values that are encrypted already give the type of
+    what is stored.
     """
 
     names: Final[tuple[str, ...]]

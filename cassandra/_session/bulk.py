@@ -58,6 +58,7 @@ class Bulk:
         batch_rows: int = BATCH_ROWS,
         on_error: Literal["raise", "collect"] = "raise",
         progress: Callable[[IngestReport], object] | bool | None = None,
+        already_encrypted: Iterable[str] = (),
     ) -> IngestReport:
         """Write the rows of *data* to *table*, ``"table"`` or ``"keyspace.table"``, straight from Arrow's buffers.
 
@@ -74,6 +75,8 @@ class Bulk:
             writes each alone.
         :param on_error: "raise" stops reading at the first row that fails; "collect" goes on, and the report has them.
         :param progress: called with the report so far, now and then; True shows a bar.
+        :param already_encrypted: names of columns that the cluster's column encryption policy encrypts, whose values in
+            *data* are the bytes to be stored. All others are encrypted, whatever the metadata of *data* say.
 
         Rows are written again, as they were, when a node had no time, did not answer or was lost, for up to a minute.
         Raises ValueError, with all that does not fit, before anything is written, and :exc:`IngestError` when rows have
@@ -88,7 +91,17 @@ class Bulk:
 
         return ingest(
             self._ingest_options(
-                table, columns, ttl, timestamp, nulls, consistency_level, concurrency, batch_rows, on_error, progress
+                table,
+                columns,
+                ttl,
+                timestamp,
+                nulls,
+                consistency_level,
+                concurrency,
+                batch_rows,
+                on_error,
+                progress,
+                already_encrypted,
             ),
             data,
         )
@@ -107,6 +120,7 @@ class Bulk:
         batch_rows: int = BATCH_ROWS,
         on_error: Literal["raise", "collect"] = "raise",
         progress: Callable[[IngestReport], object] | bool | None = None,
+        already_encrypted: Iterable[str] = (),
     ) -> IngestReport:
         """As :meth:`ingest`, without blocking the running loop. *data* may be an asynchronous iterable, too; other
         iterables are iterated on the loop's thread. A cancelled task sends no more rows, and waits for those in flight,
@@ -118,7 +132,17 @@ class Bulk:
 
         return await ingest_async(
             self._ingest_options(
-                table, columns, ttl, timestamp, nulls, consistency_level, concurrency, batch_rows, on_error, progress
+                table,
+                columns,
+                ttl,
+                timestamp,
+                nulls,
+                consistency_level,
+                concurrency,
+                batch_rows,
+                on_error,
+                progress,
+                already_encrypted,
             ),
             data,
         )
@@ -137,6 +161,7 @@ class Bulk:
         on_error: Literal["raise", "collect"] = "raise",
         connect: Importable | None = None,
         credentials: Importable | None = None,
+        already_encrypted: Iterable[str] = (),
     ) -> IngestTask:
         """What :meth:`ingest` is called with, but for the rows, as something that other processes can call with those
         that they have: the workers of Dask and Ray, or those of a pool.
@@ -164,6 +189,7 @@ class Bulk:
             "concurrency": concurrency,
             "batch_rows": batch_rows,
             "on_error": on_error,
+            "already_encrypted": already_encrypted,
         }
         return task_for(self, table, connect, credentials, asked)  # type: ignore[arg-type]
 

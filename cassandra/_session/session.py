@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from cassandra._wire.encoder import Encoder
 
     from .cluster.cluster import Cluster
+    from .cluster.encryption import ColumnEncryption
     from .request.tracking import Tracking
 
 _Session = TypeVar("_Session", bound="Session")
@@ -95,6 +96,7 @@ class Session(Bulk, SessionFields):
     _pool_set: PoolSet
     _by_connect = False  # made by Cluster.connect, which opens its pools
     _draining = False  # nothing new is taken
+    _encryption: ColumnEncryption | None = None  # of the cluster
     _version_blocks: bool  # compiled requests are for connections that send them
 
     default_timeout = profile_option(
@@ -119,10 +121,15 @@ class Session(Bulk, SessionFields):
         if name not in NOT_COMPILED_IN:
             super().__setattr__("_scope", object())
 
+    def _forget_compiled(self) -> None:
+        """Requests of prepared statements are compiled anew."""
+        super().__setattr__("_scope", object())
+
     def __init__(self, cluster: Cluster, hosts: Iterable[Host], keyspace: str | None = None) -> None:
         self.cluster = cluster
         self.hosts = hosts
         self.keyspace = keyspace
+        self._encryption = getattr(cluster, "encryption", None)  # clusters that programs pretend have none
         self._version_blocks = cluster.version_blocks
         self._metadata_ids = cluster.metadata_ids
         self._protocol_version = cluster.protocol_version

@@ -2,7 +2,8 @@
 
 What is stored is the initialisation vector, 16 bytes, and then the value in CBC mode, padded as PKCS7 says; the same as
 scylla-driver and cassandra-driver store. Each policy has one vector, so that equal values of a column are equal in the
-database, and an encrypted column can be a key or be looked for.
+database, and an encrypted column can be a key or be looked for. The guide's page on encryption says what that reveals;
+new tables are for ``_wire/siv.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ except ImportError as error:
     ) from error
 
 from cassandra._base.constants import ProtocolVersion
-from cassandra._base.encryption import ColDesc, ColumnEncryptionPolicy
+from cassandra._base.encryption import CANNOT_DECRYPT, ColDesc, ColumnEncryptionPolicy, DecryptionError
 from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._wire.types import registry
@@ -36,7 +37,8 @@ AES256_KEY_SIZE_BYTES = AES256_KEY_SIZE // 8
 KEPT = 128  # ciphers
 
 
-def _refuse_pickling(what: str) -> NoReturn:
+def refuse_pickling(what: str) -> NoReturn:
+    """TypeError: *what* has keys."""
     raise TypeError(f"{what} holds keys, and is not pickled: make one where it is needed, with keys from a safe place")
 
 
@@ -51,15 +53,18 @@ class ColData(NamedTuple):
         return f"ColData(key=<hidden>, type={self.type!r})"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _refuse_pickling("ColData")
+        refuse_pickling("ColData")
 
 
 @public("cassandra.column_encryption.policies")
 class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
-    """Encrypts columns with AES-256 in CBC mode, each by its own key of 32 bytes.
+    """Encrypts columns with AES-256 in CBC mode, each by its own key of 32 bytes, as scylla-driver does.
 
-    *iv* is the initialisation vector, 16 bytes; one is made up if none is given. Who looks for encrypted values, or has
-    them in keys, gives all clients the same. Any thread.
+    Values are not authenticated: who can write to the database can change them, and equal values, and equal beginnings
+    of values, are equal in the database. New programs use :class:`AESSIVColumnEncryptionPolicy`.
+
+    *iv* is the initialisation vector, 16 bytes; one is made up if none is given. Programs that look for encrypted
+    values, or have them in keys, give all clients the same. Any thread.
 
     Example::
 
@@ -76,7 +81,7 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
                 "This policy uses AES-256 with CBC mode and therefore expects a 128-bit initialization vector, "
                 f"not {len(iv)} bytes"
             )
-        self.iv = _as_bytes("an initialization vector", iv) if iv else os.urandom(AES256_BLOCK_SIZE_BYTES)
+        self.iv = as_bytes("an initialization vector", iv) if iv else os.urandom(AES256_BLOCK_SIZE_BYTES)
         self.coldata: dict[ColDesc, ColData] = {}
         self._cached: Any = lru_cache(maxsize=KEPT)(self._build_cipher)  # of its own: it goes when the policy goes
 
@@ -93,11 +98,15 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
                 "AES256 column encryption policy expects a 256-bit encryption key, "
                 f"{AES256_KEY_SIZE_BYTES} bytes; this one has {len(key)}"
             )
-        self.coldata[ColDesc(*coldesc)] = ColData(_as_bytes("a key", key), _type_named(type))
+        self.coldata[ColDesc(*coldesc)] = ColData(as_bytes("a key", key), type_named(type))
 
     def contains_column(self, coldesc: ColDesc) -> bool:
         """Whether that column is encrypted."""
         return coldesc in self.coldata
+
+    def encrypted_columns(self) -> list[ColDesc]:
+        """The columns that were added."""
+        return list(self.coldata)
 
     def column_type(self, coldesc: ColDesc) -> Any:
         """The class of ``cassandra.cqltypes`` of its values. KeyError for a column that was not added."""
@@ -112,12 +121,19 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
         return self.iv + encrypted
 
     def decrypt(self, coldesc: ColDesc, bytes: bytes) -> bytes:
-        """What was encrypted, by any initialisation vector. ValueError for bytes that are nothing of the kind."""
+        """What was encrypted, by any initialisation vector. DecryptionError, with one text for all reasons, for bytes
+        that are nothing of the kind; ValueError for a column that was not added."""
         iv, data = bytes[:AES256_BLOCK_SIZE_BYTES], bytes[AES256_BLOCK_SIZE_BYTES:]
-        decryptor = self._get_cipher(coldesc, iv=iv).decryptor()
-        padded = decryptor.update(data) + decryptor.finalize()
-        unpadder = padding.PKCS7(AES256_BLOCK_SIZE).unpadder()
-        return unpadder.update(padded) + unpadder.finalize()
+        if coldesc not in self.coldata:
+            raise ValueError(f"Could not find column {coldesc}")
+        try:
+            decryptor = self._get_cipher(coldesc, iv=iv).decryptor()
+            padded = decryptor.update(data) + decryptor.finalize()
+            unpadder = padding.PKCS7(AES256_BLOCK_SIZE).unpadder()
+            return unpadder.update(padded) + unpadder.finalize()
+        except Exception:
+            pass
+        raise DecryptionError(CANNOT_DECRYPT)  # not within the handler: the error has no context that tells more
 
     def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
         """The bytes to store for *obj*, which is not None. ValueError for a column that was not added."""
@@ -152,20 +168,22 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
         return self.__copy__()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _refuse_pickling(type(self).__name__)
+        refuse_pickling(type(self).__name__)
 
     def __repr__(self) -> str:
         columns = ", ".join(".".join(map(str, column)) for column in self.coldata)
         return f"<{type(self).__name__} of {columns or 'no columns'}>"
 
 
-def _as_bytes(what: str, given: Any) -> bytes:
+def as_bytes(what: str, given: Any) -> bytes:
+    """A copy of *given*, bytes or a buffer. TypeError for text."""
     if isinstance(given, str):
         raise TypeError(f"{what} is bytes, not str")
     return bytes(given)
 
 
-def _type_named(name: str) -> type[_CassandraType]:
+def type_named(name: str) -> type[_CassandraType]:
+    """The class of a CQL type without parameters. ValueError for other names."""
     kind = registry.cqltypes.get(name) if isinstance(name, str) else None
     try:
         if kind is not None:

@@ -3,53 +3,267 @@
 A column that the policy has gets a codec that wraps the one of the values inside: bind plans and row plans run it like
 any other, and there is nothing to be looked up per value. It is of the kind of the column as the server knows it, a
 blob, and so is what metadata tells of it.
+
+The column of a bind marker is read from the statement's text (``markers.py``), and compared with the server's metadata.
+Where a table has encrypted columns, a statement is refused unless it is certain that no value goes into one of them, or
+is compared with one, without being encrypted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from cassandra._base.constants import TypeId
-from cassandra._base.encryption import ColDesc, ColumnEncryptionPolicy
+from cassandra._base.encryption import CANNOT_DECRYPT, ColDesc, ColumnEncryptionPolicy, DecryptionError
 from cassandra._base.errors import DriverException
-from cassandra._core.codec import BindPlan, Codec, ResultPlan, TypeContext, encrypted_codec, scalar
+from cassandra._core.codec import (
+    BindPlan,
+    Codec,
+    ResultPlan,
+    TypeContext,
+    encrypted_codec,
+    list_codec,
+    scalar,
+    tuple_codec,
+)
 from cassandra._wire.types.registry import resolve_custom
+
+from . import markers
+from .markers import Analysis, Marker, Place, analyse
 
 Resolve = Callable[[str, str, str, Codec, bool], Codec]
 Spec = tuple[str, str, str, Codec]
 
+_HINT = "prepare the statement and bind each value to its column by a marker of its own, as in column = ?"
+#: What servers call the markers of a column: itself, or part of what it is compared with.
+_SERVER_NAME = re.compile(r"(?:in|value)\((.*)\)", re.DOTALL)
+_TOKEN_ARGUMENT = re.compile(r"arg[0-9]+\(system\.token\)")
+#: A text without it has columns by their names, and functions by names that no column has.
+_RENAMES = re.compile(r"\bas\b", re.IGNORECASE)
+
+
+class Schema(Protocol):
+    """What is known of tables. Any thread."""
+
+    def base_table(self, keyspace: str, table: str) -> str | None:
+        """The table that *table*, a materialized view, is made of."""
+
+    def columns(self, keyspace: str, table: str) -> Iterable[str]:
+        """The names of its columns; none where they are not known."""
+
+    def key_columns(self, keyspace: str, table: str) -> Iterable[str]:
+        """Those of its primary key; none where they are not known."""
+
 
 class ColumnResolver:
-    """``TypeContext.resolve_column`` for *policy*."""
+    """``TypeContext.resolve_column`` for *policy*, and the same for statements whose text is known."""
 
-    def __init__(self, policy: ColumnEncryptionPolicy) -> None:
+    def __init__(self, policy: ColumnEncryptionPolicy, schema: Schema | None = None) -> None:
         self.policy = policy
+        self.schema = schema
 
     def __call__(self, keyspace: str, table: str, name: str, codec: Codec, is_bound: bool) -> Codec:
-        """*codec*, or what encrypts and decrypts around it. DriverException for a parameter that is to be encrypted
-        and has another type than blob; such a column of a result is something else of that name, and left alone."""
-        column = ColDesc(keyspace, table, name)
-        stored = codec.stored or codec
-        try:
-            if not self.policy.contains_column(column):
-                return stored
-            if stored.kind == TypeId.BLOB:
-                return _encrypted(self.policy, column, codec)
-        except Exception as error:
-            raise DriverException(
-                f"The column encryption policy cannot tell how {_shown(column)} is encrypted: {error!r}"
-            ) from error
-        if not is_bound:
+        """*codec*, or what decrypts around it. A column of a result that is no blob is something else of that name, and
+        left alone; parameters are resolved by :meth:`bound`, as their names need not be those of columns."""
+        if is_bound:
+            return _stored(codec)
+        if codec.cipher is not None:
+            name = codec.cipher.name  # an alias may be of another one
+        return self._read(keyspace, table, name, codec)
+
+    def _read(self, keyspace: str, table: str, name: str | None, codec: Codec) -> Codec:
+        stored = _stored(codec)
+        if name is None or stored.kind != TypeId.BLOB:
             return stored
-        raise DriverException(
-            f"{_shown(column)} is to be encrypted, so its type has to be blob; it is {stored.cql()}. Nothing is sent"
-        )
+        column = self.column(keyspace, table, name)
+        return stored if column is None else self._encrypted(column, codec, name)
+
+    # ---- the policy's answers
+
+    def column(self, keyspace: str, table: str, name: str) -> ColDesc | None:
+        """What the policy knows that column as; None if it is not encrypted. A view's is that of its table."""
+        base = None if self.schema is None else self.schema.base_table(keyspace, table)
+        for known in (table,) if base is None else (table, base):
+            column = ColDesc(keyspace, known, name)
+            try:
+                if self.policy.contains_column(column):
+                    return column
+            except Exception as error:
+                raise _unknown(column, error) from error
+        return None
+
+    def has_encrypted(self, keyspace: str, table: str, words: Iterable[str]) -> bool:
+        """Whether one of its columns is, as far as they are known; *words* may be names of some."""
+        names = set(words)
+        tables: tuple[str, ...] = (table,)
+        if self.schema is not None:
+            names.update(self.schema.columns(keyspace, table))
+            tables = (table, self.schema.base_table(keyspace, table) or table)
+        names.update(known.col for known in self._known() if known.ks == keyspace and known.table in tables)
+        return any(self.column(keyspace, table, name) is not None for name in names)
+
+    def _known(self) -> list[ColDesc]:
+        """All encrypted columns; none if the policy does not list them."""
+        for kind in type(self.policy).__mro__:
+            if "encrypted_columns" in vars(kind):
+                return [ColDesc(*column) for column in self.policy.encrypted_columns()]
+            if "contains_column" in vars(kind):
+                break
+        return []
+
+    def _encrypted(self, column: ColDesc, known: Codec, name: str) -> Codec:
+        """*known* itself if it was made just so: plans that are the same stay the same object."""
+        try:
+            inner = _codec_of(self.policy, column)
+        except Exception as error:
+            raise _unknown(column, error) from error
+        made_by = (self.policy, column, inner)
+        if known.cipher is not None and _is_made_by(known.cipher, made_by):
+            return known
+        return encrypted_codec(_stored(known), ColumnCipher(self.policy, column, inner, name))
+
+    # ---- by names only
+
+    def named(self, spec: Spec) -> Codec:
+        """The codec of a parameter whose name is that of its column."""
+        column = self.column(*spec[:3])
+        return _stored(spec[3]) if column is None else self._for_blob(column, spec[3], spec[2])
+
+    def _for_blob(self, column: ColDesc, codec: Codec, name: str) -> Codec:
+        if codec.kind != TypeId.BLOB:
+            raise DriverException(
+                f"{_shown(column)} is to be encrypted, so its type has to be blob; it is {codec.cql()}. Nothing is sent"
+            )
+        return self._encrypted(column, codec, name)
+
+    # ---- by the text
+
+    def bound(
+        self, specs: Sequence[Spec], text: str, keyspace: str | None, pk_indexes: Sequence[int] | None
+    ) -> list[Codec]:
+        """The codecs of the parameters of *text*, where *keyspace* is that of names without one. DriverException if
+        values could get into encrypted columns, or be compared with them, as they are."""
+        analysis = analyse(text)
+        tables = {spec[:2] for spec in specs}
+        tables.update((one.keyspace or keyspace or "", one.table) for one in analysis.statements)
+        found = {table for table in tables if self.has_encrypted(*table, analysis.words)}
+        if not analysis.understood:
+            self.check_text(text, specs[0][0] if specs else keyspace)
+        if not found:
+            return [_stored(spec[3]) for spec in specs]
+        self._check_given(analysis, keyspace)
+        keys = [index + 1 for index in pk_indexes or ()]
+        made = []
+        for number, (spec, group) in enumerate(zip(specs, _grouped(specs, analysis), strict=True), 1):
+            if spec[:2] not in found:
+                made.append(_stored(spec[3]))
+                continue
+            codecs = [self._of_marker(spec, number, marker, analysis, number in keys) for marker in group]
+            if len({_columns_in(codec) for codec in codecs}) > 1:
+                raise _refused(spec, number, "is the value of several columns, which are not encrypted alike")
+            made.append(_kept(spec[3], codecs[0]))
+        return made
+
+    def _of_marker(self, spec: Spec, number: int, marker: Marker | None, analysis: Analysis, is_key: bool) -> Codec:
+        keyspace, table, _, codec = spec
+        stored = _stored(codec)
+        place = None if marker is None else _agreed(spec, marker, analysis)
+        if place is None:
+            if _may_hold_blob(stored):
+                raise _refused(spec, number, "belongs to no column that can be told from the text")
+            return stored
+        columns = [(name, self.column(keyspace, table, name)) for name in place.columns]
+        if all(column is None for _, column in columns):
+            return stored
+        if place.form == markers.PART:
+            raise _refused(spec, number, "belongs to an expression over an encrypted column")
+        for name, column in columns:
+            if column is None or self.policy.is_deterministic(column):
+                continue
+            keys = [] if self.schema is None else self.schema.key_columns(keyspace, table)
+            if is_key or place.is_compared or name in keys:
+                raise DriverException(
+                    f"{_shown(column)} is encrypted to other bytes each time, and cannot be compared or be in a key: "
+                    "add it to the policy with deterministic=True"
+                )
+        each = place.form == markers.EACH
+        wanted = stored.children[0] if each and stored.kind == TypeId.LIST else stored
+        values = wanted.children if len(columns) > 1 else (wanted,)
+        if (each and stored.kind != TypeId.LIST) or len(values) != len(columns):
+            raise _refused(spec, number, "is of another type than its columns")
+        codecs = [
+            value if column is None else self._for_blob(column, value, name)
+            for (name, column), value in zip(columns, values, strict=True)
+        ]
+        made = tuple_codec(codecs) if len(columns) > 1 else codecs[0]
+        return list_codec(made) if each else made
+
+    def _check_given(self, analysis: Analysis, keyspace: str | None) -> None:
+        """DriverException for values in the text that are none of the policy's making."""
+        for one in analysis.statements:
+            space = one.keyspace or keyspace or ""
+            if one.is_json and self.has_encrypted(space, one.table, analysis.words):
+                raise DriverException(
+                    f"{space}.{one.table} has encrypted columns, and INSERT JSON would store their values as they are: "
+                    "name the columns and bind a value to each. Nothing is sent"
+                )
+            for given in one.given:
+                column = None if given.kind == markers.NULL else self.column(space, one.table, given.column)
+                if column is None or (given.kind == markers.BLOB and self._made(column, given.text)):
+                    continue
+                what = "a value" if given.kind in (markers.BLOB, markers.CONSTANT) else "an expression"
+                raise DriverException(
+                    f"{_shown(column)} is encrypted, and the text of the statement has {what} for it that is not: "
+                    f"{_HINT}, or put policy.encode_and_encrypt(column, value) into the text. Nothing is sent"
+                )
+
+    def _made(self, column: ColDesc, literal: str) -> bool:
+        """Whether the policy can decrypt a blob of a text."""
+        try:
+            data = bytes.fromhex(literal[2:])
+            ColumnCipher(self.policy, column, _codec_of(self.policy, column), column.col).decrypt(data)
+        except Exception:
+            return False
+        return True
+
+    def check_text(self, text: str, keyspace: str | None) -> None:
+        """DriverException if *text*, a statement that is not prepared, has values for encrypted columns, or compares
+        them, without these being encrypted."""
+        all_known = self._known()
+        if all_known and not _may_name(text, all_known):
+            return
+        analysis = analyse(text)
+        if not analysis.is_data:
+            return
+        if analysis.understood:
+            self._check_given(analysis, keyspace)
+            return
+        known = all_known or [
+            ColDesc(keyspace or "", table, name) for table in analysis.words for name in analysis.words
+        ]
+        for column in known:
+            spaces = analysis.words if keyspace is None else {*analysis.words, keyspace}
+            if column.table in analysis.words and column.ks in spaces and self.column(*column) is not None:
+                raise DriverException(
+                    f"{column.ks}.{column.table} has encrypted columns, and the driver does not understand the text of "
+                    f"the statement, so it cannot tell whether they are encrypted in it: {_HINT}. Nothing is sent"
+                )
+
+    def result(self, specs: Sequence[Spec], text: str) -> list[Codec]:
+        """The codecs of the columns of the rows of *text*, which may rename them."""
+        analysis = analyse(text) if _RENAMES.search(text) else None
+        if analysis is not None and len(analysis.statements) == 1:
+            selected = analysis.statements[0].selected
+            if selected is not None and len(selected) == len(specs):
+                return [self._read(*spec[:2], name, spec[3]) for name, spec in zip(selected, specs, strict=True)]
+        return [self._read(*spec) for spec in specs]
 
 
-def resolver(policy: ColumnEncryptionPolicy | None) -> ColumnResolver | None:
-    """None without a policy, so that nobody is asked."""
-    return None if policy is None else ColumnResolver(policy)
+def resolver(policy: ColumnEncryptionPolicy | None, schema: Schema | None = None) -> ColumnResolver | None:
+    """None without a policy: then there is no cost."""
+    return None if policy is None else ColumnResolver(policy, schema)
 
 
 def policy_of(context: Any) -> ColumnEncryptionPolicy | None:
@@ -58,16 +272,49 @@ def policy_of(context: Any) -> ColumnEncryptionPolicy | None:
     return resolve.policy if isinstance(resolve, ColumnResolver) else None
 
 
-def bind_plan_by(policy: ColumnEncryptionPolicy | None, plan: BindPlan) -> BindPlan:
-    """*plan* with what *policy* says, whatever it was made with."""
-    specs = specs_by(policy, plan.specs, True)
+class Origin(NamedTuple):
+    """The text of a statement, and the keyspace of names in it that have none."""
+
+    text: str
+    keyspace: str | None
+
+
+def bind_plan_by(resolve: ColumnResolver | None, plan: BindPlan, origin: Origin | None = None) -> BindPlan:
+    """*plan* encrypting as *resolve* says, whatever it was made with. Without *origin* parameters have the names of
+    columns."""
+    if resolve is None:
+        codecs = [_stored(spec[3]) for spec in plan.specs]
+    elif origin is None:
+        codecs = [resolve.named(spec) for spec in plan.specs]
+    else:
+        codecs = resolve.bound(plan.specs, *origin, plan.pk_indexes)
+    specs = _with(codecs, plan.specs)
     return plan if specs is plan.specs else BindPlan(specs, plan.pk_indexes)
 
 
-def result_plan_by(policy: ColumnEncryptionPolicy | None, plan: ResultPlan) -> ResultPlan:
-    """*plan* with what *policy* says, whatever it was made with."""
-    specs = specs_by(policy, plan.specs, False)
+def result_plan_by(resolve: ColumnResolver | None, plan: ResultPlan, origin: Origin | None = None) -> ResultPlan:
+    """*plan* decrypting as *resolve* says, whatever it was made with."""
+    if resolve is None:
+        codecs = [_stored(spec[3]) for spec in plan.specs]
+    elif origin is None:
+        codecs = [resolve(*spec, False) for spec in plan.specs]
+    else:
+        codecs = resolve.result(plan.specs, origin.text)
+    specs = _with(codecs, plan.specs)
     return plan if specs is plan.specs else ResultPlan(specs)
+
+
+def encrypted_columns(plan: BindPlan) -> list[tuple[ColDesc, ...]]:
+    """Of each parameter the columns that it is encrypted for."""
+    return [_columns_in(spec[3]) for spec in plan.specs]
+
+
+def is_same_plan(one: ResultPlan, other: ResultPlan) -> bool:
+    """Whether they read the same columns in the same way."""
+    if one is other or len(one) != len(other):
+        return one is other
+    pairs = zip(one.specs, other.specs, strict=True)
+    return all(mine[:3] == theirs[:3] and _same(mine[3], theirs[3]) for mine, theirs in pairs)
 
 
 def context_by(policy: ColumnEncryptionPolicy | None, context: TypeContext) -> TypeContext:
@@ -81,8 +328,10 @@ def context_by(policy: ColumnEncryptionPolicy | None, context: TypeContext) -> T
 
 def readers_of(policy: ColumnEncryptionPolicy, columns: Sequence[Any]) -> list[Any]:
     """(keyspace, table, name, type) each as *columns*, where the type of an encrypted one decrypts."""
-    plain = [(*column[:3], column[3].codec()) for column in columns]
-    codecs = [spec[3] for spec in specs_by(policy, plain, False)]
+    resolve = ColumnResolver(policy)
+    codecs = [
+        resolve(keyspace, table, name, kind.codec(), is_bound=False) for keyspace, table, name, kind, *_ in columns
+    ]
     return [
         (*column[:3], column[3] if codec.stored is None else _EncryptedType(codec))
         for column, codec in zip(columns, codecs, strict=True)
@@ -100,53 +349,143 @@ class _EncryptedType:
         return self._codec.decode(data, version)
 
 
-def specs_by(policy: ColumnEncryptionPolicy | None, specs: Sequence[Spec], is_bound: bool) -> Sequence[Spec]:
-    """*specs* themselves if nothing in them is or was encrypted."""
-    resolve = resolver(policy)
-    made = [(*spec[:3], (spec[3].stored or spec[3]) if resolve is None else resolve(*spec, is_bound)) for spec in specs]
-    same = all(new[3] is old[3] for new, old in zip(made, specs, strict=True))
-    return specs if same else made
-
-
 class ColumnCipher:
-    """Values of *column*, which are of type *inner*, to what is stored, and back."""
+    """Values of *column*, which are of type *inner*, to what is stored, and back. *name*: that of the column in its
+    table or view."""
 
-    def __init__(self, policy: ColumnEncryptionPolicy, column: ColDesc, inner: Codec) -> None:
+    def __init__(self, policy: ColumnEncryptionPolicy, column: ColDesc, inner: Codec, name: str) -> None:
         self.made_by = (policy, column, inner)
         self.inner = inner
+        self.name = name
         self._column = column
         self._encrypt, self._decrypt = policy.encrypt, policy.decrypt
 
     def encode(self, value: Any, version: int) -> bytes:
+        """What is stored of *value*. TypeError that does not show it."""
         try:
             plain = self.inner.encode(value, version)
         except (TypeError, ValueError, OverflowError) as error:
-            raise TypeError(f"its values are {self.inner.cql()}, encrypted: {error}") from error
-        return self.seal(plain)
+            what = type(value).__name__
+            reason = f"{what} is another type" if isinstance(error, TypeError) else f"this {what} is no value of it"
+            failure = TypeError(f"its values are {self.inner.cql()}, encrypted: {reason}")
+        else:
+            return self.seal(plain)
+        raise failure
 
     def seal(self, plain: bytes) -> bytes:
         """What is stored of a value that :attr:`inner` has encoded."""
         return self._encrypt(self._column, plain)
 
     def decode(self, data: bytes, version: int) -> Any:
-        return self.inner.decode(self.decrypt(data), version)
+        """The value of what is stored. DecryptionError, which does not tell what is wrong with it."""
+        try:
+            return self.inner.decode(self._decrypt(self._column, data), version)
+        except Exception:
+            pass
+        raise DecryptionError(CANNOT_DECRYPT)  # not within the handler: the error has no context that tells more
 
     def decrypt(self, data: bytes) -> bytes:
+        """The bytes of the value, which are some of its type. DecryptionError as :meth:`decode`."""
         try:
-            return self._decrypt(self._column, data)
-        except Exception as error:
-            raise ValueError(
-                f"it cannot be decrypted ({error}): it was encrypted by another key, or not at all"
-            ) from error
+            plain = self._decrypt(self._column, data)
+            self.inner.decode(plain)
+            return plain
+        except Exception:
+            pass
+        raise DecryptionError(CANNOT_DECRYPT)
 
 
-def _encrypted(policy: ColumnEncryptionPolicy, column: ColDesc, known: Codec) -> Codec:
-    """*known* itself if it was made just so: plans that are the same stay the same object."""
-    inner = _codec_of(policy, column)
-    cipher = known.cipher
-    if cipher is not None and cipher.made_by[0] is policy and cipher.made_by[1:] == (column, inner):
-        return known
-    return encrypted_codec(known.stored or known, ColumnCipher(policy, column, inner))
+def _may_name(text: str, columns: Iterable[ColDesc]) -> bool:
+    """Whether *text* may have to do with one of these columns: each is named, but by INSERT JSON."""
+    lowered = text.lower()
+    return "json" in lowered or any(column.col.lower().replace('"', '""') in lowered for column in columns)
+
+
+def _grouped(specs: Sequence[Spec], analysis: Analysis) -> list[list[Marker | None]]:
+    """The markers of each parameter. Some servers have one parameter for all markers of one name."""
+    found = analysis.markers
+    if len(found) == len(specs):
+        return [[marker] for marker in found]
+    by_name: dict[Any, list[Marker | None]] = {}
+    for number, marker in enumerate(found):
+        by_name.setdefault(number if marker.name is None else marker.name, []).append(marker)
+    return list(by_name.values()) if len(by_name) == len(specs) else [[None]] * len(specs)
+
+
+def _agreed(spec: Spec, marker: Marker, analysis: Analysis) -> Place | None:
+    """The place of *marker*, unless the server says something else of it."""
+    place = marker.place
+    if place is None or place.form == markers.OPTION:
+        return place
+    one = analysis.statements[marker.statement]
+    keyspace, table, name, _ = spec
+    if one.table != table or one.keyspace not in (None, keyspace):
+        return None
+    if marker.name is not None:
+        return place if marker.name == name else None
+    if place.form != markers.VALUE or len(place.columns) > 1:
+        return place
+    if place.is_compared and _TOKEN_ARGUMENT.fullmatch(name):
+        return place
+    while name != place.columns[0]:
+        inside = _SERVER_NAME.fullmatch(name)
+        if inside is None:
+            return None
+        name = inside[1]
+    return place
+
+
+def _stored(codec: Codec) -> Codec:
+    """*codec* without encryption."""
+    if codec.stored is not None:
+        return codec.stored
+    if not _columns_in(codec):
+        return codec
+    children = [_stored(child) for child in codec.children]
+    return list_codec(*children) if codec.kind == TypeId.LIST else tuple_codec(children)
+
+
+def _columns_in(codec: Codec) -> tuple[Any, ...]:
+    """The encrypted columns of a parameter."""
+    if codec.cipher is not None:
+        return (codec.cipher.made_by[1],)
+    return tuple(column for child in codec.children for column in _columns_in(child))
+
+
+def _is_made_by(cipher: Any, made_by: tuple[Any, ...]) -> bool:
+    return cipher.made_by[0] is made_by[0] and cipher.made_by[1:] == made_by[1:]
+
+
+def _kept(known: Codec, made: Codec) -> Codec:
+    """*known* if it is the same as *made*."""
+    return known if _same(known, made) else made
+
+
+def _same(one: Codec, other: Codec) -> bool:
+    if one is other:
+        return True
+    if one.cipher is not None and other.cipher is not None:
+        return _is_made_by(one.cipher, other.cipher.made_by)
+    same_type = (one.kind, one.name, one.keyspace, one.type_name, one.field_names, one.dimensions) == (
+        (other.kind, other.name, other.keyspace, other.type_name, other.field_names, other.dimensions)
+    )
+    if not same_type or not one.children or len(one.children) != len(other.children):
+        return False
+    return all(map(_same, one.children, other.children))
+
+
+def _may_hold_blob(codec: Codec) -> bool:
+    """Whether its values have bytes, or, of a whole row, text for columns."""
+    return (codec.kind in (TypeId.BLOB, TypeId.CUSTOM) and not codec.dimensions) or any(
+        map(_may_hold_blob, codec.children)
+    )
+
+
+def _with(codecs: Sequence[Codec], specs: Sequence[Spec]) -> Sequence[Spec]:
+    """*specs* themselves if these are their codecs."""
+    if all(codec is spec[3] for codec, spec in zip(codecs, specs, strict=True)):
+        return specs
+    return [(*spec[:3], codec) for codec, spec in zip(codecs, specs, strict=True)]
 
 
 def _codec_of(policy: ColumnEncryptionPolicy, column: ColDesc) -> Codec:
@@ -159,6 +498,19 @@ def _codec_of(policy: ColumnEncryptionPolicy, column: ColDesc) -> Codec:
     if not isinstance(codec, Codec):
         raise TypeError(f"column_type() is to return a class of cassandra.cqltypes, not {kind!r}")
     return codec
+
+
+def _unknown(column: ColDesc, error: Exception) -> DriverException:
+    return DriverException(f"The column encryption policy cannot tell how {_shown(column)} is encrypted: {error!r}")
+
+
+def _refused(spec: Spec, number: int, why: str) -> DriverException:
+    keyspace, table, name, codec = spec
+    return DriverException(
+        f"{keyspace}.{table} has encrypted columns, and parameter {number} of the statement ({name!r}, "
+        f"{_stored(codec).cql()}) {why}: bind each value to its column by a marker of its own, as in column = ?. "
+        "Nothing is sent"
+    )
 
 
 def _shown(column: ColDesc) -> str:

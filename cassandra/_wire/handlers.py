@@ -16,7 +16,7 @@ from cassandra._base.errors import ErrorMessage, ProtocolError
 from cassandra._base.public import public
 from cassandra._core.codec import Reader, ResultPlan, TypeContext, decode_result
 from cassandra._core.transport import Frame
-from cassandra._wire.encryption import context_by, policy_of, result_plan_by
+from cassandra._wire.encryption import context_by, policy_of, resolver, result_plan_by
 from cassandra._wire.messages.auth import AuthChallengeMessage, AuthenticateMessage, AuthSuccessMessage
 from cassandra._wire.messages.base import HEADER_SIZE
 from cassandra._wire.messages.columns import as_columns, as_context, as_plan, as_user_types
@@ -117,7 +117,7 @@ class _ProtocolHandler:
         context = user_type_map if type(user_type_map) is TypeContext else as_context(user_type_map)
         if policy is not None:
             context = context_by(policy, context)
-            plan = None if plan is None else result_plan_by(policy, plan)
+            plan = None if plan is None else result_plan_by(resolver(policy), plan)
         lwt = getattr(protocol_features, "lwt_info", None)
         lwt_mask = lwt.lwt_meta_bit_mask if lwt else 0
         metadata_ids = uses_metadata_ids(protocol_version, protocol_features)

@@ -40,3 +40,10 @@ def decrypted_page(RowsPage page not None, ResultPlan plan not None):
         raise row_error(page.plan, &at, error) from error
     parts.append(PyBytes_FromStringAndSize(<const char*>kept, p - kept))
     return page_of_bytes(plan, b"".join(parts), page._count, page._version)
+
+
+def described_page(RowsPage page not None, ResultPlan plan not None):
+    """The rows of *page* as those of *plan*; see the stub."""
+    if plan._count != page.plan._count:
+        raise ValueError(f"a plan of {plan._count} columns for rows of {page.plan._count}")
+    return rows_page(plan, &page._rows, page._owner, page._count, page._version)

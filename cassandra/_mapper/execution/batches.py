@@ -139,6 +139,8 @@ class BatchRequest:
                     batch.add(prepared, values)
         except (TypeError, ValueError, OverflowError) as error:
             check_rounding(error)
+            if any(prepared._encrypts for _, _, prepared in gathered):
+                raise  # their text would have the values as they are
             return None
         options: Any = {} if self._timeout is NOT_SET else {"timeout": self._timeout}
         future = session.execute_async(batch, **options)

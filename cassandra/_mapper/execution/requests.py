@@ -171,6 +171,8 @@ class Request:
                 future = session.execute_async(prepared, values, timeout=self.timeout)
         except (TypeError, ValueError, OverflowError) as error:
             check_rounding(error)
+            if prepared._encrypts:
+                raise  # its text would have the values as they are
             return None
         future.row_factory = tuple_factory if self.rows else dict_factory
         return future

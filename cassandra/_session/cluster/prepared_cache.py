@@ -53,6 +53,11 @@ class PreparedRegistry:
             with contextlib.suppress(DriverException):  # who executes it is told
                 one._compare(prepared_statement._bind_plan)
 
+    def note_copy(self, statement: PreparedStatement) -> None:
+        """Remember *statement*, a copy of one that was added, among :meth:`every`."""
+        with self._lock:
+            self._all.add(statement)
+
     def get(self, query_id: bytes) -> PreparedStatement | None:
         """The statement with that id, if the application still has it."""
         return self._statements.get(query_id)

@@ -42,10 +42,13 @@ class Options:
         batch_rows: int,
         on_error: OnError,
         progress: Told | bool | None,
+        already_encrypted: Iterable[str] = (),
     ) -> None:
         session._check_open()
         self.session = session
-        self.wish = Wish(TableName(table, session.keyspace), columns, ttl, timestamp, nulls, batch_rows)
+        self.wish = Wish(
+            TableName(table, session.keyspace), columns, ttl, timestamp, nulls, batch_rows, already_encrypted
+        )
         if nulls == "unset" and session.cluster.protocol_version < UNSET_VALUES:
             raise UnsupportedOperation(
                 f"leaving a column as it is where the data has null needs protocol version {ProtocolVersion.V4}, and "

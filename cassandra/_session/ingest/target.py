@@ -80,6 +80,7 @@ class Wish:
         timestamp: int | None,
         nulls: Nulls,
         batch_rows: int,
+        already_encrypted: Iterable[str] = (),
     ) -> None:
         if isinstance(columns, str):
             raise TypeError(f"columns is a list of names, not {columns!r}")
@@ -95,6 +96,9 @@ class Wish:
         found = _whole("batch_rows", batch_rows, 1, MOST_BATCH_ROWS)
         assert found is not None
         self.batch_rows = found
+        if isinstance(already_encrypted, str):
+            raise TypeError(f"already_encrypted is a list of names, not {already_encrypted!r}")
+        self.already_encrypted = frozenset(already_encrypted)
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int | None:
@@ -169,7 +173,13 @@ class Target:
         specs = prepared._bind_plan.specs
         if wish.ttl is not None:
             specs = specs[:-1]
-        self._markers = [(name, codec) for _, _, name, codec in specs]
+        encrypted = {name for _, _, name, codec in specs if codec.stored is not None}
+        if not wish.already_encrypted <= encrypted:
+            names_ = ", ".join(sorted(wish.already_encrypted - encrypted))
+            raise ValueError(f"already_encrypted: no encrypted columns that are written: {names_}")
+        self._markers = [
+            (name, (name in wish.already_encrypted and codec.stored) or codec) for _, _, name, codec in specs
+        ]
         key = [specs[index][2] for index in prepared._bind_plan.pk_indexes or ()]
         marked = {name for name, _ in self._markers}
         self._clustering = [column.name for column in table.clustering_key if column.name in marked] if table else []

@@ -79,7 +79,9 @@ def task_for(
     """See Session.ingest_task."""
     if asked["columns"] is not None:
         asked["columns"] = list(asked["columns"])
-    options = session._ingest_options(table, *asked.values(), None)
+    asked["already_encrypted"] = list(asked["already_encrypted"])
+    *given, already_encrypted = asked.values()
+    options = session._ingest_options(table, *given, None, already_encrypted)
     return IngestTask(Origin(session, connect, credentials), options.name, asked)
 
 

@@ -253,6 +253,9 @@ def compiled_for(session: Session, query: Any, profile: ResolvedProfile) -> Comp
     key = (id(scope), id(profile))  # both are kept alive by what is found under them
     compiled = cache.others.get(key)
     if compiled is None or compiled.prepared is not prepared:
+        encryption = session._encryption
+        if encryption is not None and not encryption.allows(prepared, query is not prepared):
+            return None
         if not _is_ordinary(session, prepared, profile):
             return None
         compiled = CompiledExecute(session, scope, cache, prepared, profile)
@@ -296,6 +299,7 @@ def _is_ordinary(session: Session, prepared: PreparedStatement, profile: Resolve
         session.client_protocol_handler is session._default_protocol_handler
         and prepared.custom_payload is None
         and prepared._outdated is None
+        and prepared._refused is None
         and not speculates
         and USE.match(prepared.query_string) is None  # whose fate must be known, whatever happens to the request
         and (timeout is None or (isinstance(timeout, (int, float)) and timeout > 0))

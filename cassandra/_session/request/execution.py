@@ -90,6 +90,9 @@ class Execution:
             return
         if self.content.handler is None:
             message = connection.decode(answer, attempt.plan)
+            encryption = getattr(request.session, "_encryption", None)
+            if encryption is not None and encryption.is_on:
+                encryption.describe(message, self.content)
         else:
             message = connection.decode_with(self.content.handler, answer, attempt.plan)
         if request._tracking is not None:

@@ -56,6 +56,7 @@ class Preparer:
 
     def prepare(self, query: str, custom_payload: Payload | None, keyspace: str | None) -> PreparedStatement:
         """See Session.prepare."""
+        self._check_text(query, keyspace)
         future = self._send(query, keyspace, custom_payload)
         statement = self._made_of(future, future._wait_for_result(), query, keyspace)
         for other in self._ahead(query, keyspace, future):
@@ -66,6 +67,7 @@ class Preparer:
         self, query: str, custom_payload: Payload | None, keyspace: str | None
     ) -> PreparedStatement:
         """See Session.prepare_async."""
+        self._check_text(query, keyspace)
         future = self._send(query, keyspace, custom_payload)
         statement = self._made_of(future, await future._wait_async(), query, keyspace)
         for other in self._ahead(query, keyspace, future):
@@ -79,6 +81,12 @@ class Preparer:
         """See Session.prepare_on_all_hosts."""
         for future in self._spread(query, excluded_host, keyspace, NOT_SET):
             self._settled(future)
+
+    def _check_text(self, query: str, keyspace: str | None) -> None:
+        """DriverException for values in the text that belong to encrypted columns: not even PREPARE is sent."""
+        cluster = self._session.cluster
+        if cluster.column_encryption_policy is not None:
+            cluster.encryption.check_text(query, keyspace or self._session.keyspace)
 
     def _send(
         self,
@@ -134,8 +142,10 @@ class Preparer:
         if future._custom_payload:
             statement.custom_payload = future._custom_payload
         cluster.add_prepared(message.query_id, statement)
+        statement._registry = cluster.prepared
         if cluster.column_encryption_policy is not None:
             cluster.encryption.apply(statement)
+            statement._check_encryption()
         return statement
 
     def _ahead(self, query: str, keyspace: str | None, future: ResponseFuture) -> list[ResponseFuture]:

@@ -46,6 +46,9 @@ class RequestBuilder:
     ) -> ResponseFuture:
         """A future ready to be sent. Raises TypeError or ValueError for arguments that cannot be sent."""
         session = self._session
+        encryption = session._encryption
+        if encryption is not None and encryption.is_on:
+            encryption.check(query)
         profile = session._resolve_profile(execution_profile)
         if isinstance(timeout, Sentinel):
             timeout = profile.request_timeout
@@ -108,6 +111,7 @@ class RequestBuilder:
     ) -> tuple[Any, ResultPlan | None]:
         """The message, and the result plan it was built for (the answer may come without metadata)."""
         session = self._session
+        encryption = session._encryption
         keyspace = keyspace_to_send(statement, session.keyspace, session.cluster.protocol_version)
         consistency = statement.consistency_level
         if consistency is None:
@@ -126,6 +130,8 @@ class RequestBuilder:
             text = statement.query_string
             if parameters:
                 text = bind_params(text, parameters, session.encoder)
+            if encryption is not None and encryption.is_on:
+                encryption.check_text(text, keyspace or session.keyspace)
             return (
                 QueryMessage(text, consistency, serial, fetch_size, paging_state, timestamp, keyspace=keyspace),
                 None,
@@ -136,6 +142,10 @@ class RequestBuilder:
             for prepared in statement._prepared.values():
                 prepared._check()
             entries = list(statement._statements_and_parameters)  # as they are now, also if the request is sent again
+            if encryption is not None and encryption.is_on:
+                for _, query, _ in entries:
+                    if isinstance(query, str):
+                        encryption.check_text(query, keyspace or session.keyspace)
             return BatchMessage(statement.batch_type, entries, consistency, serial, timestamp, keyspace), None
         raise UnsupportedOperation(f"{type(statement).__name__} is not a statement this driver can execute")
 

@@ -102,6 +102,8 @@ def plan_of(
     session._check_open()
     if not isinstance(prepared, PreparedStatement):
         raise TypeError(f"scan_order reads by a prepared SELECT, not by {prepared!r}")
+    if session.cluster.column_encryption_policy is not None:
+        session.cluster.encryption.check(prepared)
     prepared._check()
     described = prepared._snapshot[0]
     specs = prepared._bind_plan.specs

@@ -195,6 +195,8 @@ class Options:
     def _read_prepared(self, prepared: PreparedStatement, columns: Any, where: Any, bypass_cache: bool) -> None:
         if columns is not None or where is not None:
             raise ValueError("columns= and where= are of a scan of a table; a prepared statement has its own")
+        if self.session.cluster.column_encryption_policy is not None:
+            self.session.cluster.encryption.check(prepared)
         prepared._check()
         select = Select(prepared.query_string)
         specs = prepared._bind_plan.specs

@@ -16,7 +16,15 @@ from cassandra._base.constants import TypeId
 from cassandra._base.errors import DriverException, UnsupportedOperation
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan, scalar
 from cassandra._core.routing import CompiledCache
-from cassandra._wire.encryption import bind_plan_by, result_plan_by
+from cassandra._wire.encryption import (
+    ColumnResolver,
+    Origin,
+    bind_plan_by,
+    encrypted_columns,
+    is_same_plan,
+    resolver,
+    result_plan_by,
+)
 from cassandra._wire.messages.columns import ColumnMetadata, columns_of, specs_of
 from cassandra._wire.rows import column_types
 
@@ -29,6 +37,8 @@ if TYPE_CHECKING:
     from cassandra._base.encryption import ColumnEncryptionPolicy
     from cassandra._routing.metadata import Metadata
     from cassandra._routing.policies import RetryPolicy
+
+    from ..cluster.prepared_cache import PreparedRegistry
 
 UNSET_VALUE = UNSET
 
@@ -73,6 +83,11 @@ class PreparedStatement:
     _compiled: CompiledCache
     _session_keyspace: str | None = None  # of the session that prepared it, then
     _outdated: str | None = None  # what is different by now
+    _refused: str | None = None  # why its values cannot be encrypted
+    _encrypts: bool = False  # whether some of its values are
+    _encryption_state: object = None  # of the cluster's policy that it was compiled by
+    _resolver: ColumnResolver | None = None
+    _registry: PreparedRegistry | None = None  # that copies are noted in
 
     __module__ = "cassandra.query"
 
@@ -104,7 +119,8 @@ class PreparedStatement:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "column_encryption_policy":
-            self._encrypt_by(value)
+            self._encrypt_by(resolver(value))
+            self._check_encryption()
         super().__setattr__(name, value)
         super().__setattr__("_compiled", CompiledCache())
 
@@ -192,7 +208,8 @@ class PreparedStatement:
         self, result_metadata: Specs | ResultPlan | None, result_metadata_id: bytes | None
     ) -> None:
         """Replace metadata and id together; requests already built keep the pair they were built with."""
-        snapshot = (_plan_of(result_metadata), result_metadata_id)
+        plan = _plan_of(result_metadata)
+        snapshot = (plan if plan is None else self._described_by(plan), result_metadata_id)
         if snapshot != self._snapshot:  # many requests may be told the same after a restart
             self._snapshot = snapshot
 
@@ -203,13 +220,36 @@ class PreparedStatement:
         if changed_plan is not plan:
             self._snapshot = (changed_plan, metadata_id)
 
-    def _encrypt_by(self, policy: ColumnEncryptionPolicy | None) -> None:
-        """Values that are bound from now on, and answers to requests made from now on, are as *policy* says."""
-        self._bind_plan = bind_plan_by(policy, self._bind_plan)
+    @property
+    def _origin(self) -> Origin:
+        return Origin(self.query_string, self._home)
+
+    def _described_by(self, plan: ResultPlan) -> ResultPlan:
+        """*plan* of an answer, decrypting what the text selects: the one that the statement has, if that is equal."""
+        if self._resolver is None:
+            return plan
+        known, found = self._snapshot[0], result_plan_by(self._resolver, plan, self._origin)
+        return known if known is not None and is_same_plan(known, found) else found
+
+    def _encrypt_by(self, resolve: ColumnResolver | None) -> None:
+        """Values that are bound from now on, and answers to requests made from now on, are as *resolve* says. Where it
+        refuses the statement, that is not executed any more."""
+        set_ = super().__setattr__
+        origin = self._origin
+        try:
+            self._bind_plan = bind_plan_by(resolve, self._bind_plan, origin)
+        except DriverException as error:
+            set_("_refused", str(error))
+        else:
+            set_("_refused", None)
+            set_("_encrypts", any(encrypted_columns(self._bind_plan)))
         plan, metadata_id = self._snapshot
-        changed_plan = None if plan is None else result_plan_by(policy, plan)
+        changed_plan = None if plan is None else result_plan_by(resolve, plan, origin)
         if changed_plan is not plan:
             self._snapshot = (changed_plan, metadata_id)
+        set_("_resolver", resolve)
+        set_("_compiled", CompiledCache())
+        self.__dict__["column_encryption_policy"] = None if resolve is None else resolve.policy
 
     def _compare(self, bind_plan: BindPlan | None) -> None:
         """The server has it with these parameters now. Raises what :meth:`_check` does if they have other types."""
@@ -220,9 +260,14 @@ class PreparedStatement:
         self._check()
 
     def _check(self) -> None:
-        """DriverException if it is outdated."""
+        """DriverException if it is outdated, or its values cannot be encrypted."""
+        self._check_encryption()
         if self._outdated is not None:
             raise self._outdated_error()
+
+    def _check_encryption(self) -> None:
+        if self._refused is not None:
+            raise DriverException(f"{self._refused}. Query: {self.query_string}")
 
     def _outdated_error(self) -> DriverException:
         return DriverException(
@@ -279,6 +324,8 @@ class PreparedStatement:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         made.__dict__["_compiled"] = CompiledCache()
+        if self._registry is not None:
+            self._registry.note_copy(made)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -304,7 +351,9 @@ class PreparedStatement:
 
 
 #: What a copy makes for itself.
-_MADE = frozenset(("_bind_plan", "_snapshot", "_compiled"))
+_MADE = frozenset(
+    ("_bind_plan", "_snapshot", "_compiled", "_resolver", "_refused", "_encrypts", "_encryption_state", "_registry")
+)
 
 
 def _restored(
@@ -428,9 +477,13 @@ class BoundStatement(Statement):
         """True when the server said that this is a lightweight transaction."""
         return self.prepared_statement.is_lwt()
 
+    def _shown_values(self) -> str:
+        """Those of statements with encrypted values are not shown."""
+        return "<encrypted>" if self.prepared_statement._encrypts else repr(self.raw_values)
+
     def __repr__(self) -> str:
         return (
-            f'<BoundStatement query="{self.prepared_statement.query_string}", values={self.raw_values!r}, '
+            f'<BoundStatement query="{self.prepared_statement.query_string}", values={self._shown_values()}, '
             f"consistency={self._consistency_name()}>"
         )
 

@@ -8,7 +8,7 @@ from cassandra._base.constants import Opcode, ResultKind
 from cassandra._base.message import slot_names
 from cassandra._base.public import public
 from cassandra._core.codec import Reader, Result, decode_result
-from cassandra._wire.encryption import context_by, result_plan_by
+from cassandra._wire.encryption import context_by, resolver, result_plan_by
 from cassandra._wire.messages.base import ReadableFile, ResponseMessage, as_reader
 from cassandra._wire.messages.columns import as_columns, as_context, as_plan, as_user_types, columns_of
 from cassandra._wire.messages.reading import ReadsResults, uses_metadata_ids
@@ -112,7 +112,7 @@ class ResultMessage(Result, ReadsResults):
         lwt = getattr(protocol_features, "lwt_info", None)
         plan = as_plan(result_metadata)
         if plan is not None and column_encryption_policy is not None:
-            plan = result_plan_by(column_encryption_policy, plan)
+            plan = result_plan_by(resolver(column_encryption_policy), plan)
         return decode_result(
             cls,
             f.read(),

@@ -446,7 +446,7 @@ def test_made_by_others(made: type) -> None:
         made()
 
 
-def test_encrypted_columns_take_what_a_cipher_made() -> None:
+def test_metadata_of_the_data_do_not_switch_encryption_off() -> None:
     class Cipher:
         def decode(self, data: bytes, version: int) -> Any:
             raise AssertionError("nobody asked")
@@ -455,10 +455,8 @@ def test_encrypted_columns_take_what_a_cipher_made() -> None:
 
     plan = IngestPlan([("c", encrypted_codec(INT, Cipher()))])
     marked = pa.field("c", pa.binary(), metadata={"other": "x", "cql.encrypted": "true"})
-    data = pa.record_batch([pa.array([b"secret"])], schema=pa.schema([marked]))
-    assert written(plan, data) == [bytes_(b"secret")]
     with pytest.raises(ValueError, match="binary cannot be written as int without loss: the column is encrypted"):
-        plan.reader(pa.schema([("c", pa.binary())]).__arrow_c_schema__())
+        plan.reader(pa.schema([marked]).__arrow_c_schema__())
 
 
 class Reversing:

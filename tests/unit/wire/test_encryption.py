@@ -220,7 +220,7 @@ class Reversing(ColumnEncryptionPolicy):
 
 def test_plans_are_made_by_a_policy() -> None:
     policy, plan = policy_of_int(), BindPlan(SPECS, [0])
-    by = bind_plan_by(policy, plan)
+    by = bind_plan_by(resolver(policy), plan)
     assert by is not plan and by.pk_indexes == (0,) and by.specs[1][3].stored is BLOB and by.specs[2][3] is BLOB
     assert (by.specs[1][3].kind, by.specs[1][3].cql()) == (BLOB.kind, "blob")
     assert by.bind((1, 5, b"d"), 4).values[1:] == [policy.encode_and_encrypt(COLUMN, 5), b"d"]
@@ -233,51 +233,77 @@ def test_plans_are_as_they_were_without() -> None:
     plan, rows = BindPlan(SPECS), ResultPlan(SPECS)
     assert bind_plan_by(None, plan) is plan and result_plan_by(None, rows) is rows and resolver(None) is None
     nothing = AES256ColumnEncryptionPolicy()
-    assert bind_plan_by(nothing, plan) is plan and result_plan_by(nothing, rows) is rows
-    encrypted = result_plan_by(policy_of_int(), rows)
+    assert bind_plan_by(resolver(nothing), plan) is plan and result_plan_by(resolver(nothing), rows) is rows
+    encrypted = result_plan_by(resolver(policy_of_int()), rows)
     assert [codec.stored for codec in encrypted.codecs] == [None, BLOB, None]
     assert result_plan_by(None, encrypted).codecs == rows.codecs
-    assert result_plan_by(Reversing(ColDesc("ks", "t", "d")), encrypted).codecs[1] is BLOB
+    assert result_plan_by(resolver(Reversing(ColDesc("ks", "t", "d"))), encrypted).codecs[1] is BLOB
 
 
 def test_what_is_the_same_stays_the_same_object() -> None:
     """Answers are recognised by it."""
     policy = policy_of_int()
-    rows = result_plan_by(policy, ResultPlan(SPECS))
-    assert result_plan_by(policy, rows) is rows
+    rows = result_plan_by(resolver(policy), ResultPlan(SPECS))
+    assert result_plan_by(resolver(policy), rows) is rows
     policy.add_column(COLUMN, KEY, "text")
-    assert result_plan_by(policy, rows) is not rows
-    assert result_plan_by(policy_of_int(), rows) is not rows
+    assert result_plan_by(resolver(policy), rows) is not rows
+    assert result_plan_by(resolver(policy_of_int()), rows) is not rows
 
 
 def test_a_partition_key_is_hashed_as_it_is_sent() -> None:
     policy, plan = policy_of_int(), BindPlan(SPECS, [1])
-    bound = bind_plan_by(policy, plan).bind((1, 5, b""), 4)
+    bound = bind_plan_by(resolver(policy), plan).bind((1, 5, b""), 4)
     plain = plan.bind((1, policy.encode_and_encrypt(COLUMN, 5), b""), 4)
     assert (bound.token, bound.routing_key, bound.data) == (plain.token, plain.routing_key, plain.data)
 
 
 def test_a_policy_of_an_application() -> None:
-    by = bind_plan_by(Reversing(COLUMN), BindPlan(SPECS))
+    by = bind_plan_by(resolver(Reversing(COLUMN)), BindPlan(SPECS))
     assert by.bind((1, b"abc", b"d"), 4).values[1:] == [b"!cba", b"d"]
     assert by.specs[1][3].decode(b"!cba") == b"abc"
 
 
 def test_wrong_values() -> None:
-    by = bind_plan_by(policy_of_int(), BindPlan(SPECS))
-    with pytest.raises(
-        TypeError, match=r'column "c".*ks\.t, .*its values are int, encrypted: int needs an int, not str'
-    ):
+    by = bind_plan_by(resolver(policy_of_int()), BindPlan(SPECS))
+    with pytest.raises(TypeError, match=r'column "c".*ks\.t, .*its values are int, encrypted: str is another type'):
         by.bind((1, "text", b"d"), 4)
-    with pytest.raises(DriverException, match=r"cannot be decrypted .*another key, or not at all"):
+    with pytest.raises(DriverException, match=r"cannot be decrypted: .*another key, for another column, or not at all"):
         by.specs[1][3].decode(b"plain")
+
+
+def test_all_failures_to_decrypt_are_alike() -> None:
+    """No difference between wrong padding, wrong text and wrong lengths tells what the bytes decrypt to."""
+    policy = AES256ColumnEncryptionPolicy(iv=IV)
+    policy.add_column(COLUMN, KEY, "text")
+    stored = policy.encode_and_encrypt(COLUMN, "a text of more than one block")
+    codec = bind_plan_by(resolver(policy), BindPlan(SPECS)).specs[1][3]
+    not_text = policy.encrypt(COLUMN, b"\xff\xfe")
+    forged = [
+        stored[:at] + bytes([stored[at] ^ flip]) + stored[at + 1 :] for at in (0, 16, 31) for flip in range(1, 256)
+    ]
+    texts, chains, failed = set(), set(), 0
+    for data in (b"", b"x", stored[:-1], stored[:16], not_text, *forged):
+        for call in (codec.decode, codec.cipher.decrypt):
+            try:
+                call(data)
+            except (DriverException, ValueError) as error:
+                failed += 1
+                texts.add(str(error).removeprefix("Failed to decode a value of type blob: "))
+                last: Any = error
+                while last is not None:
+                    chains.add(type(last))
+                    last = last.__cause__ or last.__context__
+    assert failed > 500 and texts == {
+        "it cannot be decrypted: it was encrypted by another key, for another column, or not at all"
+    }
+    assert {kind.__name__ for kind in chains} == {"DecodeError", "DecryptionError"}
 
 
 def test_a_column_that_is_no_blob_is_not_sent() -> None:
     specs = [("ks", "t", "c", INT)]
     with pytest.raises(DriverException, match=r"ks\.t\.c is to be encrypted.*blob; it is int"):
-        bind_plan_by(policy_of_int(), BindPlan(specs))
-    assert result_plan_by(policy_of_int(), ResultPlan(specs)).codecs == (INT,)  # an alias, most probably
+        bind_plan_by(resolver(policy_of_int()), BindPlan(specs))
+    assert result_plan_by(resolver(policy_of_int()), ResultPlan(specs)).codecs == (INT,)  # an alias, most probably
 
 
 def test_a_policy_that_raises_is_named() -> None:
@@ -290,9 +316,9 @@ def test_a_policy_that_raises_is_named() -> None:
             return "int"
 
     with pytest.raises(DriverException, match="no key service"):
-        bind_plan_by(Broken(COLUMN), BindPlan(SPECS))
+        bind_plan_by(resolver(Broken(COLUMN)), BindPlan(SPECS))
     with pytest.raises(DriverException, match="cannot tell"):
-        bind_plan_by(Untyped(COLUMN), BindPlan(SPECS))
+        bind_plan_by(resolver(Untyped(COLUMN)), BindPlan(SPECS))
 
 
 def test_contexts() -> None:
@@ -305,8 +331,9 @@ def test_contexts() -> None:
 def test_statements_made_by_hand_take_a_policy() -> None:
     policy = policy_of_int()
     columns = [("ks", "t", "k", Int32Type), ("ks", "t", "c", BytesType)]
-    given = PreparedStatement(columns, b"id", [1], "q", "ks", 4, columns, None, column_encryption_policy=policy)
-    later = PreparedStatement(columns, b"id", [1], "q", "ks", 4, columns, None)
+    text = "UPDATE t SET d = 1 WHERE k = ? AND c = ?"
+    given = PreparedStatement(columns, b"id", [1], text, "ks", 4, columns, None, column_encryption_policy=policy)
+    later = PreparedStatement(columns, b"id", [1], text, "ks", 4, columns, None)
     assert later.bind((1, b"plain")).values[1] == b"plain"
     later.column_encryption_policy = policy
     for statement in (given, later):

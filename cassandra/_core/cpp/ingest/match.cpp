@@ -130,12 +130,8 @@ bool Matcher::indirect(const Target& target, const Source& source, const std::st
     return match(target, source.children[is_dictionary ? 0 : 1], path, out.children[0]);
 }
 
-// What a cipher has made already, or values of the type inside, which it is still to encrypt.
+// Values of the type inside, which a cipher is still to encrypt, whatever the metadata of the source say.
 bool Matcher::encrypted(const Target& target, const Source& source, const std::string& path, Conversion& out) {
-    if (source.shape == Shape::Binary && source.is_encrypted) {
-        out.way = Way::Bytes;
-        return true;
-    }
     if (target.children.empty()) return mismatch(target, source, path);
     out.way = Way::Sealed;
     out.children.resize(1);

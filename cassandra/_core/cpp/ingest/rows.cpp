@@ -44,7 +44,10 @@ bool Rows::no(size_t column, int64_t row) {
 // Null stays null.
 bool Rows::put_sealed(size_t i, int64_t row, ByteBuffer& out) {
     ByteBuffer plain;
-    if (!Encoder(plain, trouble_).cell(input_.children[i].children[0], row, kNull)) return false;
+    if (!Encoder(plain, trouble_).cell(input_.children[i].children[0], row, kNull)) {
+        if (!trouble_.text.empty()) trouble_.no("not a value of the type; encrypted ones are not shown");
+        return false;
+    }
     const int32_t size = load_i32(plain.data());
     if (size < 0) {
         out.put32(plan_.nulls_are_unset ? kUnset : kNull);

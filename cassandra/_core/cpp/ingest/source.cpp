@@ -150,7 +150,6 @@ void read_metadata(const char* metadata, Source& out) {
     std::string key, value;
     for (int32_t left = number(); left > 0; --left) {
         if (!text(key) || !text(value)) return;
-        if (key == "cql.encrypted" && value == "true") out.is_encrypted = true;
         if (key == "ARROW:extension:name") out.extension = value;
     }
 }

@@ -48,7 +48,6 @@ struct Source {
     Layout layout = Layout::Fixed;
     uint8_t width = 0;  // bytes of a number; of a boolean 1, where it is none of bits
     bool is_signed = true;
-    bool is_encrypted = false;  // by its metadata: bytes that a cipher made
     bool is_zoned = false;
     int32_t precision = 0;
     int32_t scale = 0;
@@ -61,7 +60,7 @@ struct Source {
 
     bool is_text_like() const { return shape == Shape::Text || shape == Shape::Binary; }
     bool operator==(const Source& other) const {
-        return format == other.format && name == other.name && is_encrypted == other.is_encrypted && shape == other.shape && extension == other.extension &&
+        return format == other.format && name == other.name && shape == other.shape && extension == other.extension &&
                children == other.children;
     }
     // For messages: "list<int32>".

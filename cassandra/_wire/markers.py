@@ -1,0 +1,684 @@
+"""Which column each bind marker of a CQL text belongs to, and which values the text gives to columns itself (L2).
+
+Servers describe a marker by its own name: that of the column for ``?``, but the one in the text for ``:name``, and
+``in(column)``, ``[json]`` or ``arg0(function)`` elsewhere. So the column is read from the text. :func:`analyse` knows
+INSERT, UPDATE, DELETE, SELECT and batches of them. A text that it does not understand has markers of unknown place;
+the caller decides what that means. Pure; nothing is kept of a text, which may contain secrets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+_HEX = "[0-9a-fA-F]"
+_TOKEN = re.compile(
+    rf"""
+    (?P<space>\s+|--[^\n\r]*|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)
+  | (?P<string>'(?:[^']|'')*'|\$\$(?:[^$]|\$(?!\$))*\$\$)
+  | (?P<quoted>"(?:[^"]|"")+")
+  | (?P<open>/\*|'|"|\$\$)
+  | (?P<uuid>{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}})
+  | (?P<blob>0[xX]{_HEX}*)
+  | (?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?\w*)
+  | (?P<word>[a-zA-Z]\w*)
+  | (?P<sign>\.\.|<=|>=|!=|\+=|-=|[-+*/%=<>(){{}}\[\],.;:?])
+    """,
+    re.VERBOSE | re.ASCII,
+)
+
+#: Forms of a place: a value of the column (of several: a tuple of their values), a list of such values, a part of the
+#: column's value or something it is computed from, a number that belongs to no column.
+VALUE, EACH, PART, OPTION = "value", "each", "part", "option"
+
+#: Kinds of expressions.
+MARKER, NULL, BLOB, NAME, CONSTANT, TUPLE, COMPUTED = "marker", "null", "blob", "name", "constant", "tuple", "computed"
+
+#: Words that may follow a term, so that ``(name)`` before them is no type hint.
+_FOLLOWING = frozenset(
+    [
+        "allow",
+        "and",
+        "apply",
+        "as",
+        "asc",
+        "between",
+        "bypass",
+        "contains",
+        "default",
+        "delete",
+        "desc",
+        "from",
+        "group",
+        "if",
+        "in",
+        "insert",
+        "is",
+        "like",
+        "limit",
+        "not",
+        "or",
+        "order",
+        "per",
+        "select",
+        "set",
+        "update",
+        "using",
+        "where",
+    ]
+)
+_STATEMENTS = frozenset(("insert", "update", "delete", "select", "begin"))
+_LITERALS = frozenset(("string", "uuid", "number"))
+_COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "!="))
+
+
+class Place(NamedTuple):
+    """What a marker stands for: *form* is VALUE, EACH, PART or OPTION, of these *columns*. *is_compared*: with what is
+    stored, rather than stored."""
+
+    form: str
+    columns: tuple[str, ...] = ()
+    is_compared: bool = False
+
+
+class Marker(NamedTuple):
+    """A bind marker, in the order of the text. *name*: None for ``?``; *place*: None where the text does not tell;
+    *statement*: a position in :attr:`Analysis.statements`."""
+
+    name: str | None
+    place: Place | None
+    statement: int
+
+
+class Given(NamedTuple):
+    """A value that the text gives to *column* or compares with it; *text* is the literal of kind BLOB."""
+
+    column: str
+    kind: str
+    text: str
+
+
+class Parsed(NamedTuple):
+    """One statement of a text. *selected*: the column of each item of a SELECT, None for other items; None for ``*``
+    and for other statements. *is_json*: INSERT ... JSON."""
+
+    kind: str
+    keyspace: str | None
+    table: str
+    given: tuple[Given, ...]
+    selected: tuple[str | None, ...] | None
+    is_json: bool
+
+
+class Analysis(NamedTuple):
+    """A text. *is_data*: it is, as far as its first word tells, a statement that reads or writes rows. Where it was not
+    *understood* there are no statements, and markers have no places. *words*: all that could be names."""
+
+    is_data: bool
+    understood: bool
+    statements: tuple[Parsed, ...]
+    markers: tuple[Marker, ...]
+    words: frozenset[str]
+
+
+def analyse(text: str) -> Analysis:
+    """What *text* does with columns. Never raises for a text."""
+    tokens = _tokens(text)
+    words = frozenset(_named(token) for token in tokens if token.kind in ("word", "quoted"))
+    is_data = bool(tokens) and tokens[0].kind == "word" and tokens[0].text.lower() in _STATEMENTS
+    parser = _Parser(tokens)
+    try:
+        if tokens and tokens[-1].kind == "unknown":
+            raise _NotUnderstood
+        if is_data:
+            parser.text()
+    except (_NotUnderstood, RecursionError):
+        return Analysis(is_data, False, (), tuple(_unplaced(tokens)), words)
+    return Analysis(is_data, True, tuple(parser.statements), tuple(parser.markers), words)
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+
+
+class _NotUnderstood(Exception):
+    pass
+
+
+def _tokens(text: str) -> list[_Token]:
+    """The last one is of kind "unknown" where the text does not go on as CQL."""
+    tokens: list[_Token] = []
+    at, end = 0, len(text)
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup == "open":  # of a comment, a text or a name that does not end
+            tokens.append(_Token("unknown", text[at:]))
+            break
+        kind = match.lastgroup or ""
+        if kind != "space":
+            tokens.append(_Token(kind, match[0]))
+        at = match.end()
+    return tokens
+
+
+def _named(token: _Token) -> str:
+    """The name that a word or a quoted name is."""
+    return token.text[1:-1].replace('""', '"') if token.kind == "quoted" else token.text.lower()
+
+
+def _unplaced(tokens: list[_Token]) -> list[Marker]:
+    """The markers of tokens that make no statement. ``{a:b}`` may count as one, which does no harm."""
+    found = []
+    for token, following in zip(tokens, [*tokens[1:], _Token("end", "")], strict=True):
+        if token.text == "?" and token.kind == "sign":
+            found.append(Marker(None, None, 0))
+        elif token.text == ":" and token.kind == "sign" and following.kind in ("word", "quoted"):
+            found.append(Marker(_named(following), None, 0))
+    return found
+
+
+class _Expression(NamedTuple):
+    kind: str
+    markers: tuple[int, ...] = ()  # all inside
+    items: tuple[_Expression, ...] = ()  # of a tuple
+    text: str = ""  # of a literal; the name
+    function: str = ""  # of a call without a keyspace
+
+
+class _Parser:
+    """Recursive descent over the tokens of one text."""
+
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens = [*tokens, _Token("end", "")]
+        self._at = 0
+        self._given: list[Given] = []
+        self._compares = False  # in WHERE and IF
+        self.statements: list[Parsed] = []
+        self.markers: list[Marker] = []
+
+    # ---- tokens
+
+    def _peek(self, ahead: int = 0) -> _Token:
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+
+    def _next(self) -> _Token:
+        token = self._peek()
+        if token.kind == "end":
+            raise _NotUnderstood
+        self._at += 1
+        return token
+
+    def _is(self, text: str, ahead: int = 0) -> bool:
+        """Whether this keyword or sign is there."""
+        token = self._peek(ahead)
+        return token.text.lower() == text and token.kind in ("word", "sign")
+
+    def _took(self, *texts: str) -> bool:
+        """Whether these keywords or signs were there; then they are behind."""
+        if all(self._is(text, ahead) for ahead, text in enumerate(texts)):
+            self._at += len(texts)
+            return True
+        return False
+
+    def _take(self, *texts: str) -> None:
+        if not self._took(*texts):
+            raise _NotUnderstood
+
+    def _name(self) -> str:
+        token = self._next()
+        if token.kind not in ("word", "quoted"):
+            raise _NotUnderstood
+        return _named(token)
+
+    def _list(self, item: Callable[[], object], end: str) -> list[object]:
+        """Items between commas up to *end*, maybe none."""
+        items: list[object] = []
+        while not self._took(end):
+            if items:
+                self._take(",")
+            items.append(item())
+        return items
+
+    # ---- statements
+
+    def text(self) -> None:
+        if self._took("begin"):
+            while not self._took("batch"):  # LOGGED, UNLOGGED, COUNTER
+                if self._name() not in ("logged", "unlogged", "counter"):
+                    raise _NotUnderstood
+            self._using()
+            options = len(self.markers)
+            while not self._took("apply", "batch"):
+                self._statement()
+                while self._took(";"):
+                    pass
+            if not self.statements and options:
+                raise _NotUnderstood
+        else:
+            self._statement()
+        while self._took(";"):
+            pass
+        if self._peek().kind != "end":
+            raise _NotUnderstood
+
+    def _statement(self) -> None:
+        kind = self._name()
+        read = {"insert": self._insert, "update": self._update, "delete": self._delete, "select": self._select}
+        if kind not in read:
+            raise _NotUnderstood
+        self._given, self._compares = [], False
+        keyspace, table, selected, is_json = read[kind]()
+        self.statements.append(Parsed(kind, keyspace, table, tuple(self._given), selected, is_json))
+
+    def _table(self) -> tuple[str | None, str]:
+        name = self._name()
+        return (name, self._name()) if self._took(".") else (None, name)
+
+    def _insert(self) -> tuple[str | None, str, None, bool]:
+        self._take("into")
+        keyspace, table = self._table()
+        is_json = self._took("json")
+        if is_json:
+            self._term()
+            if self._took("default") and not (self._took("null") or self._took("unset")):
+                raise _NotUnderstood
+        else:
+            self._take("(")
+            columns = self._list(self._name, ")")
+            self._take("values", "(")
+            values = self._list(self._term, ")")
+            if len(columns) != len(values):
+                raise _NotUnderstood
+            for column, value in zip(columns, values, strict=True):
+                self._give((column,), value)  # type: ignore[arg-type]
+        while self._is("if") or self._is("using"):
+            if self._took("if"):
+                self._take("not", "exists")
+            self._using()
+        return keyspace, table, None, is_json
+
+    def _update(self) -> tuple[str | None, str, None, bool]:
+        keyspace, table = self._table()
+        self._using()
+        self._take("set")
+        self._assignment()
+        while self._took(","):
+            self._assignment()
+        self._take("where")
+        self._relations()
+        self._conditions()
+        return keyspace, table, None, False
+
+    def _assignment(self) -> None:
+        column = self._name()
+        whole = self._element_of(column)
+        if self._took("="):
+            self._give((column,), self._term(), whole)
+        elif self._took("+=") or self._took("-="):
+            self._give((column,), self._term(), False)
+        else:
+            raise _NotUnderstood
+
+    def _delete(self) -> tuple[str | None, str, None, bool]:
+        while not self._took("from"):
+            self._element_of(self._name())
+            self._took(",")
+        keyspace, table = self._table()
+        self._using()
+        self._take("where")
+        self._relations()
+        self._conditions()
+        return keyspace, table, None, False
+
+    def _select(self) -> tuple[str | None, str, tuple[str | None, ...] | None, bool]:
+        is_json = self._is_keyword_before_items("json") and self._took("json")
+        if self._is_keyword_before_items("distinct"):
+            self._take("distinct")
+        selected: list[str | None] | None = None
+        if not self._took("*"):
+            selected = [self._selector()]
+            while self._took(","):
+                selected.append(self._selector())
+        self._take("from")
+        keyspace, table = self._table()
+        if self._took("where"):
+            self._relations()
+        while self._peek().kind != "end" and not self._is(";"):
+            self._clause()
+        return keyspace, table, None if selected is None or is_json else tuple(selected), False
+
+    def _is_keyword_before_items(self, word: str) -> bool:
+        """JSON and DISTINCT are names of columns, too."""
+        if not self._is(word):
+            return False
+        token = self._peek(1)
+        return token.kind != "end" and not (
+            token.text.lower() in ("from", "as", ",", ".", "+", "/", "%") and token.kind != "quoted"
+        )
+
+    def _selector(self) -> str | None:
+        if self._is("count", 0) and self._is("(", 1) and self._is("*", 2):
+            self._at += 3
+            self._take(")")
+            found = _Expression(COMPUTED)
+        else:
+            found = self._term()
+        if self._took("as"):
+            self._name()
+        return found.text if found.kind in (NAME, NULL) else None
+
+    def _clause(self) -> None:
+        """One of those behind WHERE."""
+        if self._took("limit") or self._took("per", "partition", "limit"):
+            self._option(self._term())
+        elif self._took("group", "by"):
+            self._term()
+            while self._took(","):
+                self._term()
+        elif self._took("order", "by"):
+            self._ordering()
+            while self._took(","):
+                self._ordering()
+        elif self._is("using"):
+            self._using()
+        elif not (self._took("allow", "filtering") or self._took("bypass", "cache")):
+            raise _NotUnderstood
+
+    def _ordering(self) -> None:
+        column = self._name()
+        whole = self._element_of(column)
+        if self._took("ann", "of"):
+            self._give((column,), self._term(), whole)
+        elif not self._took("asc"):
+            self._took("desc")
+
+    def _using(self) -> None:
+        if not self._took("using"):
+            return
+        while True:
+            if self._name() not in ("ttl", "timestamp", "timeout"):
+                raise _NotUnderstood
+            self._option(self._term())
+            if not self._took("and"):
+                return
+
+    # ---- relations and conditions
+
+    def _conditions(self) -> None:
+        if not self._took("if"):
+            return
+        if self._is("exists") and self._peek(1).text.lower() not in (*_COMPARISONS, "in", "[", ".", "contains", "not"):
+            self._take("exists")
+        else:
+            self._relations()
+
+    def _relations(self) -> None:
+        self._compares = True
+        self._relation()
+        while self._took("and"):
+            self._relation()
+
+    def _relation(self) -> None:
+        if self._is("(") and not (self._is(",", 2) or self._is(")", 2)):
+            self._take("(")
+            self._relation()
+            self._take(")")
+        elif self._took("("):
+            columns = tuple(str(name) for name in self._list(self._name, ")"))
+            self._compared(columns, is_tuple=True)
+        elif self._is("token") and self._is("(", 1):
+            self._at += 2
+            self._token_of(tuple(str(name) for name in self._list(self._name, ")")))
+        elif self._is("expr") and self._is("(", 1):
+            self._at += 2
+            self._name()
+            self._take(",")
+            self._term()
+            self._take(")")
+        else:
+            column = self._name()
+            if self._element_of(column):
+                self._compared((column,), is_tuple=False)
+            else:
+                self._compared_part(column)
+
+    def _compared(self, columns: tuple[str, ...], is_tuple: bool) -> None:
+        give = self._give_tuple if is_tuple else self._give
+        if self._took("is", "not", "null") or self._took("is", "null"):
+            return
+        if self._comparison():
+            give(columns, self._term())
+        elif self._took("between"):
+            give(columns, self._term())
+            self._take("and")
+            give(columns, self._term())
+        elif self._took("in") or self._took("not", "in"):
+            if self._took("("):
+                for item in self._list(self._term, ")"):
+                    give(columns, item)  # type: ignore[arg-type]
+            else:
+                self._give_each(columns, self._term(), is_tuple)
+        elif not is_tuple:
+            self._compared_part(columns[0])
+        else:
+            raise _NotUnderstood
+
+    def _compared_part(self, column: str) -> None:
+        """An element of *column*, or what *column* contains."""
+        if self._took("in") or self._took("not", "in"):
+            if self._took("("):
+                for item in self._list(self._term, ")"):
+                    self._give((column,), item, False)  # type: ignore[arg-type]
+                return
+        elif self._took("not", "contains") or self._took("contains"):
+            self._took("key")
+        elif not (self._comparison() or self._took("like")):
+            raise _NotUnderstood
+        self._give((column,), self._term(), False)
+
+    def _comparison(self) -> bool:
+        if self._peek().kind == "sign" and self._peek().text in _COMPARISONS:
+            self._at += 1
+            return True
+        return False
+
+    def _token_of(self, columns: tuple[str, ...]) -> None:
+        """What the token of *columns* is compared with: that of other values, or a number."""
+        ends = 2 if self._took("between") else 1
+        if ends == 1 and not self._comparison():
+            raise _NotUnderstood
+        for end in range(ends):
+            if end:
+                self._take("and")
+            value = self._term()
+            if value.function == "token" and len(value.items) == len(columns):
+                self._give_tuple(columns, value._replace(kind=TUPLE))
+            elif value.kind == MARKER:
+                self._option(value)
+            elif value.markers:
+                raise _NotUnderstood
+
+    # ---- values of columns
+
+    def _give(self, columns: tuple[str, ...], value: _Expression, whole: bool = True) -> None:
+        """*value* is that of a column, or, unless it is *whole*, has to do with a part of it."""
+        (column,) = columns
+        if value.kind == MARKER:
+            self._place(value, Place(VALUE if whole else PART, columns, self._compares))
+            return
+        self._given.append(Given(column, value.kind if whole else COMPUTED, value.text))
+        self._place(value, Place(PART, columns, self._compares))
+
+    def _give_tuple(self, columns: tuple[str, ...], value: _Expression) -> None:
+        if value.kind == TUPLE and len(value.items) == len(columns):
+            for column, item in zip(columns, value.items, strict=True):
+                self._give((column,), item)
+        elif value.kind == MARKER:
+            self._tuple_marker(value, VALUE, columns)
+        else:
+            raise _NotUnderstood
+
+    def _give_each(self, columns: tuple[str, ...], value: _Expression, is_tuple: bool) -> None:
+        if value.kind != MARKER:
+            raise _NotUnderstood
+        if is_tuple:
+            self._tuple_marker(value, EACH, columns)
+        else:
+            self._place(value, Place(EACH, columns, True))
+
+    def _tuple_marker(self, value: _Expression, form: str, columns: tuple[str, ...]) -> None:
+        if len(columns) == 1:
+            raise _NotUnderstood  # a tuple of one value: places with one column are values without a tuple
+        self._place(value, Place(form, columns, True))
+
+    def _option(self, value: _Expression) -> None:
+        self._place(value, Place(OPTION))
+
+    def _place(self, value: _Expression, place: Place) -> None:
+        for index in value.markers:
+            self.markers[index] = self.markers[index]._replace(place=place)
+
+    def _element_of(self, column: str) -> bool:
+        """Go behind ``[key]`` and ``.field``. True when there is nothing of the kind: the whole column is meant."""
+        whole = True
+        while True:
+            if self._took("["):
+                self._give((column,), self._term(), False)
+                if self._took(".."):
+                    self._give((column,), self._term(), False)
+                self._take("]")
+            elif self._took("."):
+                self._name()
+            else:
+                return whole
+            whole = False
+
+    # ---- terms
+
+    def _term(self) -> _Expression:
+        first = self._unary()
+        markers = list(first.markers)
+        alone = True
+        while self._peek().kind == "sign" and self._peek().text in "+-*/%":
+            self._at += 1
+            markers += self._unary().markers
+            alone = False
+        return first if alone else _Expression(COMPUTED, tuple(markers))
+
+    def _unary(self) -> _Expression:
+        if self._took("-"):
+            found = self._unary()
+            return _Expression(CONSTANT if found.kind == CONSTANT else COMPUTED, found.markers)
+        return self._postfix(self._simple())
+
+    def _postfix(self, found: _Expression) -> _Expression:
+        """Elements, slices and fields, as SELECT has them."""
+        while self._is("[") or self._is("."):
+            markers = list(found.markers)
+            if self._took("."):
+                self._name()
+            else:
+                self._take("[")
+                while not self._took("]"):
+                    if not self._took(".."):
+                        markers += self._term().markers
+            found = _Expression(COMPUTED, tuple(markers))
+        return found
+
+    def _simple(self) -> _Expression:
+        token = self._next()
+        if token.kind in _LITERALS:
+            return _Expression(CONSTANT)
+        if token.kind == "blob":
+            return _Expression(BLOB, text=token.text)
+        if token.kind in ("word", "quoted"):
+            return self._named(token)
+        if token.text == "?":
+            return self._marker(None)
+        if token.text == ":":
+            return self._marker(self._name())
+        if token.text == "(":
+            return self._parenthesised()
+        if token.text == "[":
+            return _computed(self._list(self._term, "]"))
+        if token.text == "{":
+            return self._braces()
+        raise _NotUnderstood
+
+    def _marker(self, name: str | None) -> _Expression:
+        self.markers.append(Marker(name, None, len(self.statements)))
+        return _Expression(MARKER, (len(self.markers) - 1,))
+
+    def _named(self, token: _Token) -> _Expression:
+        """A function, a constant or a column that begins with *token*."""
+        is_word = token.kind == "word"
+        name = _named(token)
+        if is_word and name == "cast" and self._took("("):
+            value = self._term()
+            self._take("as")
+            self._type()
+            self._take(")")
+            return _computed([value])
+        function = name
+        if self._is(".") and self._is("(", 2):  # keyspace.function(
+            self._at += 1
+            self._name()
+            function = ""
+        if self._took("("):
+            if self._took("*"):
+                self._take(")")
+                return _Expression(COMPUTED)
+            found = _computed(self._list(self._term, ")"))
+            return found._replace(function=function)
+        return _Expression(NULL if is_word and name == "null" else NAME, text=name)
+
+    def _parenthesised(self) -> _Expression:
+        before = self._at
+        if self._peek().kind in ("word", "quoted", "string"):
+            try:
+                self._type()
+                is_hint = self._took(")") and self._begins_term()
+            except _NotUnderstood:
+                is_hint = False
+            if is_hint:
+                return _computed([self._unary()])
+            self._at = before
+        items = tuple(self._list(self._term, ")"))
+        return _computed(items)._replace(kind=TUPLE)
+
+    def _begins_term(self) -> bool:
+        token = self._peek()
+        if token.kind == "word":
+            return token.text.lower() not in _FOLLOWING
+        return token.kind in (*_LITERALS, "blob", "quoted") or (token.kind == "sign" and token.text in "?:([{")
+
+    def _type(self) -> None:
+        if self._peek().kind in ("string", "number"):  # a class of the server; the dimensions of a vector
+            self._at += 1
+            return
+        self._name()
+        if self._took("."):
+            self._name()
+        if self._took("<"):
+            self._type()
+            while self._took(","):
+                self._type()
+            self._take(">")
+
+    def _braces(self) -> _Expression:
+        """A set, a map or a user type."""
+        parts: list[_Expression] = []
+        while not self._took("}"):
+            if parts:
+                self._take(",")
+            parts.append(self._term())
+            if self._took(":"):
+                parts.append(self._term())
+        return _computed(parts)
+
+
+def _computed(parts: object) -> _Expression:
+    items: tuple[_Expression, ...] = tuple(parts)  # type: ignore[arg-type]
+    return _Expression(COMPUTED, tuple(index for item in items for index in item.markers), items)

@@ -1,0 +1,186 @@
+"""AES-SIV for columns (L2): ``cassandra.column_encryption.policies``. Needs ``cryptography``.
+
+Authenticated: bytes that were changed, or moved to another column, table or keyspace, are not decrypted. Of a value is
+stored, with no length in front of anything:
+
+    4 bytes    ``8f 66 71 01``: this format
+    4 bytes    which key; says nothing of the key itself
+    1 byte     0: deterministic, 1: with a nonce
+    16 bytes   the nonce, only if it has one
+    16 bytes   the synthetic initialisation vector of RFC 5297, which authenticates
+    n + 1      the value as the column's type serialises it, and a byte ``80`` (some versions take no empty text)
+
+The first 9 bytes, keyspace, table, column and nonce are associated data. AES-256 is used by keys of 512 bits that HKDF
+(SHA-256) derives from the 32 bytes that the program gives.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple, NoReturn
+
+from cassandra._base.constants import ProtocolVersion
+from cassandra._base.encryption import CANNOT_DECRYPT, ColDesc, ColumnEncryptionPolicy, DecryptionError
+from cassandra._base.public import public
+from cassandra._wire.aes import AES256_KEY_SIZE_BYTES, as_bytes, refuse_pickling, type_named  # says what is missing
+
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV  # isort: skip
+from cryptography.hazmat.primitives.hashes import SHA256  # isort: skip
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # isort: skip
+
+FORMAT = b"\x8ffq\x01"
+DETERMINISTIC, RANDOMISED = b"\0", b"\1"
+NONCE_BYTES = 16
+END = b"\x80"
+_ID_BYTES = 4
+_HEAD = len(FORMAT) + _ID_BYTES + 1
+_CONTEXT = b"fastcql column encryption: "
+
+
+class _Column(NamedTuple):
+    """*keys*: ciphers by key id; *writes*: the id of the one that encrypts."""
+
+    type: Any
+    is_deterministic: bool
+    writes: bytes
+    keys: dict[bytes, AESSIV]
+
+
+@public("cassandra.column_encryption.policies")
+class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
+    """Encrypts and authenticates columns with AES-SIV (RFC 5297), each by its own key of 32 bytes. Any thread.
+
+    :param legacy: the policy that the database was written with before: values without the format of this policy are
+        read by it. Whoever can write to the database can then still store values of the old format; leave it out once
+        all values were written again.
+
+    Example::
+
+        policy = AESSIVColumnEncryptionPolicy()
+        policy.add_column(ColDesc("shop", "customers", "card"), key, "text")
+        policy.add_column(ColDesc("shop", "customers", "email"), other_key, "text", deterministic=True)
+        cluster = Cluster(column_encryption_policy=policy)
+
+    .. versionadded:: 4.0
+    """
+
+    def __init__(self, *, legacy: ColumnEncryptionPolicy | None = None) -> None:
+        if legacy is not None and not isinstance(legacy, ColumnEncryptionPolicy):
+            raise TypeError(f"legacy is a ColumnEncryptionPolicy, not {type(legacy).__name__}")
+        self._legacy = legacy
+        self._columns: dict[ColDesc, _Column] = {}
+
+    def add_column(  # type: ignore[override]
+        self, coldesc: ColDesc, key: bytes, type: str, *, deterministic: bool = False, old_keys: Iterable[bytes] = ()
+    ) -> None:
+        """Encrypt that column, a blob in the database, by *key*; its values are of the CQL *type*, such as "text".
+
+        :param deterministic: equal values are stored as equal bytes, so that the column can be compared (``=``, ``IN``,
+            ``IF``), be indexed and be in a primary key; who reads the database sees which values are equal. Without it
+            a value is stored as other bytes each time, and statements that compare the column are refused.
+        :param old_keys: keys that values in the database may still be encrypted by. They are read; deterministic
+            columns are compared by *key* alone.
+
+        ValueError for keys that are not 32 bytes and types that are unknown or have parameters. TypeError for keys that
+        are text.
+        """
+        if coldesc is None:
+            raise ValueError("ColDesc supplied to add_column cannot be None")
+        if key is None:
+            raise ValueError("Key supplied to add_column cannot be None")
+        if type is None:
+            raise ValueError("Type supplied to add_column cannot be None")
+        ciphers = [_cipher(one) for one in (key, *old_keys)]
+        keys = dict(reversed(ciphers))  # of equal keys the first
+        self._columns[ColDesc(*coldesc)] = _Column(type_named(type), bool(deterministic), ciphers[0][0], keys)
+
+    def contains_column(self, coldesc: ColDesc) -> bool:
+        """Whether that column is encrypted."""
+        return coldesc in self._columns
+
+    def encrypted_columns(self) -> list[ColDesc]:
+        """The columns that were added."""
+        return list(self._columns)
+
+    def is_deterministic(self, coldesc: ColDesc) -> bool:
+        """As :meth:`add_column` was told. KeyError for a column that was not added."""
+        return self._columns[coldesc].is_deterministic
+
+    def column_type(self, coldesc: ColDesc) -> Any:
+        """The class of ``cassandra.cqltypes`` of its values. KeyError for a column that was not added."""
+        return self._columns[coldesc].type
+
+    def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
+        """The bytes to store. ValueError for a column that was not added."""
+        column = self._column(coldesc)
+        head = FORMAT + column.writes + (DETERMINISTIC if column.is_deterministic else RANDOMISED)
+        nonce = b"" if column.is_deterministic else os.urandom(NONCE_BYTES)
+        return (
+            head + nonce + column.keys[column.writes].encrypt(bytes(obj_bytes) + END, _associated(head, coldesc, nonce))
+        )
+
+    def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
+        """What was encrypted, by the key of the column or an old one, or by *legacy*. DecryptionError, with one text
+        for all reasons, for anything else; ValueError for a column that was not added."""
+        column = self._column(coldesc)
+        try:
+            if encrypted_bytes[: len(FORMAT)] != FORMAT and self._legacy is not None:
+                return self._legacy.decrypt(coldesc, encrypted_bytes)
+            head, rest = encrypted_bytes[:_HEAD], encrypted_bytes[_HEAD:]
+            mode = head[-1:]
+            if head[: len(FORMAT)] == FORMAT and mode in (DETERMINISTIC, RANDOMISED):
+                size = NONCE_BYTES if mode == RANDOMISED else 0
+                cipher = column.keys[head[len(FORMAT) : -1]]
+                plain = cipher.decrypt(rest[size:], _associated(head, coldesc, rest[:size]))
+                if plain.endswith(END):
+                    return plain[:-1]
+        except Exception:
+            pass
+        raise DecryptionError(CANNOT_DECRYPT)  # not within the handler: the error has no context that tells more
+
+    def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
+        """The bytes to store for *obj*, which is not None. ValueError for a column that was not added."""
+        if obj is None:
+            raise ValueError("Object supplied to encode_and_encrypt cannot be None")
+        encoded: bytes = self._column(coldesc).type.serialize(obj, ProtocolVersion.V4)
+        return self.encrypt(coldesc, encoded)
+
+    def _column(self, coldesc: ColDesc) -> _Column:
+        column = self._columns.get(coldesc)
+        if column is None:
+            raise ValueError(f"Could not find column {coldesc}")
+        return column
+
+    def __copy__(self) -> AESSIVColumnEncryptionPolicy:
+        made = type(self)(legacy=self._legacy)
+        made._columns = dict(self._columns)
+        return made
+
+    def __deepcopy__(self, memo: Any) -> AESSIVColumnEncryptionPolicy:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        refuse_pickling(type(self).__name__)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(".".join(column) for column in self._columns)
+        return f"<{type(self).__name__} of {columns or 'no columns'}>"
+
+
+def _cipher(key: bytes) -> tuple[bytes, AESSIV]:
+    """With the id of its key."""
+    given = as_bytes("a key", key)
+    if len(given) != AES256_KEY_SIZE_BYTES:
+        raise ValueError(f"this policy expects keys of {AES256_KEY_SIZE_BYTES} bytes; this one has {len(given)}")
+    return _derived(given, b"id", _ID_BYTES), AESSIV(_derived(given, b"AES-SIV", 64))
+
+
+def _derived(key: bytes, use: bytes, size: int) -> bytes:
+    return HKDF(SHA256(), size, None, _CONTEXT + use).derive(key)
+
+
+def _associated(head: bytes, coldesc: ColDesc, nonce: bytes) -> list[bytes]:
+    """RFC 5297 keeps the parts apart; the nonce is the last."""
+    parts = [head, *(name.encode() for name in coldesc)]
+    return [*parts, nonce] if nonce else parts
