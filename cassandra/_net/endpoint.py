@@ -33,7 +33,8 @@ class EndPoint:
 
     @property
     def ssl_options(self) -> dict[str, Any] | None:
-        """TLS options of this endpoint, laid over those of the cluster."""
+        """TLS options of this endpoint, laid over those of the cluster: ``server_hostname``, and all that
+        ``Cluster(ssl_options=)`` takes. None if the cluster's apply."""
         return None
 
     @property
@@ -49,7 +50,7 @@ class EndPoint:
 
     @property
     def tls_session_cache_key(self) -> tuple[Any, ...]:
-        """What TLS sessions are kept under. Endpoints with one key share sessions."""
+        """Part of the key of resumable TLS sessions, beside the endpoint, its server name and the SSLContext."""
         return (self.address, self.port)
 
     def resolve(self) -> tuple[str, int | None]:

@@ -72,18 +72,14 @@ class ConnectionOptions:
         """Whether the connection to *endpoint* is to be encrypted, as the cluster says or the end point itself."""
         return self.uses_tls or endpoint.ssl_options is not None
 
-    @property
-    def tls_context(self) -> ssl.SSLContext | None:
-        """The context for TLS; one is made of ``ssl_options`` if need be, once per dict."""
-        if self.ssl_options is None:
-            return self.ssl_context
-        if self.ssl_context is None:
-            from cassandra._net.tls.context import context_of  # imports ssl
+    def tls_context_for(self, endpoint: EndPoint) -> ssl.SSLContext | None:
+        """The context for TLS with *endpoint*, None for plaintext. One is made of the options if need be, once per
+        dict. ValueError for options that contradict each other."""
+        if not self.uses_tls_to(endpoint):
+            return None
+        from cassandra._net.tls.context import context_for  # imports ssl
 
-            return context_of(self.ssl_options)
-        if self.ssl_options.get("check_hostname") and not self.ssl_context.check_hostname:
-            raise ValueError("ssl_options asks for check_hostname, but ssl_context has it off: set it there")
-        return self.ssl_context
+        return context_for(self.ssl_context, self.ssl_options, endpoint.ssl_options)
 
     @property
     def open_timeout(self) -> float:

@@ -145,6 +145,10 @@ class Options:
                 raise TypeError(f"ssl_context should be an ssl.SSLContext, not {context!r}")
         if options is not None and not isinstance(options, Mapping):
             raise TypeError(f"ssl_options should be a dict, not {options!r}")
+        if options is not None:
+            from cassandra._net.tls.context import check_options
+
+            check_options(options, context)
         if options is not None and context is None:
             warnings.warn(
                 "Using ssl_options without ssl_context is deprecated: make an ssl.SSLContext",
