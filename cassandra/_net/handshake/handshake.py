@@ -33,6 +33,7 @@ from cassandra._base.errors import (
     ProtocolException,
     ProtocolVersionUnsupported,
 )
+from cassandra._base.names import escape_name
 from cassandra._base.version import RELEASE
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.handshake import compression
@@ -233,8 +234,7 @@ def _use(keyspace: str, endpoint: EndPoint, version: int) -> Generator[Any, Any,
 
 def use_keyspace(keyspace: str) -> QueryMessage:
     """USE, with the name quoted: it means exactly that keyspace, whatever characters are in it."""
-    quoted = keyspace.replace('"', '""')
-    return QueryMessage(f'USE "{quoted}"', ConsistencyLevel.ONE)
+    return QueryMessage(f"USE {escape_name(keyspace)}", ConsistencyLevel.ONE)
 
 
 def _unexpected(answer: Any, request: str, endpoint: EndPoint, version: int) -> BaseException:

@@ -84,7 +84,13 @@ def accepts(endpoint: EndPoint, server: Certificates, **options: Any) -> bool:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"cert_reqs": ssl.CERT_REQUIRED}, {"cert_reqs": ssl.CERT_OPTIONAL}, {"check_hostname": None}, {"ca_certs": ""}],
+    [
+        {},
+        {"cert_reqs": ssl.CERT_REQUIRED},
+        {"cert_reqs": ssl.CERT_OPTIONAL},
+        {"check_hostname": None},
+        {"ca_certs": ""},
+    ],
     ids=repr,
 )
 def test_public_authorities_need_the_name(public: Certificates, options: dict[str, Any]) -> None:
