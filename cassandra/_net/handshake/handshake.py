@@ -39,6 +39,7 @@ from cassandra._net.endpoint import EndPoint
 from cassandra._net.handshake import compression
 from cassandra._net.handshake.auth import INLINE_PROVIDERS, Authenticator
 from cassandra._net.handshake.features import ProtocolFeatures, supported_versions
+from cassandra._net.handshake.login import MAX_CHALLENGES
 from cassandra._net.handshake.options import DEFAULT_CQL_VERSION, ConnectionOptions
 from cassandra._wire.messages.auth import (
     AuthChallengeMessage,
@@ -131,6 +132,8 @@ def handshake(options: ConnectionOptions, endpoint: EndPoint, version: int) -> S
     yield Established()
     if isinstance(answer, AuthenticateMessage):
         yield from _authenticate(options, endpoint, answer.authenticator)
+    else:
+        options.login.not_asked(endpoint, options.auth_provider)
     if options.register_events:
         answer = yield RegisterMessage(options.register_events)
         if not isinstance(answer, ReadyMessage):
@@ -190,11 +193,13 @@ def _authenticate(options: ConnectionOptions, endpoint: EndPoint, server_class: 
 
     def begin() -> tuple[Authenticator, bytes | None]:
         authenticator = provider.new_authenticator(endpoint.address)
+        options.login.check(endpoint, authenticator, server_class)
+        options.login.sending(endpoint, authenticator, options.uses_tls_to(endpoint))
         authenticator.server_authenticator_class = server_class
         return authenticator, authenticator.initial_response()
 
     authenticator, token = yield from _call(begin, inline, endpoint)
-    while True:
+    for _ in range(MAX_CHALLENGES + 1):
         answer = yield AuthResponseMessage(token if token is not None else b"")
         if isinstance(answer, AuthSuccessMessage):
             succeeded = partial(authenticator.on_authentication_success, answer.token)
@@ -204,6 +209,9 @@ def _authenticate(options: ConnectionOptions, endpoint: EndPoint, server_class: 
             raise _refused(answer, endpoint)
         evaluate = partial(authenticator.evaluate_challenge, answer.challenge)
         token = yield from _call(evaluate, inline, endpoint)
+    raise AuthenticationFailed(
+        f"{endpoint} goes on asking after {MAX_CHALLENGES} authentication challenges; the log-in was given up"
+    )
 
 
 def _call(call: Callable[[], Any], inline: bool, endpoint: EndPoint) -> Generator[Any, Any, Any]:

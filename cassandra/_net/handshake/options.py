@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cassandra._net.handshake.login import LoginPolicy
+
 if TYPE_CHECKING:
     import ssl
 
+    from cassandra._net.allowed import AllowedAddresses
     from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint
     from cassandra._net.handshake.application import ApplicationInfoBase
@@ -34,6 +37,8 @@ class ConnectionOptions:
     compression: bool | str = True  # True: the best both sides have; a name insists on that one
     cql_version: str | None = None
     auth_provider: AuthProvider | None = None
+    login: LoginPolicy = LoginPolicy()  # what may be sent to whom; shared by the connections of a cluster
+    allowed_addresses: AllowedAddresses | None = None  # None: all
     ssl_context: ssl.SSLContext | None = None
     ssl_options: Mapping[str, Any] | None = None  # {} is TLS with defaults, None is plaintext
     ssl_session_cache: SSLSessionCache | None = None

@@ -1,4 +1,4 @@
-"""Literals of hostile values: whatever an object says of itself, a statement gets one literal of it and no other CQL."""
+"""Literals of hostile values: whatever an object says of itself, it is one literal, and no other CQL."""
 
 from __future__ import annotations
 
