@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
+from cassandra._base.names import quote_text
 from cassandra._base.public import public
 from cassandra._core.codec import Codec, custom_codec
 
@@ -257,7 +258,7 @@ def spell(parameter: Any, full: bool = False) -> str:
 @lru_cache(maxsize=256)
 def mkUnrecognizedType(casstypename: str) -> Any:
     """A class for a server class that is not known here."""
-    return CassandraTypeType(casstypename, (_UnrecognizedType,), {"typename": f"'{casstypename}'", "subtypes": ()})
+    return CassandraTypeType(casstypename, (_UnrecognizedType,), {"typename": quote_text(casstypename), "subtypes": ()})
 
 
 @public("cassandra.cqltypes")
