@@ -44,10 +44,11 @@ demo-scylla: build  ## tablets and shards: each request at the CPU core that own
 test: fresh-results build lint test-native test-unit sanitize $(addprefix unit-,$(ENDS)) test-integration fuzz docs  ## everything CI runs
 	@$(PY) -m tests.summary $(RESULTS)
 
-lint: build  ## style and types
+lint: build  ## style, types and security rules
 	$(call begin,lint)
 	.venv/bin/ruff check .
 	.venv/bin/mypy
+	$(PY) $(call pytest,lint) -q tests/test_security_lint.py
 
 test-unit: build  ## what needs no server, on the main Python
 	$(call begin,unit)

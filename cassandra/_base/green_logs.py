@@ -21,6 +21,7 @@ from typing import Any
 
 #: Loggers that the driver's threads use.
 NAMES = (
+    "cassandra.auth",
     "cassandra.cluster",
     "cassandra.column_encryption.policies",
     "cassandra.connection",

@@ -4,9 +4,12 @@ The keyword tables unite those of Apache Cassandra 5.0, ScyllaDB and DSE, whose 
 quoted without need is still the same name, one that needs quotes and has none is a syntax error.
 """
 
+import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from cassandra._base.public import public
 
@@ -53,13 +56,14 @@ def is_valid_name(name: str | None) -> bool:
 @public("cassandra.metadata")
 def escape_name(name: str) -> str:
     """*name* in double quotes."""
-    return '"' + name.replace('"', '""') + '"'
+    return '"' + str.replace(name, '"', '""') + '"'
 
 
 @public("cassandra.metadata")
 def maybe_escape_name(name: str) -> str:
     """*name* in double quotes if it needs them."""
-    return name if is_valid_name(name) else escape_name(name)
+    plain = str.__str__(name)  # a subclass may show something else than it contains
+    return plain if is_valid_name(plain) else escape_name(plain)
 
 
 @public("cassandra.metadata")
@@ -79,17 +83,65 @@ def protect_value(value: Any) -> str:
     """A CQL literal of *value* as options use them: numbers and booleans bare, the rest as strings."""
     if value is None:
         return "NULL"
-    if isinstance(value, (int, float, bool)):
-        return str(value).lower()
-    return "'{}'".format(str(value).replace("'", "''"))
+    if isinstance(value, int):
+        return int.__repr__(value) if value is not True and value is not False else str(value).lower()
+    if isinstance(value, float):
+        return float.__repr__(value)
+    return quote_text(str(value))
+
+
+def quote_text(text: str) -> str:
+    """*text* as a CQL string literal. Every string literal of the driver is made here.
+
+    A subclass of ``str`` is written by its content, whatever its methods do.
+    """
+    return "'" + str.replace(text, "'", "''") + "'"
+
+
+def map_literal(options: Mapping[Any, Any]) -> str:
+    """*options* as a CQL map of texts."""
+    return "{" + ", ".join(f"{quote_text(str(key))}: {quote_text(str(value))}" for key, value in options.items()) + "}"
+
+
+def integer_literal(value: Any, name: str) -> str:
+    """*value* as a CQL literal of a whole number: of an int, of an object with ``__index__``, or of text of digits.
+
+    :param name: what it is, for the TypeError that is raised for anything else.
+    """
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    try:
+        return int.__repr__(operator.index(value))
+    except TypeError:
+        raise TypeError(f"{name} should be a whole number, not {value!r}") from None
 
 
 @public("cassandra.encoder")
 def cql_quote(term: Any) -> str:
-    """*term* as a CQL string literal if it is a string, else its ``str()``."""
+    """*term* as a CQL literal: text in quotes; None, numbers, UUIDs and bytes without.
+
+    Raises TypeError for other types, whose ``str()`` may be any CQL.
+    """
     if isinstance(term, str):
-        return "'{}'".format(term.replace("'", "''"))
-    return str(term)
+        return quote_text(term)
+    if term is None:
+        return "NULL"
+    if isinstance(term, bool):
+        return str(term)
+    for kind, write in _SCALARS:
+        if isinstance(term, kind):
+            return write(term)
+    raise TypeError(f"no CQL literal is known for {type(term).__qualname__}")
+
+
+#: By a method of the base class: a subclass may show something else than it contains.
+_SCALARS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
+    (int, int.__repr__),
+    (float, float.__repr__),
+    (Decimal, Decimal.__str__),
+    (UUID, UUID.__str__),
+    ((bytes, bytearray, memoryview), lambda value: "0x" + memoryview(value).hex()),
+)
 
 
 @public("cassandra.metadata")

@@ -181,7 +181,7 @@ def get_column_from_system_local(
     from cassandra._wire.messages.requests import QueryMessage
 
     query = maybe_add_timeout_to_query(
-        f"SELECT {column_name} FROM system.local WHERE key='local'", metadata_request_timeout
+        f"SELECT {protect_name(column_name)} FROM system.local WHERE key='local'", metadata_request_timeout
     )
     _, answer = connection.wait_for_response(
         QueryMessage(query=query, consistency_level=ConsistencyLevel.ONE), timeout=timeout, fail_on_error=False

@@ -6,14 +6,15 @@ follow, as many as ``get_context_size()`` says. ``update_context`` tells what th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cassandra._base.names import cql_quote, escape_name
+from cassandra._base.names import escape_name
 from cassandra._base.public import public
 from cassandra._mapper.errors import StatementException, UnicodeMixin
 from cassandra._mapper.functions import QueryValue
 from cassandra._mapper.operators import BaseWhereOperator, InOperator, IsNotNullOperator
+from cassandra._wire.encoder import WRITERS, Encoder
 
 HOME = "cassandra.cqlengine.statements"
 
@@ -39,13 +40,17 @@ class ValueQuoter(UnicodeMixin):
         self.value = value
 
     def __unicode__(self) -> str:
+        return self._literal(Encoder().cql_encode_all_types)
+
+    def _literal(self, write: Callable[[Any], str]) -> str:
+        """As CQL; *write* makes literals of values."""
         if isinstance(self.value, (list, tuple)):
-            return f"[{', '.join(map(cql_quote, self.value))}]"
+            return f"[{', '.join(map(write, self.value))}]"
         if isinstance(self.value, Mapping):
-            return f"{{{', '.join(f'{cql_quote(k)}:{cql_quote(v)}' for k, v in self.value.items())}}}"
+            return f"{{{', '.join(f'{write(k)}:{write(v)}' for k, v in self.value.items())}}}"
         if isinstance(self.value, (set, frozenset)):
-            return f"{{{', '.join(map(cql_quote, self.value))}}}"
-        return cql_quote(self.value)
+            return f"{{{', '.join(map(write, self.value))}}}"
+        return write(self.value)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.value == other.value
@@ -57,8 +62,11 @@ class ValueQuoter(UnicodeMixin):
 class InQuoter(ValueQuoter):
     """The values of an ``IN``."""
 
-    def __unicode__(self) -> str:
-        return f"({', '.join(map(cql_quote, self.value))})"
+    def _literal(self, write: Callable[[Any], str]) -> str:
+        return f"({', '.join(map(write, self.value))})"
+
+
+WRITERS[ValueQuoter] = lambda value, write: value._literal(write)  # of a subclass, too
 
 
 @public(HOME)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from cassandra._base.names import escape_name
+from cassandra._base.names import cql_keywords_reserved, escape_name, maybe_escape_name
 from cassandra._base.public import public
 from cassandra._mapper.connections import get_cluster
 from cassandra._mapper.errors import CQLEngineException
@@ -16,6 +17,9 @@ from cassandra._mapper.query.columns import AbstractQueryableColumn
 from cassandra._mapper.query.simple import ResultObject, SimpleQuerySet
 
 HOME = "cassandra.cqlengine.named"
+
+#: What is written as it is: a word, which servers take in small letters, and a name that is in quotes already.
+_WRITTEN = re.compile(r'[A-Za-z][A-Za-z0-9_]*|"(?:[^"]|"")+"')
 
 
 @public(HOME)
@@ -66,7 +70,8 @@ class NamedColumn(AbstractQueryableColumn):
 
 @public(HOME)
 class NamedTable:
-    """A table by keyspace and name, as CQL has them."""
+    """A table by keyspace and name, as CQL has them: a case-sensitive name is given in double quotes. What is neither a
+    word nor in quotes is quoted."""
 
     class DoesNotExist(_DoesNotExist):
         """No row of the table is what was asked for."""
@@ -103,8 +108,8 @@ class NamedTable:
         return NamedColumn(name)
 
     def column_family_name(self, include_keyspace: bool = True) -> str:
-        """The name of the table, with its keyspace."""
-        return f"{self.keyspace}.{self.name}" if include_keyspace else self.name
+        """The name of the table as CQL has it, with its keyspace."""
+        return f"{_quoted(self.keyspace)}.{_quoted(self.name)}" if include_keyspace else _quoted(self.name)
 
     def _get_column(self, name: str) -> NamedColumn:
         return self.column(name)
@@ -139,3 +144,8 @@ class NamedKeyspace:
     def table(self, name: str) -> NamedTable:
         """The table of that name in it."""
         return NamedTable(self.name, name)
+
+
+def _quoted(name: str) -> str:
+    is_written = _WRITTEN.fullmatch(name) is not None and name not in cql_keywords_reserved
+    return str.__str__(name) if is_written else maybe_escape_name(name)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from cassandra._base.names import escape_name
+from cassandra._base.names import escape_name, integer_literal
 from cassandra._base.public import public
 from cassandra._mapper.clauses import (
     HOME,
@@ -145,6 +145,10 @@ class BaseCQLStatement(UnicodeMixin):
         return self.__unicode__()
 
     @property
+    def _timestamp(self) -> str:
+        return f"TIMESTAMP {integer_literal(self.timestamp_normalized, 'timestamp')}"
+
+    @property
     def _where(self) -> str:
         return f"WHERE {text_of(self.where_clauses, ' AND ')}"
 
@@ -190,7 +194,7 @@ class SelectStatement(BaseCQLStatement):
         if self.order_by and not self.count:
             text.append(f"ORDER BY {', '.join(self.order_by)}")
         if self.limit:
-            text.append(f"LIMIT {self.limit}")
+            text.append(f"LIMIT {integer_literal(self.limit, 'limit')}")
         if self.allow_filtering:
             text.append("ALLOW FILTERING")
         return " ".join(text)
@@ -240,9 +244,9 @@ class AssignmentStatement(BaseCQLStatement):
         """Time to live and timestamp, or nothing."""
         options = []
         if self.ttl:
-            options.append(f"TTL {self.ttl}")
+            options.append(f"TTL {integer_literal(self.ttl, 'ttl')}")
         if self.timestamp:
-            options.append(f"TIMESTAMP {self.timestamp_normalized}")
+            options.append(self._timestamp)
         return f"USING {' AND '.join(options)}" if options else ""
 
 
@@ -376,7 +380,7 @@ class DeleteStatement(BaseCQLStatement):
             text.append(fields)
         text += ["FROM", self.table]
         if self.timestamp:
-            text.append(f" USING TIMESTAMP {self.timestamp_normalized} ")  # spaced as programs' tests know it
+            text.append(f" USING {self._timestamp} ")  # spaced as programs' tests know it
         if self.where_clauses:
             text.append(self._where)
         if self.conditionals:

@@ -129,6 +129,10 @@ class ClientRoutesEndPoint(_Ordered):
     def port(self) -> int:
         return self._port
 
+    @property
+    def _target(self) -> str:
+        return self.resolve()[0]
+
     def resolve(self) -> Address:
         return self._handler.of(self._host_id) or (self._address, self._port)
 

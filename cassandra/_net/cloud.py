@@ -192,23 +192,17 @@ def _of_files(files: Mapping[str, bytes]) -> CloudConfig:
 
 
 def _context(files: Mapping[str, bytes]) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_REQUIRED
+    from cassandra._net.tls.context import private_context
+
     with tempfile.TemporaryDirectory(prefix="fastcql-") as folder:  # readable for its owner
-        paths = {name: Path(folder) / name for name in CERTIFICATES}
-        for name, path in paths.items():
+        paths = [Path(folder) / name for name in CERTIFICATES]
+        for path in paths:
             path.touch(0o600)
-            path.write_bytes(files[name])
+            path.write_bytes(files[path.name])
         try:
-            context.load_verify_locations(paths["ca.crt"])
-        except ssl.SSLError as error:
-            raise ValueError(f"{NOT_A_BUNDLE}. (ca.crt is no certificate: {error.reason})") from None
-        try:
-            context.load_cert_chain(paths["cert"], paths["key"], password="")  # never ask at the terminal
-        except ssl.SSLError as error:
-            raise ValueError(f"{NOT_A_BUNDLE}. (cert and key do not fit: {error.reason})") from None
-    return context
+            return private_context(*paths)
+        except ValueError as error:
+            raise ValueError(f"{NOT_A_BUNDLE}. ({error})") from None
 
 
 def _port(value: Any, what: str) -> int:

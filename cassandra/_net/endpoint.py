@@ -34,7 +34,8 @@ class EndPoint:
 
     @property
     def ssl_options(self) -> dict[str, Any] | None:
-        """TLS options of this endpoint, laid over those of the cluster."""
+        """TLS options of this endpoint, laid over those of the cluster: ``server_hostname``, and all that
+        ``Cluster(ssl_options=)`` takes. None if the cluster's apply."""
         return None
 
     @property
@@ -50,8 +51,13 @@ class EndPoint:
 
     @property
     def tls_session_cache_key(self) -> tuple[Any, ...]:
-        """What TLS sessions are kept under. Endpoints with one key share sessions."""
+        """Part of the key of resumable TLS sessions, beside the endpoint, its server name and the SSLContext."""
         return (self.address, self.port)
+
+    @property
+    def _target(self) -> str:
+        """The name or address that is connected to."""
+        return self.address
 
     def resolve(self) -> tuple[str, int | None]:
         """The (address, port) to connect to; called before each connection, never on the I/O thread when it may
@@ -274,6 +280,8 @@ class SniEndPointFactory(EndPointFactory):
 
 
 _ADDRESS = "[0-9A-Za-z_.:%-]{1,255}"  # numeric, with a zone, or a name
+_MAPPED = bytes(10) + b"\xff\xff"  # before an IPv4 address that is written as IPv6
+_LOOPBACK_6 = bytes(15) + b"\1"
 UNSPECIFIED = ("0.0.0.0", "::")  # all addresses of a node, as a row has them
 
 
@@ -294,6 +302,16 @@ def is_address(address: object) -> bool:
 def is_numeric(address: str) -> bool:
     """Whether *address* needs no name look-up."""
     return _packed(address) is not None
+
+
+def is_local(endpoint: EndPoint) -> bool:
+    """Whether what is sent to *endpoint* stays on this machine: a unix domain socket, or a loopback address."""
+    if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
+        return True
+    packed = _packed(endpoint._target)
+    if packed is None:
+        return endpoint._target.lower().removesuffix(".") == "localhost"
+    return packed == _LOOPBACK_6 or packed.startswith(b"\x7f" if len(packed) == 4 else _MAPPED + b"\x7f")
 
 
 def _packed(address: str) -> bytes | None:

@@ -170,7 +170,13 @@ class Opening:
         if error is not None:
             self._finish(error)
         elif addresses is not None:
-            aim = self._options.aim
+            aim, allowed = self._options.aim, self._options.allowed_addresses
+            if allowed is not None:
+                try:
+                    addresses = allowed.reachable(self._endpoint, addresses)
+                except ConnectionException as refused:
+                    self._finish(refused)
+                    return
             self._addresses = addresses if aim is None else [_at_port(address, aim.port) for address in addresses]
             self._next_address()
 

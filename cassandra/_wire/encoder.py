@@ -1,9 +1,12 @@
 """CQL literals of Python values, for the ``%s`` parameters of simple statements (L2).
 
-Prepared statements do not come here: their values travel as bytes.
+Prepared statements do not come here: their values travel as bytes. A value is written by its content, never by what a
+subclass prints: text is in quotes, all else consists of digits and names. What has no literal is a TypeError, since its
+``str()`` may be any CQL.
 """
 
 import math
+import operator
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
@@ -16,9 +19,14 @@ from uuid import UUID
 from cassandra._base.collections import OrderedMap, OrderedMapSerializedKey, SortedSet
 from cassandra._base.daterange import DateRange
 from cassandra._base.geometry import LineString, Point, Polygon
-from cassandra._base.names import cql_quote, maybe_escape_name
+from cassandra._base.names import integer_literal, maybe_escape_name, quote_text
 from cassandra._base.public import public
 from cassandra._base.temporal import Date, Duration, Time, whole_ms
+
+#: Writes a value, given the function that writes those inside it.
+Writer = Callable[[Any, Callable[[Any], str]], str]
+#: Classes of higher layers that are parameters of statements, and how they are written.
+WRITERS: dict[type, Writer] = {}
 
 _EPOCH_DAY = 2**31  # day 0 of the CQL date as a number
 
@@ -40,7 +48,7 @@ class Encoder:
     def __init__(self) -> None:
         self.mapping = {
             type(None): self.cql_encode_none,
-            bool: self.cql_encode_object,
+            bool: self._encode_bool,
             int: self._encode_int,
             float: self.cql_encode_float,
             Decimal: self.cql_encode_decimal,
@@ -48,7 +56,7 @@ class Encoder:
             bytes: self.cql_encode_bytes,
             bytearray: self.cql_encode_bytes,
             memoryview: self.cql_encode_bytes,
-            UUID: self.cql_encode_object,
+            UUID: self._encode_uuid,
             datetime: self.cql_encode_datetime,
             date: self.cql_encode_date,
             time: self.cql_encode_time,
@@ -75,17 +83,39 @@ class Encoder:
         }
 
     def cql_encode_all_types(self, val: Any, as_text_type: bool = False) -> str:
-        """The literal of any value: by its type, else by the nearest base that is known, else its ``str()``."""
+        """The literal of any value: by its type, else by the nearest base that is known.
+
+        Raises TypeError for an object of another type.
+        """
         return (self.mapping.get(type(val)) or self._nearest(type(val)))(val)
 
     def _nearest(self, cls: type) -> Callable[[Any], str]:
-        """A subclass must not fall through to ``str()``: text without quotes would be CQL of somebody else's making."""
         if issubclass(cls, tuple) and hasattr(cls, "_fields") and self._overrides(tuple) is None:
             return self._encode_named_tuple
         for base in cls.__mro__:
             if base in self.mapping:
                 return self.mapping[base]
-        return self.cql_encode_object
+            if base in WRITERS:
+                write = WRITERS[base]
+                return lambda val: write(val, self.cql_encode_all_types)
+        if type(self).cql_encode_object is not Encoder.cql_encode_object:  # of a program, for such objects
+            return self.cql_encode_object
+        return self._encode_scalar
+
+    def _encode_scalar(self, val: Any) -> str:
+        """A scalar of NumPy or another library that has a number of its own."""
+        kind = getattr(getattr(val, "dtype", None), "kind", None) if getattr(val, "shape", None) == () else None
+        try:
+            if kind == "b":
+                return self._encode_bool(bool(val))
+            if kind == "f":
+                return self.cql_encode_float(float(val))
+            return int.__repr__(operator.index(val))
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"no CQL literal is known for {type(val).__qualname__}: convert the value, prepare the statement, or "
+                "register the class with Cluster.register_user_type() or in session.encoder.mapping"
+            ) from None
 
     def _overrides(self, cls: type) -> Callable[[Any], str] | None:
         chosen = self.mapping.get(cls)
@@ -95,8 +125,18 @@ class Encoder:
         return "NULL"
 
     def cql_encode_object(self, val: Any) -> str:
-        """Whatever ``str()`` makes of it."""
+        """The ``str()`` of a value, **without quotes**. For classes of a program in ``mapping`` whose ``str()`` is a
+        CQL literal; a subclass of the encoder that overrides it writes all objects of unknown types."""
         return str(val)
+
+    def _encode_bool(self, val: bool) -> str:
+        return str(val)
+
+    def _encode_uuid(self, val: UUID) -> str:
+        return UUID.__str__(val)
+
+    def _encode_duration(self, val: Duration) -> str:
+        return Duration.__str__(val)
 
     def _encode_int(self, val: int) -> str:
         return int.__repr__(val)  # an IntEnum too is a number
@@ -114,22 +154,24 @@ class Encoder:
             return "Infinity" if val > 0 else "-Infinity"
         if math.isnan(val):
             return "NaN"
-        return float.__repr__(val) if isinstance(val, float) else str(val)
+        if isinstance(val, int):
+            return int.__repr__(val)
+        return float.__repr__(val if isinstance(val, float) else float(val))
 
     def cql_encode_decimal(self, val: Decimal) -> str:
         return Decimal.__str__(val)  # never what a subclass prints
 
     def cql_encode_unicode(self, val: str) -> str:
         """In quotes, with quotes inside doubled."""
-        return cql_quote(val)
+        return quote_text(val)
 
     def cql_encode_str(self, val: str) -> str:
         """In quotes, with quotes inside doubled."""
-        return cql_quote(val)
+        return quote_text(val)
 
     def cql_encode_str_quoted(self, val: Any) -> str:
         """The ``str()`` of a value in quotes."""
-        return cql_quote(str(val))
+        return quote_text(str(val))
 
     def cql_encode_bytes(self, val: bytes | bytearray | memoryview) -> str:
         """``0x`` and hex digits."""
@@ -137,22 +179,23 @@ class Encoder:
 
     def cql_encode_datetime(self, val: datetime) -> str:
         """Milliseconds since the epoch; a naive datetime is in UTC."""
-        return str(whole_ms(val))
+        return integer_literal(whole_ms(val), "a timestamp")
 
     def cql_encode_date(self, val: date) -> str:
         """``'YYYY-MM-DD'``."""
-        return f"'{val.isoformat()}'"
+        return quote_text(date.isoformat(val))
 
     def cql_encode_date_ext(self, val: Date) -> str:
         """As a number: a :class:`cassandra.util.Date` may be far from what text can say."""
-        return str(val.days_from_epoch + _EPOCH_DAY)
+        return integer_literal(val.days_from_epoch + _EPOCH_DAY, "a date")
 
     def cql_encode_time(self, val: time | Time) -> str:
         """``'HH:MM:SS.fffffffff'``."""
-        return f"'{val.replace(tzinfo=None).isoformat() if isinstance(val, time) else val}'"
+        return quote_text(val.replace(tzinfo=None).isoformat() if isinstance(val, time) else str(val))
 
     def cql_encode_ipaddress(self, val: IPv4Address | IPv6Address) -> str:
-        return f"'{val.compressed}'"
+        """In quotes; the scope of an IPv6 address may be any text."""
+        return quote_text(val.compressed)
 
     def cql_encode_sequence(self, val: Iterable[Any]) -> str:
         """``(a, b)``, for ``IN``."""

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from cassandra._base.names import escape_name
 from cassandra._base.public import public
 from cassandra._mapper.errors import CQLEngineException, QueryException
 from cassandra._mapper.execution.explained import Explanation, explain
@@ -301,11 +302,13 @@ class AbstractQuerySet(Reading[T]):
         if not colnames:
             return self._with(_order=[])
         clone = self.__copy__()
-        clone._order += ['"{}" {}'.format(*self._get_ordering_condition(name)) for name in colnames]
+        for name in colnames:
+            column, direction = self._get_ordering_condition(name)
+            clone._order.append(f"{escape_name(column)} {direction}")
         return clone
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
-        return colname.replace("-", ""), "DESC" if colname.startswith("-") else "ASC"
+        return colname.removeprefix("-"), "DESC" if colname.startswith("-") else "ASC"
 
     def limit(self: S, v: int | None) -> S:
         """At most so many rows; None or 0: all there are. 10,000 if nobody says."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from cassandra._base.names import integer_literal
 from cassandra._base.public import public
 from cassandra._mapper.connections import known_connection
 from cassandra._mapper.errors import CQLEngineException
@@ -134,7 +135,11 @@ class BatchQuery:
     def _text(self) -> tuple[str, dict[str, Any]]:
         """All statements as one, with what their placeholders stand for."""
         kind = f"{self.batch_type} " if str(self.batch_type or "LOGGED") != "LOGGED" else ""
-        using = f" USING TIMESTAMP {microseconds(self.timestamp)}" if self.timestamp else ""
+        if kind.strip().upper() not in KINDS:
+            raise CQLEngineException(f"invalid type of batch: {self.batch_type!r}")
+        using = ""
+        if self.timestamp:
+            using = f" USING TIMESTAMP {integer_literal(microseconds(self.timestamp), 'timestamp')}"
         lines = [f"BEGIN {kind} BATCH{using}"]
         context: dict[str, Any] = {}
         for query in self.queries:

@@ -135,6 +135,7 @@ class SaslAuthenticator(Authenticator):
 
     def __init__(self, host: str, service: str, mechanism: str = "GSSAPI", **sasl_kwargs: Any) -> None:
         self.sasl = _require_sasl()(host, service, mechanism, **sasl_kwargs)
+        self._mechanism = mechanism
 
     def initial_response(self) -> bytes | None:
         return self.sasl.process()  # type: ignore[no-any-return]
@@ -193,6 +194,13 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
 
 #: Providers whose authenticators never block, and may run on the I/O thread.
 INLINE_PROVIDERS = (PlainTextAuthProvider, TransitionalModePlainTextAuthProvider)
+
+
+def sends_password(authenticator: Any) -> bool:
+    """Whether the server learns a password from *authenticator*, one of this module or of a subclass."""
+    if isinstance(authenticator, SaslAuthenticator):
+        return getattr(authenticator, "_mechanism", "PLAIN") in ("PLAIN", "LOGIN")
+    return isinstance(authenticator, PlainTextAuthenticator) and bool(getattr(authenticator, "password", None))
 
 
 def _require_sasl() -> Any:

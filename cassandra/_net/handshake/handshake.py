@@ -34,11 +34,13 @@ from cassandra._base.errors import (
     ProtocolVersionUnsupported,
 )
 from cassandra._base.printable import printable
+from cassandra._base.names import escape_name
 from cassandra._base.version import RELEASE
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.handshake import compression
 from cassandra._net.handshake.auth import INLINE_PROVIDERS, Authenticator
 from cassandra._net.handshake.features import ProtocolFeatures, supported_versions
+from cassandra._net.handshake.login import MAX_CHALLENGES
 from cassandra._net.handshake.options import DEFAULT_CQL_VERSION, ConnectionOptions
 from cassandra._wire.messages.auth import (
     AuthChallengeMessage,
@@ -137,6 +139,8 @@ def handshake(options: ConnectionOptions, endpoint: EndPoint, version: int) -> S
     yield Established()
     if isinstance(answer, AuthenticateMessage):
         yield from _authenticate(options, endpoint, answer.authenticator)
+    else:
+        options.login.not_asked(endpoint, options.auth_provider)
     if options.register_events:
         answer = yield RegisterMessage(options.register_events)
         if not isinstance(answer, ReadyMessage):
@@ -196,11 +200,13 @@ def _authenticate(options: ConnectionOptions, endpoint: EndPoint, server_class: 
 
     def begin() -> tuple[Authenticator, bytes | None]:
         authenticator = provider.new_authenticator(endpoint.address)
+        options.login.check(endpoint, authenticator, server_class)
+        options.login.sending(endpoint, authenticator, options.uses_tls_to(endpoint))
         authenticator.server_authenticator_class = server_class
         return authenticator, authenticator.initial_response()
 
     authenticator, token = yield from _call(begin, inline, endpoint)
-    while True:
+    for _ in range(MAX_CHALLENGES + 1):
         answer = yield AuthResponseMessage(token if token is not None else b"")
         if isinstance(answer, AuthSuccessMessage):
             succeeded = partial(authenticator.on_authentication_success, answer.token)
@@ -210,6 +216,9 @@ def _authenticate(options: ConnectionOptions, endpoint: EndPoint, server_class: 
             raise _refused(answer, endpoint)
         evaluate = partial(authenticator.evaluate_challenge, answer.challenge)
         token = yield from _call(evaluate, inline, endpoint)
+    raise AuthenticationFailed(
+        f"{endpoint} goes on asking after {MAX_CHALLENGES} authentication challenges; the log-in was given up"
+    )
 
 
 def _call(call: Callable[[], Any], inline: bool, endpoint: EndPoint) -> Generator[Any, Any, Any]:
@@ -240,8 +249,7 @@ def _use(keyspace: str, endpoint: EndPoint, version: int) -> Generator[Any, Any,
 
 def use_keyspace(keyspace: str) -> QueryMessage:
     """USE, with the name quoted: it means exactly that keyspace, whatever characters are in it."""
-    quoted = keyspace.replace('"', '""')
-    return QueryMessage(f'USE "{quoted}"', ConsistencyLevel.ONE)
+    return QueryMessage(f"USE {escape_name(keyspace)}", ConsistencyLevel.ONE)
 
 
 def _unexpected(answer: Any, request: str, endpoint: EndPoint, version: int) -> BaseException:

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cassandra._net.handshake.login import LoginPolicy
+
 if TYPE_CHECKING:
     import ssl
 
+    from cassandra._net.allowed import AllowedAddresses
     from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint
     from cassandra._net.handshake.application import ApplicationInfoBase
@@ -34,6 +37,8 @@ class ConnectionOptions:
     compression: bool | str = True  # True: the best both sides have; a name insists on that one
     cql_version: str | None = None
     auth_provider: AuthProvider | None = None
+    login: LoginPolicy = LoginPolicy()  # what may be sent to whom; shared by the connections of a cluster
+    allowed_addresses: AllowedAddresses | None = None  # None: all
     ssl_context: ssl.SSLContext | None = None
     ssl_options: Mapping[str, Any] | None = None  # {} is TLS with defaults, None is plaintext
     ssl_session_cache: SSLSessionCache | None = None
@@ -72,18 +77,14 @@ class ConnectionOptions:
         """Whether the connection to *endpoint* is to be encrypted, as the cluster says or the end point itself."""
         return self.uses_tls or endpoint.ssl_options is not None
 
-    @property
-    def tls_context(self) -> ssl.SSLContext | None:
-        """The context for TLS; one is made of ``ssl_options`` if need be, once per dict."""
-        if self.ssl_options is None:
-            return self.ssl_context
-        if self.ssl_context is None:
-            from cassandra._net.tls.context import context_of  # imports ssl
+    def tls_context_for(self, endpoint: EndPoint) -> ssl.SSLContext | None:
+        """The context for TLS with *endpoint*, None for plaintext. One is made of the options if need be, once per
+        dict. ValueError for options that contradict each other."""
+        if not self.uses_tls_to(endpoint):
+            return None
+        from cassandra._net.tls.context import context_for  # imports ssl
 
-            return context_of(self.ssl_options)
-        if self.ssl_options.get("check_hostname") and not self.ssl_context.check_hostname:
-            raise ValueError("ssl_options asks for check_hostname, but ssl_context has it off: set it there")
-        return self.ssl_context
+        return context_for(self.ssl_context, self.ssl_options, endpoint.ssl_options)
 
     @property
     def open_timeout(self) -> float:

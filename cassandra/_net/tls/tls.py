@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-from typing import Final
+from typing import Any, Final
 
 from cassandra._base.errors import ConnectionException
 from cassandra._core.transport import TlsRecords
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.handshake.options import ConnectionOptions
-from cassandra._net.tls.context import context_of
 from cassandra._net.tls.sessions import SSLSessionCache
 
 _ADDRESS_MISMATCH: Final = 64  # X509_V_ERR_IP_ADDRESS_MISMATCH
@@ -23,11 +22,9 @@ _NOT_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_M
 
 def make_filter(options: ConnectionOptions, endpoint: EndPoint) -> TlsFilter | None:
     """The filter for one connection, None for plaintext."""
-    if not options.uses_tls_to(endpoint):
+    context = options.tls_context_for(endpoint)
+    if context is None:
         return None
-    context = options.tls_context
-    if context is None:  # only the endpoint asks for TLS
-        context = context_of(endpoint.ssl_options or {})
     merged = {**(options.ssl_options or {}), **(endpoint.ssl_options or {})}
     return TlsFilter(context, endpoint, merged.get("server_hostname"), options.ssl_session_cache)
 
@@ -44,18 +41,30 @@ class TlsFilter(TlsRecords):
     ) -> None:
         self._endpoint = endpoint
         self._sessions = sessions
+        self._session_key: tuple[Any, ...] = ()
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = self._wrap(context, server_hostname)
         super().__init__(self._tls, self._incoming, self._outgoing)
 
     def _wrap(self, context: ssl.SSLContext, server_hostname: str | None) -> ssl.SSLObject:
-        name = server_hostname if server_hostname is not None else self._endpoint.server_name.removesuffix(".")
-        offered = self._sessions.get(self._endpoint.tls_session_cache_key) if self._sessions else None
+        name = self._endpoint.server_name.removesuffix(".") if server_hostname is None else server_hostname
+        if ":" in name:
+            name = name.partition("%")[0]  # the scope of an IPv6 address is no part of a certificate
+        # Nothing is verified when a session is resumed, so it must be one that was verified in the same way.
+        self._session_key = (
+            self._endpoint,
+            self._endpoint.tls_session_cache_key,
+            name,
+            context,
+            context.check_hostname,
+            context.verify_mode,
+        )
+        offered = self._sessions.get(self._session_key) if self._sessions else None
         for session in (offered, None):
             try:
                 return context.wrap_bio(self._incoming, self._outgoing, server_hostname=name, session=session)
-            except ValueError as error:  # a session of another context, or an address that is no host name
+            except ValueError as error:  # an address that is no host name
                 if session is None and (server_hostname is not None or context.check_hostname):
                     text = f"{name!r} cannot be a TLS server name: {error}"
                     raise ConnectionException(text, self._endpoint) from error
@@ -102,7 +111,7 @@ class TlsFilter(TlsRecords):
         session = self._tls.session
         if session is not None and session.has_ticket:
             lifetime = session.ticket_lifetime_hint or session.timeout
-            self._sessions.set(self._endpoint.tls_session_cache_key, session, lifetime)
+            self._sessions.set(self._session_key, session, lifetime)
 
     def _translated(self, error: ssl.SSLError) -> ConnectionException:
         where = f"TLS with {self._endpoint} failed"

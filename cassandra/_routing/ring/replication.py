@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra._base.logs import get_logger
-from cassandra._base.names import protect_value
+from cassandra._base.names import map_literal
 from cassandra._base.public import public
 
 from .ring import Finder, Ring
@@ -146,9 +146,7 @@ class _UnknownStrategy(_ReplicationStrategy):
 
     def export_for_schema(self) -> str:
         options = {**(self.options_map or {}), "class": self.name}
-        return (
-            "{" + ", ".join(f"{protect_value(str(key))}: {protect_value(str(options[key]))}" for key in options) + "}"
-        )
+        return map_literal(options)
 
 
 @public("cassandra.metadata")
@@ -324,6 +322,5 @@ class EverywhereStrategy(_ReplicationStrategy):
         return hash(EverywhereStrategy)
 
 
-def _replication_literal(name: str, options: Mapping[str, Any]) -> str:
-    pairs = [f"'{key}': '{value}'" for key, value in {"class": name, **options}.items()]
-    return "{" + ", ".join(pairs) + "}"
+def _replication_literal(name: str, options: Mapping[str, str]) -> str:
+    return map_literal({"class": name, **options})

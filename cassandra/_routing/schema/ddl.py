@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.names import protect_name, protect_value
+from cassandra._base.names import map_literal, protect_name, protect_value
 
 from .extensions import extension_cql
 
@@ -27,7 +27,7 @@ _TYPE_MARK = r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|."""  # compiled when i
 def create_keyspace(keyspace: KeyspaceMetadata) -> str:
     name = protect_name(keyspace.name)
     if keyspace.virtual:
-        return f"// VIRTUAL KEYSPACE {name}"
+        return f"// VIRTUAL KEYSPACE {_one_line(name)}"
     strategy = keyspace.replication_strategy
     replication = strategy.export_for_schema() if strategy is not None else "{}"
     durable = str(bool(keyspace.durable_writes)).lower()
@@ -46,7 +46,7 @@ def export_keyspace(keyspace: KeyspaceMetadata) -> str:
     if not keyspace.virtual:
         return text
     return (
-        f"/*\nWarning: Keyspace {keyspace.name} is a virtual keyspace and cannot be recreated with CQL.\n"
+        f"/*\nWarning: Keyspace {_commented(keyspace.name)} is a virtual keyspace and cannot be recreated with CQL.\n"
         f"Structure, for reference:*/\n{text}\n"
     )
 
@@ -76,17 +76,17 @@ def export_table(table: TableMetadata) -> str:
     parts += (f"\n{trigger.as_cql_query()};" for trigger in table.triggers.values())
     parts += (f"\n\n{view.as_cql_query(formatted=True)};" for view in table.views.values())
     text = "".join(parts) + _extended(table)
-    name = f"{table.keyspace_name}.{table.name}"
+    name = _commented(f"{table.keyspace_name}.{table.name}")
     if not table.is_cql_compatible:
         return (
             f"/*\nWarning: Table {name} omitted because it has constructs not compatible with CQL (was created via "
             "legacy API).\n\nApproximate structure, for reference:\n(this should not be used to reproduce this schema)"
-            f"\n\n{text}\n*/"
+            f"\n\n{_commented(text)}\n*/"
         )
     if table.virtual:
         return (
             f"/*\nWarning: Table {name} is a virtual table and cannot be recreated with CQL.\n"
-            f"Structure, for reference:\n{text}\n*/"
+            f"Structure, for reference:\n{_commented(text)}\n*/"
         )
     return text
 
@@ -114,7 +114,7 @@ def create_index(index: IndexMetadata) -> str:
     query = (
         f"CREATE CUSTOM INDEX {protect_name(index.name)} ON {table} ({target}) USING {protect_value(implementation)}"
     )
-    return f"{query} WITH OPTIONS = {_map_literal(options)}" if options else query
+    return f"{query} WITH OPTIONS = {map_literal(options)}" if options else query
 
 
 def create_trigger(trigger: TriggerMetadata) -> str:
@@ -139,13 +139,15 @@ def create_function(function: Function, formatted: bool) -> str:
         f"{protect_name(name)} {_thawed(cql_type)}"
         for name, cql_type in zip(function.argument_names, function.argument_types, strict=True)
     )
+    language = function.language  # in quotes only if it is no word: "java" is reserved, and needs none here
+    language = language if language.isidentifier() else protect_name(language)
     clauses = [
         f"CREATE FUNCTION {protect_name(function.keyspace)}.{protect_name(function.name)}({arguments})",
         "CALLED ON NULL INPUT" if function.called_on_null_input else "RETURNS NULL ON NULL INPUT",
         f"RETURNS {_thawed(function.return_type)}",
         *(["DETERMINISTIC"] if function.deterministic else []),
         *_monotonic(function),
-        f"LANGUAGE {function.language}",
+        f"LANGUAGE {language}",
         f"AS {_body_literal(function.body)}",
     ]
     return ("\n    " if formatted else " ").join(clauses)
@@ -165,6 +167,16 @@ def create_aggregate(aggregate: Aggregate, formatted: bool) -> str:
     if aggregate.deterministic:
         clauses.append("DETERMINISTIC")
     return ("\n    " if formatted else " ").join(clauses)
+
+
+def _commented(text: str) -> str:
+    """*text* as part of a comment, which it must not end."""
+    return text.replace("*/", "* /")
+
+
+def _one_line(text: str) -> str:
+    """*text* as part of a comment of one line."""
+    return " ".join(text.splitlines())
 
 
 def _qualified(table: TableMetadata | MaterializedViewMetadata) -> str:
@@ -203,7 +215,7 @@ def clustering_order(columns: Iterable[ColumnMetadata]) -> list[str]:
 def option_strings(options: Mapping[str, Any]) -> list[str]:
     """The options of a table, one property each."""
     return [
-        f"{name} = {_map_literal(value) if isinstance(value, Mapping) else protect_value(value)}"
+        f"{protect_name(name)} = {map_literal(value) if isinstance(value, Mapping) else protect_value(value)}"
         for name, value in sorted(options.items())
         if value is not None
     ]
@@ -229,11 +241,6 @@ def _extended(table: TableMetadata | MaterializedViewMetadata) -> str:
     return "".join(f"\n\n{cql}" for cql in extension_cql(table))
 
 
-def _map_literal(options: Mapping[str, Any]) -> str:
-    pairs = (f"{protect_value(str(key))}: {protect_value(str(value))}" for key, value in options.items())
-    return "{" + ", ".join(pairs) + "}"
-
-
 def _monotonic(function: Function) -> list[str]:
     if function.monotonic:
         return ["MONOTONIC"]
@@ -241,7 +248,7 @@ def _monotonic(function: Function) -> list[str]:
 
 
 def _body_literal(body: str) -> str:
-    return f"$${body}$$" if "$$" not in body else protect_value(body)
+    return f"$${body}$$" if "$$" not in body and not body.endswith("$") else protect_value(body)
 
 
 def _thawed(cql_type: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,8 @@ from cassandra._base.names import protect_name, protect_value
 
 from .cqltype import parse_cql_type
 
+#: Literals without quotes: numbers, UUIDs, booleans and durations; the hexadecimal digits of values that have elements.
+_BARE = re.compile(r"[-+.\w]*")
 _QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
 
 
@@ -40,4 +43,6 @@ def _literal(cql_type: str, value: str) -> str:
         encoder = Encoder()
         encoder.mapping[tuple] = encoder.cql_encode_tuple
         return str(encoder.cql_encode_all_types(codec.decode(bytes.fromhex(value), 4)))
-    return f"0x{value}" if parsed.name == "blob" else value
+    if parsed.name == "blob":
+        return f"0x{value}"
+    return value if _BARE.fullmatch(value) else protect_value(value)

@@ -32,7 +32,7 @@ is called.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -117,6 +117,12 @@ class Cluster:
         *no_compact*,
         *idle_heartbeat_interval* and *idle_heartbeat_timeout* (seconds; 0 turns heartbeats off), *application_info*,
         *shard_aware_options*, *connection_class* (a subclass of ``Connection`` that they are objects of).
+    Trust:
+        *allowed_addresses* (networks, addresses and host names: a node that announces another address is left out, with
+        one warning, and no connection leads there; None: all), *allowed_authenticators* (classes that a server may
+        announce to be logged in to; ``"*"`` for any; None: passwords are sent to the classes of known servers only),
+        *security_warnings* (True: one warning each when a password is sent without TLS to another machine, and when a
+        server asks for no log-in although there is an *auth_provider*).
     Requests:
         *execution_profiles* (``{name: ExecutionProfile}``), or the legacy *load_balancing_policy* and
         *default_retry_policy*;
@@ -194,6 +200,9 @@ class Cluster:
     max_waiting_requests: Attribute[int] = option()
     request_tracker: Attribute[RequestTracker | None] = option()
     slow_request_threshold: Attribute[float | None] = option()
+    allowed_addresses: Attribute[Iterable[Any] | None] = option()
+    allowed_authenticators: Attribute[Iterable[str] | None] = option()
+    security_warnings: Attribute[bool] = option()
     memory_pool: Attribute[MemoryPool] = option()
     session_id: Attribute[UUID] = option()
     load_balancing_policy: Attribute[LoadBalancingPolicy] = Attribute("profile_manager", ProfileManager)
@@ -277,6 +286,9 @@ class Cluster:
         max_waiting_requests: int = 32768,
         request_tracker: RequestTracker | None = None,
         slow_request_threshold: float | None = None,
+        allowed_addresses: Iterable[Any] | None = None,
+        allowed_authenticators: Iterable[str] | None = None,
+        security_warnings: bool = True,
     ) -> None:
         take_defaults(type(self), Cluster, ATTRIBUTES)
         config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
@@ -288,6 +300,7 @@ class Cluster:
         options.set_connections(
             auth_provider, sockopts, connect_timeout, connection_class, idle_heartbeat_interval, idle_heartbeat_timeout
         )
+        options.set_trust(allowed_addresses, allowed_authenticators, security_warnings)
         options.set_application(application_info, driver_config_reporting_enabled)
         options.set_hosts(reconnection_policy, conviction_policy_factory, shard_aware_options)
         options.set_limits(max_requests_per_connection, max_requests_per_host, max_requests_per_session)

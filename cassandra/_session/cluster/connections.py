@@ -36,6 +36,8 @@ class ConnectionFactory:
             compression=given.compression,
             cql_version=given.cql_version,
             auth_provider=given.auth_provider,
+            login=given.login,
+            allowed_addresses=given.addresses,
             ssl_context=given.ssl_context,
             ssl_options=given.ssl_options,
             ssl_session_cache=given.ssl_session_cache,

@@ -20,6 +20,7 @@ from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DEFAULT_PORT, DefaultEndPointFactory, EndPointFactory, SniEndPointFactory
 from cassandra._net.handshake.application import ApplicationInfoBase
 from cassandra._net.handshake.auth import AuthProvider, PlainTextAuthProvider
+from cassandra._net.handshake.login import LoginPolicy
 from cassandra._net.handshake.options import MAX_REQUESTS
 from cassandra._net.tls.sessions import SSLSessionCache
 from cassandra._routing.policies import (
@@ -39,6 +40,8 @@ from .config import ControlConnectionQueryFallback, ShardAwareOptions
 
 if TYPE_CHECKING:
     import ssl
+
+    from cassandra._net.allowed import AllowedAddresses
 
     from ..request.tracking import RequestTracker
     from ..session import Session
@@ -96,6 +99,9 @@ class Options:
     request_tracker: RequestTracker | None = None
     slow_request_threshold: float | None = None
 
+    login: LoginPolicy = made()
+    addresses: AllowedAddresses | None = None  # those of allowed_addresses
+
     def __init__(self, defaults: type[Cluster]) -> None:
         """*defaults*: the class of the cluster, which may be a subclass that has others."""
         self._session_id = uuid4()
@@ -108,6 +114,9 @@ class Options:
         self.conviction_policy_factory = defaults.conviction_policy_factory
         self._application_info: ApplicationInfoBase | None = None
         self._auth_provider: AuthProvider | None = None
+        self.login = LoginPolicy()
+        self.allowed_addresses = _default(defaults.allowed_addresses)
+        self.allowed_authenticators = _default(defaults.allowed_authenticators)
         self._memory_pool: MemoryPool | None = None
         self._timestamp_generator: Callable[[], int] = made()
         self._schema_metadata_enabled = self._token_metadata_enabled = True
@@ -145,6 +154,10 @@ class Options:
                 raise TypeError(f"ssl_context should be an ssl.SSLContext, not {context!r}")
         if options is not None and not isinstance(options, Mapping):
             raise TypeError(f"ssl_options should be a dict, not {options!r}")
+        if options is not None:
+            from cassandra._net.tls.context import check_options
+
+            check_options(options, context)
         if options is not None and context is None:
             warnings.warn(
                 "Using ssl_options without ssl_context is deprecated: make an ssl.SSLContext",
@@ -213,6 +226,14 @@ class Options:
             self.connection_class = config.connection_class(connection_class)
         self.idle_heartbeat_interval = config.seconds("idle_heartbeat_interval", interval)
         self.idle_heartbeat_timeout = config.seconds("idle_heartbeat_timeout", timeout, optional=False, zero=False)
+
+    def set_trust(self, addresses: Iterable[Any] | None, authenticators: Iterable[str] | None, warns: bool) -> None:
+        """Where credentials may go, and what of that is warned of."""
+        if addresses is not None:
+            self.allowed_addresses = addresses
+        if authenticators is not None:
+            self.allowed_authenticators = authenticators
+        self.security_warnings = warns
 
     def set_application(self, info: ApplicationInfoBase | None, reporting: bool) -> None:
         """What servers are told of the application."""
@@ -329,6 +350,38 @@ class Options:
         self._auth_provider = provider
 
     @property
+    def allowed_addresses(self) -> tuple[str, ...] | None:
+        """Networks and names that connections may lead to. None: all addresses that nodes announce."""
+        return None if self.addresses is None else self.addresses.entries
+
+    @allowed_addresses.setter
+    def allowed_addresses(self, entries: Iterable[Any] | None) -> None:
+        if entries is not None:
+            from cassandra._net.allowed import AllowedAddresses  # which few programs need
+
+            self.addresses = AllowedAddresses(entries)
+        else:
+            self.addresses = None
+
+    @property
+    def allowed_authenticators(self) -> tuple[str, ...] | None:
+        """Classes of authenticators that may be logged in to. None: passwords go to those of known servers."""
+        return self.login.allowed
+
+    @allowed_authenticators.setter
+    def allowed_authenticators(self, names: Iterable[str] | None) -> None:
+        self.login.allowed = names
+
+    @property
+    def security_warnings(self) -> bool:
+        """Whether a password that is sent without TLS, and a server that asks for none, are logged as warnings."""
+        return self.login.warns
+
+    @security_warnings.setter
+    def security_warnings(self, warns: bool) -> None:
+        self.login.warns = bool(warns)
+
+    @property
     def memory_pool(self) -> MemoryPool:
         """What answers are received into; several clusters may share one. By default a pool of the cluster's own, of
         256 MiB, beyond which frames take plain memory."""
@@ -391,6 +444,11 @@ class Options:
         )
         self.schema_metadata_enabled = enabled
         self.token_metadata_enabled = enabled
+
+
+def _default(value: Any) -> Any:
+    """What a subclass of :class:`Cluster` has as default; None if it has none."""
+    return None if isinstance(value, property) else value
 
 
 def option() -> Attribute[Any]:

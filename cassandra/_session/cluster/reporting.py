@@ -98,7 +98,9 @@ class DriverConfigReporter:
         if cluster.ssl_context is not None:
             report["tls"] = {"hostname-verification": bool(cluster.ssl_context.check_hostname)}
         elif cluster.ssl_options is not None:
-            report["tls"] = {"hostname-verification": bool(cluster.ssl_options.get("check_hostname"))}
+            from cassandra._net.tls.context import checks_names
+
+            report["tls"] = {"hostname-verification": checks_names(cluster.ssl_options)}
         return report
 
     def _control_plane_report(self, cluster: Any, is_scylla: bool) -> dict[str, Any]:

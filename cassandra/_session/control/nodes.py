@@ -25,6 +25,7 @@ from cassandra._net.endpoint import is_address
 from .queries import Row, fetch, must
 
 if TYPE_CHECKING:
+    from cassandra._net.allowed import AllowedAddresses
     from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint, EndPointFactory
 
@@ -149,17 +150,18 @@ def read_nodes(
     *,
     tokens: bool,
     peers_v2: bool = True,
+    allowed: AllowedAddresses | None = None,
 ) -> NodeList:
     """Ask *connection*'s node about itself and its peers. Blocks; raises what the node answered."""
     local_query = LOCAL if tokens else LOCAL_NO_TOKENS
     peers_query = (PEERS_V2 if tokens else PEERS_V2_NO_TOKENS) if peers_v2 else (PEERS if tokens else PEERS_NO_TOKENS)
     found = fetch(connection, {"local": local_query, "peers": peers_query}, timeout)
     if peers_v2 and isinstance(found["peers"], InvalidRequest):  # the table is not there: ScyllaDB, Cassandra 3
-        return read_nodes(connection, factory, timeout, complaints, tokens=tokens, peers_v2=False)
+        return read_nodes(connection, factory, timeout, complaints, tokens=tokens, peers_v2=False, allowed=allowed)
     local_rows = must(found["local"])
     if not local_rows:
         raise InvalidRequest(f"system.local of {connection.endpoint} is empty")
-    return parse_nodes(local_rows[0], must(found["peers"]), connection.endpoint, factory, complaints, peers_v2)
+    return parse_nodes(local_rows[0], must(found["peers"]), connection.endpoint, factory, complaints, peers_v2, allowed)
 
 
 def parse_nodes(
@@ -169,10 +171,11 @@ def parse_nodes(
     factory: EndPointFactory,
     complaints: Complaints,
     peers_v2: bool,
+    allowed: AllowedAddresses | None = None,
 ) -> NodeList:
     """Nodes of the given rows. The node that was asked is reached at *endpoint*, since that worked, whatever it says
-    itself, unless it is the factory that says it."""
-    parsing = _Parsing(endpoint, factory, complaints)
+    itself, unless it is the factory that says it. Nodes that are not at *allowed* addresses are left out."""
+    parsing = _Parsing(endpoint, factory, complaints, allowed)
     me = parsing.asked(local)
     for row in peers:
         parsing.peer(row)
@@ -197,8 +200,11 @@ def parse_nodes(
 class _Parsing:
     """One look at the rows."""
 
-    def __init__(self, source: EndPoint, factory: EndPointFactory, complaints: Complaints) -> None:
+    def __init__(
+        self, source: EndPoint, factory: EndPointFactory, complaints: Complaints, allowed: AllowedAddresses | None
+    ) -> None:
         self._source = source
+        self._allowed = allowed
         self._factory = factory
         self._complaints = complaints
         self._me: UUID | None = None
@@ -250,6 +256,10 @@ class _Parsing:
         except Exception as error:  # of a user, too
             self.failed = True
             self.skip(row, f"no end point could be made for it: {type(error).__name__}: {error}")
+            return None
+        if self._allowed is not None and not self._allowed.may_host(endpoint):
+            # not among the unusable ones: a host that moved there is a host no more
+            self._complaints.say(logging.WARNING, self._source, row, f"{endpoint} is not in allowed_addresses")
             return None
         return endpoint
 

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException, InvalidRequest, repeated_paging_state
-from cassandra._base.names import protect_value
+from cassandra._base.names import cql_quote, protect_value
 from cassandra._routing.tablets.tablets import Tablet
 from cassandra._wire.rows import decode_page, tuple_factory
 
@@ -82,13 +82,13 @@ def _take(cluster: Cluster, keyspace: str, table: str, tablets: list[Tablet] | N
 def _reading(keyspace: str, table: str) -> Steps:
     """The tablets of a table or view; None where servers have none of any table."""
     table_id = yield from _id_of(keyspace, table)
-    (answer,) = yield [query(f"SELECT base_table FROM system.tablets WHERE table_id = {table_id} LIMIT 1")]
+    (answer,) = yield [query(f"SELECT base_table FROM system.tablets WHERE table_id = {cql_quote(table_id)} LIMIT 1")]
     if not isinstance(answer, InvalidRequest):  # which servers say that have no tables with tablets in common
         table_id = next((base for (base,) in _rows(answer) if base is not None), table_id)
     tablets: list[Tablet] = []
     first, paging_state = MIN_TOKEN, None
     while True:
-        text = f"SELECT last_token, replicas FROM system.tablets WHERE table_id = {table_id}"
+        text = f"SELECT last_token, replicas FROM system.tablets WHERE table_id = {cql_quote(table_id)}"
         (answer,) = yield [query(text, PAGE, paging_state)]
         if isinstance(answer, InvalidRequest):
             return None

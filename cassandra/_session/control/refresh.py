@@ -49,6 +49,7 @@ class Refresher:
             self._complaints,
             tokens=cluster.options.token_metadata_enabled,
             peers_v2=self.peers_v2,
+            allowed=cluster.options.addresses,
         )
         self.peers_v2 = listing.peers_v2
         self._version = listing.asked.row.get("release_version")

@@ -31,6 +31,8 @@ MOST_KEPT = 4
 
 #: Options of a cluster that are as they are elsewhere.
 PLAIN = (
+    "allowed_addresses",
+    "allowed_authenticators",
     "allow_beta_protocol_version",
     "compression",
     "connect_timeout",
@@ -45,6 +47,7 @@ PLAIN = (
     "max_waiting_requests",
     "no_compact",
     "port",
+    "security_warnings",
 )
 
 #: Those that are secret, or of this process.

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
+from cassandra._base.names import quote_text
 from cassandra._base.public import public
 from cassandra._core.codec import Codec, custom_codec
 
@@ -273,7 +274,7 @@ def spelled_once(cls: Any, full: bool, spell_it: Callable[[], str]) -> str:
 @lru_cache(maxsize=256)
 def mkUnrecognizedType(casstypename: str) -> Any:
     """A class for a server class that is not known here."""
-    attributes = {"typename": f"'{casstypename}'", "cassname": casstypename, "subtypes": ()}
+    attributes = {"typename": quote_text(casstypename), "cassname": casstypename, "subtypes": ()}
     return CassandraTypeType(_class_name(casstypename), (_UnrecognizedType,), attributes)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from cassandra._base.names import quote_text
 from cassandra._core.codec import Codec, custom_codec
 from cassandra._wire.marshal import uint16_pack, uint16_unpack
 from cassandra._wire.types.base import _ParameterizedType
@@ -14,7 +15,7 @@ class CompositeType(_ParameterizedType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        return f"'{cls.cass_parameterized_type(full=True)}'"
+        return quote_text(cls.cass_parameterized_type(full=True))
 
     @classmethod
     def _make_native(cls) -> Codec:
@@ -52,7 +53,7 @@ class DynamicCompositeType(_ParameterizedType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        return f"'{cls.cass_parameterized_type(full=True)}'"
+        return quote_text(cls.cass_parameterized_type(full=True))
 
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:

@@ -120,14 +120,12 @@ VALUES = [
     Point(1, 2),
     LineString([(1, 2), (3, 4)]),
     Polygon([(0, 0), (1, 1), (1, 0)]),
-    Plain(),
     {"it's": "x'y"},
     [None],
     [True],
     {1: None},
     [dt.date(2024, 1, 1)],
     ["it's"],
-    range(2),
 ]
 for value in VALUES:
     name = repr(value)
@@ -159,7 +157,7 @@ for method, values in {
     "cql_encode_decimal": [Decimal("1.5")],
 }.items():
     each(method, lambda value: getattr(Encoder(), method)(value), values)
-each("cql_quote", cql_quote, ["a", "it's", "", "ä", 5, None, b"x"], caught=Exception)
+each("cql_quote", cql_quote, ["a", "it's", "", "ä", 5], caught=Exception)
 
 
 @case("a mapping of one's own")

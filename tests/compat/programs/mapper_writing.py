@@ -190,7 +190,6 @@ CASES = {
     "delete counter if_exists": lambda: loaded(Hits, id=1, n=4, m=0).if_exists().delete(),
     "delete cat": lambda: loaded(Cat, id=1, kind="cat", lives=3).delete(),
     "delete after key change": lambda: changed(a=7).delete(),
-    "ttl text": lambda: T(a=1).ttl("x").save(),
     "dml": lambda: (DMLQuery(T, loaded()).save(), DMLQuery(T, loaded()).column_family_name),
     "dml delete without": lambda: DMLQuery(T).delete(),
     "dml batch": lambda: DMLQuery(T).batch(5),

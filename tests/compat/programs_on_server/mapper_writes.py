@@ -140,7 +140,6 @@ with mapped() as session:
         "ttl set": lambda: Item.objects(part=2, id=1).ttl(4000).update(text="q"),
         "ttl None": lambda: Item.objects(part=2, id=1).ttl(None).update(text="r"),
         "ttl zero": lambda: Item.ttl(0).create(part=2, id=5, text="x"),
-        "ttl text": lambda: Item.ttl("x").create(part=2, id=5, text="x"),
         "ttl all": lambda: Item.objects.ttl(500).create(part=2, id=2, text="x"),
         "ttl of a default": lambda: Living.create(id=1, text="x"),
         "ttl over a default": lambda: Living.ttl(60).create(id=2, text="x"),

@@ -332,16 +332,18 @@ def test_when_there_is_a_filter(certificates: Certificates) -> None:
 
 def test_options_make_one_context(certificates: Certificates) -> None:
     ssl_options: dict[str, Any] = {"ca_certs": str(certificates.ca)}
-    context = ConnectionOptions(ssl_options=ssl_options).tls_context
-    assert context is not None and ConnectionOptions(ssl_options=ssl_options).tls_context is context
-    assert ConnectionOptions(ssl_options=dict(ssl_options)).tls_context is not context
+    context = ConnectionOptions(ssl_options=ssl_options).tls_context_for(ENDPOINT)
+    assert context is not None
+    assert ConnectionOptions(ssl_options=ssl_options).tls_context_for(ENDPOINT) is context
+    assert ConnectionOptions(ssl_options=dict(ssl_options)).tls_context_for(ENDPOINT) is not context
     ssl_options["check_hostname"] = True
-    changed = ConnectionOptions(ssl_options=ssl_options).tls_context
+    changed = ConnectionOptions(ssl_options=ssl_options).tls_context_for(ENDPOINT)
     assert changed is not None and changed is not context and changed.check_hostname
     shake(TlsFilter(context, ENDPOINT), Peer(server_context(certificates)))
-    assert ConnectionOptions().tls_context is None
+    assert ConnectionOptions().tls_context_for(ENDPOINT) is None
     own = certificates.context()
-    assert ConnectionOptions(ssl_context=own, ssl_options={"server_hostname": "x"}).tls_context is own
+    named = ConnectionOptions(ssl_context=own, ssl_options={"server_hostname": "x"})
+    assert named.tls_context_for(ENDPOINT) is own
 
 
 def test_end_points_with_a_name_share_a_context() -> None:
@@ -354,7 +356,7 @@ def test_end_points_with_a_name_share_a_context() -> None:
 def test_options_verify_by_default() -> None:
     context = build_context({})
     assert context.verify_mode == ssl.CERT_REQUIRED
-    assert not context.check_hostname
+    assert context.check_hostname
     assert context.cert_store_stats()["x509_ca"] >= 0
 
 
@@ -401,7 +403,7 @@ def test_host_name_check_is_not_dropped_silently(certificates: Certificates) -> 
         ssl_context=certificates.context(check_hostname=False), ssl_options={"check_hostname": True}
     )
     with pytest.raises(ValueError, match="ssl_context has it off"):
-        _ = options.tls_context
+        options.tls_context_for(ENDPOINT)
 
 
 # ---- the cache

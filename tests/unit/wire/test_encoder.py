@@ -116,7 +116,8 @@ def test_own_classes() -> None:
             return "12"
 
     encoder = Encoder()
-    assert encoder.cql_encode_all_types(Money()) == "12"
+    with pytest.raises(TypeError, match="no CQL literal is known"):
+        encoder.cql_encode_all_types(Money())
     encoder.mapping[Money] = lambda money: f"{{amount: {money}}}"
     assert encoder.cql_encode_all_types([Money()]) == "[{amount: 12}]"
     encoder.mapping[Pair] = lambda pair: "pair"

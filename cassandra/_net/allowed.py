@@ -1,0 +1,112 @@
+"""Which addresses a cluster may connect to (L3; ``Cluster(allowed_addresses=)``).
+
+Nodes announce each other's addresses, and whoever answers there is sent the password. With this list an address that a
+node announces is used only if it is in one of the networks, or reached by one of the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from cassandra._base.errors import ConnectionException
+from cassandra._base.real import socket
+from cassandra._net.endpoint import EndPoint, SocketAddress
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+AF_UNIX = getattr(socket, "AF_UNIX", None)  # of this machine, and given by the program: always allowed
+
+
+class AllowedAddresses:
+    """Networks and names, immutable. ``entries`` are as they were given, as text."""
+
+    def __init__(self, entries: Iterable[Any]) -> None:
+        """*entries*: networks (``"10.0.0.0/8"``, ``ipaddress.ip_network(...)``), addresses, host names, and all names
+        below a domain (``"*.example.org"``).
+
+        Raises TypeError for what is no sequence of these, ValueError for what is none of them.
+        """
+        if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
+            raise TypeError(f"allowed_addresses should be a sequence of networks and names, not {entries!r}")
+        self._networks: list[Network] = []
+        self._names: set[str] = set()
+        self._domains: list[str] = []
+        given = list(entries)
+        for entry in given:
+            self._add(entry)
+        if not given:
+            raise ValueError("allowed_addresses should have at least one entry")
+        self.entries = tuple(map(str, given))
+
+    def _add(self, entry: Any) -> None:
+        if isinstance(entry, (IPv4Address, IPv6Address, IPv4Network, IPv6Network)):
+            self._networks.append(ip_network(entry))
+            return
+        if not isinstance(entry, str):
+            raise TypeError(f"allowed_addresses: a network or a name should be a string, not {entry!r}")
+        if "/" in entry or _address(entry) is not None:
+            try:
+                self._networks.append(ip_network(entry))
+            except ValueError as error:
+                raise ValueError(f"allowed_addresses: invalid network: {error}") from None
+            return
+        name = _name(entry.removeprefix("*."))
+        labels = name.split(".")
+        if not all(label.replace("-", "").replace("_", "").isalnum() for label in labels):
+            raise ValueError(f"allowed_addresses: neither a network nor a host name: {entry!r}")
+        if entry.startswith("*."):
+            self._domains.append(f".{name}")
+        else:
+            self._names.add(name)
+
+    def __repr__(self) -> str:
+        return f"<AllowedAddresses: {', '.join(self.entries)}>"
+
+    def may_host(self, endpoint: EndPoint) -> bool:
+        """False if *endpoint* is at an address that is not allowed. True also for a name that leads to addresses that
+        are not known yet: :meth:`reachable` decides when it was looked up."""
+        if self._allows_name_of(endpoint) or endpoint.socket_family == AF_UNIX:
+            return True
+        address = _address(endpoint._target)
+        return address is None or self._has(address)
+
+    def reachable(self, endpoint: EndPoint, addresses: list[SocketAddress]) -> list[SocketAddress]:
+        """Those of *addresses*, to which *endpoint* leads, that may be connected to.
+
+        Raises ConnectionException if there is none.
+        """
+        if self._allows_name_of(endpoint):
+            return addresses
+        found = [one for one in addresses if one[0] == AF_UNIX or self._has(_address(one[1][0]))]
+        if not found:
+            tried = ", ".join(str(address[0]) for _, address in addresses)
+            raise ConnectionException(f"{endpoint} is not in allowed_addresses: it leads to {tried}", endpoint)
+        return found
+
+    def _allows_name_of(self, endpoint: EndPoint) -> bool:
+        for given in (endpoint._target, endpoint.server_name):
+            name = _name(given)
+            if name in self._names or name.endswith(tuple(self._domains)):
+                return True
+        return False
+
+    def _has(self, address: Address | None) -> bool:
+        return address is not None and any(
+            address.version == network.version and address in network for network in self._networks
+        )
+
+
+def _name(text: str) -> str:
+    return text.casefold().removesuffix(".")
+
+
+def _address(text: str) -> Address | None:
+    """The numeric address *text*, without scope, as IPv4 if it is such a one; None for a name."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
