@@ -135,9 +135,6 @@ class Encoder:
     def _encode_uuid(self, val: UUID) -> str:
         return UUID.__str__(val)
 
-    def _encode_duration(self, val: Duration) -> str:
-        return Duration.__str__(val)
-
     def _encode_int(self, val: int) -> str:
         return int.__repr__(val)  # an IntEnum too is a number
 
@@ -146,7 +143,7 @@ class Encoder:
         parts = (val.months, val.days, val.nanoseconds)
         if min(parts) < 0 < max(parts):
             raise ValueError(f"the parts of a duration have one sign: {val!r}")
-        return str(val)
+        return Duration.__str__(val)
 
     def cql_encode_float(self, val: float) -> str:
         """With all digits; NaN and infinities as CQL spells them."""

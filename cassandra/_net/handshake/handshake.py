@@ -33,8 +33,8 @@ from cassandra._base.errors import (
     ProtocolException,
     ProtocolVersionUnsupported,
 )
-from cassandra._base.printable import printable
 from cassandra._base.names import escape_name
+from cassandra._base.printable import printable
 from cassandra._base.version import RELEASE
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.handshake import compression

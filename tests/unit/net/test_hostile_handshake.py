@@ -1,4 +1,4 @@
-"""Handshakes with a server that means harm: what is sent before log-in costs neither time nor memory, nor lines in logs."""
+"""Handshakes with a hostile server: frames before the log-in cost neither time nor memory, nor many lines of logs."""
 
 from __future__ import annotations
 
