@@ -1,4 +1,4 @@
-"""Handshakes with a server that means harm: what is sent before log-in costs neither time nor memory, nor lines in logs."""
+"""Handshakes with a server that means harm: what it sends before log-in costs little time, memory and log."""
 
 from __future__ import annotations
 
