@@ -41,7 +41,7 @@ def fitted(make: Callable[..., Any], type_name: str, names: Sequence[str]) -> Ca
     by_name = {one.name: one.default is Parameter.empty for one in parameters if one.kind in named}
     takes_more = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
     declared = getattr(make, "_cql_names", None)  # a class of the mapper, which takes any name
-    known = {*by_name, *by_position} if declared is None else set(declared())
+    known: set[str] = {*by_name, *filter(None, by_position)} if declared is None else set(declared())
     takes_all = takes_more and declared is None
     left_out = () if takes_all else tuple(name for name in names if name not in known)
     if len(left_out) == len(names) and not takes_more:

@@ -94,7 +94,7 @@ class ClientRoutes:
                 address, port = proxy.connection_addr_override or row.get("address"), row.get(self._port)
                 host_id = row.get("host_id")
                 if isinstance(host_id, UUID) and isinstance(port, int) and 0 < port < 65536 and is_address(address):
-                    routes.setdefault(host_id, (address, port))
+                    routes.setdefault(host_id, (str(address), port))
         before, self._routes = self._routes, routes
         return {host_id for host_id in before.keys() | routes.keys() if before.get(host_id) != routes.get(host_id)}
 

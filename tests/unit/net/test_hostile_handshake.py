@@ -1,4 +1,4 @@
-"""Handshakes with a hostile server: frames before the log-in cost neither time nor memory, nor many lines of logs."""
+"""Handshakes with a server that means harm: what it sends before log-in costs little time, memory and log."""
 
 from __future__ import annotations
 

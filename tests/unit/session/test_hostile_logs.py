@@ -38,9 +38,11 @@ def records() -> Iterator[list[str]]:
     log.addHandler(handler)
     level = log.level
     log.setLevel(logging.DEBUG)
+    log.propagate = False  # records hold on to what they tell of
     yield kept
     log.removeHandler(handler)
     log.setLevel(level)
+    log.propagate = True
     texts = list(kept)
     assert any("evil" in text for text in texts)
     assert [text for text in texts if not text.isprintable()] == []
@@ -154,8 +156,6 @@ def test_nodes_come_and_go(cluster: Cluster, fake: FakeCluster, records: list[st
     added.datacenter, added.rack = EVIL, EVIL
     cluster.refresh_nodes()
     eventually(lambda: any("New host" in message for message in records))
-    fake.nodes[0].stop()
-    eventually(lambda: any("marked down" in message for message in records))
     session.execute("SELECT now() FROM system.local")
 
 
