@@ -240,11 +240,10 @@ def settle(instance: Instance, blueprint: Blueprint, loaded: Collection[str] | N
     if loaded is not None:
         unknown = columns.keys() - loaded
     elif instance._is_persisted:
-        unknown = {
-            name
-            for name, column in columns.items()
-            if not is_loaded(instance, name) and name not in instance._given and not is_changed(instance, name, column)
-        }
+        is_known, given = instance._is_known, instance._given
+        unknown = {name for name in columns if not is_known(name)}
+        if unknown:  # of a row that was loaded in part
+            unknown = {name for name in unknown if name not in given and not is_changed(instance, name, columns[name])}
     else:
         unknown = set()
     if len(now) == len(columns) and not changeable and not unknown:
