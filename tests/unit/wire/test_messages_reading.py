@@ -369,8 +369,7 @@ def test_unknown_numbers() -> None:
     with pytest.raises(ProtocolError, match="not UTF-8"):
         decode(Slow, int_(3) + short(1) + b"\xff")
     odd = int_(2) + int_(GLOBAL) + int_(1) + string("ks") + string("t") + string("c") + short(0) + string("a\0b")
-    with pytest.raises(ProtocolError, match=r"type of column 'c': .*null characters"):
-        decode(Slow, odd + int_(0))
+    assert decode(Slow, odd + int_(0)).column_names == ["c"]  # a type like any other that is not known
     custom = ResultMessage.read_type(io.BytesIO(short(0) + string("org.example.(Odd")), {})
     assert custom.from_binary(b"as it is", 4) == b"as it is"
     with pytest.raises(NotSupportedError, match="0x0099"):
