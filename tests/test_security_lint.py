@@ -71,6 +71,7 @@ BUILDERS = {
     "_body_literal",
     "_end",
     "_get_conditionals",
+    "_index_target",
     "_names",
     "_primary_key",
     "_qualified",
@@ -294,18 +295,23 @@ REVIEWED_REGEXES: dict[tuple[str, str], str] = {
         r"(?:[^,\[\](){}:]|:(?!\s))*(?=:)",
     ): "matched at one place after the other",
     (
+        "cassandra/_bulk/refused.py",
+        r"\A(column '.*?' \(.*?\)), row \d+: ",
+    ): "an error text of the driver; anchored, so that it is tried once",
+    (
         "cassandra/_bulk/texts_in.py",
-        r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf|infinity)",
+        r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|(inf|infinity))",
     ): "a cell of a file that the program loads",
-    ("cassandra/_bulk/texts_out.py", r"(.*)\.(\d{1,6})(.*)"): "a time as strftime() writes it",
-    (
-        "cassandra/_mapper/schema/options.py",
-        r"(\d+(?:\.\d+)?)\s*p(?:ercentile)?",
-    ): "an option of a table, whose length the server limits",
-    (
-        "cassandra/_net/handshake/handshake.py",
-        r"(\d+)/v\d+(?!\d|-beta)",
-    ): "an error text of the server, cut before it is parsed",
+    **{
+        ("cassandra/_bulk/csv_scan.py", source): "a file that the program loads; made of three marks of one byte"
+        for source in (
+            r"b'(%b)(%b|[\\r\\n]+|\\Z)' % (field, delimiter)",
+            "cells",
+            "field",
+            r"fields + b'(?:\\r\\n?|\\n|\\Z)'",
+            r"fields + b'(?:\\r\\n|\\n|\\r(?!\\Z))'",
+        )
+    },
     (
         "cassandra/_routing/schema/ddl.py",
         r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|.""",
@@ -324,6 +330,20 @@ REVIEWED_REGEXES: dict[tuple[str, str], str] = {
         r'|(?P<quoted>"(?:[^"]|"")*")|(?P<word>[A-Za-z_]\w*)|(?P<marker>\?|:\s*(?:\w+|\"(?:[^\"]|\"\")+\"))'
         r"|(?P<other><=|>=|!=|[0-9][\w.]*|.)",
     ): "conditions of the program; the assertion decides between the end of a comment and a star within",
+    (
+        "cassandra/_wire/markers.py",
+        r"""
+    (?P<space>\s+|--[^\n\r]*|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)
+  | (?P<string>'(?:[^']|'')*'|\$\$(?:[^$]|\$(?!\$))*\$\$)
+  | (?P<quoted>"(?:[^"]|"")+")
+  | (?P<open>/\*|'|"|\$\$)
+  | (?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})
+  | (?P<blob>0[xX][0-9a-fA-F]*)
+  | (?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?\w*)
+  | (?P<word>[a-zA-Z]\w*)
+  | (?P<sign>\.\.|<=|>=|!=|\+=|-=|[-+*/%=<>(){}\[\],.;:?])
+    """,
+    ): "a statement of the program; the assertion decides within comments, and a number that has begun always matches",
     (
         "cassandra/_wire/types/parser.py",
         r""""((?:[^"]|"")+)"|'([^']+)'|([a-zA-Z0-9_]+)""".replace("'", r"\'"),
@@ -394,17 +414,7 @@ CHANGES = {"check_hostname", "verify_mode", "verify_flags", "minimum_version", "
 LOADS = {"load_default_certs", "load_verify_locations", "load_cert_chain", "set_ciphers", "set_default_verify_paths"}
 
 #: (file, expression) outside of the module of contexts.
-REVIEWED_TLS: dict[tuple[str, str], str] = {
-    ("cassandra/_bulk/cqlshrc.py", source): "the section [ssl] of cqlsh's configuration"
-    for source in (
-        "context.check_hostname",
-        "context.load_cert_chain",
-        "context.load_default_certs",
-        "context.load_verify_locations",
-        "context.verify_mode",
-        "ssl.SSLContext",
-    )
-}
+REVIEWED_TLS: dict[tuple[str, str], str] = {}
 
 
 def tls_findings(tree: ast.AST) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from cassandra._base.constants import TypeId
 from cassandra._base.encryption import CANNOT_DECRYPT, ColDesc, ColumnEncryptionPolicy, DecryptionError
 from cassandra._base.errors import DriverException
+from cassandra._base.names import escape_name
 from cassandra._core.codec import (
     BindPlan,
     Codec,
@@ -398,7 +399,7 @@ class ColumnCipher:
 def _may_name(text: str, columns: Iterable[ColDesc]) -> bool:
     """Whether *text* may have to do with one of these columns: each is named, but by INSERT JSON."""
     lowered = text.lower()
-    return "json" in lowered or any(column.col.lower().replace('"', '""') in lowered for column in columns)
+    return "json" in lowered or any(escape_name(column.col.lower())[1:-1] in lowered for column in columns)
 
 
 def _grouped(specs: Sequence[Spec], analysis: Analysis) -> list[list[Marker | None]]:

@@ -12,18 +12,17 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-_HEX = "[0-9a-fA-F]"
 _TOKEN = re.compile(
-    rf"""
+    r"""
     (?P<space>\s+|--[^\n\r]*|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)
   | (?P<string>'(?:[^']|'')*'|\$\$(?:[^$]|\$(?!\$))*\$\$)
   | (?P<quoted>"(?:[^"]|"")+")
   | (?P<open>/\*|'|"|\$\$)
-  | (?P<uuid>{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}})
-  | (?P<blob>0[xX]{_HEX}*)
+  | (?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})
+  | (?P<blob>0[xX][0-9a-fA-F]*)
   | (?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?\w*)
   | (?P<word>[a-zA-Z]\w*)
-  | (?P<sign>\.\.|<=|>=|!=|\+=|-=|[-+*/%=<>(){{}}\[\],.;:?])
+  | (?P<sign>\.\.|<=|>=|!=|\+=|-=|[-+*/%=<>(){}\[\],.;:?])
     """,
     re.VERBOSE | re.ASCII,
 )

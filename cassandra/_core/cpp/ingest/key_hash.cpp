@@ -141,7 +141,7 @@ uint64_t vector_hash(const Target& target, const uint8_t* p, size_t n) {
 
 }  // namespace
 
-bool is_compared_by_bytes(const Target& target) {
+bool is_compared_by_bytes(const Target& target) noexcept {
     switch (target.cql) {
         case Cql::Float:
         case Cql::Double:

@@ -14,6 +14,6 @@ namespace fastcql::ingest {
 uint64_t key_hash(const Target& target, const uint8_t* p, size_t n);
 
 // Whether values of a type are equal only when their bytes are, so that any hash of these does.
-bool is_compared_by_bytes(const Target& target);
+bool is_compared_by_bytes(const Target& target) noexcept;
 
 }  // namespace fastcql::ingest
