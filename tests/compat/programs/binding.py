@@ -131,7 +131,7 @@ for kind in TYPES:
     for value in VALUES:
         if (
             kind is t.InetAddressType
-            and value == "\ud800"
+            and value in ("\ud800", "5")
             or kind is t.TimeType
             and value == -1
             or kind in (t.BytesType, UDT)

@@ -343,7 +343,7 @@ REFUSED: list[tuple[Codec, Any, type[Exception], str]] = [
     (DECIMAL, [1], TypeError, "no decimal number"),
     (DECIMAL, {1}, TypeError, "decimal needs a decimal.Decimal"),
     (BLOB, 5, TypeError, "blob needs bytes or another buffer, not int"),
-    (DECIMAL, Decimal("1E+2147483648"), OverflowError, "a scale of 32 bits"),
+    (DECIMAL, Decimal("1E+2147483649"), OverflowError, "a scale of 32 bits"),
     (INET, "300.1.1.1", ValueError, "not an IP address"),
     (INET, "1:2", ValueError, "not an IP address"),
     (INET, "127.0.0.1\0x", ValueError, "not an IP address"),

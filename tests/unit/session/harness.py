@@ -356,6 +356,17 @@ class FakeMetadata(MetadataFields):
         return []
 
 
+class PreparedStatements(dict[bytes, Any]):
+    """By id, with the copies of them, as the cluster has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.copies: list[Any] = []
+
+    def note_copy(self, statement: Any) -> None:
+        self.copies.append(statement)
+
+
 @dataclass
 class FakeCluster:
     """What a session reads of its cluster."""
@@ -369,7 +380,7 @@ class FakeCluster:
     timestamp_generator: Any = None
     user_types: list[tuple[str, str, type]] = field(default_factory=list)
     prepare_on_all_hosts: bool = False
-    prepared: dict[bytes, Any] = field(default_factory=dict)
+    prepared: PreparedStatements = field(default_factory=lambda: PreparedStatements())
     schema_changes: list[Any] = field(default_factory=list)
     schema_outcome: tuple[bool, BaseException | None] | None = (True, None)  # None: not yet
     agreement_waits: list[float | None] = field(default_factory=list)

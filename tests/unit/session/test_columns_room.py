@@ -28,8 +28,8 @@ CELLS = {
 }
 
 
-def page(kinds: list[int], rows: int, more: bool) -> Answer:
-    metadata = struct.pack(">ii", 1 | (2 if more else 0), len(kinds)) + (value(b"more") if more else b"")
+def page(kinds: list[int], rows: int, state: bytes | None) -> Answer:
+    metadata = struct.pack(">ii", 1 if state is None else 3, len(kinds)) + (b"" if state is None else value(state))
     metadata += string("ks") + string("tbl")
     metadata += b"".join(string(f"c{i}") + struct.pack(">H", kind) for i, kind in enumerate(kinds))
     body = struct.pack(">i", rows) + b"".join(map(value, (CELLS[kind] for kind in kinds))) * rows
@@ -45,7 +45,7 @@ class Pages:
     def result(self, kinds: list[int], rows: int, count: int = 3) -> ResultSet:
         lab = Lab()
         lab.session.cluster.memory_pool = self.pool
-        lab[0].script = [page(kinds, rows, i < count - 1) for i in range(count)]
+        lab[0].script = [page(kinds, rows, b"%d" % i if i < count - 1 else None) for i in range(count)]
         return lab.session.execute("SELECT * FROM tbl")
 
 

@@ -438,6 +438,6 @@ def test_every_logger_of_the_drivers_threads_is_known(library: str) -> None:
     root = ROOT / "cassandra"  # as some copies of the package are without the sources of what is native
     used = set()
     for path in [*root.rglob("_*/**/*.py"), *root.rglob("*.pxi")]:
-        used |= set(re.findall(r'getLogger\("([^"]+)"\)', path.read_text()))
+        used |= set(re.findall(r'get_?[lL]ogger\("([^"]+)"\)', path.read_text()))
     names = re.findall(r'"(cassandra\.[^"]+)"', (root / "_base" / "green_logs.py").read_text())
     assert sorted(used) == sorted(names)

@@ -26,7 +26,7 @@ def paged(*sizes: int, **profile: Any) -> ResultSet[Any]:
     numbers = iter(range(1, 6))
     pages = [list(itertools.islice(numbers, size)) for size in sizes]
     last = len(pages) - 1
-    lab[0].script = [rows(*page, more=None if at == last else b"more") for at, page in enumerate(pages)]
+    lab[0].script = [rows(*page, more=None if at == last else b"%d" % at) for at, page in enumerate(pages)]
     return lab.session.execute("SELECT n FROM tbl")
 
 
