@@ -333,16 +333,16 @@ REVIEWED_REGEXES: dict[tuple[str, str], str] = {
     (
         "cassandra/_wire/markers.py",
         r"""
-    (?P<space>\s+|--[^\n\r]*|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)
-  | (?P<string>'(?:[^']|'')*'|\$\$(?:[^$]|\$(?!\$))*\$\$)
-  | (?P<quoted>"(?:[^"]|"")+")
-  | (?P<open>/\*|'|"|\$\$)
-  | (?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})
-  | (?P<blob>0[xX][0-9a-fA-F]*)
-  | (?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?\w*)
-  | (?P<word>[a-zA-Z]\w*)
-  | (?P<sign>\.\.|<=|>=|!=|\+=|-=|[-+*/%=<>(){}\[\],.;:?])
-    """,
+        (?P<space>\s+|--[^\n\r]*|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)
+      | (?P<string>'(?:[^']|'')*'|\$\$(?:[^$]|\$(?!\$))*\$\$)
+      | (?P<quoted>"(?:[^"]|"")+")
+      | (?P<open>/\*|'|"|\$\$)
+      | (?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})
+      | (?P<blob>0[xX][0-9a-fA-F]*)
+      | (?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?\w*)
+      | (?P<word>[a-zA-Z]\w*)
+      | (?P<sign>\.\.|<=|>=|!=|\+=|-=|[-+*/%=<>(){}\[\],.;:?])
+        """,
     ): "a statement of the program; the assertion decides within comments, and a number that has begun always matches",
     (
         "cassandra/_wire/types/parser.py",

@@ -14,7 +14,6 @@ from cassandra._base.public import public
 from cassandra._mapper.errors import StatementException, UnicodeMixin
 from cassandra._mapper.functions import QueryValue
 from cassandra._mapper.operators import BaseWhereOperator, InOperator, IsNotNullOperator
-from cassandra._wire.encoder import WRITERS, Encoder
 
 HOME = "cassandra.cqlengine.statements"
 
@@ -40,9 +39,11 @@ class ValueQuoter(UnicodeMixin):
         self.value = value
 
     def __unicode__(self) -> str:
-        return self._literal(Encoder().cql_encode_all_types)
+        from cassandra._wire.encoder import Encoder  # few programs need it
 
-    def _literal(self, write: Callable[[Any], str]) -> str:
+        return self._cql_literal(Encoder().cql_encode_all_types)
+
+    def _cql_literal(self, write: Callable[[Any], str]) -> str:
         """As CQL; *write* makes literals of values."""
         if isinstance(self.value, (list, tuple)):
             return f"[{', '.join(map(write, self.value))}]"
@@ -62,11 +63,8 @@ class ValueQuoter(UnicodeMixin):
 class InQuoter(ValueQuoter):
     """The values of an ``IN``."""
 
-    def _literal(self, write: Callable[[Any], str]) -> str:
+    def _cql_literal(self, write: Callable[[Any], str]) -> str:
         return f"({', '.join(map(write, self.value))})"
-
-
-WRITERS[ValueQuoter] = lambda value, write: value._literal(write)  # of a subclass, too
 
 
 @public(HOME)

@@ -23,11 +23,6 @@ from cassandra._base.names import integer_literal, maybe_escape_name, quote_text
 from cassandra._base.public import public
 from cassandra._base.temporal import Date, Duration, Time, whole_ms
 
-#: Writes a value, given the function that writes those inside it.
-Writer = Callable[[Any, Callable[[Any], str]], str]
-#: Classes of higher layers that are parameters of statements, and how they are written.
-WRITERS: dict[type, Writer] = {}
-
 _EPOCH_DAY = 2**31  # day 0 of the CQL date as a number
 
 
@@ -95,12 +90,15 @@ class Encoder:
         for base in cls.__mro__:
             if base in self.mapping:
                 return self.mapping[base]
-            if base in WRITERS:
-                write = WRITERS[base]
-                return lambda val: write(val, self.cql_encode_all_types)
+        if hasattr(cls, "_cql_literal"):
+            return self._encode_by_itself
         if type(self).cql_encode_object is not Encoder.cql_encode_object:  # of a program, for such objects
             return self.cql_encode_object
         return self._encode_scalar
+
+    def _encode_by_itself(self, val: Any) -> str:
+        """By the method of an object of the driver: ``_cql_literal(write)``, where *write* encodes a value."""
+        return val._cql_literal(self.cql_encode_all_types)  # type: ignore[no-any-return]
 
     def _encode_scalar(self, val: Any) -> str:
         """A scalar of NumPy or another library that has a number of its own."""

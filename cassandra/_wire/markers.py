@@ -10,22 +10,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
-_TOKEN = re.compile(
-    r"""
-    (?P<space>\s+|--[^\n\r]*|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)
-  | (?P<string>'(?:[^']|'')*'|\$\$(?:[^$]|\$(?!\$))*\$\$)
-  | (?P<quoted>"(?:[^"]|"")+")
-  | (?P<open>/\*|'|"|\$\$)
-  | (?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})
-  | (?P<blob>0[xX][0-9a-fA-F]*)
-  | (?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?\w*)
-  | (?P<word>[a-zA-Z]\w*)
-  | (?P<sign>\.\.|<=|>=|!=|\+=|-=|[-+*/%=<>(){}\[\],.;:?])
-    """,
-    re.VERBOSE | re.ASCII,
-)
+
+@cache
+def _token() -> re.Pattern[str]:
+    """Matches one token; compiled when the first statement is read, as most programs read none."""
+    return re.compile(
+        r"""
+        (?P<space>\s+|--[^\n\r]*|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)
+      | (?P<string>'(?:[^']|'')*'|\$\$(?:[^$]|\$(?!\$))*\$\$)
+      | (?P<quoted>"(?:[^"]|"")+")
+      | (?P<open>/\*|'|"|\$\$)
+      | (?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})
+      | (?P<blob>0[xX][0-9a-fA-F]*)
+      | (?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?\w*)
+      | (?P<word>[a-zA-Z]\w*)
+      | (?P<sign>\.\.|<=|>=|!=|\+=|-=|[-+*/%=<>(){}\[\],.;:?])
+        """,
+        re.VERBOSE | re.ASCII,
+    )
+
 
 #: Forms of a place: a value of the column (of several: a tuple of their values), a list of such values, a part of the
 #: column's value or something it is computed from, a number that belongs to no column.
@@ -149,9 +155,9 @@ class _NotUnderstood(Exception):
 def _tokens(text: str) -> list[_Token]:
     """The last one is of kind "unknown" where the text does not go on as CQL."""
     tokens: list[_Token] = []
-    at, end = 0, len(text)
+    at, end, token = 0, len(text), _token()
     while at < end:
-        match = _TOKEN.match(text, at)
+        match = token.match(text, at)
         if match is None or match.lastgroup == "open":  # of a comment, a text or a name that does not end
             tokens.append(_Token("unknown", text[at:]))
             break
