@@ -1,5 +1,7 @@
 #include "columns/words.h"
 
+#include <cstdint>
+
 #include <cstdlib>
 #include <random>
 
@@ -32,7 +34,9 @@ uint64_t Words::hash(const uint8_t* p, size_t n) {
 
 bool Words::grow() {
     const size_t size = mask_ ? times(mask_ + 1, 2) : 64;
-    auto* slots = static_cast<Slot*>(std::malloc(times(size, sizeof(Slot))));
+    const size_t bytes = times(size, sizeof(Slot));
+    if (bytes > PTRDIFF_MAX) return false;
+    auto* slots = static_cast<Slot*>(std::malloc(bytes));
     if (!slots) return false;
     for (size_t i = 0; i < size; ++i) slots[i].index = -1;
     for (size_t i = 0; slots_ && i <= mask_; ++i) {
