@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,11 @@ class FileReader:
                         at += rows
                     else:
                         groups.append(group)
-                source: Any = opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(wanted)) if groups else ()
+                # One at a time: PyArrow cannot make a batch of dictionaries within structs of several row groups.
+                columns = list(wanted)
+                source: Any = chain.from_iterable(
+                    opened.iter_batches(BATCH_ROWS, row_groups=[group], columns=columns) for group in groups
+                )
             else:
                 source = (opened.get_batch(number) for number in range(opened.num_record_batches))
             for batch in source:

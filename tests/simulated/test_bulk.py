@@ -137,6 +137,15 @@ def test_unload_to_where_something_is(bulk: Bulk, capsys: pytest.CaptureFixture[
     assert bulk("unload", "ks.t", "--out", "out", "--resume") == 2
 
 
+def test_load_of_dictionaries_within_lists_in_several_row_groups(bulk: Bulk, session: Session, simulated: Any) -> None:
+    simulated.execute("CREATE TABLE IF NOT EXISTS ks.lists (id int PRIMARY KEY, words list<text>)")
+    words = [["a"], ["b", "c"], ["a"]]
+    kind = pa.list_(pa.dictionary(pa.int8(), pa.string()))
+    pq.write_table(pa.table({"id": pa.array(range(3), pa.int32()), "words": pa.array(words, kind)}), "w.parquet", 1)
+    assert bulk("load", "ks.lists", "w.parquet") == 0
+    assert sorted((row.id, row.words) for row in session.execute("SELECT * FROM ks.lists")) == [*enumerate(words)]
+
+
 def test_load_of_files(bulk: Bulk, session: Session) -> None:
     Path("a.csv").write_text("1,one,\n2,,22\n")
     Path("b.csv").write_text('3,"",33\n')
