@@ -156,6 +156,8 @@ def test_nodes_come_and_go(cluster: Cluster, fake: FakeCluster, records: list[st
     added.datacenter, added.rack = EVIL, EVIL
     cluster.refresh_nodes()
     eventually(lambda: any("New host" in message for message in records))
+    fake.nodes[0].stop()
+    eventually(lambda: any("marked down" in message for message in records))
     session.execute("SELECT now() FROM system.local")
 
 
