@@ -204,6 +204,9 @@ cdef extern from *:
         return reinterpret_cast<PyObject*>(row);
     }
 
+    /* Whether value's class was made by a class statement: libraries' own kinds of arrays and numbers were not. */
+    inline int is_of_heap_type(PyObject* value) { return (Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
+
     /* Offset of a __slots__ member in instances of cls, or -1 when the class has no such plain slot. */
     inline Py_ssize_t slot_offset(PyObject* cls, const char* name) noexcept {
         PyObject* descriptor = PyObject_GetAttrString(cls, name);
@@ -316,6 +319,7 @@ cdef extern from *:
         void clear(Py_ssize_t i)
     PyObject** tuple_items "fastcql::tuple_items"(PyObject* t)
     bint is_plain_tuple_class "fastcql::is_plain_tuple_class"(object cls)
+    bint is_of_heap_type "fastcql::is_of_heap_type"(object value)
     bint is_slotted_class "fastcql::is_slotted_class"(object cls)
     PyObject* new_row "fastcql::new_row"(PyTypeObject* cls, Py_ssize_t n) except NULL
     PyObject* new_instance "fastcql::new_instance"(PyTypeObject* cls, int tracked) except NULL

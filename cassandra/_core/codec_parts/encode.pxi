@@ -84,6 +84,12 @@ cdef object out_of_range(const TypeNode* node, object value, str limits):
     return OverflowError(f"{shown} is out of range for {(<Codec>node.codec).cql()} ({limits})")
 
 
+cdef bint is_masked(object value) except -1:
+    """Whether *value* is a masked array of NumPy, or the constant that stands for one of its masked elements. What lies
+    under a mask is no value."""
+    return is_of_heap_type(value) and hasattr(value, "mask") and hasattr(value, "filled")
+
+
 cdef object as_index(const TypeNode* node, object value):
     """*value* as int if it is a whole number of any kind; floats are not."""
     if PyLong_Check(value):
@@ -108,7 +114,7 @@ cdef double as_double(const TypeNode* node, object value) except? -1:
     cdef double number
     if PyFloat_Check(value):
         return PyFloat_AS_DOUBLE(value)
-    if PyUnicode_Check(value) or not (PyIndex_Check(value) or hasattr(value, "__float__")):
+    if PyUnicode_Check(value) or not (PyIndex_Check(value) or hasattr(value, "__float__")) or is_masked(value):
         raise wrong_type(node, value, "a float")
     number = PyFloat_AsDouble(value)
     if isinf(number) and value != number:  # a Decimal, for one, is rounded to infinity
@@ -129,6 +135,8 @@ cdef int as_boolean(const TypeNode* node, object value) except -1:
         return 1
     if value is False:
         return 0
+    if is_masked(value):
+        raise wrong_type(node, value, "a bool")
     if PyIndex_Check(value) or type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
         return PyObject_IsTrue(value)
     raise wrong_type(node, value, "a bool")
@@ -164,6 +172,8 @@ cdef int encode_blob(const TypeNode* node, object value, ByteBuffer* out) except
         data = bytes(value)
         out.put(PyBytes_AS_STRING(data), <size_t>PyBytes_GET_SIZE(data))
         return 0
+    if is_masked(value):
+        raise wrong_type(node, value, "bytes or another buffer")
     PyObject_GetBuffer(value, &view, PyBUF_ND)
     if view.ndim > 0:
         out.put(view.buf, <size_t>view.len)

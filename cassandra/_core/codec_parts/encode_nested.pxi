@@ -115,7 +115,7 @@ cdef bint is_mapping(object value) except -1:
 cdef int encode_vector(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     cdef const TypeNode* child = node.children[0]
     cdef tuple elements
-    if PyObject_CheckBuffer(value) and encode_array(node, value, out):
+    if PyObject_CheckBuffer(value) and not is_masked(value) and encode_array(node, value, out):
         return 0
     try:
         elements = tuple(value)

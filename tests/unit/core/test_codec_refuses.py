@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cassandra.cqltypes import DateType, DoubleType, FloatType, lookup_casstype
@@ -57,3 +58,28 @@ def test_a_vector_of_another_length(value: Any) -> None:
         kind.serialize(value, 4)
     with pytest.raises(TypeError):
         kind.serialize("ab", 4)
+
+
+MASKED = np.ma.masked_array(np.array([1, 2, 3], "f4"), mask=[False, True, False])
+
+
+@pytest.mark.parametrize("kind", ["FloatType", "DoubleType", "BooleanType", "Int32Type", "LongType", "BytesType"])
+def test_a_masked_value(kind: str) -> None:
+    with pytest.raises(TypeError):
+        lookup_casstype(kind).serialize(np.ma.masked, 4)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["VectorType(FloatType,3)", "ListType(FloatType)", "SetType(DoubleType)", "VectorType(BooleanType,3)", "BytesType"],
+)
+def test_an_array_with_masked_values(kind: str) -> None:
+    with pytest.raises(TypeError):
+        lookup_casstype(kind).serialize(MASKED, 4)
+
+
+@pytest.mark.parametrize("kind", ["VectorType(FloatType,3)", "ListType(FloatType)"])
+def test_an_array_whose_mask_hides_nothing(kind: str) -> None:
+    values = np.array([1, 2, 3], "f4")
+    written = lookup_casstype(kind).serialize(np.ma.masked_array(values), 4)
+    assert written == lookup_casstype(kind).serialize(values, 4)
