@@ -19,8 +19,8 @@ spread = -n $(1) --dist loadfile
 # what calls the native engine, or is called by it; the rest of the unit tests is plain Python, where sanitizers see nothing
 NATIVE_USERS := $(addprefix tests/unit/,core wire net routing session) tests/property
 # seconds for each test of tests/fuzz: FUZZ_SHORT makes ten minutes in all
-FUZZ_SHORT := 60
-FUZZ_LONG := 600
+FUZZ_SHORT := 25
+FUZZ_LONG := 300
 # $(1): the part of the work that begins now; the summary says how long each took
 begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
