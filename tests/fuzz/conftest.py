@@ -6,10 +6,10 @@ One module per tool. A test asks for the ``rounds`` fixture and makes one random
         for random in rounds:
             ...  # everything random comes from this random.Random
 
-Rounds end when the time of the test is over: ``FUZZ_SECONDS`` per test (default 5, so that an ordinary run stays short;
-``make fuzz`` and ``make soak`` give more). A failure reports the seed of its round; ``FUZZ_SEED=<seed>`` repeats that
-round alone. The first seed of a run is random, so that every run covers new cases; in CI it follows from the name of the
-test, so that a change fails for what it changed.
+Rounds end when the time of the test is over: ``FUZZ_SECONDS`` per test (default 5, so that an ordinary run stays
+short; ``make fuzz`` and ``make soak`` give more). A failure reports the seed of its round; ``FUZZ_SEED=<seed>``
+repeats that round alone. The first seed of a run is random, so that every run covers new cases; in CI it follows from
+the name of the test, so that a change fails for what it changed.
 """
 
 from __future__ import annotations
