@@ -307,13 +307,15 @@ def _objects(values: Values) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    """Lists in the place of arrays."""
+    """Lists in the place of arrays, and Python's numbers in the place of NumPy's."""
     if isinstance(value, dict):
         return {name: _listed(item) for name, item in value.items()}
     if isinstance(value, list):  # the pairs of a map
         return [(_listed(key), _listed(item)) for key, item in value]
-    if hasattr(value, "tolist"):
+    if getattr(value, "ndim", None) == 1:
         return [_listed(item) for item in value]
+    if getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u", "f", "b"):
+        return value.item()
     return value
 
 

@@ -106,6 +106,17 @@ class TestDecimals:
         assert found.dtype == pl.Object
         assert found.to_list() == [Decimal("1.5"), None, Decimal(text)]
 
+    def test_that_do_not_fit_beside_other_values_in_polars(self) -> None:
+        kind = user_type(number=of(VARINT), small=of(0x13), half=of(0x07), yes=of(BOOLEAN), whole=list_of(of(INT)))
+        numbers = [2**70, 7]
+        cells = [
+            b"".join(map(value, (varint(number), b"\0\5", struct.pack(">d", 0.5), b"\1", items(b"\0\0\0\1"))))
+            for number in numbers
+        ]
+        found = in_polars(kind, *cells).to_list()
+        assert found == [{"number": n, "small": 5, "half": 0.5, "yes": True, "whole": [1]} for n in numbers]
+        assert [type(one) for one in found[0].values()] == [int, int, float, bool, list]
+
     def test_of_no_row(self) -> None:
         assert in_pandas(of(DECIMAL)).tolist() == []
         assert in_polars(of(DECIMAL)).dtype == pl.Decimal(38, 0)
