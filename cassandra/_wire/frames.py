@@ -46,13 +46,14 @@ class Frames:
             series = self._series(pandas, field, column)
             if series is not None:
                 made[at] = series
-        rest = [at for at in range(table.num_columns) if at not in made]
-        frame = table.select(rest).to_pandas()
         if not made:
-            return frame
-        frame.columns = rest
-        others = pandas.DataFrame(made, index=frame.index, copy=False)
-        whole = pandas.concat([frame, others], axis=1)[list(range(table.num_columns))]
+            return table.to_pandas()
+        rest = [at for at in range(table.num_columns) if at not in made]
+        whole = pandas.DataFrame(made, index=pandas.RangeIndex(table.num_rows), copy=False)
+        if rest:
+            frame = table.select(rest).to_pandas()
+            frame.columns = rest
+            whole = pandas.concat([frame, whole], axis=1)[list(range(table.num_columns))]
         whole.columns = table.column_names
         return whole
 
@@ -82,9 +83,9 @@ class Frames:
         kind = _cql(field)
         if self._is_text(field, *_TEXTS) or kind in ("time", "date", "inet"):
             return True
-        if nested and (
-            types.is_timestamp(type_) or types.is_interval(type_) or isinstance(type_, self._pa.BaseExtensionType)
-        ):
+        if isinstance(type_, self._pa.BaseExtensionType):  # UUIDs, which are bytes with some versions of PyArrow
+            return True
+        if nested and (types.is_timestamp(type_) or types.is_interval(type_)):
             return True
         if types.is_struct(type_):
             return True  # a null would make floats of a field's integers
