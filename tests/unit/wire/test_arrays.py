@@ -179,7 +179,7 @@ MULTIPLES = ["10ms", "25us", "3ns", "10s", "2D", "60m", "2W", "5h"]
 
 def moment(unit: str, kind: str = "M") -> tuple[Any, list[Any]]:
     """Times of that unit, and the same in microseconds or nanoseconds."""
-    values = np.array([1, 2, -7, "NaT"], "m8").astype("i8").view(f"{kind}8[{unit}]")
+    values = np.array([1, 2, -7, np.iinfo("i8").min]).view(f"{kind}8[{unit}]")  # the last one is NaT
     return values, values.astype(f"{kind}8[ns]").view("i8")[:3].tolist()
 
 
