@@ -105,6 +105,8 @@ def _of_text(of: Type, text: str, null: str, options: list[str]) -> Any:
         return text
     if of.name in ("tinyint", "smallint", "int", "bigint"):
         return _MAYBE_NULL if text == null else int(number)
+    if of.name in ("blob", "uuid", "timeuuid") and text == null:
+        return _MAYBE_NULL
     if of.name == "blob":
         return bytes.fromhex(text.removeprefix("0x"))
     if of.name in ("uuid", "timeuuid"):
