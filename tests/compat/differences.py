@@ -56,6 +56,7 @@ VALUES: dict[str, str] = {
     "literals of dates before the year 1000": "four digits; the server refuses theirs",
     "inet from text: '5', '1.2.3'": "refused: theirs takes them for other addresses, as inet_aton does",
     "Model.save after a change of the key": "writes nulls, too; theirs leaves old values of the other row",
+    "Model.save after delete()": "inserts the row; theirs writes nothing",
     "Model.save of a container that was emptied": "is written once",
     "sortedset": "equals lists with repeated items; has discard, and symmetric_difference of lists",
     "Date, Version": "compare with whole numbers and dates; hash",
