@@ -205,7 +205,7 @@ cdef extern from *:
     }
 
     /* Whether value's class was made by a class statement: libraries' own kinds of arrays and numbers were not. */
-    inline int is_of_heap_type(PyObject* value) { return (Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
+    inline int is_of_heap_type(PyObject* value) noexcept { return (Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
 
     /* Offset of a __slots__ member in instances of cls, or -1 when the class has no such plain slot. */
     inline Py_ssize_t slot_offset(PyObject* cls, const char* name) noexcept {
