@@ -314,7 +314,7 @@ def check_selected(analysis: Analysis, result: Any, text: str) -> None:
         return
     selected = analysis.statements[0].selected
     assert len(selected) == len(result), text
-    if re.search(r"\sAS\s", text) is None:
+    if re.search(r"\bAS\b", text) is None:
         for column, described in zip(selected, result, strict=True):
             if column is not None or described.name in COLUMNS.keys() - {"count"}:  # of count(*)
                 assert column == described.name, text
