@@ -36,4 +36,4 @@ def day_of(text: str) -> int:
             if not -MOST <= found < MOST:
                 raise ValueError(f"{shown(text)} is beyond the days that a date counts")
             return found
-    raise ValueError(f"{shown(text)} is no date such as 2026-01-31")
+    raise ValueError(f"invalid date: {shown(text)}; expected one such as 2026-01-31")

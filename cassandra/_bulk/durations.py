@@ -44,5 +44,5 @@ def duration_of(text: str) -> tuple[int, int, int]:
         nanoseconds += count * NANOSECONDS.get(unit, 0)
         at = match.end()
     if not body or at < len(body):
-        raise ValueError(f"{shown(text)} is no duration such as 1y2mo3d4h5m6s7ms8us9ns")
+        raise ValueError(f"invalid duration: {shown(text)}; expected one such as 1y2mo3d4h5m6s7ms8us9ns")
     return sign * months, sign * days, sign * nanoseconds

@@ -178,7 +178,7 @@ def _boolean(text: str, style: Style) -> bool:
 def _blob(text: str) -> bytes:
     match = _BLOB.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{shown(text)} is no blob: 0x and pairs of hexadecimal digits are wanted")
+        raise ValueError(f"invalid blob: {shown(text)}; expected 0x and pairs of hexadecimal digits")
     return bytes.fromhex(match[1])
 
 
@@ -197,7 +197,7 @@ def moment_of(text: str, text_format: str | None = None) -> int:
         return int(text)
     match = _MOMENT.fullmatch(text)
     if match is None:
-        raise ValueError(f"{shown(text)} is no timestamp such as 2026-01-31 12:34:56.789+0000")
+        raise ValueError(f"invalid timestamp: {shown(text)}; expected one such as 2026-01-31 12:34:56.789+0000")
     fraction = (match[7] or "").ljust(3, "0")
     if fraction[3:].strip("0"):
         raise ValueError(f"{shown(text)} is more exact than milliseconds")
@@ -220,7 +220,7 @@ def _day_as_cqlsh(text: str) -> int:
 def _time(text: str) -> int:
     match = _TIME.fullmatch(text.strip())
     if match is None or int(match[1]) > 23 or int(match[2]) > 59 or int(match[3]) > 59:
-        raise ValueError(f"{shown(text)} is no time such as 12:34:56.123456789")
+        raise ValueError(f"invalid time: {shown(text)}; expected one such as 12:34:56.123456789")
     seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
     return seconds * 10**9 + int((match[4] or "").ljust(9, "0"))
 

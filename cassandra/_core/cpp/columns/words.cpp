@@ -1,7 +1,6 @@
 #include "columns/words.h"
 
 #include <cstdint>
-
 #include <cstdlib>
 #include <random>
 
