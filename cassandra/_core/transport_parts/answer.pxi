@@ -85,11 +85,15 @@ cdef int tell_rows(tuple calls, unmade) except -1:
     return 0
 
 
-cdef int call_back(tuple call, value) except -1:
+cdef int call_back(tuple call, value, bint here=False) except -1:
+    """Call a callback of a request. What it raises is logged; *here*, on the thread of a caller, interruptions by the
+    handlers of signals come out."""
     function, args, kwargs = call
     try:
         function(value, *args, **kwargs)
-    except Exception:
+    except BaseException as error:  # CancelledError and SystemExit too
+        if here and not isinstance(error, Exception):
+            raise
         import logging
 
         logging.getLogger("cassandra.cluster").exception("A callback of a request raised: %r", function)

@@ -72,6 +72,26 @@ def _send_unsent(list unsent not None):
         reactor.send_unsent()
 
 
+cdef int tell_all(tuple waiters, value) except -1:
+    """All of them are told, whatever the handler of a signal raises meanwhile; it comes out in the end."""
+    interruption = None
+    for waiter in waiters:
+        try:
+            tell(waiter, value)
+        except BaseException as error:
+            interruption = error
+    if interruption is not None:
+        raise interruption
+    return 0
+
+
+cdef bint all_of_loop(tuple waiters, loop) except -1:
+    for waiter in waiters:
+        if waiter.get_loop() is not loop:
+            return False
+    return True
+
+
 def resolve(waiter, value):
     tell(waiter, value)
 

@@ -56,7 +56,11 @@ cdef void leave_outcomes(Operation operation) noexcept:
     """In the place of a dispatch: somebody will take them. Takes over a reference."""
     cdef int references = 0
     cdef Ref[CLoopQueue] queue
-    if operation.core.begin_dispatch():
+    cdef Begun begun = operation.core.begin_dispatch(True)
+    if begun == Begun.Elsewhere:
+        dispatch_on_driver(operation)
+        return
+    if begun == Begun.Here:
         if operation.core.end_dispatch(&references, &queue) == Next.Enqueue:
             drop_references(operation, references)
             enqueue(operation, queue)

@@ -10,6 +10,7 @@ cdef class LoopQueue:
     cdef CLoopQueue* core
     cdef uint32_t process  # the fork generation of the process whose loop it is of
     cdef list ready  # while it is drained: who was told of an outcome, and is to go on with it
+    cdef object interruption  # while it is drained: what the handler of a signal raised
 
     def __cinit__(self):
         self.process = fork_generation()
@@ -39,14 +40,14 @@ cdef class LoopQueue:
         turn.begin()
         self.ready = ready
         while index < operations.size():
-            dispatch(<Operation> operations[index].self)
+            dispatch(<Operation> operations[index].self, self)
             index += 1
-            if monotonic_now() >= deadline:
+            if self.interruption is not None or monotonic_now() >= deadline:
                 break
         self.ready = before
         while index < operations.size():  # the rest, when others on the loop have had their turn
             if not self.core.push(operations[index], &notify):
-                dispatch(<Operation> operations[index].self)
+                dispatch_on_driver(<Operation> operations[index].self)
             elif notify:
                 self.core.ring()
             index += 1
@@ -55,6 +56,9 @@ cdef class LoopQueue:
                 go_on(ready)
         finally:
             turn.end()
+            interruption, self.interruption = self.interruption, None
+        if interruption is not None:
+            raise interruption
 
     def close(self):
         if self.process == fork_generation():
@@ -62,8 +66,8 @@ cdef class LoopQueue:
 
 
 cdef void close_queue(CLoopQueue* queue) noexcept:
-    """Operations that wait in it are processed on this thread: nobody will drain the queue."""
+    """Operations that wait in it are processed on the I/O thread: the loop will not drain the queue."""
     cdef vector[COperation*] operations
     queue.close(operations)
     for core in operations:
-        dispatch(<Operation> core.self)
+        dispatch_on_driver(<Operation> core.self)

@@ -117,13 +117,20 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         Ordinary
         InLine
         Driver
+    cdef enum class Begun "fastcql::Operation::Begun":
+        Nothing
+        Here
+        Elsewhere
     cdef cppclass COperation "fastcql::Operation":
         void* self
         Right right
+        bint driver_decides
         Next deliver(Outcome outcome, Ref[CLoopQueue]* queue) except +
         bint take(Outcome* outcome)
         bint take_all(Batch* batch)
         void give_back(Batch batch)
+        bint take_plain(Batch* batch)
+        Next put_back(Outcome outcome) except +
         bint enter_wait()
         bint still_waiting()
         Waited sleep(Nanos deadline)
@@ -134,7 +141,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         int rearm()
         Next set_eager(Ref[CLoopQueue]* queue)
         Next attach(Ref[CLoopQueue] queue, Ref[CLoopQueue]* target)
-        bint begin_dispatch()
+        Begun begin_dispatch(bint on_loop)
         Next end_dispatch(int* references, Ref[CLoopQueue]* queue)
         COperation* next_drop
         int left_drop_list()

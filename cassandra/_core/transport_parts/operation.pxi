@@ -228,20 +228,7 @@ cdef class Operation:
 
     def _inject(self, uint32_t attempt, outcome):
         cdef Outcome native
-        cdef Failure failure
-        cdef Reason* reason = NULL
-        native.attempt = attempt
-        if isinstance(outcome, Frame):
-            native.frame = (<Frame> outcome).native
-            native.hot = is_hot(native.frame, Peek.Nothing)
-        else:
-            failure = outcome
-            native.elapsed = <Nanos> (failure.elapsed * SECOND)
-            if failure.cause is not None:
-                reason = reason_of(failure.cause)
-            native.failure.reset(
-                make_failure(failure.kind, failure.sent, failure.message.encode("utf-8", "replace"), reason)
-            )
+        fill_outcome(&native, attempt, outcome)
         cdef Ref[CLoopQueue] queue
         Py_INCREF(self)  # the outcome's
         cdef Next next = self.core.deliver(move(native), &queue)
@@ -260,11 +247,34 @@ cdef class Operation:
         self._on_outcome()
         return 0
 
+    cdef int on_outcome_in_loop(self) except -1:
+        """As on_outcome, on the thread of an event loop."""
+        return self.on_outcome()
+
     def _on_outcome(self):
         """Override. Takes and processes outcomes; must not block and must not raise."""
 
     def _on_silent(self, attempt):
         """Override. Its peer gives no sign of life; on the I/O thread."""
+
+
+cdef int fill_outcome(Outcome* native, uint32_t attempt, outcome) except -1:
+    """*native* from *attempt* and a Frame or Failure."""
+    cdef Failure failure
+    cdef Reason* reason = NULL
+    native.attempt = attempt
+    if isinstance(outcome, Frame):
+        native.frame = (<Frame> outcome).native
+        native.hot = is_hot(native.frame, Peek.Nothing)
+        return 0
+    failure = outcome
+    native.elapsed = <Nanos> (failure.elapsed * SECOND)
+    if failure.cause is not None:
+        reason = reason_of(failure.cause)
+    native.failure.reset(
+        make_failure(failure.kind, failure.sent, failure.message.encode("utf-8", "replace"), reason)
+    )
+    return 0
 
 
 cdef Waited wait_natively(COperation& core, Reactor home, Nanos deadline) noexcept nogil:
@@ -287,6 +297,11 @@ cdef void hand_on(Operation operation, Next next, Ref[CLoopQueue]& queue) noexce
     if next == Next.Enqueue:
         enqueue(operation, queue)
         return
+    dispatch_on_driver(operation)
+
+
+cdef void dispatch_on_driver(Operation operation) noexcept:
+    """On the I/O thread; here where there is none, or none any more. Takes over a reference."""
     cdef Reactor home = operation.home
     if home is None or home.core.foreign() or not home.core.dispatch_later(&operation.core):
         dispatch(operation)
@@ -296,21 +311,36 @@ cdef void enqueue(Operation operation, Ref[CLoopQueue]& queue) noexcept:
     """Takes over a reference."""
     cdef cbool notify = False
     if not queue.get().push(&operation.core, &notify):
-        dispatch(operation)
+        dispatch_on_driver(operation)
     elif notify:
         queue.get().ring()
 
 
-cdef void dispatch(Operation operation) noexcept:
-    """Calls _on_outcome as long as there are outcomes for it. Takes over a reference."""
+cdef void dispatch(Operation operation, LoopQueue loop=None) noexcept:
+    """Calls _on_outcome as long as there are outcomes for it. Takes over a reference. *loop*: the queue of the event loop
+    whose thread this is. It takes plain results only, where the driver decides, and an interruption by the handler of a
+    signal is left in the queue for its caller."""
     cdef int references
     cdef Next next
+    cdef Begun begun
     cdef Ref[CLoopQueue] queue
-    while operation.core.begin_dispatch():
+    while True:
+        begun = operation.core.begin_dispatch(loop is not None)
+        if begun == Begun.Elsewhere:
+            dispatch_on_driver(operation)
+            return
+        if begun == Begun.Nothing:
+            break
         try:
-            operation.on_outcome()
+            if loop is None:
+                operation.on_outcome()
+            else:
+                operation.on_outcome_in_loop()
         except BaseException as exception:
-            report(exception, operation)
+            if loop is None or isinstance(exception, Exception):
+                report(exception, operation)
+            else:
+                loop.interruption = exception
         references = 0
         next = operation.core.end_dispatch(&references, &queue)
         drop_references(operation, references)

@@ -109,6 +109,7 @@ cdef class Request(Operation):
         self._start_time = start_time
         self._callbacks = self._errbacks = self._waiters = ()
         self._ending = default_ending
+        self.core.driver_decides = True
         if metrics is not None or default_ending is not None:
             self._set_eager()  # it counts when it is answered, whether or not somebody asks for the answer
 
@@ -151,10 +152,11 @@ cdef class Request(Operation):
     # ---- outcomes
 
     def _on_outcome(self):
-        """Process every outcome that is there."""
-        self.on_outcome()
+        """Take the plain result that is there, as a caller does that waits."""
+        self.take_plain()
 
     cdef int on_outcome(self) except -1:
+        """On the I/O thread: process every outcome that is there."""
         cdef Batch batch
         cdef size_t index
         cdef Attempt attempt
@@ -173,22 +175,128 @@ cdef class Request(Operation):
                     self._execution.sending.look(self)
                     continue
                 self.settle(attempt, wrap_outcome(batch.at(index)))
-            except Exception as error:  # a policy, a row factory or a malformed body: this request's error only
+            except BaseException as error:  # a policy, a row factory or a malformed body: this request's error only
                 self.conclude(self._page if attempt is None else attempt.page, None, error, NOTHING)
-            except BaseException as error:  # Ctrl-C: the answer is lost with it, nobody must wait for another
-                self.conclude(self._page if attempt is None else attempt.page, None, error, NOTHING)
-                raise
             finally:
                 self.arrived = 0
         self.core.give_back(move(batch))
         return 0
 
+    cdef int on_outcome_in_loop(self) except -1:
+        return self.take_plain()
+
+    cdef int take_plain(self) except -1:
+        """On the thread of a caller or of an event loop: conclude the page by the plain result that is there. All else,
+        and what cannot be read here, is put back for the I/O thread."""
+        cdef Batch batch
+        cdef size_t index
+        cdef Attempt attempt
+        cdef bint done
+        interruption = None
+        if self.enter_process():
+            self._on_forked()
+        if not self.core.take_plain(&batch):
+            return 0
+        drop_references(self, batch.references)
+        for index in range(batch.size()):
+            attempt = self.attempt_of(batch.at(index).attempt)
+            if attempt is None:
+                continue
+            done = False
+            if interruption is None:
+                try:
+                    done = self.settle_plain(attempt, batch.at(index))
+                except BaseException as error:  # of the handler of a signal; nothing has changed
+                    interruption = error
+            if not done:
+                self.put_back(batch.at(index))
+        self.core.give_back(move(batch))
+        if interruption is not None:
+            raise interruption
+        return 0
+
+    cdef void put_back(self, Outcome& outcome) noexcept:
+        cdef Ref[CLoopQueue] queue
+        hand_on(self, self.core.put_back(move(outcome)), queue)
+
+    def _hand_over(self, Attempt attempt not None, answer):
+        """The I/O thread goes on with *attempt*, which was sent by another operation, and *answer*, its outcome."""
+        cdef Outcome outcome
+        cdef Ref[CLoopQueue] queue
+        fill_outcome(&outcome, <uint32_t> attempt.number, answer)
+        self.all_attempts()[attempt.number] = attempt
+        if self.home is None and isinstance(attempt.connection.reactor, Reactor):
+            self.home = attempt.connection.reactor
+        Py_INCREF(self)  # the outcome's
+        outcome.hot = False
+        hand_on(self, self.core.put_back(move(outcome)), queue)
+        Py_DECREF(self)
+
     def _handle(self, Attempt attempt not None, answer):
-        """What _on_outcome does, for an attempt that somebody else sent and waited for."""
+        """On the I/O thread: what on_outcome does, for an attempt that another request sent."""
         try:
             self.settle(attempt, answer)
         except Exception as error:
             self.conclude(attempt.page, None, error, NOTHING)
+
+    cdef bint settle_plain(self, Attempt attempt, Outcome& outcome) except -1:
+        """Conclude the page of *attempt* by *outcome*, a plain result. False if that is more than to set the outcome:
+        then nothing has changed. All that comes before the last step only reads, so it may be interrupted anywhere."""
+        cdef tuple plain
+        cdef bint done = False
+        cdef Frame frame = wrap_frame(outcome.frame)
+        try:
+            error, plain = None, None
+            try:
+                if self._compiled is not None:
+                    plain = plain_of(&frame.native, frame, attempt.reader(), attempt.plan, self.row_factory)
+                if plain is None:
+                    plain = self._execution.read_plain(self, attempt, frame)
+                    if plain is None:
+                        return False
+                    rows, came = plain
+                else:
+                    rows = plain[0]
+                    came = NOTHING if rows is None else (attempt.plan, plain[1], None, plain[2])
+            except Exception as broken:
+                if isinstance(broken, error_class("ProtocolError")):
+                    return False  # to be read again, and reported
+                rows, error, came = None, broken, NOTHING  # of the row factory
+            done = self.conclude_plain(attempt, rows, error, came)
+            return done
+        finally:
+            if not done:
+                outcome.frame = frame.native
+
+    cdef bint conclude_plain(self, Attempt attempt, rows, error, tuple came) except -1:
+        """The one native step by which a caller concludes a page. False if somebody is to be told."""
+        cdef tuple waiters, outcome = (rows, error, came, attempt.page)
+        cdef int64_t page = attempt.page
+        cdef bint over
+        cdef Attempt last
+        cdef dict many
+        with cython.critical_section(self):
+            over = self._outcome is not None or self._page != page
+            if not over:
+                if (
+                    self._callbacks or self._errbacks or self._ending is not None or self._timers
+                    or self._tracking is not None or self._metrics is not None or self._meter is not None
+                    or (self.attempts is not None and len(self.attempts) > 1)
+                ):
+                    return False
+                self.coordinator_host = attempt.host
+                self._outcome = outcome
+                waiters, self._waiters = self._waiters, ()
+                last, self.only = self.only, None
+                many, self.attempts = self.attempts, None
+                self.core.finish()
+        if over:
+            self.taken(attempt.number)
+            return True
+        if green_waiting:
+            wake_greenlets(self)
+        tell_all(waiters, outcome)
+        return True
 
     cdef int settle(self, Attempt attempt, answer) except -1:
         self.coordinator_host = attempt.host
@@ -264,6 +372,12 @@ cdef class Request(Operation):
             return attempt
         return None if self.attempts is None else self.attempts.pop(number, None)
 
+    cdef Attempt attempt_of(self, uint32_t number):
+        """As taken, and it stays."""
+        if self.only is not None and self.only.number == number:
+            return self.only
+        return None if self.attempts is None else self.attempts.get(number)
+
     cdef bint has_attempts(self) noexcept:
         return self.only is not None or (self.attempts is not None and len(self.attempts) > 0)
 
@@ -315,6 +429,7 @@ cdef class Request(Operation):
 
     def _add_timer(self, int64_t page, timer):
         """Cancelled when *page* is over; at once if it is."""
+        self.set_eager()  # the I/O thread concludes pages with timers
         while not self.is_over(page):
             before = self._timers
             if self.change_timers(page, before, (*(before or ()), timer)):
@@ -323,6 +438,7 @@ cdef class Request(Operation):
 
     def _set_timer(self, int64_t page, timer):
         """In the place of all others, which are returned. None if *page* is over: nobody will cancel it."""
+        self.set_eager()
         while not self.is_over(page):
             before = self._timers
             if self.change_timers(page, before, (timer,)):
@@ -404,8 +520,7 @@ cdef class Request(Operation):
             self._tracking.over(self, error, (self.arrived or seconds_now()) - self._start_time)
         if self._metrics is not None:
             self._metrics.request_timer.addValue((self.arrived or seconds_now()) - self._start_time)
-        for waiter in waiters:
-            tell(waiter, outcome)
+        tell_all(waiters, outcome)
         if calls and type(result) is UNMADE:  # a callback came while it was processed
             tell_rows(calls, result)
             return True
@@ -483,9 +598,9 @@ cdef class Request(Operation):
             except Exception as broken:
                 error = broken
         if error is None and callback is not None:
-            call_back(callback, result)
+            call_back(callback, result, True)
         elif error is not None and errback is not None:
-            call_back(errback, error)
+            call_back(errback, error, True)
 
     def clear_callbacks(self):
         with cython.critical_section(self):
@@ -507,7 +622,7 @@ cdef class Request(Operation):
         while self._outcome is None:
             self._blocked = True
             self.wait(NO_TIMEOUT)
-            self.on_outcome()
+            self.take_plain()
         return self._outcome
 
     def _result(self):
@@ -531,7 +646,7 @@ cdef class Request(Operation):
         what the application gets of it."""
         cdef _Awaiting waiter
         if self.attached and not (as_result and self._outcome is not None):
-            self.on_outcome()  # takes what is here: the loop that it was queued for may have ended
+            self.take_plain()  # the loop that it was queued for may have ended
             if self._outcome is not None:
                 yield  # the loop has its turn, however fast pages come
         if self._outcome is None:
@@ -571,7 +686,10 @@ cdef class Request(Operation):
                 joined = self._waiters is others
                 if joined:
                     self._waiters = waiters
-        attach_to(loop, self)
+        if self._blocked or not all_of_loop(others, loop):
+            self.set_eager()  # one of them may be busy, stopped or closed: the I/O thread tells all
+        else:
+            attach_to(loop, self)
         return None
 
     def _leave(self, waiter):

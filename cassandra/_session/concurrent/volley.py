@@ -168,7 +168,7 @@ class Volley(Flights):
         attempt = Attempt(flight.host, flight.pool, flight.connection, 0, None, 0, plan)
         attempt.stream = flight.stream
         self.watch(future, flight.index)
-        future._handle(attempt, outcome)
+        future._hand_over(attempt, outcome)
 
     # ---- when a peer is silent
 

@@ -399,7 +399,7 @@ class Writing(Writes):
         future.attempted_hosts.append(way.host)
         future._picked = Place(way.host)
         future.coordinator_host = way.host
-        future._handle(Attempt(way.host, way.pool, way.connection, 0, None, 0, compiled.result_plan), outcome)
+        future._hand_over(Attempt(way.host, way.pool, way.connection, 0, None, 0, compiled.result_plan), outcome)
 
     def _succeeded(self, _: Any, future: ResponseFuture, number: int, index: int) -> None:
         future.clear_callbacks()

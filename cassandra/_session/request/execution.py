@@ -40,7 +40,7 @@ from .attempts import (
     connection_error,
     is_timeout,
 )
-from .outcome import Beside, beside
+from .outcome import NOTHING, Beside, Came, beside, has_extras
 from .sending import Sending
 from .tablet_routing import learn_tablet
 from .trace import QueryTrace
@@ -81,20 +81,39 @@ class Execution:
 
     # ---- outcomes
 
+    def read_plain(self, request: ResponseFuture, attempt: Attempt, frame: Frame) -> tuple[Any, Came] | None:
+        """Rows, and what came with them, of a result that needs nothing else to be done; else None.
+
+        Changes nothing, as callers run it, whom the handler of a signal may interrupt anywhere."""
+        if attempt.reprepares is not None:
+            return None
+        message = self._message(request, attempt, frame)
+        if not isinstance(message, ResultMessage) or has_extras(message):
+            return None
+        if message.kind == ResultKind.VOID:
+            return None, NOTHING
+        if message.kind != ResultKind.ROWS or message.metadata_changed:
+            return None
+        if attempt.plan is not None and attempt.plan is not message.plan:
+            return None
+        return self._rows(request, message)
+
+    def _message(self, request: ResponseFuture, attempt: Attempt, frame: Frame) -> Any:
+        if self.content.handler is not None:
+            return attempt.connection.decode_with(self.content.handler, frame, attempt.plan)
+        message = attempt.connection.decode(frame, attempt.plan)
+        encryption = getattr(request.session, "_encryption", None)
+        if encryption is not None and encryption.is_on:
+            encryption.describe(message, self.content)
+        return message
+
     def process(self, request: ResponseFuture, attempt: Attempt, answer: Frame | Failure) -> None:
-        connection = attempt.connection
         if isinstance(answer, Failure):
             if request._tracking is not None:
                 request._tracking.ended(request, attempt, connection_error(answer, attempt.host))
             self._unanswered(request, attempt, answer)
             return
-        if self.content.handler is None:
-            message = connection.decode(answer, attempt.plan)
-            encryption = getattr(request.session, "_encryption", None)
-            if encryption is not None and encryption.is_on:
-                encryption.describe(message, self.content)
-        else:
-            message = connection.decode_with(self.content.handler, answer, attempt.plan)
+        message = self._message(request, attempt, answer)
         if request._tracking is not None:
             request._tracking.ended(
                 request, attempt, message.to_exception() if isinstance(message, ErrorMessage) else None
@@ -163,14 +182,20 @@ class Execution:
                 self.content.use_snapshot(self.content.prepared)
         elif attempt.plan is not None and attempt.plan is not message.plan:
             self._described(message)
+        rows, came = self._rows(request, message)
+        request._conclude(attempt.page, rows, None, came)
+
+    def _rows(self, request: ResponseFuture, message: ResultMessage) -> tuple[Any, Came]:
         names = types = kept = None
         if message.page is not None:
             rows, kept = rows_and_page(message.page, request.row_factory, bool(request._callbacks))
         else:  # a custom protocol handler decoded the rows itself
             names, types = message.column_names, message.column_types
             rows = apply_factory(request.row_factory, names, message.parsed_rows)
-        rest = Beside(message.warnings, message.custom_payload, names, types)
-        request._conclude(attempt.page, rows, None, (message.plan, message.paging_state, rest, kept))
+        extras = None
+        if names is not None or has_extras(message):
+            extras = Beside(message.warnings, message.custom_payload, names, types)
+        return rows, (message.plan, message.paging_state, extras, kept)
 
     def _described(self, message: ResultMessage) -> None:
         """Rows of a prepared statement came with metadata of their own, which hold for them. Where the server has no

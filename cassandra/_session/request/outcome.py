@@ -41,6 +41,11 @@ Outcome = tuple[Any, BaseException | None, Came, int]
 NOTHING: Came = (None, None, None, None)
 
 
+def has_extras(answer: Any) -> bool:
+    """Whether an answer came with warnings, a custom payload or the id of a trace."""
+    return answer.warnings is not None or answer.custom_payload is not None or answer.trace_id is not None
+
+
 def beside(answer: Any) -> Came:
     """What is kept of an answer without rows; of an error that is no answer, nothing."""
     if not isinstance(answer, (ResultMessage, ErrorMessage)):

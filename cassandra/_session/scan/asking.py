@@ -318,7 +318,7 @@ class Asking(Operation):
         future.add_callbacks(self._succeeded, self._failed, (future, asked), None, (asked,))
         assert asked.host is not None
         future.attempted_hosts.append(asked.host)
-        future._handle(Attempt(asked.host, asked.pool, asked.connection, 0, None, 0, asked.plan), outcome)
+        future._hand_over(Attempt(asked.host, asked.pool, asked.connection, 0, None, 0, asked.plan), outcome)
 
     def _succeeded(self, _: Any, future: Any, asked: Asked) -> None:
         plan, paging_state, _, kept = future._outcome[2]

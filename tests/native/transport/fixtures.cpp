@@ -5,7 +5,7 @@ namespace fixtures {
 void dispatch(Operation* operation) {
     auto* request = static_cast<Request*>(operation->self);
     Ref<LoopQueue> queue;
-    while (request->core.begin_dispatch()) {
+    while (request->core.begin_dispatch(false) == Operation::Begun::Here) {
         if (request->on_outcome) {
             request->on_outcome(*request);
         } else {

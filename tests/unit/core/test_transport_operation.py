@@ -249,7 +249,8 @@ def test_a_closed_queue_is_as_if_there_were_none(reactor: Reactor, server: Scrip
     channel.submit(request(b"x"), waiting)
     settle(reactor, channel)
     queue.close()
-    assert len(waiting.outcomes) == 1
+    assert eventually(lambda: waiting.outcomes)
+    assert waiting.threads == {reactor_ident(reactor)}
     channel.submit(request(b"error"), late)
     assert eventually(lambda: late.outcomes)
     assert late.threads == {reactor_ident(reactor)}

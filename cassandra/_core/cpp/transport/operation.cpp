@@ -41,7 +41,7 @@ int Operation::release_references() {
 // Schedules a dispatch. Locked; the caller passes a reference along.
 Next Operation::route(Ref<LoopQueue>* queue) {
     dispatching_ = Dispatching::Scheduled;
-    if (queue_ && !queue_->closed()) {
+    if (queue_ && !must_decide() && !queue_->closed()) {
         *queue = queue_;
         return Next::Enqueue;
     }
@@ -73,7 +73,7 @@ Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<ui
             has_first_ = true;
             stored.holds_reference = true;
             if (!stored.hot) ++cold_;
-            if (waiters_ > 0) {
+            if (waiters_ > 0 && takeable()) {
                 wake = signal();
             } else if (dispatching_ == Dispatching::Running) {
                 dispatching_ = Dispatching::RunningAgain;
@@ -114,6 +114,12 @@ bool Operation::take(Outcome* outcome) noexcept {
 bool Operation::take_all(Batch* batch) noexcept {
     Guard guard(lock_);
     if (!has_first_) return false;
+    take_locked(batch);
+    return true;
+}
+
+// Locked; there is at least one.
+void Operation::take_locked(Batch* batch) noexcept {
     batch->references = release_references();
     batch->begin = next_more_;
     batch->first = std::move(first_);
@@ -122,7 +128,6 @@ bool Operation::take_all(Batch* batch) noexcept {
     has_first_ = false;
     next_more_ = 0;
     cold_ = 0;
-    return true;
 }
 
 void Operation::give_back(Batch&& batch) noexcept {
@@ -131,6 +136,38 @@ void Operation::give_back(Batch&& batch) noexcept {
     if (batch.rest.capacity() == 0) return;
     Guard guard(lock_);
     if (spare_.capacity() == 0) spare_.swap(batch.rest);
+}
+
+bool Operation::take_plain(Batch* batch) noexcept {
+    Guard guard(lock_);
+    if (!takeable()) return false;
+    take_locked(batch);
+    return true;
+}
+
+Next Operation::put_back(Outcome&& outcome) {
+    Outcome unwanted;  // destroyed after the lock
+    Guard guard(lock_);
+    outcome.holds_reference = false;
+    if (finished_.load(std::memory_order_relaxed)) {
+        unwanted = std::move(outcome);
+        return Next::Nothing;
+    }
+    outcome.hot = false;
+    if (has_first_) {
+        more_.push_back(std::move(outcome));
+    } else {
+        first_ = std::move(outcome);
+        has_first_ = true;
+    }
+    ++cold_;
+    if (dispatching_ == Dispatching::Running) {
+        dispatching_ = Dispatching::RunningAgain;
+    } else if (dispatching_ == Dispatching::Idle) {
+        dispatching_ = Dispatching::Scheduled;
+        return Next::Dispatch;
+    }
+    return Next::Nothing;
 }
 
 bool Operation::ready() noexcept {
@@ -201,7 +238,7 @@ Next Operation::leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queu
     Guard guard(lock_);
     --waiters_;
     *references = release_references();
-    if (abandoned && waiters_ == 0 && dispatching_ == Dispatching::Idle && wants_dispatch())
+    if (abandoned && dispatching_ == Dispatching::Idle && unattended() && wants_dispatch())
         return route(queue);
     return Next::Nothing;
 }
@@ -232,7 +269,7 @@ Next Operation::set_eager(Ref<LoopQueue>* queue) noexcept {
     Guard guard(lock_);
     eager_ = true;
     calls_.store(true, std::memory_order_relaxed);
-    if (dispatching_ == Dispatching::Idle && waiters_ == 0 && wants_dispatch()) return route(queue);
+    if (dispatching_ == Dispatching::Idle && unattended() && wants_dispatch()) return route(queue);
     return Next::Nothing;
 }
 
@@ -240,18 +277,22 @@ Next Operation::attach(Ref<LoopQueue> new_queue, Ref<LoopQueue>* target) noexcep
     Guard guard(lock_);
     queue_ = std::move(new_queue);
     calls_.store(eager_ || queue_, std::memory_order_relaxed);
-    if (dispatching_ == Dispatching::Idle && waiters_ == 0 && wants_dispatch()) return route(target);
+    if (dispatching_ == Dispatching::Idle && unattended() && wants_dispatch()) return route(target);
     return Next::Nothing;
 }
 
-bool Operation::begin_dispatch() noexcept {
+Operation::Begun Operation::begin_dispatch(bool on_loop) noexcept {
     Guard guard(lock_);
     if (!has_first_) {
         dispatching_ = Dispatching::Idle;
-        return false;
+        return Begun::Nothing;
+    }
+    if (on_loop && must_decide()) {
+        dispatching_ = Dispatching::Scheduled;
+        return Begun::Elsewhere;
     }
     dispatching_ = Dispatching::Running;
-    return true;
+    return Begun::Here;
 }
 
 Next Operation::end_dispatch(int* references, Ref<LoopQueue>* queue) noexcept {
@@ -259,7 +300,7 @@ Next Operation::end_dispatch(int* references, Ref<LoopQueue>* queue) noexcept {
     *references = release_references();
     const bool again = dispatching_ == Dispatching::RunningAgain;
     dispatching_ = Dispatching::Idle;
-    if (again && waiters_ == 0 && wants_dispatch()) return route(queue);
+    if (again && unattended() && wants_dispatch()) return route(queue);
     return Next::Nothing;
 }
 
@@ -273,9 +314,11 @@ void Operation::leave_to_parent() noexcept {
     void* const runtime_object = self;
     const bool eager = eager_;
     const bool done = finished();
+    const bool decides = driver_decides;
     new (this) Operation;
     FASTCQL_COUNT(operations, -1);
     self = runtime_object;
+    driver_decides = decides;
     eager_ = eager;
     calls_.store(eager, std::memory_order_relaxed);
     finished_.store(done, std::memory_order_relaxed);

@@ -79,6 +79,11 @@ public:
     // What it submits as; not changed while it does.
     Right right = Right::Ordinary;
 
+    // True: a waiter and an event loop take plain results only (RESULT with rows or void, without anything beside, of an
+    // operation without callbacks); the I/O thread takes all else, whoever waits. False: the one thread that waits takes
+    // all outcomes. Set before the operation is used.
+    bool driver_decides = false;
+
     // Any thread. Takes over one reference of the runtime object. *queue* is set with Next::Enqueue. With *sleeper* the
     // caller wakes the waiter, if that is set, when he is through with all he delivers.
     Next deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<uint32_t>** sleeper = nullptr);
@@ -88,6 +93,11 @@ public:
     // batch back, which keeps its memory for the next one.
     bool take_all(Batch* batch) noexcept;
     void give_back(Batch&& batch) noexcept;
+    // As take_all, for a waiter or an event loop: false, and nothing is taken, if the I/O thread has to decide.
+    bool take_plain(Batch* batch) noexcept;
+    // Any thread: outcomes that were taken are for the I/O thread to decide. The caller adds a reference for what is
+    // returned, and the outcome holds none.
+    Next put_back(Outcome&& outcome);
     bool ready() noexcept;
 
     // The waiting side. enter_wait() is false when there is nothing to wait for; else sleep, or lead the reactor's
@@ -138,10 +148,12 @@ public:
     Next set_eager(Ref<LoopQueue>* queue) noexcept;
     Next attach(Ref<LoopQueue> queue, Ref<LoopQueue>* target) noexcept;
 
-    // Around a call of _on_outcome. begin is false when there is nothing left to process. end may ask for
+    // Around a call of _on_outcome. begin is Nothing when there is nothing left to process, and Elsewhere on the thread of
+    // an event loop when the I/O thread has to decide: dispatch there, the reference passes on. end may ask for
     // another dispatch; then the dispatcher's own reference passes on with it. *references* as with
     // leave_wait().
-    bool begin_dispatch() noexcept;
+    enum class Begun : uint8_t { Nothing, Here, Elsewhere };
+    Begun begin_dispatch(bool on_loop) noexcept;
     Next end_dispatch(int* references, Ref<LoopQueue>* queue) noexcept;
 
     // A list of references to be dropped, see DropList. Returns the number to drop, that of the list
@@ -157,8 +169,12 @@ private:
     enum class Dispatching : uint8_t { Idle, Scheduled, Running, RunningAgain };
 
     bool wants_dispatch() const;
-    bool pending() const { return !has_first_ && !finished_.load(std::memory_order_relaxed); }
+    bool must_decide() const { return driver_decides && (eager_ || cold_ > 0); }
+    bool takeable() const { return has_first_ && !must_decide(); }  // by a waiter
+    bool unattended() const { return waiters_ == 0 || must_decide(); }  // no waiter will take what is there
+    bool pending() const { return !takeable() && !finished_.load(std::memory_order_relaxed); }
     bool signal();
+    void take_locked(Batch* batch) noexcept;
     int release_references();
     Next route(Ref<LoopQueue>* queue);
 
