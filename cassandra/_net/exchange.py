@@ -11,6 +11,7 @@ from cassandra._base.errors import (
     OperationTimedOut,
     ProtocolError,
 )
+from cassandra._base.locks import enter_driver_thread
 from cassandra._base.logs import get_logger
 from cassandra._base.real import threading
 from cassandra._core.transport import DRIVER, PROTOCOL, TIMED_OUT, Failure, Frame, Operation
@@ -70,6 +71,7 @@ def run_blocking(call: Callable[[], Any], deliver: Callable[[Any, BaseException 
     """
 
     def run() -> None:
+        enter_driver_thread()
         try:
             result, error = call(), None
         except Exception as exception:

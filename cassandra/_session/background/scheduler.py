@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from cassandra._base.locks import enter_driver_thread
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell, catch_up, renew
 from cassandra._base.real import Future, threading
@@ -189,6 +190,7 @@ class Scheduler:
                 self._grow()
 
     def _work(self) -> None:
+        enter_driver_thread()
         generation = self._generation
         self._idents.add(threading.get_ident())
         try:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import atexit
 import logging
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from cassandra._base.errors import DriverException
+from cassandra._base.locks import CHECKED, IO, enter_driver_thread
 from cassandra._base.logs import get_logger
 from cassandra._base.process import catch_up, in_child, renew
 from cassandra._base.real import Future, threading
@@ -68,6 +70,8 @@ class Life:
     def _new_reactor(self) -> Reactor:
         """Locked."""
         reactor = self.reactor = Reactor(pool=self._cluster.options.memory_pool)
+        if CHECKED:
+            reactor.call_soon(partial(enter_driver_thread, IO))
         with _alive_lock:
             _alive.add(self)
         return reactor

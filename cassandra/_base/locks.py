@@ -1,0 +1,161 @@
+"""Locks of the driver, and which threads may take which.
+
+L0. Caller threads wait, driver threads decide. A *driver thread* is the I/O thread, a worker, or another thread that
+the driver starts; every other thread is a *caller thread*. Each lock of the driver is of one of two kinds:
+
+* A *driver lock* guards state that driver threads change. Only driver threads acquire it. A caller thread that needs
+  such a change submits a command and waits for it (``_session/background/commands.py``).
+* A *caller lock* guards state of caller threads, such as an object that is created on first use. The I/O thread does
+  not acquire it, and no thread acquires it while it holds a driver lock. State that it guards changes by one
+  assignment, as the handler of a signal may raise between any two bytecodes of a caller.
+
+State that both use changes in one native section (code without a call into Python, guarded by the GIL or by a C++
+lock), or by an operation of a built-in object that is atomic, such as ``dict.setdefault`` or ``deque.append``.
+
+Why the rule excludes deadlocks with signal handlers: Python runs them on the main thread, a caller thread. What that
+thread holds at this moment are caller locks. What the handler waits for is done by driver threads. They wait for driver
+locks only, whose owners are driver threads, which no handler interrupts, and which do not wait for caller locks.
+
+Foreign code (callbacks, listeners, policies, log handlers) is called with no driver lock held.
+
+With ``FASTCQL_CHECK_LOCKS=1`` in the environment the rule is checked at each acquisition, and so is the order of locks:
+a thread that holds A and acquires B puts A before B for ever, and a cycle is a violation. Violations raise
+``LockError`` and are kept in :data:`violations`. Both kinds are re-entrant, as garbage collection may run a ``__del__``
+anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .real import threading
+
+CHECKED = os.environ.get("FASTCQL_CHECK_LOCKS") == "1"
+
+#: Descriptions of violations of the rule, oldest first. Filled in checked processes only.
+violations: list[str] = []
+
+CALLER, WORKER, IO = "a caller thread", "a worker", "the I/O thread"
+
+_here = threading.local()
+_order: dict[str, set[str]] = {}  # name: names of locks that were acquired while it was held
+_order_lock = threading.Lock()
+
+
+class LockError(AssertionError):
+    """A lock was acquired by a thread that must not have it, or in another order than before."""
+
+
+def driver_lock(name: str) -> Any:
+    """A re-entrant lock for driver threads only. *name* tells apart the locks of different classes."""
+    return _Checked(name, True) if CHECKED else threading.RLock()
+
+
+def caller_lock(name: str) -> Any:
+    """A re-entrant lock for caller threads, and for foreign code on workers."""
+    return _Checked(name, False) if CHECKED else threading.RLock()
+
+
+def enter_driver_thread(kind: str = WORKER) -> None:
+    """This thread is one of the driver's from now on."""
+    _here.kind = kind
+
+
+def thread_kind() -> str:
+    """Of this thread: CALLER, WORKER or IO."""
+    return getattr(_here, "kind", CALLER)
+
+
+class _Checked:
+    def __init__(self, name: str, of_driver: bool) -> None:
+        self._name = name
+        self._of_driver = of_driver
+        self._lock: Any = threading.RLock()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        self._check()
+        acquired: bool = self._lock.acquire(blocking, timeout)
+        if acquired:
+            _held().append(self)
+        return acquired
+
+    def release(self) -> None:
+        self._lock.release()
+        held = _held()
+        for index in range(len(held) - 1, -1, -1):
+            if held[index] is self:
+                del held[index]
+                break
+
+    __enter__ = acquire
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    # what threading.Condition and the renewal in forked children use
+
+    def _is_owned(self) -> bool:
+        return bool(self._lock._is_owned())
+
+    def _release_save(self) -> Any:
+        held = _held()
+        depth = held.count(self)
+        held[:] = [lock for lock in held if lock is not self]
+        return self._lock._release_save(), depth
+
+    def _acquire_restore(self, state: Any) -> None:
+        inner, depth = state
+        self._lock._acquire_restore(inner)
+        _held().extend([self] * depth)
+
+    def _at_fork_reinit(self) -> None:
+        self._lock._at_fork_reinit()
+
+    def _check(self) -> None:
+        held = _held()
+        if self in held:
+            return
+        kind = thread_kind()
+        if self._of_driver and kind == CALLER:
+            _violated(f"{self._name}, a driver lock, is acquired by {kind}")
+        if not self._of_driver and kind == IO:
+            _violated(f"{self._name}, a caller lock, is acquired by {kind}")
+        for lock in held:
+            if lock._of_driver and not self._of_driver:
+                _violated(f"{self._name}, a caller lock, is acquired with {lock._name} held, a driver lock")
+            if lock._name != self._name:
+                with _order_lock:
+                    is_cycle = _leads(self._name, lock._name)
+                    _order.setdefault(lock._name, set()).add(self._name)
+                if is_cycle:
+                    _violated(f"{self._name} is acquired with {lock._name} held; elsewhere it is the other way round")
+
+
+def _held() -> list[_Checked]:
+    try:
+        return _here.held  # type: ignore[no-any-return]
+    except AttributeError:
+        held: list[_Checked] = []
+        _here.held = held
+        return held
+
+
+def _leads(first: str, last: str) -> bool:
+    """Whether the order has a path from *first* to *last*."""
+    seen, to_do = {first}, [first]
+    while to_do:
+        name = to_do.pop()
+        if name == last:
+            return True
+        for following in _order.get(name, ()):
+            if following not in seen:
+                seen.add(following)
+                to_do.append(following)
+    return False
+
+
+def _violated(text: str) -> None:
+    text = f"{text} (thread {threading.current_thread().name!r})"
+    violations.append(text)
+    raise LockError(text)
