@@ -131,6 +131,7 @@ cdef class _Awaiting:
 
     def cancel(self, msg=None):
         if self.state != AWAITING_PENDING:
+            self.call_soon()  # those that were not called, as a signal's handler has interrupted that
             return False
         self.state = AWAITING_CANCELLED
         self.message = msg
@@ -142,6 +143,11 @@ cdef class _Awaiting:
 
         return asyncio.CancelledError() if self.message is None else asyncio.CancelledError(self.message)
 
+    def __await__(self):
+        self._asyncio_future_blocking = True
+        yield self
+        return self.result()
+
     # ---- what the request tells
 
     def set_result(self, outcome):
@@ -151,11 +157,10 @@ cdef class _Awaiting:
 
     cdef bint settle(self, outcome) noexcept:
         """True if somebody is to be called now."""
-        if self.state != AWAITING_PENDING:
-            return False
-        self.state = AWAITING_DONE
-        self.outcome = outcome
-        return self.callback is not None
+        if self.state == AWAITING_PENDING:
+            self.state = AWAITING_DONE
+            self.outcome = outcome
+        return self.state == AWAITING_DONE and self.callback is not None
 
     cdef list callbacks(self):
         if self.callback is None:
@@ -188,12 +193,19 @@ cdef class _Awaiting:
         return 0
 
 
+def new_awaiting(loop):
+    cdef _Awaiting awaiting = _Awaiting.__new__(_Awaiting)
+    awaiting.loop = loop
+    return awaiting
+
+
 cdef int go_on(list ready) except -1:
     """Call the tasks whose answers are here."""
     cdef _Awaiting awaiting
-    cdef Py_ssize_t index = 0
-    cdef bint debugged = bool((<_Awaiting> ready[0]).loop.get_debug())  # it wants to know how long each one takes
+    cdef Py_ssize_t index = -1
+    cdef bint debugged
     try:
+        debugged = bool((<_Awaiting> ready[0]).loop.get_debug())  # it wants to know how long each one takes
         for index in range(len(ready)):
             awaiting = <_Awaiting> ready[index]
             if debugged:

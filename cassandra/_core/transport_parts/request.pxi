@@ -220,6 +220,9 @@ cdef class Request(Operation):
         hand_on(self, self.core.put_back(move(outcome)), queue)
 
     def _hand_over(self, Attempt attempt not None, answer):
+        self.hand_over(attempt, answer)
+
+    cdef int hand_over(self, Attempt attempt, answer) except -1:
         """The I/O thread goes on with *attempt*, which was sent by another operation, and *answer*, its outcome."""
         cdef Outcome outcome
         cdef Ref[CLoopQueue] queue
@@ -231,6 +234,7 @@ cdef class Request(Operation):
         outcome.hot = False
         hand_on(self, self.core.put_back(move(outcome)), queue)
         Py_DECREF(self)
+        return 0
 
     def _handle(self, Attempt attempt not None, answer):
         """On the I/O thread: what on_outcome does, for an attempt that another request sent."""
