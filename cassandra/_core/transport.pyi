@@ -212,8 +212,8 @@ def deliver_to(loop: Any, operation: Operation) -> None:
 
 def bridge_to(loop: Any) -> Bridge: ...
 def new_awaiting(loop: Any) -> Any:
-    """A waiter on *loop* for :func:`resolve`, which is awaited: its task goes on even if the handler of a signal interrupts
-    what resolves it."""
+    """A waiter on *loop* for :func:`resolve`, which is awaited: its task goes on even if the handler of a signal
+    interrupts what resolves it."""
 
 def resolve(waiter: Any, value: object) -> None:
     """Complete *waiter*, an asyncio future or its like, from any thread; nothing if its loop was closed meanwhile."""
@@ -307,7 +307,7 @@ class Flights(Operation):
         """The flight in *slot*, or all of them: their outcomes do not count any more."""
 
 class Single:
-    """Has *flights* hear of the outcome of *future*, its request *index*, on *loop*; in the place of an asyncio future."""
+    """Has *flights* hear of the outcome of *future*, its request *index*, on *loop*; in place of an asyncio future."""
 
     loop: Final[Any]
     future: Final[Any]
@@ -467,8 +467,8 @@ class AdmissionEntry:
     """The lower the older."""
 
 class AdmissionQueue:
-    """Counts requests that wait for room, and keeps the changes that the I/O thread has not seen. Any thread; each method
-    is one native section, which no handler of a signal interrupts."""
+    """Counts requests that wait for room, and keeps the changes that the I/O thread has not seen. Any thread; each
+    method is one native section, which no handler of a signal interrupts."""
 
     held_up: Final[int]
     """Requests that wait for a place in the queue."""

@@ -98,6 +98,9 @@ def resolve(waiter, value):
 
 cdef int tell(waiter, value) except -1:
     cdef Bridge bridge
+    if type(waiter) is Single and (<Single> waiter).by_queue:
+        (<Single> waiter).set_result(value)
+        return 0
     loop = (<_Awaiting> waiter).loop if type(waiter) is _Awaiting else waiter.get_loop()
     if loop is loop_here():
         if type(waiter) is _Awaiting:

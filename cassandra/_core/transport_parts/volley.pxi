@@ -346,10 +346,9 @@ cdef class Flights(Operation):
             self.singles.pop(index, None)
             self.ended.popleft()
 
-    cdef int tell_ended(self, loop) except -1:
-        """On the thread of *loop*: something has ended elsewhere."""
-        cdef Bridge bridge = bridge_of(loop)
-        if bridge is not None and bridge.queue is not None:
+    cdef int tell_ended(self, loop, bint by_queue) except -1:
+        """Something has ended elsewhere. On the thread of *loop*, or *by_queue*."""
+        if by_queue:
             if not self.told:
                 self.told = True
                 self._inject(LAST_SLOT, NUDGE)
@@ -380,8 +379,11 @@ cdef class Single:
     cdef readonly int64_t index
     cdef Flights flights
     cdef bint is_told
+    cdef bint by_queue  # of the loop: it is told on any thread
 
     def __init__(self, Flights flights not None, loop, int64_t index, future):
+        cdef Bridge bridge = bridge_of(loop)
+        self.by_queue = bridge is not None and bridge.queue is not None
         self.flights = flights
         self.loop = loop
         self.index = index
@@ -398,4 +400,4 @@ cdef class Single:
         if not self.is_told:
             self.is_told = True
             self.flights.ended.append(ended)
-            self.flights.tell_ended(self.loop)
+            self.flights.tell_ended(self.loop, self.by_queue)

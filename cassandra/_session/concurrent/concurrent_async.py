@@ -6,11 +6,11 @@ have a ``Single`` each that hears of the outcome. None has a task, and the one w
 turn of the loop. Only an asynchronous source of statements has a task: results must come while it is waited for. All of
 it happens on the loop's thread, so there are no locks; outcomes from elsewhere come there by ``aio.resolve``.
 
-The handler of a signal may raise on that thread, between any two bytecodes. Where it interrupts the task, that ends with
-the exception. Where it interrupts what the loop calls for outcomes (``_on_outcome``), the exception leaves the loop, and
-the call is repeated for what is left if the loop goes on: results and failures are noted natively, in the step that also
-takes the outcome away (``transport_parts/volley.pxi``), a :class:`Single` is told in one native step, and to wake twice
-does no harm.
+The handler of a signal may raise on that thread, between any two bytecodes. Where it interrupts the task, that ends
+with the exception. Where it interrupts what the loop calls for outcomes (``_on_outcome``), the exception leaves the
+loop, and the call is repeated for what is left if the loop goes on: results and failures are noted natively, in the
+step that also takes the outcome away (``transport_parts/volley.pxi``), a :class:`Single` is told in one native step,
+and to wake twice does no harm.
 """
 
 from __future__ import annotations

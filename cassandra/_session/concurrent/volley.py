@@ -128,9 +128,7 @@ class Volley(Flights):
             self._wait(None)
         self.harvest(results, failed, most)
 
-    def harvest(
-        self, results: Results, failed: Callable[[int, BaseException], object] | None, most: int = 0
-    ) -> None:
+    def harvest(self, results: Results, failed: Callable[[int, BaseException], object] | None, most: int = 0) -> None:
         """Take what ended: the results of those that succeeded, and *failed* called for the others, by the requests'
         indexes; without *failed* they are results as well. Never waits. What was not dealt with when the handler of a
         signal interrupts it is left for the next call."""

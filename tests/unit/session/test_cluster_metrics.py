@@ -73,7 +73,7 @@ def test_distribution_of_many_values_is_bounded() -> None:
 
 @pytest.mark.parametrize("stat", [IntStat("n"), PmfStat("t")], ids=["number", "distribution"])
 def test_counting_waits_for_no_reader(stat: IntStat | PmfStat) -> None:
-    """A thread that reads may be interrupted, by the handler of a signal or the garbage collector, and make requests."""
+    """A thread that reads may be interrupted by the handler of a signal, or by the garbage collector."""
     reading, release = threading.Event(), threading.Event()
 
     def read() -> None:
