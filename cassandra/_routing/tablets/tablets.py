@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from random import getrandbits
-from typing import Any
 
 from cassandra._base.public import public
 from cassandra._core.routing import Tablet, TabletMap

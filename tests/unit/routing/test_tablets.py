@@ -12,7 +12,6 @@ from uuid import UUID
 
 import pytest
 
-from cassandra._core.routing import TabletMap
 from cassandra._routing.metadata import Metadata
 from cassandra.metadata import BytesToken, MD5Token, Murmur3Token
 from cassandra.tablets import Tablet, Tablets, choose_tablet_version_block, random_tablet_version_block
