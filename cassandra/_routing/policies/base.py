@@ -178,13 +178,6 @@ def without_host(hosts: tuple[Host, ...], host: Host) -> tuple[Host, ...]:
     return tuple(other for other in hosts if other != host)
 
 
-def rotated(hosts: tuple[Host, ...], position: int) -> Iterator[Host]:
-    """*hosts* once around, beginning at *position*."""
-    count = len(hosts)
-    for step in range(count):
-        yield hosts[(position + step) % count]
-
-
 def routing_keyspace(working_keyspace: str | None, query: Any) -> str | None:
     """The keyspace a request is routed in: the statement's own, or the session's."""
     own: str | None = getattr(query, "keyspace", None)
