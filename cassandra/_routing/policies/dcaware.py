@@ -41,7 +41,8 @@ class _View:
     ) -> None:
         self.hosts = hosts
         self.remote = remote
-        self.tiers: dict[int | str, tuple[Host, ...]] = {**dict(enumerate(near)), **far}
+        self.tiers: dict[int | str, tuple[Host, ...]] = dict(enumerate(near))
+        self.tiers.update(far)
         self.far = tuple(far)
 
 

@@ -116,7 +116,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         return found
 
     def _leader_first(self, first: Host, wanted: Wanted) -> bool:
-        """Whether *first* of the replicas is the leader of a strongly consistent tablet, where every request ends up."""
+        """Whether *first* of the replicas leads a strongly consistent tablet: every request ends up there."""
         if wanted.tablet is None or not self._prefer_tablet_leader:
             return False
         return wanted.state.has_leaders(wanted.keyspace) and first.host_id == wanted.tablet.leader
