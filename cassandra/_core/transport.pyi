@@ -32,6 +32,7 @@ class Frame:
     flags: Final[int]
     stream: Final[int]
     opcode: Final[int]
+    skipped: Final[int]  # bytes of a body that was not kept, for its length or for want of memory; 0: the body is there
     def __init__(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> None:
         """For tests and custom handlers: a frame around *body*."""
     def __len__(self) -> int: ...
@@ -522,8 +523,8 @@ class Channel:
     ) -> None:
         """Protocol v5: from here on both directions are segments (CRC24 header, CRC32 payload). Call from the answer
         that ended the legacy part of the handshake, on the I/O thread. *decompress* gets (payload, length)."""
-    def set_protocol(self, version: int, max_frame: int = 256 << 20, compression: str | None = None) -> None:
-        """Answers must carry *version*; longer frames than *max_frame* bytes close the channel. *compression* ("lz4" or
+    def set_protocol(self, version: int, max_frame: int = 0x7FFFFFFF, compression: str | None = None) -> None:
+        """Answers must carry *version*; bodies longer than *max_frame* bytes are skipped. *compression* ("lz4" or
         "snappy", v3/v4 bodies) lets hot outcomes be told in compressed answers; without it those are all cold. Only on
         the I/O thread."""
     def close(self, error: BaseException | None = None) -> None:

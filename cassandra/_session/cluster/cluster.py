@@ -134,7 +134,9 @@ class Cluster:
     Limits:
         *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session* (requests in flight; None:
         what the protocol allows, no limit, no limit); where they are reached requests wait, *max_waiting_requests* of
-        them, up to *max_request_wait* seconds (None: as long as their own timeout lets them).
+        them, up to *max_request_wait* seconds (None: as long as their own timeout lets them). *max_response_bytes* (of
+        one answer, 65,536 at least; None: 2 GiB, what the protocol allows): a larger one is skipped, and its request
+        fails with ``ResponseTooLarge``.
     Hosts:
         *reconnection_policy* (how long to wait before a host that is down is tried again: from one second up to one
         minute), *conviction_policy_factory*.
@@ -198,6 +200,7 @@ class Cluster:
     max_requests_per_session: Attribute[int | None] = option()
     max_request_wait: Attribute[float | None] = option()
     max_waiting_requests: Attribute[int] = option()
+    max_response_bytes: Attribute[int | None] = option()
     request_tracker: Attribute[RequestTracker | None] = option()
     slow_request_threshold: Attribute[float | None] = option()
     allowed_addresses: Attribute[Iterable[Any] | None] = option()
@@ -289,6 +292,7 @@ class Cluster:
         allowed_addresses: Iterable[Any] | None = None,
         allowed_authenticators: Iterable[str] | None = None,
         security_warnings: bool = True,
+        max_response_bytes: int | None = None,
     ) -> None:
         take_defaults(type(self), Cluster, ATTRIBUTES)
         config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
@@ -305,6 +309,7 @@ class Cluster:
         options.set_hosts(reconnection_policy, conviction_policy_factory, shard_aware_options)
         options.set_limits(max_requests_per_connection, max_requests_per_host, max_requests_per_session)
         options.set_waiting(max_request_wait, max_waiting_requests)
+        options.max_response_bytes = config.response_bytes(max_response_bytes)
         options.set_requests(allow_control_connection_query_fallback, timestamp_generator)
         options.set_preparing(prepare_on_all_hosts, reprepare_on_up)
         options.set_tracking(request_tracker, slow_request_threshold)

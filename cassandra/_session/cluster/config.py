@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import EndPoint
+from cassandra._net.handshake.options import MAX_FRAME
 
 T = TypeVar("T")
 
 COMPRESSIONS = ("lz4", "snappy")
+LEAST_RESPONSE = 1 << 16  # below, what the driver itself asks would not get through
 
 
 class ConfigMode(Enum):
@@ -132,12 +134,20 @@ def positive_int(name: str, value: Any) -> int:
 
 
 def limit(name: str, value: Any, most: int = 2**31 - 1) -> int | None:
-    """A largest number of requests; None for no limit of its own."""
+    """A largest number; None for no limit of its own."""
     if value is None:
         return None
     checked = positive_int(name, value)
     if checked > most:
         raise ValueError(f"{name} should be at most {most}, not {value}")
+    return checked
+
+
+def response_bytes(value: Any) -> int | None:
+    """The size of the largest answer that is kept; None for what the protocol allows."""
+    checked = limit("max_response_bytes", value, MAX_FRAME)
+    if checked is not None and checked < LEAST_RESPONSE:
+        raise ValueError(f"max_response_bytes should be at least {LEAST_RESPONSE}, not {value}")
     return checked
 
 

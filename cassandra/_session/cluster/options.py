@@ -96,6 +96,7 @@ class Options:
     max_requests_per_session: int | None = None
     max_request_wait: float | None = None
     max_waiting_requests: int = 32768
+    max_response_bytes: int | None = None
     request_tracker: RequestTracker | None = None
     slow_request_threshold: float | None = None
 

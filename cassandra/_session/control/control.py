@@ -23,7 +23,7 @@ from cassandra._base.errors import (
     OperationTimedOut,
 )
 from cassandra._base.logs import get_logger
-from cassandra._net.connection import Connection
+from cassandra._net.connection import Connection, shows_life
 from cassandra._net.opening import Awaited
 from cassandra._routing.schema import SchemaTarget
 from cassandra._wire.messages.requests import OptionsMessage
@@ -210,7 +210,7 @@ class ControlConnection:
             self.strand.post(self._lost, connection, None)
 
     def _probed(self, connection: Connection, answer: Any) -> None:
-        if isinstance(answer, BaseException):
+        if not shows_life(answer):
             connection.defunct(answer)
 
     def _search_if_lost(self) -> None:

@@ -21,7 +21,7 @@ from cassandra._base.errors import ConnectionException, NoHostAvailable, Operati
 from cassandra._core.transport import Attempt
 
 from ..background import aio
-from .admission import wait_for_room
+from .admission import wait_for_connection, wait_for_room
 from .attempts import NOT_SENT, public_error, what_cannot_be_sent
 from .fallback import sent_elsewhere
 
@@ -76,7 +76,7 @@ class Sending:
             if request._is_over(page) or self.send_to(request, place, page):
                 return True
         if alone and not request._attempts:
-            if not closed and (wait_for_room(request, page) or sent_elsewhere(request, page)):
+            if not closed and any(way(request, page) for way in (wait_for_room, sent_elsewhere, wait_for_connection)):
                 return True
             errors = self.errors or ({} if closed else session._pool_set.reasons())
             error = NoHostAvailable(CLOSED if closed else "Unable to complete the operation against any hosts", errors)
