@@ -9,7 +9,6 @@ from typing import Any
 from cassandra.concurrent import execute_concurrent_async
 from cassandra.query import BatchStatement, SimpleStatement
 from tests.signals.calls import (
-    KEYSPACES,
     MANY,
     Call,
     Parts,
@@ -21,7 +20,7 @@ from tests.signals.calls import (
     used,
     written,
 )
-from tests.signals.scene import AT_ONCE, ROWS, Left, Scene, check_nothing_left, holds
+from tests.signals.scene import AT_ONCE, KEYSPACES, ROWS, Left, Scene, check_nothing_left, holds
 
 ASYNC_CALLS: dict[str, Call] = {}
 
@@ -97,7 +96,8 @@ def await_gathered(scene: Scene) -> Parts:
 @call()
 def await_shared(scene: Scene) -> Parts:
     """Tasks that await one future."""
-    number, seen = next(scene.ids), {}
+    number = next(scene.ids)
+    seen: dict[str, Any] = {}
 
     async def one(future: Any) -> None:
         await future

@@ -6,6 +6,7 @@ A call is a function of the scene that returns two: ``run`` is interrupted, ``ch
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -26,7 +27,7 @@ MANY = 30
 
 
 class Call(NamedTuple):
-    """*costly* calls take so long that their sweeps leave moments out."""
+    """*costly* calls take so long that they are interrupted less often."""
 
     name: str
     parts: Callable[[Scene], Parts]
@@ -139,7 +140,8 @@ def execute_failing(scene: Scene) -> Parts:
 def execute_traced(scene: Scene) -> Parts:
     def run() -> None:
         result = scene.session.execute("SELECT v FROM one.t WHERE id = 1", trace=True)
-        holds(result.get_query_trace().events, "a trace without events")
+        trace = result.get_query_trace()
+        holds(trace is not None and trace.events, "a trace without events")
 
     return run, nothing
 
@@ -186,7 +188,8 @@ def iterate_after_interrupt(scene: Scene) -> Parts:
 
 @call()
 def execute_async(scene: Scene) -> Parts:
-    number, seen = next(scene.ids), {}
+    number = next(scene.ids)
+    seen: dict[str, Any] = {}
     called: list[Any] = []
 
     def run() -> None:
@@ -398,7 +401,10 @@ def read_metadata(scene: Scene) -> Parts:
 
 @call()
 def wait_for_schema_agreement(scene: Scene) -> Parts:
-    return scene.session.wait_for_schema_agreement, lambda ended: scene.session.wait_for_schema_agreement()
+    def run() -> None:
+        scene.session.wait_for_schema_agreement()
+
+    return run, lambda ended: run()
 
 
 class Pair:
@@ -439,14 +445,13 @@ def listeners(scene: Scene) -> Parts:
         scene.cluster.unregister_listener(listener)
 
     def check(ended: bool) -> None:
-        for remove in (
-            lambda: scene.cluster.unregister_listener(listener),
-            lambda: scene.session.remove_request_init_listener(seen.append),
-        ):
-            try:
-                remove()
-            except (KeyError, ValueError):
-                continue
+        removals: list[tuple[Callable[[Any], None], Any]] = [
+            (scene.cluster.unregister_listener, listener),
+            (scene.session.remove_request_init_listener, seen.append),
+        ]
+        for remove, added in removals:
+            with contextlib.suppress(KeyError, ValueError):
+                remove(added)
 
     return run, check
 
@@ -459,7 +464,7 @@ def concurrent_with_args(scene: Scene) -> Parts:
     numbers = [next(scene.ids) for _ in range(MANY)]
 
     def run() -> None:
-        results = execute_concurrent_with_args(scene.session, scene.count, [(number,) for number in numbers])
+        results = list(execute_concurrent_with_args(scene.session, scene.count, [(number,) for number in numbers]))
         holds(len(results) == MANY, f"{len(results)} results of {MANY}")
         holds(all(result.success for result in results), "a request failed")
 
@@ -472,7 +477,7 @@ def concurrent_texts(scene: Scene) -> Parts:
     statements = [(f"UPDATE one.counts SET n = n + 1 WHERE id = {number}", None) for number in numbers]
 
     def run() -> None:
-        results = execute_concurrent(scene.session, statements, concurrency=7)
+        results = list(execute_concurrent(scene.session, statements, concurrency=7))
         holds(len(results) == MANY, f"{len(results)} results of {MANY}")
 
     return run, lambda ended: all_counted(scene, numbers, ended)

@@ -21,6 +21,7 @@ MODES = ("raise", "except", "execute", "both")
 ASYNC_MODES = ("raise", "cancel", "except", "execute")
 LOOPS = ("asyncio", "uvloop")
 ROOT = Path(__file__).resolve().parents[2]
+COSTLY = 5
 CRASHES = 4  # of one work; then it is given up
 
 
@@ -94,13 +95,14 @@ def _run_process(work: Work, result: Result) -> int | None:
 
 
 def works(names: list[str], kinds: list[str], moments: str, limit: int, seed: int, modes: list[str]) -> Iterator[Work]:
-    """*limit* is of each."""
+    """*limit* is of each; costly calls get fewer interrupts."""
     for name in names:
+        most = limit // COSTLY if ALL_CALLS[name].costly else limit
         loops: tuple[str | None, ...] = LOOPS if name in ASYNC_CALLS else (None,)
         for mode in ASYNC_MODES if name in ASYNC_CALLS else MODES:
             for loop in loops if not modes or mode in modes else ():
                 for kind in kinds:
-                    yield Work(name, mode, kind, loop, moments, 0, limit, seed, "")
+                    yield Work(name, mode, kind, loop, moments, 0, most, seed, "")
 
 
 def run_all(all_works: list[Work], at_once: int = 2) -> Iterator[Result]:

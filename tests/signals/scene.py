@@ -13,6 +13,7 @@ from typing import Any
 from cassandra import ConsistencyLevel
 from cassandra._core import transport
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.concurrent import execute_concurrent
 from cassandra.connection import DefaultEndPoint
 from cassandra.query import BatchStatement, SimpleStatement
 from tests.signals.server import Server
@@ -125,7 +126,7 @@ class Scene:
         self.check_use()
         self.cluster.refresh_schema_metadata()
         holds(self.cluster.metadata.keyspaces["one"].tables["t"], "no metadata")
-        holds(session.execute_concurrent([(self.select, (n,)) for n in range(5)]), "no results")
+        holds(execute_concurrent(session, [(self.select, (n,)) for n in range(5)]), "no results")
 
     def check_use(self) -> None:
         """Driver and server agree about the keyspace, and it can be changed."""

@@ -6,9 +6,10 @@ import itertools
 
 import pytest
 
+from tests.signals.async_calls import ASYNC_CALLS
 from tests.signals.campaign import LOOPS, MODES, faults_text, run
 from tests.signals.server import KINDS
-from tests.signals.worker import ALL_CALLS, ASYNC_CALLS, Work
+from tests.signals.worker import ALL_CALLS, Work
 
 EACH = 60  # interrupts of a call, spread over its moments
 OF_ASYNC = ("raise", "cancel")
@@ -22,7 +23,7 @@ def some_works() -> list[Work]:
     for name in ALL_CALLS:
         for mode in OF_ASYNC if name in ASYNC_CALLS else ("raise", next(modes)):
             loop = next(loops) if name in ASYNC_CALLS else None
-            works.append(Work(name, mode, next(kinds), loop, "chosen", 0, EACH, 1, "", spread=True))
+            works.append(Work(name, mode, next(kinds), loop, "chosen", 0, EACH, 1, ""))
     return works
 
 

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -32,7 +33,8 @@ from tests.signals.moments import SIGNAL, Chosen, Random, count_moments, stop_co
 from tests.signals.scene import AT_ONCE, Broken, Scene
 from tests.signals.server import Server
 
-HANGS = 20.0  # seconds without progress
+HANGS = 40.0  # seconds without progress
+CHECKED = 12.0  # seconds that all checks after an interrupt may take
 WARM = 3
 SPARE = 5  # a call has a few moments more at times
 THOROUGH = 25  # each so many interrupts every kind of request is tried
@@ -46,7 +48,7 @@ class Work:
     *mode*: what the handler does: ``raise`` (KeyboardInterrupt), ``except`` (raises an Exception), ``execute``,
     ``both`` (executes and raises KeyboardInterrupt), ``cancel`` (the task, in asyncio). *kind*: of connections. *loop*:
     None, ``asyncio`` or ``uvloop``. *moments*: ``chosen`` or ``random``. Interrupts are numbered from *first*;
-    there are *limit* of them, with *spread* over all moments of the call.
+    there are *limit* of them, chosen ones spread over all moments of the call.
     """
 
     call: str
@@ -58,7 +60,6 @@ class Work:
     limit: int
     seed: int
     folder: str
-    spread: bool = False
 
 
 class Alarm(Exception):
@@ -147,8 +148,7 @@ class Worker:
     def run(self) -> None:
         self._watch()
         total = self.most = self._warm_up()
-        spread = (self.call.costly or self.work.spread) and self.work.moments == "chosen"
-        step = max(1, total // self.work.limit) if spread else 1
+        step = max(1, total // self.work.limit) if self.work.moments == "chosen" else 1
         number = self.work.first
         while self.interrupts < self.work.limit:
             self._watch()
@@ -194,11 +194,11 @@ class Worker:
         error = None
         if isinstance(moment, Chosen):
             self.most = max(self.most, moment.counted)
-        try:
-            self._check(parts, ended, number)
-        except BaseException as problem:
+        problem = in_another_thread(lambda: self._check(parts, ended, number))
+        if problem is not None:
             fault = f"{fault or ''}{'; ' if fault else ''}afterwards: {type(problem).__name__}: {problem}"
-            detail += "" if isinstance(problem, Broken) else traceback.format_exc()[-1500:]
+            detail += "".join(traceback.format_exception(problem))[-1500:]
+            problem = None
         if locks.violations:
             fault = f"{fault or ''} locks: {locks.violations[0]}"
             locks.violations.clear()
@@ -237,6 +237,26 @@ class Worker:
         if number % THOROUGH == 0:
             scene.check_every_kind()
             scene.check_quiet()
+
+
+def in_another_thread(check: Callable[[], None]) -> BaseException | None:
+    """What *check* raises; a fault if it hangs. In another thread, as the interrupted one may hold a lock for ever,
+    which it could acquire again itself."""
+    problems: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            check()
+        except BaseException as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(CHECKED)
+    if thread.is_alive():
+        stack = "".join(traceback.format_stack(sys._current_frames()[thread.ident or 0]))
+        return Broken(f"hangs\n{stack[-1800:]}")
+    return problems[0] if problems else None
 
 
 def gc_each(number: int) -> None:
