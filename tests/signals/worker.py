@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -70,6 +70,30 @@ class Interrupt(KeyboardInterrupt):
     """Raised by the handler."""
 
 
+class Hang(BaseException):
+    """Raised in a call that hangs."""
+
+
+@contextlib.contextmanager
+def ended_if_it_hangs() -> Iterator[None]:
+    """What the main thread does ends by :class:`Hang`, which says where it was, if it takes too long."""
+
+    def raise_hang(number: int, frame: FrameType | None) -> None:
+        stack = "".join(traceback.format_stack(frame)[-8:])
+        raise Hang(f"does not end within {CHECKED:.0f} s\n{stack}")
+
+    signal.signal(signal.SIGUSR1, raise_hang)
+    main = threading.main_thread().ident or 0
+    timer = threading.Timer(CHECKED, signal.pthread_kill, (main, signal.SIGUSR1))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+
+
 class Handler:
     """Of the signal: acts once after each :meth:`arm`."""
 
@@ -91,7 +115,10 @@ class Handler:
         if not self.armed:
             return
         stop_counting()
-        self.armed, self.has_run = False, True
+        self.armed = False
+        if self.raises and is_of_loop(frame):
+            return
+        self.has_run = True
         self.where = place_of(frame)
         if self.mode in ("execute", "both"):
             self._execute()
@@ -121,6 +148,11 @@ class Handler:
     @property
     def raises(self) -> bool:
         return self.mode in ("raise", "both", "except")
+
+
+def is_of_loop(frame: FrameType | None) -> bool:
+    """Whether the interrupted code is asyncio's own, which loses callbacks if it is interrupted by an exception."""
+    return frame is not None and Path(frame.f_code.co_filename).parent.name in ("asyncio", "uvloop")
 
 
 def place_of(frame: FrameType | None) -> str:
@@ -153,7 +185,7 @@ class Worker:
         while self.interrupts < self.work.limit:
             self._watch()
             self._interrupt(number)
-            number += step
+            number += step * (1 + self.faults // 4)  # enough of the same; faults cost time
             if self.work.moments == "chosen" and number > self.most + SPARE:
                 break
         faulthandler.cancel_dump_traceback_later()
@@ -183,10 +215,11 @@ class Worker:
         handler, moment = self.handler, self._moment(number)
         parts = self.call.parts(self.scene)
         handler.arm()
-        if self.work.loop is None:
-            ended, error = run_interrupted(parts, handler, moment)
-        else:
-            ended, error = run_loop_interrupted(parts, handler, moment, self.work.loop, self.scene)
+        with ended_if_it_hangs():
+            if self.work.loop is None:
+                ended, error = run_interrupted(parts, handler, moment)
+            else:
+                ended, error = run_loop_interrupted(parts, handler, moment, self.work.loop, self.scene)
         self.interrupts += handler.has_run
         (self.folder / "at").write_text(json.dumps([number, handler.where, self.interrupts]))
         fault = handler.fault or self._wrong_outcome(ended, error)
