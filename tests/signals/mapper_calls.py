@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from cassandra.cqlengine import columns, connection
@@ -24,13 +25,12 @@ class Seen(Model):
 
 
 def use_session(scene: Scene) -> None:
-    """Models use a session of the scene's cluster of their own: rows of mapped sessions are dictionaries."""
-    mapped = scene.extras.get("mapped")
-    if mapped is None or mapped.cluster is not scene.cluster:
-        if mapped is not None:
+    """Models use a cluster object of their own: rows of mapped sessions are dictionaries."""
+    if scene.mapped is None:
+        with contextlib.suppress(Exception):  # there is none yet
             connection.unregister_connection(NAME)
-        scene.extras["mapped"] = mapped = scene.cluster.connect("one")
-        connection.register_connection(NAME, session=mapped)
+        scene.mapped = scene.new_cluster().connect("one", wait_for_all_pools=True)
+        connection.register_connection(NAME, session=scene.mapped)
 
 
 def rows_of(scene: Scene, number: int) -> list[tuple[Any, Any]]:

@@ -14,7 +14,6 @@ import importlib.util
 import random
 import signal
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -62,16 +61,6 @@ class Chosen:
     def stop(self) -> None:
         """The handler runs no more."""
         self.counted = _tripping.stop()[1]
-
-
-def count_moments(action: Any) -> int:
-    """How many moments *action* has."""
-    _tripping.start(SIGNAL, sys.maxsize, OPCODES)
-    try:
-        action()
-    finally:
-        counted = _tripping.stop()[1]
-    return int(counted)
 
 
 class Random:

@@ -51,7 +51,7 @@ class Scene:
         self.options = {**connection_options(server, kind), **options}
         self.cluster, self.session = self.open()
         self.names = itertools.count()
-        self.extras: dict[str, Any] = {}  # of single calls
+        self.mapped: Session | None = None  # of the object mapper
         self._schema()
         self.prepare()
 
@@ -85,14 +85,20 @@ class Scene:
 
     def renew(self) -> None:
         """Replace the cluster object, as the old one is broken."""
-        for end in (self.session.shutdown, self.cluster.shutdown):
+        ends = [self.session.shutdown, self.cluster.shutdown]
+        if self.mapped is not None:
+            ends.append(self.mapped.cluster.shutdown)
+        for end in ends:
             thread = threading.Thread(target=end, daemon=True)
             thread.start()
             thread.join(5)
+        self.mapped = None
         self.cluster, self.session = self.open()
         self.prepare()
 
     def close(self) -> None:
+        if self.mapped is not None:
+            self.mapped.cluster.shutdown()
         self.cluster.shutdown()
 
     # -- what has to hold
@@ -155,13 +161,15 @@ class Scene:
         holds(not found, "; ".join(found))
 
     def _under_way(self) -> Iterator[str]:
-        for host, state in self.session.get_pool_state().items():
-            if sum(state["in_flights"]):
-                yield f"streams in use on {host}: {state['in_flights']}, orphaned {state['orphaned_requests']}"
-            if not state["open_count"]:
-                yield f"no connection to {host}"
-        if len(self.session.get_pool_state()) < len(self.server.endpoints):
-            yield f"{len(self.session.get_pool_state())} pools"
+        for session in (self.session, self.mapped):
+            states = {} if session is None else session.get_pool_state()
+            for host, state in states.items():
+                if sum(state["in_flights"]):
+                    yield f"streams in use on {host}: {state['in_flights']}, orphaned {state['orphaned_requests']}"
+                if not state["open_count"]:
+                    yield f"no connection to {host}"
+            if session is not None and len(states) < len(self.server.endpoints):
+                yield f"{len(states)} pools"
         line = self.session._pool_set.line
         if getattr(line, "_size", 0):
             yield f"{line._size} requests in the admission queue"

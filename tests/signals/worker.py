@@ -29,7 +29,7 @@ from cassandra._base import locks
 from tests.signals import mapper_calls as mapper_calls
 from tests.signals.async_calls import ASYNC_CALLS
 from tests.signals.calls import CALLS, Call, Parts
-from tests.signals.moments import SIGNAL, Chosen, Random, count_moments, stop_counting
+from tests.signals.moments import SIGNAL, Chosen, Random, stop_counting
 from tests.signals.scene import AT_ONCE, Broken, Scene
 from tests.signals.server import Server
 
@@ -199,10 +199,10 @@ class Worker:
             run, check = self.call.parts(self.scene)
             self._complete(run)
             check(True)
-        run, check = self.call.parts(self.scene)
-        total = count_moments(lambda: self._complete(run))
-        check(True)
-        return total
+        parts, moment = self.call.parts(self.scene), Chosen(sys.maxsize)
+        self._run_interrupted(parts, moment)
+        parts[1](True)
+        return moment.counted
 
     def _complete(self, run: Any) -> None:
         """*run* without an interrupt."""
@@ -215,11 +215,7 @@ class Worker:
         handler, moment = self.handler, self._moment(number)
         parts = self.call.parts(self.scene)
         handler.arm()
-        with ended_if_it_hangs():
-            if self.work.loop is None:
-                ended, error = run_interrupted(parts, handler, moment)
-            else:
-                ended, error = run_loop_interrupted(parts, handler, moment, self.work.loop, self.scene)
+        ended, error = self._run_interrupted(parts, moment)
         self.interrupts += handler.has_run
         (self.folder / "at").write_text(json.dumps([number, handler.where, self.interrupts]))
         fault = handler.fault or self._wrong_outcome(ended, error)
@@ -239,6 +235,12 @@ class Worker:
             self.faults += 1
             say(fault=fault, number=number, where=handler.where, detail=detail)
             self.scene.renew()
+
+    def _run_interrupted(self, parts: Parts, moment: Chosen | Random) -> tuple[bool, BaseException | None]:
+        with ended_if_it_hangs():
+            if self.work.loop is None:
+                return run_interrupted(parts, self.handler, moment)
+            return run_loop_interrupted(parts, self.handler, moment, self.work.loop, self.scene)
 
     def _moment(self, number: int) -> Chosen | Random:
         if self.work.moments == "chosen":
