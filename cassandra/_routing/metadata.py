@@ -55,8 +55,8 @@ class TopologyChange:
 class Metadata(MetadataFields):
     """The cluster as its nodes describe it: hosts, token ring, schema. Found at ``cluster.metadata``.
 
-    Kept fresh by the control connection. Keyspaces, their dicts, tables and views that are found here follow later
-    changes; a dict or list that is read from a table or view is of one moment and stays as it is.
+    Kept fresh by the control connection. A keyspace, table, view, index, type or function that is found here stays as
+    it was read; after a change there is another object in its place. The dicts that they are found in follow changes.
     """
 
     #: Name of the cluster.
@@ -241,7 +241,7 @@ class Metadata(MetadataFields):
             before = self.state.keyspaces
             after = updated(before, target, rows)
             self._upkeep.schema_read(self._tablets, target, rows, before, after)
-            self._publish(keyspaces=carry_on(before, after, target.kind == EVERYTHING))
+            self._publish(keyspaces=carry_on(before, after, target))
 
     def schema_not_read(self, target: SchemaTarget) -> None:
         """*target* was altered or dropped (everything: may have been), but the schema is not followed: forget the

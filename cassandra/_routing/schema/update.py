@@ -1,5 +1,5 @@
 """A schema change applied: new keyspaces from old ones and the rows that were read (L4). Nothing old is modified
-here; ``live.py`` does that afterwards."""
+here; ``live.py`` puts into the dicts that programs hold what has changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .parser import (
     readable,
     with_contents,
 )
-from .table import IndexMetadata, MaterializedViewMetadata, TableMetadata
+from .table import IndexMetadata, TableMetadata
 from .target import EVERYTHING, KEYSPACE_CONTENTS, SchemaTarget
 
 Keyspaces = Mapping[str, KeyspaceMetadata]
@@ -84,24 +84,12 @@ def _one(kind: str, rows: Iterable[Any], parse: Callable[[Any], T], before: T | 
 
 
 def _with_table(known: KeyspaceMetadata, name: str, rows: RowIndex) -> KeyspaceMetadata:
-    """The keyspace with the table or view *name* as read; its indexes, and the links from tables to views, follow."""
+    """The keyspace with the table or view *name* as read, and the indexes of it. Tables are told of their views by
+    ``live.py``."""
     table = _one("table", rows.all("tables"), lambda row: parse_table(row, rows), known.tables.get(name))
     view = _one("view", rows.all("views"), lambda row: parse_view(row, rows), known.views.get(name))
-    tables = _replaced(known.tables, name, table)
-    views = _replaced(known.views, name, view)
-    return known._with(tables=_linked(tables, views), views=views, indexes=_indexes(known, tables, name))
-
-
-def _linked(tables: dict[str, TableMetadata], views: dict[str, MaterializedViewMetadata]) -> dict[str, TableMetadata]:
-    """Tables that know their views; only those whose views changed are copied."""
-    by_table: dict[str, dict[str, MaterializedViewMetadata]] = {}
-    for view in views.values():
-        by_table.setdefault(view.base_table_name, {})[view.name] = view
-    linked = {}
-    for name, table in tables.items():
-        own = by_table.get(name, {})
-        linked[name] = table if _same(table.views, own) else table._with_views(own)
-    return linked
+    tables, views = _replaced(known.tables, name, table), _replaced(known.views, name, view)
+    return known._with(tables=tables, views=views, indexes=_indexes(known, tables, name))
 
 
 def _indexes(known: KeyspaceMetadata, tables: dict[str, TableMetadata], changed: str) -> dict[str, IndexMetadata]:
@@ -115,7 +103,3 @@ def _replaced(items: Mapping[str, Any], name: str, item: Any) -> dict[str, Any]:
         return {key: value for key, value in items.items() if key != name}
     with_item = {**items, name: item}
     return with_item if name in items else dict(sorted(with_item.items()))
-
-
-def _same(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
-    return left.keys() == right.keys() and all(left[name] is right[name] for name in left)

@@ -57,8 +57,40 @@ class CassandraTypeType(type):
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
+        if name in _SPELLED_BY:
+            _forget_spellings()
         if name in ("support_empty_values", "mapped_class"):
             cls._reconfigure()  # type: ignore[attr-defined]
+
+    def __delattr__(cls, name: str) -> None:
+        super().__delattr__(name)
+        if name in _SPELLED_BY:
+            _forget_spellings()
+
+
+#: What CQL spellings are made of.
+_SPELLED_BY = frozenset(
+    ("cassname", "cql_parameterized_type", "fieldnames", "keyspace", "subtype", "subtypes", "typename", "vector_size")
+)
+_spelling = object()  # another one whenever such an attribute was set: kept spellings are of one of them
+
+
+def _forget_spellings() -> None:
+    global _spelling
+    _spelling = object()
+
+
+def _has_standard_spelling(kind: Any) -> bool:
+    """Whether the CQL spelling of *kind*, and of all in it, is made of its attributes only."""
+    if not isinstance(kind, CassandraTypeType):
+        return False
+    names = ("cql_parameterized_type", "_spell_cql", "cass_parameterized_type", "cass_parameterized_type_with")
+    own = (defined(kind, name) for name in names)
+    return all(_is_ours(value) for value in own) and all(map(_has_standard_spelling, kind.subtypes))  # type: ignore[attr-defined]
+
+
+def _is_ours(method: Any) -> bool:
+    return str(getattr(getattr(method, "__func__", None), "__module__", "")).startswith("cassandra._wire.types.")
 
 
 def defined(cls: type, name: str) -> Any:
@@ -74,6 +106,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     num_subtypes: ClassVar[int | str] = 0
     cassname: ClassVar[str]
     typename: ClassVar[str] = ""
+    _cql: ClassVar[tuple[Any, Any, str]] = (None, None, "")  # how it was spelled, the class, the text
 
     empty_binary_ok: ClassVar[bool] = False
     """Zero bytes are a value of this type."""
@@ -187,7 +220,18 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """The CQL spelling, such as ``list<int>``."""
+        """The CQL spelling, such as ``list<int>``. Kept until an attribute that it depends on is set on any type."""
+        kept = cls._cql
+        if kept[0] is _spelling and kept[1] is cls:
+            return kept[2]
+        spelling = _spelling
+        text = cls._spell_cql()
+        if all(map(_has_standard_spelling, cls.subtypes)):
+            type.__setattr__(cls, "_cql", (spelling, cls, text))
+        return text
+
+    @classmethod
+    def _spell_cql(cls) -> str:
         if not cls.subtypes:
             return cls.typename
         return f"{cls.typename}<{', '.join(sub.cql_parameterized_type() for sub in cls.subtypes)}>"
