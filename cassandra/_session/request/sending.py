@@ -30,13 +30,20 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.policies import SpeculativeExecutionPlan
 
+    from ..session import Session
     from .content import Content
     from .future import ResponseFuture
     from .plan import QueryPlan
     from .tracking import TrackedAttempt
 
-CLOSED = "The session is shut down; open a new one with Cluster.connect()."
 NO_POOL = "Host has been marked down or removed"
+
+
+def closed_text(session: Session) -> str:
+    """Why a session takes no requests any more, and what to do."""
+    if session.cluster.is_shutdown:
+        return "The cluster is shut down, and so are its sessions; make a new Cluster."
+    return "The session is shut down; open a new one with Cluster.connect()."
 
 
 class Sending:
@@ -79,7 +86,9 @@ class Sending:
             if not closed and any(way(request, page) for way in (wait_for_room, sent_elsewhere, wait_for_connection)):
                 return True
             errors = self.errors or ({} if closed else session._pool_set.reasons())
-            error = NoHostAvailable(CLOSED if closed else "Unable to complete the operation against any hosts", errors)
+            error = NoHostAvailable(
+                closed_text(session) if closed else "Unable to complete the operation against any hosts", errors
+            )
             self.annotate(request, error)
             request._fail(page, error)
         return False
