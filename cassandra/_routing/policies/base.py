@@ -123,7 +123,7 @@ class Wanted:
     def of(
         cls, state: ClusterState, keyspace: str | None, token: int | None, statement: Any, level: int | None = None
     ) -> Wanted:
-        """*token*: the Murmur3 token of the partition if the caller knows it. *level*: the request's consistency level."""
+        """*token*: the Murmur3 token of the partition if it is known. *level*: the consistency level of the request."""
         value = state.routing_token(token, statement)
         tablet = state.tablet(keyspace, getattr(statement, "table", None), value)
         return cls(state, keyspace, value, tablet, statement, level)
