@@ -30,10 +30,10 @@ def lines() -> list[Line]:
         times_faster(f"{policy}, query: {query}, {part} ({setup})", ours, {SCYLLA.name: (theirs, 1)})
         for (policy, query, part), (_, setup, ours, theirs) in worst.items()
     ]
-    theirs = {SCYLLA.name: samples[SCYLLA.name, "CQL name of a type"]}
+    peers = {SCYLLA.name: samples[SCYLLA.name, "CQL name of a type"]}
     return [
         *lines,
-        at_most("cql_parameterized_type() of a map", samples[FASTCQL, "CQL name of a type"], TYPE_NAME, theirs),
+        at_most("cql_parameterized_type() of a map", samples[FASTCQL, "CQL name of a type"], TYPE_NAME, peers),
     ]
 
 
