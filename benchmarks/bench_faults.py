@@ -1,8 +1,7 @@
 """Page faults per page of rows in the steady state of a fresh process, and memory after idleness, beside scylla-driver.
 
 ``python -m benchmarks.bench_faults`` prints the figures beside the targets: no faults, and within a minute of idleness
-no more than half of a page left beyond what was resident before the first one. (Python itself keeps some tuples, and
-the arenas that they are in.)
+no more than half of a page left beyond what was resident before the first one, once the garbage collector has run.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ process of its own.
 from __future__ import annotations
 
 import contextlib
+import gc
 import resource
 import struct
 import time
@@ -47,6 +48,7 @@ def make(arguments: list[str]) -> Iterator[Client]:
         read(page)
     took = (time.thread_time() - start) / PAGES
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
+    gc.collect()  # frees the tuples that Python keeps for new ones, and with them the arenas that they are in
     end = time.monotonic() + IDLE
     while resident() - before > len(page) // 8 and time.monotonic() < end:
         time.sleep(0.5)
