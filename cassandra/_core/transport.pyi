@@ -32,6 +32,7 @@ class Frame:
     flags: Final[int]
     stream: Final[int]
     opcode: Final[int]
+    skipped: Final[int]  # bytes of a body that was not kept, for its length or for want of memory; 0: the body is there
     def __init__(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> None:
         """For tests and custom handlers: a frame around *body*."""
     def __len__(self) -> int: ...
@@ -422,6 +423,42 @@ class Limit:
     def end_line(self) -> None:
         """Nobody waits here any more (unless the waiter has still to be told)."""
 
+NEW: int
+QUEUED: int
+HELD_UP: int
+REFUSED: int
+LEFT: int
+
+class AdmissionEntry:
+    """State of a request in an :class:`AdmissionQueue`, whose methods change it."""
+
+    state: Final[int]
+    """NEW, QUEUED, HELD_UP, REFUSED (the I/O thread fails its request) or LEFT."""
+    number: Final[int]
+    """The lower the older."""
+
+class AdmissionQueue:
+    """Counts requests that wait for room, and keeps the changes that the I/O thread has not seen. Any thread; each method
+    is one native section, which no handler of a signal interrupts."""
+
+    held_up: Final[int]
+    """Requests that wait for a place in the queue."""
+    def __init__(self, on_change: Callable[[], object]) -> None:
+        """*on_change* is called on the I/O thread after a change."""
+    def __len__(self) -> int:
+        """Requests that are QUEUED."""
+    def enter(self, entry: AdmissionEntry, most: int, may_be_held_up: bool, reactor: Reactor) -> bool:
+        """At the end of the queue: QUEUED if fewer than *most* are and none is held up, else HELD_UP or REFUSED.
+        False, and nothing changes, if it has entered before, or if the reactor was stopped."""
+    def leave(self, entry: AdmissionEntry) -> bool:
+        """Not QUEUED or HELD_UP any more. False if it was neither."""
+    def admit(self, entry: AdmissionEntry, most: int) -> bool:
+        """QUEUED, if it is HELD_UP and fewer than *most* are QUEUED; else False."""
+    def close(self) -> None:
+        """Keep no reactor alive."""
+    def take_changes(self) -> list[AdmissionEntry]:
+        """Entries that have entered or left since the last call, oldest first. On the I/O thread."""
+
 class LoopQueue:
     """Completions for one asyncio loop: one descriptor, readable while operations wait in it."""
 
@@ -499,8 +536,8 @@ class Channel:
     ) -> None:
         """Protocol v5: from here on both directions are segments (CRC24 header, CRC32 payload). Call from the answer
         that ended the legacy part of the handshake, on the I/O thread. *decompress* gets (payload, length)."""
-    def set_protocol(self, version: int, max_frame: int = 256 << 20, compression: str | None = None) -> None:
-        """Answers must carry *version*; longer frames than *max_frame* bytes close the channel. *compression* ("lz4" or
+    def set_protocol(self, version: int, max_frame: int = 0x7FFFFFFF, compression: str | None = None) -> None:
+        """Answers must carry *version*; bodies longer than *max_frame* bytes are skipped. *compression* ("lz4" or
         "snappy", v3/v4 bodies) lets hot outcomes be told in compressed answers; without it those are all cold. Only on
         the I/O thread."""
     def close(self, error: BaseException | None = None) -> None:

@@ -86,7 +86,7 @@ cdef class Channel:
         if not self.core.enable_segments(decompress is not None):
             raise RuntimeError("segments are enabled once, between frames, with nothing waiting to be sent")
 
-    def set_protocol(self, int version, max_frame=256 << 20, compression=None):
+    def set_protocol(self, int version, max_frame=0x7fffffff, compression=None):
         self.check_reactor_thread()
         cdef EnvelopeRules rules
         rules.version = <uint8_t> version

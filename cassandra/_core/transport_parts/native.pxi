@@ -35,6 +35,7 @@ cdef extern from "transport/envelope.h" namespace "fastcql" nogil:
         uint32_t length
         const uint8_t* body
         Ref[FrameBlock] block
+        uint32_t skipped
     cdef cppclass EnvelopeRules:
         uint8_t version
         uint32_t max_frame

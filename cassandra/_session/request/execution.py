@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.constants import ResultKind
+from cassandra._base.constants import ConsistencyLevel, ResultKind, consistency_value_to_name
 from cassandra._base.errors import (
     ConnectionException,
     DriverException,
@@ -122,7 +122,13 @@ class Execution:
                 request._tracking.ended(request, attempt, connection_error(answer, attempt.host))
             self._unanswered(request, attempt, answer)
             return
-        message = self._message(request, attempt, answer)
+        try:
+            message = self._message(request, attempt, answer)
+        except Exception as error:
+            if request._tracking is not None:
+                request._tracking.ended(request, attempt, error)
+            self._not_understood(request, attempt, error)
+            return
         if request._tracking is not None:
             request._tracking.ended(
                 request, attempt, message.to_exception() if isinstance(message, ErrorMessage) else None
@@ -131,6 +137,14 @@ class Execution:
             self.set_result(request, attempt, message)
         else:
             self._reprepared(request, attempt, attempt.reprepares, message)
+
+    def _not_understood(self, request: ResponseFuture, attempt: Attempt, error: Exception) -> None:
+        """There is an answer, and it says nothing: the server may have executed the request. After USE the keyspace of
+        the connection is not known."""
+        attempt.answered = False
+        self.sending.unsure |= attempt.reprepares is None
+        self.sending.gave_up(request, attempt)
+        request._fail(attempt.page, self.sending.error_of(request, attempt, error))
 
     def _unanswered(self, request: ResponseFuture, attempt: Attempt, failure: Failure) -> None:
         self.sending.unsure |= failure.sent and attempt.reprepares is None
@@ -217,8 +231,9 @@ class Execution:
 
     def _on_error(self, request: ResponseFuture, attempt: Attempt, message: Any) -> None:
         if not isinstance(message, ErrorMessage):
-            error = ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint)
-            request._fail(attempt.page, error)
+            self._not_understood(
+                request, attempt, ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint)
+            )
         elif isinstance(message, PreparedQueryNotFound):
             self._reprepare(request, attempt, message)
         else:
@@ -252,7 +267,10 @@ class Execution:
         content = self.content
         consistency = content.consistency
         if consistency is not None and decision.consistency not in (None, consistency):
-            content.change(content.result_plan, consistency_level=decision.consistency)
+            if ConsistencyLevel.is_serial(consistency):
+                _warn_of_serial(self.retry_policy, consistency, decision.consistency)
+            else:
+                content.change(content.result_plan, consistency_level=decision.consistency)
         same_host = decision.action == RETRY
 
         def send(request: ResponseFuture, page: int) -> None:
@@ -357,6 +375,25 @@ class Execution:
                 self.content.use_snapshot(prepared)
             if not self.sending.submit(request, Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page)):
                 self.sending.send(request, attempt.page)
+
+
+_warned: set[tuple[type, int]] = set()  # (class of policy, serial level) that the log has a warning of
+
+
+def _warn_of_serial(policy: RetryPolicy | None, level: int, wanted: int | None) -> None:
+    """Log, once for each class of policies and level, that a retry keeps the serial *level*. At another one a read
+    would not see what Paxos has decided."""
+    key = (type(policy), level)
+    if key not in _warned:
+        _warned.add(key)
+        log.warning(
+            "%s wants to retry a request of consistency level %s at %s. It is retried at %s, as another level would "
+            "not be linearizable",
+            type(policy).__name__,
+            consistency_value_to_name(level),
+            consistency_value_to_name(wanted),
+            consistency_value_to_name(level),
+        )
 
 
 def _slow(host: Host) -> OperationTimedOut:

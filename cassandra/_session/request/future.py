@@ -40,7 +40,7 @@ from .outcome import Beside, Came, Outcome
 from .plan import QueryPlan
 from .result import ResultSet, described
 from .row_types import OfRows, Row
-from .sending import CLOSED, Sending, hosts_of
+from .sending import Sending, closed_text, hosts_of
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         if self._tracking is not None:
             self._tracking.begin(self)
         if self.session._draining:
-            self._fail(page, NoHostAvailable(CLOSED, {}))
+            self._fail(page, NoHostAvailable(closed_text(self.session), {}))
             return
         self._execution.sending.send(self, page)
 
