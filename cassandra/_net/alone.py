@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.durations import seconds
 from cassandra._base.real import threading
 from cassandra._core.transport import Reactor
 from cassandra._net.handshake.auth import Authenticator, AuthProvider
@@ -103,6 +104,7 @@ def open_alone(
     kind: type[Connection], endpoint: EndPoint, timeout: float | None, options: ConnectionOptions
 ) -> Connection:
     """A connection of *kind* to *endpoint*. Blocks; raises what went wrong."""
+    seconds("timeout", timeout, negative=True)
     reactor = _thread.enter()
     left = _once(_thread.leave)
     awaited = Awaited()

@@ -220,8 +220,8 @@ class Connection:
         """The message of a frame; an ERROR is returned, not raised. Call it in the thread that wants the message.
         *unread*: rows as UnreadRows, where that can be.
 
-        A malformed one raises ProtocolError. The connection goes on, as the length of the frame was right; but after USE
-        its keyspace is not known, and it is closed."""
+        A malformed one raises ProtocolError. The connection goes on, as the length of the frame was right; but after
+        USE its keyspace is not known, and it is closed."""
         try:
             message = self.results.unread(frame) if unread else self.results.decode(frame, plan)
             if message is not None:  # nearly all: without detours

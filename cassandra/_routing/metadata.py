@@ -13,6 +13,7 @@ from uuid import UUID
 
 from cassandra._base.copies import not_copied
 from cassandra._base.logs import get_logger
+from cassandra._base.printable import printable
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._core.routing import MetadataFields
@@ -20,7 +21,7 @@ from cassandra._core.routing import MetadataFields
 from .ring.ranges import TokenRange, token_ranges
 from .ring.ring import Ring
 from .ring.tokenmap import TokenMap
-from .ring.tokens import token_class_of
+from .ring.tokens import MAX_LONG, MIN_LONG, Murmur3Token, Token, token_class_of
 from .schema.live import carry_on
 from .schema.parser import SchemaRows
 from .schema.target import EVERYTHING, SchemaTarget
@@ -287,6 +288,13 @@ class Metadata(MetadataFields):
             self._upkeep.hosts_changed(self._tablets, current.topology, topology)
 
 
+def _checked(token_class: type[Token], value: Any) -> Any:
+    """*value*, if it is one of the partitioner's."""
+    if token_class is Murmur3Token and not MIN_LONG <= value <= MAX_LONG:
+        raise ValueError(f"{printable(str(value), 40)} has more than 64 bits")
+    return value
+
+
 def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
     """The ring of *token_map*; None if the partitioner is not known or nobody has tokens."""
     token_class = token_class_of(partitioner)
@@ -295,7 +303,7 @@ def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
     owners: dict[Any, Host] = {}
     for host, tokens in token_map.items():
         try:
-            owners.update([(token_class.from_string(token).value, host) for token in tokens])
+            owners.update([(_checked(token_class, token_class.from_string(token).value), host) for token in tokens])
         except Exception as error:
             log.warning("The tokens of %s cannot be read, requests are not routed to it by token: %s", host, error)
     return Ring(token_class, owners) if owners else None

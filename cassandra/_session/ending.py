@@ -11,13 +11,13 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.durations import seconds
 from cassandra._base.errors import DriverException
 from cassandra._base.process import catch_up
 from cassandra._base.real import threading
 
 from .background.draining import apart, busy, drain
 from .cluster.awaitable import on_a_thread
-from .cluster.config import seconds
 
 if TYPE_CHECKING:
     from .request.future import ResponseFuture

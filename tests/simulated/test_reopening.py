@@ -22,9 +22,7 @@ INSERT = "INSERT INTO ks.t (k, v) VALUES (%s, 1)"  # not idempotent, as far as t
 @pytest.fixture(params=[1, 4], ids=["one shard", "four shards"])
 def simulated(request: pytest.FixtureRequest, no_leaks: None) -> Iterator[SimulatedCluster]:
     with SimulatedCluster(nodes=1, shards=request.param) as simulated:
-        simulated.execute(
-            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
-        )
+        simulated.execute("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
         simulated.execute("CREATE TABLE ks.t (k int PRIMARY KEY, v int)")
         yield simulated
 

@@ -273,8 +273,8 @@ class HostPool(PoolFields):
     # ---- waiting for room
 
     def wait_for_room(self) -> bool:
-        """Have *on_room* called when what is full may have room for those in line, or what is being opened again is open
-        or could not be opened; False: there is room, or nothing to wait for."""
+        """Have *on_room* called when what is full may have room for those in line, or what is being opened again is
+        open or could not be opened; False: there is room, or nothing to wait for."""
         waits = False
         for connection in self._taking:
             channel = connection.channel

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.copies import not_copied
+from cassandra._base.durations import seconds
 from cassandra._base.encryption import ColumnEncryptionPolicy
 from cassandra._base.errors import OperationTimedOut
 from cassandra._base.face import Attribute, attributes_of, method, take_defaults
@@ -445,6 +446,7 @@ class Cluster:
         Waits at most *pool_wait_timeout* seconds for them, then raises :exc:`OperationTimedOut`; the profile stays.
         None does not wait. ValueError for a name in use, or when legacy parameters were set.
         """
+        seconds("pool_wait_timeout", pool_wait_timeout, negative=True)
         self.profile_manager.check_new(name, profile)
         opened = Bell()
         self.membership.strand.call(self._add_profile, name, profile)
@@ -466,6 +468,7 @@ class Cluster:
 
     def wait_for_schema_agreement(self, session: Session, wait_time: float | None, scope: SchemaAgreementScope) -> bool:
         """Body of :meth:`Session.wait_for_schema_agreement`."""
+        seconds("wait_time", wait_time, negative=True)
         self.life.refuse_to_block()
         return wait_in_session(session, wait_time, scope, self.max_schema_agreement_wait)
 
@@ -481,14 +484,14 @@ class Cluster:
         A cluster that was connected lives until this is called, or the process exits: its threads refer to it, so
         that it keeps its connections although the program has let go of it.
         """
-        self.life.stop(drain=config.seconds("drain", drain) or 0.0)
+        self.life.stop(drain=seconds("drain", drain) or 0.0)
 
     async def shutdown_async(self, drain: float | None = None) -> None:
         """As :meth:`shutdown`, without blocking the running loop.
 
         .. versionadded:: 4.0
         """
-        await awaitable.shutdown(self.life, config.seconds("drain", drain) or 0.0)
+        await awaitable.shutdown(self.life, seconds("drain", drain) or 0.0)
 
     __reduce__ = not_copied("it has threads and connections of this process; make one in each process, or share it")
 

@@ -16,6 +16,7 @@ from concurrent.futures import CancelledError
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._base.durations import seconds
 from cassandra._base.errors import (
     ConnectionException,
     DriverException,
@@ -261,6 +262,7 @@ class ControlConnection:
         """Wait until all nodes that are up have one schema version; False when *wait_time* seconds passed before.
         Blocks."""
         limit = self._cluster.options.max_schema_agreement_wait if wait_time is None else wait_time
+        seconds("wait_time", limit, negative=True)
         if limit <= 0:
             return True
         cluster = self._cluster

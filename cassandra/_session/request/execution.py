@@ -72,7 +72,7 @@ class Execution:
         self._reprepares: Counter[tuple[Host, bytes]] | None = None
 
     def begin_page(self, request: ResponseFuture, paging_state: bytes | None) -> None:
-        """The request begins anew, for the page at *paging_state*. Under its lock."""
+        """The request begins anew, for the page at *paging_state*, by the thread that has asked for it."""
         sending = self.sending
         self.content.message.paging_state = paging_state
         sending.unsure = False

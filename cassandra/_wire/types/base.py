@@ -18,6 +18,9 @@ apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."
 cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"
 cql_empty_type = "empty"
 
+#: Methods of type classes that move values; programs replace them.
+FUNCTIONS = ("serialize", "deserialize", "to_binary", "from_binary")
+
 UNKNOWN = "UNKNOWN"  # num_subtypes of classes that take any number
 
 
@@ -51,8 +54,7 @@ class CassandraTypeType(type):
             casstypes[name] = cls
             if not cls.typename.startswith(apache_cassandra_type_prefix):
                 cqltypes.setdefault(cls.typename, cls)
-            for forget in _on_register:
-                forget()
+            forget_lookups()
         return cls  # type: ignore[no-any-return]
 
     def __setattr__(cls, name: str, value: Any) -> None:
@@ -61,6 +63,25 @@ class CassandraTypeType(type):
             _forget_spellings()
         if name in ("support_empty_values", "mapped_class"):
             cls._reconfigure()  # type: ignore[attr-defined]
+        elif name in FUNCTIONS:
+            _functions_changed(cls)
+
+    def __delattr__(cls, name: str) -> None:
+        super().__delattr__(name)
+        if name in FUNCTIONS:
+            _functions_changed(cls)
+
+
+def forget_lookups() -> None:
+    """Classes are found by name anew."""
+    for forget in _on_register:
+        forget()
+
+
+def _functions_changed(cls: type) -> None:
+    from cassandra._wire.types import replaced  # which needs all type classes
+
+    replaced.functions_changed(cls)
 
     def __delattr__(cls, name: str) -> None:
         super().__delattr__(name)
@@ -148,7 +169,10 @@ class _CassandraType(metaclass=CassandraTypeType):
         """The native codec of this type, with an application's overrides in it. Made once per class."""
         codec = cls.__dict__.get("_codec")
         if codec is None:
-            codec = cls._wrapped() if cls._is_overridden() else cls._native()
+            if cls._is_overridden():
+                codec = cls._own_codec = cls._wrapped()
+            else:
+                codec = cls._native()
             cls._codec = codec
         return codec
 
@@ -176,8 +200,8 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _is_overridden(cls) -> bool:
-        """Whether a subclass brought Python functions of its own."""
-        return any(defined(cls, name) is not defined(_CassandraType, name) for name in ("deserialize", "serialize"))
+        """Whether a subclass brought Python functions of its own, or a program has replaced those of the class."""
+        return any(is_own(cls, name) for name in ("deserialize", "serialize"))
 
     @classmethod
     def _reconfigure(cls) -> None:
@@ -243,6 +267,16 @@ class _CassandraType(metaclass=CassandraTypeType):
 
 
 CassandraType = _CassandraType
+
+_ORIGINALS = {name: vars(_CassandraType)[name].__func__ for name in FUNCTIONS}
+
+
+def is_own(cls: type, name: str) -> bool:
+    """Whether the method *name* of *cls* is another than the driver's. Its own one that was put back is none."""
+    found = defined(cls, name)
+    if getattr(found, "__func__", found) is not _ORIGINALS[name]:
+        return True
+    return getattr(found, "__self__", cls) is not cls
 
 
 class _UnrecognizedType(_CassandraType):

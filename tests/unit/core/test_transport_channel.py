@@ -382,7 +382,7 @@ def test_an_unknown_opcode_is_a_message_of_its_request(reactor: Reactor, opcode:
 
     def script(connection: ScriptedConnection, incoming: Envelope) -> bool:
         if incoming.body == b"odd":
-            connection.send_raw(header(opcode, incoming.stream, length=3) + b"abc")
+            connection.send_raw(header(opcode, incoming.stream, length=7) + void(b"abc"))
             return True
         return echo(connection, incoming)
 

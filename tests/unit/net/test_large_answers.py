@@ -1,4 +1,4 @@
-"""Answers of many megabytes, and of more than a program allows: only their requests fail, and nothing is kept of them."""
+"""Answers of many megabytes, and of more than a program allows, which fail their requests only."""
 
 from __future__ import annotations
 
