@@ -63,6 +63,7 @@ def _fresh_threading() -> ModuleType:
 
 
 _threading: Any = _fresh_threading()
+start_bare_thread: Any = _fresh("_thread").start_new_thread
 _local: Any = _threading.local()
 
 

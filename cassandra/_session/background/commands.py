@@ -136,6 +136,7 @@ class Command(Generic[T]):
         self._args = ()
         if self._end.setdefault("end", "done") == "left":
             self._undone()
+        threads.ending()
         self._on_end()
 
     def _undone(self) -> None:
