@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cassandra._routing.snapshot import ClusterState
 
-from .base import Wanted
+from .base import Wanted, keeps_order
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -49,6 +49,10 @@ class ForeignWanted:
         self.state: Any = ForeignState(metadata)
         self.keyspace = keyspace
         self.statement = statement
+
+    @property
+    def ordered(self) -> bool:
+        return keeps_order(self.statement)
 
     def replicas(self) -> Sequence[Host]:
         """Where the tablet is, if the metadata know of one; else by the ring."""

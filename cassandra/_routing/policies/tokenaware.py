@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
 
-from .base import HostDistance, LoadBalancingPolicy, is_lwt, routing_keyspace
+from .base import HostDistance, LoadBalancingPolicy, routing_keyspace
 from .foreign import wanted_of
 from .router import builtin, fallback_of
 
@@ -28,8 +28,9 @@ class TokenAwarePolicy(LoadBalancingPolicy):
     Needs the statement's routing key (bound statements have it) and keyspace. Live replicas come first, ordered by the
     distance the child gives them; then the rest of the child's plan.
 
-    :param shuffle_replicas: spread requests over replicas of equal distance. Conditional (LWT) statements always keep
-        the order of the ring, so that all clients contend at the same replica.
+    :param shuffle_replicas: spread requests over replicas of equal distance. Conditional (LWT) statements and
+        requests at SERIAL or LOCAL_SERIAL always keep the order of the ring, so that all clients contend at the same
+        replica.
     """
 
     #: Whether replicas of equal distance are tried in random order.
@@ -101,7 +102,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
             yield replicas[0]
         for distance in _NEAR_TO_FAR:
             tier = [host for host, far in zip(replicas, distances, strict=True) if far == distance]
-            yield from self._ordered(tier, wanted.statement)
+            yield from self._ordered(tier, wanted)
 
     def _leader_first(self, wanted: Wanted) -> bool:
         """Whether the first replica is the leader of a strongly consistent tablet, where every request ends up."""
@@ -109,8 +110,8 @@ class TokenAwarePolicy(LoadBalancingPolicy):
             return False
         return wanted.state.has_leaders(wanted.keyspace) and wanted.replicas()[0].host_id == wanted.tablet.leader
 
-    def _ordered(self, tier: Sequence[Host], statement: Any) -> Iterable[Host]:
-        if len(tier) == 1 or not self.shuffle_replicas or is_lwt(statement):
+    def _ordered(self, tier: Sequence[Host], wanted: Wanted) -> Iterable[Host]:
+        if len(tier) == 1 or not self.shuffle_replicas or wanted.ordered:
             return tier
         hosts = list(tier)
         shuffle(hosts)

@@ -147,7 +147,7 @@ class CompiledExecute:
             if self.picking is not None and (ring is None or ring.murmur3):
                 specs = self.prepared._bind_plan.specs
                 table = specs[0][1] if specs else None
-                route = self.picking.route(state, self.keyspace or keyspace, table, self.prepared)
+                route = self.picking.route(state, self.keyspace or keyspace, table, self.prepared, self.levels[0])
             self._route = (state, keyspace, route)
         return route
 

@@ -150,6 +150,8 @@ class Content:
     @property
     def consistency(self) -> int | None:
         """Its consistency level; PREPARE has none."""
+        if self._made is not None and not self.is_changed:
+            return self._made.levels[0]
         return getattr(self.message, "consistency_level", None)
 
     def change(self, plan: ResultPlan | None, **changes: Any) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.constants import ResultKind
+from cassandra._base.constants import ConsistencyLevel, ResultKind, consistency_value_to_name
 from cassandra._base.errors import (
     ConnectionException,
     DriverException,
@@ -243,7 +243,10 @@ class Execution:
         content = self.content
         consistency = content.consistency
         if consistency is not None and decision.consistency not in (None, consistency):
-            content.change(content.result_plan, consistency_level=decision.consistency)
+            if ConsistencyLevel.is_serial(consistency):
+                _warn_of_serial(self.retry_policy, consistency, decision.consistency)
+            else:
+                content.change(content.result_plan, consistency_level=decision.consistency)
         same_host = decision.action == RETRY
 
         def send(request: ResponseFuture, page: int) -> None:
@@ -348,6 +351,25 @@ class Execution:
                 self.content.use_snapshot(prepared)
             if not self.sending.submit(request, Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page)):
                 self.sending.send(request, attempt.page)
+
+
+_warned: set[tuple[type, int]] = set()  # (class of policy, serial level) that the log has a warning of
+
+
+def _warn_of_serial(policy: RetryPolicy | None, level: int, wanted: int | None) -> None:
+    """Log, once for each class of policies and level, that a retry keeps the serial *level*. At another one a read
+    would not see what Paxos has decided."""
+    key = (type(policy), level)
+    if key not in _warned:
+        _warned.add(key)
+        log.warning(
+            "%s wants to retry a request of consistency level %s at %s. It is retried at %s, as another level would "
+            "not be linearizable",
+            type(policy).__name__,
+            consistency_value_to_name(level),
+            consistency_value_to_name(wanted),
+            consistency_value_to_name(level),
+        )
 
 
 def _slow(host: Host) -> OperationTimedOut:

@@ -59,7 +59,7 @@ class Sending:
         """Where to try next."""
         session, content = request.session, self.content
         state, keyspace = session.cluster.metadata.state, self._keyspace(request)
-        return self.plan.next(state, keyspace, content.token, content.planned_by)
+        return self.plan.next(state, keyspace, content.token, content.planned_by, content.consistency)
 
     def _keyspace(self, request: ResponseFuture) -> str | None:
         """What unqualified names are routed by."""
