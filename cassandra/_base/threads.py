@@ -17,9 +17,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from .locks import CALLER, enter_driver_thread, thread_kind
+from . import log_relay
+from .locks import CALLER, IO, enter_driver_thread, thread_kind
 from .process import in_child
-from .real import start_bare_thread, threading
+from .real import green, start_bare_thread, threading
 
 IDLE_LIMIT = 1.0
 
@@ -133,6 +134,19 @@ def _in_child() -> None:
     _calls.clear()
     _idle.clear()
     _workers.clear()
+    log_relay.leave_to_parent()
 
 
 in_child(_in_child)
+
+
+def _name() -> str | None:
+    """Of this thread, if it is one of the driver's."""
+    kind = thread_kind()
+    if kind == CALLER:
+        return None
+    return "fastcql-io" if kind == IO else threading.current_thread().name
+
+
+if green is None:
+    log_relay.begin(_name, lambda: log_relay.call_thread(start))

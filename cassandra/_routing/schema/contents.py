@@ -5,17 +5,53 @@ made in it, name by name: who looks up a name finds what it was or what it is, n
 filled again. Who goes through it goes through a copy of one moment, and ``keys()``, ``values()`` and ``items()`` are
 views of such a copy.
 
-``LOCK`` is held while a dict is copied, and while one changes. No request takes it: looking up a name needs no lock.
+Changes are driver threads', with ``LOCK`` held. Looking up a name needs no lock, nor does a copy, which any thread may
+want: it is made again if something changed meanwhile. So a driver thread never waits for a program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from time import sleep
 from typing import Any
 
+from cassandra._base.locks import driver_lock
+from cassandra._base.process import renew
 from cassandra._base.real import threading
 
-LOCK = threading.RLock()
+LOCK = driver_lock("schema contents")
+
+_changes = 0  # odd while dicts change; written with LOCK held
+_changed_by = 0  # ident of the thread
+
+
+@contextmanager
+def changing() -> Iterator[None]:
+    """Dicts change: with ``LOCK`` held, and so that no copy is of a moment in between."""
+    global _changes, _changed_by
+    with LOCK:
+        is_outermost = not _changes & 1
+        if is_outermost:
+            _changed_by = get_ident()
+            _changes += 1
+        try:
+            yield
+        finally:
+            if is_outermost:
+                _changes += 1
+                _changed_by = 0
+
+
+def leave_to_parent() -> None:
+    """In a forked child: a thread of the parent may have been in the middle of a change."""
+    global _changes, _changed_by
+    renew(LOCK)
+    if not LOCK._is_owned():
+        _changes, _changed_by = 0, 0
+
+
+get_ident = threading.get_ident
 
 
 class LiveDict(dict[str, Any]):
@@ -34,8 +70,16 @@ class LiveDict(dict[str, Any]):
             del self[name]
 
     def copy(self) -> dict[str, Any]:
-        with LOCK:
-            return dict(zip(dict.keys(self), dict.values(self), strict=True))
+        while True:
+            moment = _changes
+            if not moment & 1 or _changed_by == get_ident():
+                try:
+                    items = list(dict.items(self))
+                except RuntimeError:  # its size has changed
+                    continue
+                if _changes == moment:
+                    return dict(items)
+            sleep(0)  # it changes for microseconds
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.copy())

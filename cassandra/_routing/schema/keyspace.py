@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
 
+from cassandra._base.commands import run
 from cassandra._base.public import public
 from cassandra._routing.ring.replication import _ReplicationStrategy
 
@@ -131,16 +132,21 @@ class KeyspaceMetadata:
         """Put all parts in their place. Any number of threads may be the first to ask: all get the same objects, and
         never those of a moment that is over (see ``live.py``)."""
         while (read := (known := self.__dict__).get("_read")) is not None:
-            contents = read()
-            with LOCK:
-                if self.__dict__ is known and known.get("_read") is not None:
-                    for name in PARTS:
-                        known.setdefault(name, Part(contents.get(name, {})))
-                    known["_read"] = None  # the rows are not needed any more
+            run(self._put, known, read())
+
+    def _put(self, known: dict[str, Any], contents: Mapping[str, Any]) -> None:
+        with LOCK:
+            if self.__dict__ is known and known.get("_read") is not None:
+                for name in PARTS:
+                    known.setdefault(name, Part(contents.get(name, {})))
+                known["_read"] = None  # the rows are not needed any more
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickle: everything, parsed, of one moment."""
         self._parse()
+        return run(self._state)
+
+    def _state(self) -> dict[str, Any]:
         with LOCK:
             return {name: part.copy() if isinstance(part, LiveDict) else part for name, part in self.__dict__.items()}
 

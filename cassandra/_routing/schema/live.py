@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.logs import get_logger
 
-from .contents import LOCK, LiveDict, Part
+from .contents import LiveDict, Part, changing
 
 if TYPE_CHECKING:
     from .keyspace import KeyspaceMetadata
@@ -48,7 +48,7 @@ def carry_on(
     keyspaces = {name: _keyspace(before.get(name, fresh), fresh) for name, fresh in after.items()}
     if everything or not isinstance(before, LiveDict):
         return LiveDict(keyspaces)
-    with LOCK:
+    with changing():
         before.follow(keyspaces)
     return before
 
@@ -58,7 +58,7 @@ def _keyspace(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> KeyspaceMetad
         return fresh
     if known._is_parsed:
         _parse(fresh)  # now, as it takes its time
-    with LOCK:
+    with changing():
         if known._is_parsed and _parse(fresh):  # somebody may hold what is in it
             _carry_on_relations(known, fresh)
             _carry_on_dicts(known, fresh)

@@ -11,8 +11,8 @@ for it.
   submitted calls, a few at a time: the driver's do not block.
 
 Any thread may submit, also in the handler of a signal or a ``__del__`` that garbage collection runs anywhere: what a
-caller thread does is one atomic append, and to have a thread look (``threads.start``), in this order. Everything else is
-done by driver threads. ``_Lane.ready`` and ``_fresh`` are appended to by any thread; ``_Lane.running`` and ``_ended``
+caller thread does is one atomic append, and to have a thread look (``threads.start``), in this order. All else is done
+by driver threads. ``_Lane.ready`` and ``_fresh`` are appended to by any thread; ``_Lane.running`` and ``_ended``
 are guarded by the scheduler's lock, owner and queue of a strand by its lock, both driver locks, which are not held
 while a call runs; ``_timers`` belongs to the thread that has the token of the clock.
 """
@@ -381,7 +381,8 @@ class Strand:
         """
         if self.held():
             return fn(*args)
-        return commands.run(self._call, fn, args, timeout)
+        result: T = commands.run(self._call, fn, args, timeout)
+        return result
 
     def _call(self, fn: Callable[..., T], args: tuple[Any, ...], timeout: float | None) -> T:
         done = Bell()
@@ -424,7 +425,8 @@ class Strand:
                 begin = self._owner is None and not self._called
                 here = here and begin and len(self._queue) == 1
                 self._called |= begin
-        if scheduler.closed:  # abandon() may have come before
+        is_late: bool = self._scheduler.closed
+        if is_late:  # abandon() may have come before
             self.abandon()
         elif here:
             self._drain(task.future)
