@@ -7,7 +7,7 @@ import logging
 from cassandra._base.errors import (
     AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException,
     ErrorMessage, InvalidRequestException, OperationTimedOut, ProtocolError, ProtocolException,
-    ProtocolVersionUnsupported,
+    ProtocolVersionUnsupported, ResponseTooLarge,
 )
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
 from cassandra._base.lending import lend, lend_class
@@ -53,7 +53,7 @@ __all__ = [
     "DefaultEndPoint", "DefaultEndPointFactory", "DefaultShardAwarePortGenerator", "EndPoint", "EndPointFactory",
     "ErrorMessage", "InvalidRequestException", "OperationTimedOut", "OptionsMessage", "ProtocolError",
     "ProtocolException", "ProtocolFeatures", "ProtocolHandler", "ProtocolVersion", "ProtocolVersionUnsupported",
-    "QueryMessage", "ReadyMessage", "RegisterMessage", "ResultMessage", "ReviseRequestMessage",
+    "QueryMessage", "ReadyMessage", "RegisterMessage", "ResponseTooLarge", "ResultMessage", "ReviseRequestMessage",
     "ShardAwarePortGenerator", "ShardingInfo", "SniEndPoint", "SniEndPointFactory", "StartupMessage",
     "SupportedMessage", "UnixSocketEndPoint", "VersionRefused", "locally_supported_compressions", "lz4_compress",
     "lz4_decompress",

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cassandra._base import log_relay
+from tests.checked_locks import violations
 from tests.patience import PATIENCE
 from tests.servers import Options, ServerCluster, ServerNode
 from tests.servers.config import PREVIOUS
@@ -183,6 +184,16 @@ def patient_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     from cassandra.cluster import Cluster
 
     be_patient(monkeypatch, Cluster, connect_timeout=PATIENCE, control_connection_timeout=PATIENCE)
+
+
+@pytest.fixture(autouse=True)
+def _locks_are_right() -> Iterator[None]:
+    """No thread has acquired a lock that it must not have, or in another order than before."""
+    violations.clear()
+    yield
+    found = violations[:]
+    violations.clear()
+    assert not found, f"violations of the rule of locks: {found}"
 
 
 @pytest.fixture(autouse=True)

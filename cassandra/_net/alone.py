@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.commands import command
+from cassandra._base.durations import seconds
 from cassandra._base.locks import IO, driver_lock, enter_driver_thread
 from cassandra._base.process import renew
 from cassandra._core.transport import Reactor
@@ -109,6 +110,7 @@ def open_alone(
     kind: type[Connection], endpoint: EndPoint, timeout: float | None, options: ConnectionOptions
 ) -> Connection:
     """A connection of *kind* to *endpoint*. Blocks; raises what went wrong."""
+    seconds("timeout", timeout, negative=True)
     reactor = _thread.enter()
     left = _once(_thread.leave)
     awaited = Awaited()

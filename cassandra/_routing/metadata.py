@@ -15,13 +15,14 @@ from cassandra._base.commands import command
 from cassandra._base.copies import not_copied
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
+from cassandra._base.printable import printable
 from cassandra._base.public import public
 from cassandra._core.routing import MetadataFields
 
 from .ring.ranges import TokenRange, token_ranges
 from .ring.ring import Ring
 from .ring.tokenmap import TokenMap
-from .ring.tokens import token_class_of
+from .ring.tokens import MAX_LONG, MIN_LONG, Murmur3Token, Token, token_class_of
 from .schema.live import carry_on
 from .schema.parser import SchemaRows
 from .schema.target import EVERYTHING, SchemaTarget
@@ -55,8 +56,8 @@ class TopologyChange:
 class Metadata(MetadataFields):
     """The cluster as its nodes describe it: hosts, token ring, schema. Found at ``cluster.metadata``.
 
-    Kept fresh by the control connection. Keyspaces, their dicts, tables and views that are found here follow later
-    changes; a dict or list that is read from a table or view is of one moment and stays as it is.
+    Kept fresh by the control connection. A keyspace, table, view, index, type or function that is found here stays as
+    it was read; after a change there is another object in its place. The dicts that they are found in follow changes.
     """
 
     #: Name of the cluster.
@@ -250,7 +251,7 @@ class Metadata(MetadataFields):
             before = self.state.keyspaces
             after = updated(before, target, rows)
             self._upkeep.schema_read(self._tablets, target, rows, before, after)
-            self._publish(keyspaces=carry_on(before, after, target.kind == EVERYTHING))
+            self._publish(keyspaces=carry_on(before, after, target))
 
     @command
     def schema_not_read(self, target: SchemaTarget) -> None:
@@ -298,6 +299,13 @@ class Metadata(MetadataFields):
             self._upkeep.hosts_changed(self._tablets, current.topology, topology)
 
 
+def _checked(token_class: type[Token], value: Any) -> Any:
+    """*value*, if it is one of the partitioner's."""
+    if token_class is Murmur3Token and not MIN_LONG <= value <= MAX_LONG:
+        raise ValueError(f"{printable(str(value), 40)} has more than 64 bits")
+    return value
+
+
 def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
     """The ring of *token_map*; None if the partitioner is not known or nobody has tokens."""
     token_class = token_class_of(partitioner)
@@ -306,7 +314,7 @@ def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
     owners: dict[Any, Host] = {}
     for host, tokens in token_map.items():
         try:
-            owners.update([(token_class.from_string(token).value, host) for token in tokens])
+            owners.update([(_checked(token_class, token_class.from_string(token).value), host) for token in tokens])
         except Exception as error:
             log.warning("The tokens of %s cannot be read, requests are not routed to it by token: %s", host, error)
     return Ring(token_class, owners) if owners else None

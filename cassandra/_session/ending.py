@@ -11,13 +11,13 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.durations import seconds
 from cassandra._base.errors import DriverException
 from cassandra._base.locks import driver_lock
 from cassandra._base.process import catch_up, renew
 
 from .background import commands
 from .background.draining import busy, drain
-from .cluster.config import seconds
 
 if TYPE_CHECKING:
     from .request.future import ResponseFuture

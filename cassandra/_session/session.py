@@ -35,7 +35,7 @@ from .request.repreparing import Repreparing
 from .request.requests import RequestBuilder
 from .request.result import ResultSet
 from .request.row_types import Row, RowFactory
-from .request.sending import CLOSED
+from .request.sending import closed_text
 from .statements.prepared import PreparedStatement
 from .statements.sentinels import NOT_SET, Sentinel
 from .statements.statements import Statement, new_encoder
@@ -240,7 +240,7 @@ class Session(Bulk, SessionFields):
         if self._tracking is not None:
             self._tracking.begin(future)
         if self._draining:
-            future._fail(0, NoHostAvailable(CLOSED, {}))
+            future._fail(0, NoHostAvailable(closed_text(self), {}))
         elif (compiled := future._compiled) is None or not compiled.launch(self, future):
             future._execution.sending.send(future, 0)
         return future
@@ -440,7 +440,7 @@ class Session(Bulk, SessionFields):
 
     def _check_open(self) -> None:
         if self.is_shutdown or self._draining:
-            raise NoHostAvailable(CLOSED, {})
+            raise NoHostAvailable(closed_text(self), {})
 
     def _call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
         """A delayed step of a request; shutdown fails the requests that wait for one."""

@@ -247,8 +247,8 @@ cdef class Operation:
         self._on_outcome()
         return 0
 
-    cdef int on_outcome_in_loop(self) except -1:
-        """As on_outcome, on the thread of an event loop."""
+    cdef int on_outcome_in_loop(self, LoopQueue queue) except -1:
+        """As on_outcome, on the thread of the event loop that *queue* is of, while it is drained."""
         return self.on_outcome()
 
     def _on_outcome(self):
@@ -335,7 +335,7 @@ cdef void dispatch(Operation operation, LoopQueue loop=None) noexcept:
             if loop is None:
                 operation.on_outcome()
             else:
-                operation.on_outcome_in_loop()
+                operation.on_outcome_in_loop(loop)
         except BaseException as exception:
             if loop is None or isinstance(exception, Exception):
                 report(exception, operation)
@@ -348,6 +348,9 @@ cdef void dispatch(Operation operation, LoopQueue loop=None) noexcept:
             wake_greenlets(operation)
         if next == Next.Enqueue:
             enqueue(operation, queue)
+            return
+        if next == Next.Dispatch and loop is not None:
+            dispatch_on_driver(operation)
             return
         if next == Next.Nothing:
             break

@@ -277,7 +277,8 @@ class HostPool(PoolFields):
     # ---- waiting for room
 
     def wait_for_room(self) -> bool:
-        """Have *on_room* called, once, when what is full may have room for those in line; False: some has it."""
+        """Have *on_room* called when what is full may have room for those in line, or what is being opened again is
+        open or could not be opened; False: there is room, or nothing to wait for."""
         waits = False
         for connection in self._taking:
             channel = connection.channel
@@ -286,7 +287,7 @@ class HostPool(PoolFields):
             if not channel.wait_for_room(self._room_signal):
                 return False
             waits = True
-        return waits
+        return waits or self.is_reopening
 
     def end_line(self) -> None:
         """Nobody waits for room any more: from now on requests are taken as they come."""
@@ -468,6 +469,17 @@ class HostPool(PoolFields):
         """Whether a connection is being opened right now and may well work: none has failed since the last one was
         open. (Of a host that is gone an attempt is under way half of the time.)"""
         return bool(self._openings) and not self._failing
+
+    @property
+    def is_reopening(self) -> bool:
+        """Whether it has lost its connections, and no attempt to open another one has failed since. How that ends is
+        told by *on_room*."""
+        return not (self.is_shutdown or self._failing or any(not one.is_closed for one in self._taking))
+
+    @property
+    def may_take(self) -> bool:
+        """Whether it has a connection, or may have one when the attempt to open it ends."""
+        return not self.is_shutdown and (not self._failing or any(not one.is_closed for one in self._taking))
 
     def get_connections(self) -> list[Connection]:
         """The connections that take requests."""

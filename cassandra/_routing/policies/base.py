@@ -123,7 +123,7 @@ class Wanted:
     def of(
         cls, state: ClusterState, keyspace: str | None, token: int | None, statement: Any, level: int | None = None
     ) -> Wanted:
-        """*token*: the Murmur3 token of the partition if the caller knows it. *level*: the request's consistency level."""
+        """*token*: the Murmur3 token of the partition if it is known. *level*: the consistency level of the request."""
         value = state.routing_token(token, statement)
         tablet = state.tablet(keyspace, getattr(statement, "table", None), value)
         return cls(state, keyspace, value, tablet, statement, level)
@@ -176,13 +176,6 @@ def with_host(hosts: tuple[Host, ...], host: Host) -> tuple[Host, ...]:
 
 def without_host(hosts: tuple[Host, ...], host: Host) -> tuple[Host, ...]:
     return tuple(other for other in hosts if other != host)
-
-
-def rotated(hosts: tuple[Host, ...], position: int) -> Iterator[Host]:
-    """*hosts* once around, beginning at *position*."""
-    count = len(hosts)
-    for step in range(count):
-        yield hosts[(position + step) % count]
 
 
 def routing_keyspace(working_keyspace: str | None, query: Any) -> str | None:

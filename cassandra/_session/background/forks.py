@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from cassandra._base.process import in_child, renew
-from cassandra._routing.schema import contents
 
 from ..pools import PoolSet
 from ..request import fallback
@@ -48,7 +47,6 @@ def watch(cluster: Cluster) -> None:
 def _in_child() -> None:
     aio.leave_to_parent()
     renew(fallback._lock)
-    contents.leave_to_parent()
     fallback._tenants.clear()
     for cluster in list(_clusters):
         _leave_to_parent(cluster)

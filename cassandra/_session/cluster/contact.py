@@ -19,7 +19,7 @@ from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
 from cassandra._base.real import socket, threading
-from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric
+from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric, unresolvable
 from cassandra._net.exchange import run_blocking
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class LookUp:
         else:
             self._told.discard(name[0])
         with self._changed:
-            answer = UnresolvableContactPoints(f"{name[0]!r} could not be resolved: {error}") if error else found
+            answer = unresolvable(name[0], error) if error else found
             self._answers[name] = answer or []
             self._left -= 1
             self._changed.notify_all()
@@ -169,8 +169,10 @@ class LookUp:
         """The error when there is no end point."""
         if not self._points:
             return NoHostAvailable("Unable to connect to any servers: there is no contact point", {})
-        reasons = "; ".join(str(error) for error in self.unresolved().values())
-        return UnresolvableContactPoints(f"No contact point could be resolved: {reasons}")
+        failed = list(self.unresolved().values())
+        error = UnresolvableContactPoints(f"No contact point could be resolved: {'; '.join(map(str, failed))}")
+        error.__cause__ = next((one.__cause__ for one in failed if one.__cause__ is not None), None)
+        return error
 
 
 def _addresses(name: str, port: int) -> list[EndPoint]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
+from cassandra._base.durations import seconds
 from cassandra._base.errors import DriverException
 
 from ..background.commands import command
@@ -78,6 +79,7 @@ class MetadataRefresh:
         self, what: str, wait: float | None, kind: str | None = None, keyspace: str | None = None, subject: Any = None
     ) -> None:
         self.check_connected()
+        seconds("max_schema_agreement_wait", wait, negative=True)
         target: dict[str, Any] = {}
         if kind is not None:
             target = {"target_type": kind, "keyspace": keyspace, kind.lower(): subject or keyspace}

@@ -1,4 +1,5 @@
-"""Admission: requests that found every host full wait in line, until there is room or their time is up.
+"""Admission: requests that found every host full wait in line, until there is room or their time is up. So do those
+that found no connection, while a pool opens one.
 
 L5. A connection, a host and a session each take so many requests at a time (``max_requests_per_connection``,
 ``max_requests_per_host``, ``max_requests_per_session``). A request none of whose hosts takes it, though at least one is
@@ -6,52 +7,73 @@ only full, gets a *ticket* for a place in its session's line. No thread waits wi
 future, in a thread, with ``await`` or not at all.
 
 Pools, and the session's own limit, tell when there may be room (``look``). Then the oldest request that waits for that
-host is sent along a fresh plan, on the I/O thread; if it is taken the next one follows, if not it keeps its place and
-the pool tells again. As long as there is a line, newcomers are refused natively and join it at its end: nobody is
-overtaken, but for who joins in the very moment in which the line ends. Nothing is lost between "full" and "tell me": a
-ticket is in line before the pool is asked to tell, and a pool that is full no more says so, which counts as being told;
-what room it has by then is for the line, too.
+host is sent along a fresh plan; if it is taken the next one follows, if not it keeps its place, and the pool tells
+again. As long as there is a line, newcomers are refused natively and join it at its end: a request is overtaken only by those
+that join in the very moment in which the line ends. Nothing is lost between "full" and "tell me": a ticket is in line
+before the pool is asked to tell, and a pool that is full no more says so, which counts as being told; what room it has
+by then is for the line, too.
 
 A ticket ends when its request is sent or fails, when its time is up, when the request is over for another reason (it is
 one of the request's timers and is cancelled like one), or when the session is shut down. The line is bounded: beyond
-``max_waiting_requests`` an ordinary thread is held up until there is a place in it, no longer than the request may
-wait; on the I/O thread and where an event loop runs, which must not be held up, the request fails at once.
+``max_waiting_requests`` an ordinary thread is *held up* until there is a place in it, no longer than the request may
+wait; on the I/O thread and where an event loop runs, which must not be held up, the request fails.
 
-``_groups``, ``_size`` and places are guarded by ``_lock``, the session's; nothing else is called with it held. Only the
-I/O thread serves.
+Threads: the I/O thread owns the line (``_groups``, ``_held_up``, ``_looking``, and of tickets all but their state): it
+orders, serves, expires and fails. Other threads have tickets enter and leave in one native section each
+(``AdmissionQueue``), which also has the I/O thread look at the change. There is no lock. So the handler of a signal may
+run, raise, fork or make requests at any moment of a caller: before the native section there is no ticket, after it the
+ticket is served whatever the caller does next. A caller that is held up waits at a bell for the I/O thread, which needs
+nothing of a caller. One that is interrupted has the I/O thread fail its request, which ends the ticket.
 """
 
 from __future__ import annotations
 
-import itertools
 import sys
+from collections import deque
+from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import (
     ConnectionBusy,
+    ConnectionException,
     ConnectionShutdown,
+    DriverException,
     NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
     annotate,
 )
-from cassandra._base.real import threading
-from cassandra._core.transport import IN_LINE, ORDINARY, Limit
+from cassandra._base.process import Bell
+from cassandra._core.transport import (
+    HELD_UP,
+    IN_LINE,
+    LEFT,
+    ORDINARY,
+    QUEUED,
+    AdmissionEntry,
+    AdmissionQueue,
+    Limit,
+)
 from cassandra._net.limits import RoomSignal, worn_at
 
 from ..background import aio
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from cassandra._net.pool.pool import HostPool
     from cassandra._routing.host import Host
 
     from ..session import Session
     from .future import ResponseFuture
 
 FOR_EVER = float("inf")
+LOOK = 1.0  # seconds between two looks of a thread that is held up; the bell ends its wait
 SHUT_DOWN = "The session was shut down while the request waited for room"
 REFUSED = (ConnectionBusy, NoConnectionsAvailable)
+STOPPED = (RuntimeError, ConnectionShutdown, DriverException)  # there is no I/O thread any more, or it is the parent's
 
 
 def wait_for_room(request: ResponseFuture, page: int) -> bool:
@@ -66,153 +88,208 @@ def wait_for_room(request: ResponseFuture, page: int) -> bool:
     return False
 
 
-class Ticket:
+def wait_for_connection(request: ResponseFuture, page: int) -> bool:
+    """No host of the plan has a connection: see that *page* of *request* is sent when a pool that has just lost its own
+    has opened another one, or has done so just now. If the attempt fails, the request does. False if there is no such
+    pool."""
+    pools = request.session._pools
+    hosts = frozenset(
+        host
+        for host, error in request._errors.items()
+        if _was_not_sent(error) and (pool := pools.get(host)) is not None and pool.may_take
+    )
+    return bool(hosts) and request.session._pool_set.line.join(request, page, hosts)
+
+
+def _was_not_sent(error: Any) -> bool:
+    """Of an error of one host: nothing of the request is there, for want of a connection or of room."""
+    return isinstance(error, (ConnectionException, *REFUSED)) and error.maybe_executed is not True
+
+
+class Ticket(AdmissionEntry):
     """One request's place in the line."""
 
-    __slots__ = ("hosts", "line", "number", "page", "request", "since", "timer", "waits")
+    __slots__ = ("bell", "group", "hosts", "line", "page", "patience", "request", "since", "timer", "waits")
 
-    def __init__(self, line: Line, request: ResponseFuture, page: int, hosts: frozenset[Host], number: int) -> None:
+    def __init__(self, line: Line, request: ResponseFuture, page: int, hosts: frozenset[Host], patience: float) -> None:
         self.line = line
         self.request = request
         self.page = page
         self.hosts = hosts  # where there may be room some time
-        self.number = number  # the lower the older
+        self.patience = patience  # seconds that it may wait
         self.since = monotonic()
+        self.bell: Bell | None = None  # of the thread that is held up
+        # the I/O thread's
+        self.group: frozenset[Host] | None = None  # under which it is in line
         self.timer: Any = None
         self.waits = False  # is in line, and not just being sent
 
     def cancel(self) -> None:
-        """The request is over, or sent."""
-        self.line.leave(self)
+        """The request is over. Any thread."""
+        self.line.queue.leave(self)
 
 
 class Line:
-    """The requests of *session* that wait for room. Methods may be called from any thread."""
+    """The requests of *session* that wait for room."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._cluster = session.cluster
-        self._lock = session._request_lock
-        self._freed = threading.Condition(self._lock)
+        self.queue = AdmissionQueue(self._changed)
         self._groups: dict[frozenset[Host], dict[int, Ticket]] = {}
-        self._size = 0
-        self._numbers = itertools.count()
+        self._held_up: deque[Ticket] = deque()
         self._looking: set[Host | None] = set()
-        self.held_up = 0  # threads that wait for a place in the line
         self._closed = False
         self._room_signal = RoomSignal(self.look)
         maximum = self._cluster.max_requests_per_session
         self.limit = None if maximum is None else Limit(maximum, self._room_signal)
 
     def __len__(self) -> int:
-        return self._size
+        return len(self.queue)
+
+    @property
+    def held_up(self) -> int:
+        """Threads that wait for a place in the line."""
+        return self.queue.held_up
 
     # ---- joining
 
     def join(self, request: ResponseFuture, page: int, hosts: frozenset[Host]) -> bool:
-        """Have *request* wait until one of *hosts* has room. False when the session is shut down."""
+        """Have *request* wait until one of *hosts* has room. False when the session is shut down. Any thread."""
         ticket = next((timer for timer in request._timers or () if isinstance(timer, Ticket)), None)
-        if ticket is not None and ticket.page == page:
-            if not self._rejoin(ticket, hosts):
-                return True
-        else:
-            ticket = Ticket(self, request, page, hosts, -1)
-            try:
-                if not self._enter(ticket):
-                    return not self._closed
-            except BaseException as error:  # nobody else knows the request: it must not stay behind unanswered
-                self.leave(ticket)
-                request._fail(page, error)
-                if not isinstance(error, Exception):
-                    raise
-                return True
-        self._replace_worn()
+        if ticket is not None and ticket.page == page:  # it was first in line, and is refused again
+            ticket.waits = True
+            self._move(ticket, hosts)
+            self._replace_worn()
+            self._ask(hosts)
+            return True
+        try:
+            patience = _patience(request, self._cluster.max_request_wait, 0.0)[0]
+        except TypeError as error:  # its timeout is no number
+            request._fail(page, error)
+            return True
+        ticket = Ticket(self, request, page, hosts, patience)
+        try:
+            return self._enter(ticket)
+        except BaseException as error:  # nobody else knows the request: it must not stay behind unanswered
+            self._on_io_thread(partial(request._fail, page, error))
+            raise
+
+    def _enter(self, ticket: Ticket) -> bool:
+        timers = ticket.request._set_timer(ticket.page, ticket)
+        if timers is None:
+            return not self._closed
+        for timer in timers:
+            timer.cancel()
+        for pool in self._pools_of(ticket.hosts):  # newcomers are refused from here on, and have to join
+            pool.wait_for_room()
+        may_be_held_up = self._may_block() and ticket.patience > 0
+        most = self._cluster.max_waiting_requests if ticket.patience > 0 else 0
+        if self._closed or not self.queue.enter(ticket, most, may_be_held_up, self._cluster.reactor):
+            return False
+        if ticket.state == HELD_UP:
+            ticket.bell = Bell()
+            self._cluster.reactor.send_unsent()  # what this thread has queued must not wait with it
+            while ticket.state == HELD_UP:
+                ticket.bell.wait(LOOK)
+        return True
+
+    def _may_block(self) -> bool:
+        return not self._session._on_io_thread() and ("asyncio" not in sys.modules or aio.loop_or_none() is None)
+
+    def _pools_of(self, hosts: Iterable[Host | None]) -> list[HostPool]:
+        pools = self._session._pools
+        return [pool for host in hosts for pool in (pools.get(host),) if pool is not None]
+
+    # ---- changes; from here on all is done by the I/O thread, unless it says otherwise
+
+    def _on_io_thread(self, action: Callable[[], object]) -> None:
+        """Have *action* done. Any thread. Where that thread is no more, or is the parent's, it is done here."""
+        if not self._session._on_io_thread():
+            with suppress(*STOPPED):
+                self._cluster.reactor.call_soon(action)
+                return
+        action()
+
+    def _changed(self) -> None:
+        """Tickets have entered or left."""
+        joined: set[Host] = set()
+        for ticket in self.queue.take_changes():
+            if ticket.state == LEFT or ticket.request._is_over(ticket.page):
+                self._forget(ticket)
+            elif self._closed:
+                self._fail(ticket)
+            elif ticket.state == QUEUED:
+                joined |= self._insert(ticket)
+            elif ticket.state == HELD_UP:
+                self._held_up.append(ticket)
+                self._limit_wait(ticket)
+            else:
+                self._refuse_at_once(ticket)
+        while self._held_up and self._admit(self._held_up[0]):
+            ticket = self._held_up.popleft()
+            if ticket.state == QUEUED:
+                joined |= self._insert(ticket)
+            if ticket.bell is not None:
+                ticket.bell.ring()
+        if joined:
+            self._replace_worn()
+            self._ask(joined)
+
+    def _insert(self, ticket: Ticket) -> frozenset[Host]:
+        """At its place in line."""
+        ticket.waits = True
+        if ticket.timer is None:
+            self._limit_wait(ticket)
+        self._move(ticket, ticket.hosts)
+        return ticket.hosts
+
+    def _limit_wait(self, ticket: Ticket) -> None:
+        patience = ticket.patience - (monotonic() - ticket.since)
+        if patience < FOR_EVER:
+            with suppress(*STOPPED):  # it is being stopped, and the session before
+                ticket.timer = self._cluster.reactor.call_later(max(patience, 0.0), partial(self._expire, ticket))
+
+    def _admit(self, ticket: Ticket) -> bool:
+        """Whether *ticket* is held up no more."""
+        return ticket.state != HELD_UP or self.queue.admit(ticket, self._cluster.max_waiting_requests)
+
+    def _move(self, ticket: Ticket, hosts: frozenset[Host]) -> None:
+        """It waits for *hosts*."""
+        if ticket.group == hosts or ticket.state != QUEUED:
+            return
+        self._remove(ticket)
+        ticket.hosts = ticket.group = hosts
+        group = self._groups.setdefault(hosts, {})
+        is_last = not group or next(reversed(group)) < ticket.number
+        group[ticket.number] = ticket
+        if not is_last:
+            self._groups[hosts] = dict(sorted(group.items()))
+
+    def _remove(self, ticket: Ticket) -> None:
+        group = self._groups.get(ticket.group) if ticket.group is not None else None
+        if group is not None:
+            group.pop(ticket.number, None)
+            if not group:
+                del self._groups[ticket.group]  # type: ignore[arg-type]
+        ticket.group = None
+
+    def _forget(self, ticket: Ticket) -> None:
+        """*ticket* is not needed any more. Idempotent."""
+        self.queue.leave(ticket)
+        self._remove(ticket)
+        if ticket.timer is not None:
+            ticket.timer.cancel()
+        if ticket.bell is not None:
+            ticket.bell.ring()
+
+    def _ask(self, hosts: Iterable[Host]) -> None:
+        """Have the pools of *hosts* tell of room."""
         pools = self._session._pools
         for host in hosts:
             pool = pools.get(host)
             if pool is None or not pool.wait_for_room():
                 self.look(host)
-        return True
-
-    def _enter(self, ticket: Ticket) -> bool:
-        """False if the request does not wait: it has failed, is over, or the session is."""
-        request = ticket.request
-        patience, own = self._patience(ticket)
-        if patience <= 0:
-            self._refuse(ticket, own, "it may not wait")
-            return False
-        timers = request._set_timer(ticket.page, ticket)
-        if timers is None:
-            return False
-        for timer in timers:
-            timer.cancel()
-        if not self._take_place(ticket, patience):
-            return False
-        patience, _ = self._patience(ticket)
-        if patience < FOR_EVER:
-            ticket.timer = self._session._call_later(max(patience, 0.0), request, partial(self._expire, ticket))
-        if request._is_over(ticket.page) or not self._holds(ticket):  # it has left before it had its timer
-            self.leave(ticket)
-            return False
-        return True
-
-    def _take_place(self, ticket: Ticket, patience: float) -> bool:
-        """At the end of the line, waiting for the line to get shorter if need and right be."""
-        most = self._cluster.max_waiting_requests
-        may_block = self._may_block()
-        if may_block and self._size >= most:  # what this thread has queued must not wait with it
-            self._cluster.reactor.send_unsent()
-        with self._lock:
-            if self._size >= most and may_block:
-                self.held_up += 1
-                self._freed.wait_for(partial(self._has_place_for, ticket), min(patience, threading.TIMEOUT_MAX))
-                self.held_up -= 1
-            if self._closed:
-                return False
-            full = self._size >= most
-            if not full:
-                ticket.number = next(self._numbers)
-                ticket.waits = True
-                self._groups.setdefault(ticket.hosts, {})[ticket.number] = ticket
-                self._size += 1
-        if full:
-            _, own = self._patience(ticket)
-            why = f"{self._size} requests wait already and no more may (max_waiting_requests)"
-            self._refuse(ticket, own and may_block, why)
-        return not full
-
-    def _rejoin(self, ticket: Ticket, hosts: frozenset[Host]) -> bool:
-        """It was first in line, and refused again. False if it has left the line meanwhile."""
-        with self._lock:
-            if not self._holds(ticket):
-                return False
-            ticket.waits = True
-            if hosts != ticket.hosts:
-                self._remove(ticket)
-                ticket.hosts = hosts
-                self._groups[hosts] = dict(sorted([*self._groups.get(hosts, {}).items(), (ticket.number, ticket)]))
-                self._size += 1
-            return True
-
-    def _holds(self, ticket: Ticket) -> bool:
-        with self._lock:
-            return ticket.number in self._groups.get(ticket.hosts, ())
-
-    def _has_place_for(self, ticket: Ticket) -> bool:
-        """Locked."""
-        free = self._size < self._cluster.max_waiting_requests
-        return free or self._closed or ticket.request._is_over(ticket.page)
-
-    def _patience(self, ticket: Ticket) -> tuple[float, bool]:
-        """How many seconds *ticket* may still wait, and whether then the request's own time is up."""
-        remaining = ticket.request._remaining()
-        own = FOR_EVER if remaining is None else remaining
-        limit = self._cluster.max_request_wait
-        wait = FOR_EVER if limit is None else limit - (monotonic() - ticket.since)
-        return min(own, wait), own <= wait
-
-    def _may_block(self) -> bool:
-        return not self._session._on_io_thread() and ("asyncio" not in sys.modules or aio.loop_or_none() is None)
 
     def _replace_worn(self) -> None:
         """Requests given up on many connections may fill the session's limit, though no connection has many."""
@@ -222,55 +299,61 @@ class Line:
         if sum(pool.orphaned for pool in pools) >= worn_at(self.limit.maximum):
             max(pools, key=lambda pool: pool.orphaned).replace_worn()
 
-    # ---- leaving
-
-    def leave(self, ticket: Ticket) -> None:
-        """*ticket* is not needed any more. Idempotent."""
-        with self._lock:
-            ticket.waits = False
-            if not self._remove(ticket):
-                self._freed.notify_all()  # it may be waiting for a place
-        if ticket.timer is not None:
-            ticket.timer.cancel()
-
-    def _remove(self, ticket: Ticket) -> bool:
-        """Locked."""
-        group = self._groups.get(ticket.hosts)
-        if group is None or group.pop(ticket.number, None) is None:
-            return False
-        if not group:
-            del self._groups[ticket.hosts]
-        self._size -= 1
-        self._freed.notify()
-        return True
+    # ---- ends
 
     def _expire(self, ticket: Ticket) -> None:
         """By its timer."""
-        with self._lock:
-            if not self._remove(ticket):
-                return
-            ticket.waits = False
-        _, own = self._patience(ticket)
-        self._refuse(ticket, own, "its time is up (max_request_wait)")
+        held_up = ticket.state == HELD_UP
+        if not self.queue.leave(ticket):
+            return
+        self._forget(ticket)
+        self._refuse(ticket, self._own_time(ticket), self._full() if held_up else "its time is up (max_request_wait)")
+
+    def _refuse_at_once(self, ticket: Ticket) -> None:
+        if ticket.patience > 0:
+            self._refuse(ticket, False, self._full())
+        else:
+            self._refuse(ticket, self._own_time(ticket), "it may not wait")
+
+    def _full(self) -> str:
+        return f"{len(self)} requests wait already and no more may (max_waiting_requests)"
+
+    def _own_time(self, ticket: Ticket) -> bool:
+        """Whether the time that is up is the request's own."""
+        return _patience(ticket.request, self._cluster.max_request_wait, monotonic() - ticket.since)[1]
 
     def close(self) -> None:
-        """The session is shut down: nobody waits any more."""
-        with self._lock:
-            self._closed = True
-            places = [ticket for group in self._groups.values() for ticket in group.values()]
-            self._groups.clear()
-            self._size = 0
-            self._freed.notify_all()
-        for ticket in places:
-            error = NoHostAvailable(SHUT_DOWN, {})
-            self._annotate(error, ticket)
-            ticket.request._fail(ticket.page, error)
+        """The session is shut down: no request waits any more. Any thread."""
+        self._closed = True
+        self._on_io_thread(self._end_all)
+
+    def _end_all(self) -> None:
+        self._changed()
+        for group in list(self._groups.values()):
+            for ticket in list(group.values()):
+                self._fail(ticket)
+        while self._held_up:
+            self._fail(self._held_up.popleft())
+        self.queue.close()
+
+    def _fail(self, ticket: Ticket) -> None:
+        """The session is shut down."""
+        self._forget(ticket)
+        error = NoHostAvailable(SHUT_DOWN, {})
+        self._annotate(error, ticket)
+        ticket.request._fail(ticket.page, error)
 
     # ---- serving
 
     def look(self, host: Host | None = None) -> None:
-        """There may be room at *host* (None: anywhere), or nothing to wait for any more."""
-        if not self._groups:
+        """There may be room at *host* (None: anywhere), or nothing to wait for any more. Any thread."""
+        if not self._session._on_io_thread():
+            self._on_io_thread(partial(self._look, host))
+        else:
+            self._look(host)
+
+    def _look(self, host: Host | None) -> None:
+        if not self._groups and not len(self.queue):
             self._end(host)
             return
         if host in self._looking:
@@ -278,11 +361,12 @@ class Line:
         self._looking.add(host)
         try:
             self._cluster.reactor.call_soon(partial(self._serve, host))
-        except (RuntimeError, ConnectionShutdown):  # it was stopped: there will be no room any more
+        except STOPPED:  # it was stopped: there will be no room any more
             self.close()
 
     def _serve(self, host: Host | None) -> None:
         self._looking.discard(host)
+        self._changed()  # those that have just joined are in line
         while (ticket := self._first(host)) is not None:
             if self._send(ticket) and (host is None or host in ticket.hosts):
                 return  # full again: we will be told
@@ -291,27 +375,28 @@ class Line:
     def _end(self, host: Host | None) -> None:
         """Nobody waits for *host*: newcomers may have what there is."""
         pools = self._session._pools
-        for pool in pools.values() if host is None else [pools.get(host)]:
-            if pool is not None:
-                pool.end_line()
+        for pool in pools.values() if host is None else self._pools_of([host]):
+            pool.end_line()
         if self.limit is not None and None not in self._looking:
             self.limit.end_line()
 
     def _first(self, host: Host | None) -> Ticket | None:
         """The oldest of those who wait for *host*."""
-        with self._lock:
-            groups = [places for hosts, places in self._groups.items() if host is None or host in hosts]
-            if not groups:
-                return None
-            return min((next(iter(places.values())) for places in groups), key=lambda ticket: ticket.number)
+        groups = [places for hosts, places in self._groups.items() if host is None or host in hosts]
+        if not groups:
+            return None
+        return min((next(iter(places.values())) for places in groups), key=lambda ticket: ticket.number)
 
     def _send(self, ticket: Ticket) -> bool:
         """Send its request. True if it waits again."""
         request = ticket.request
+        if ticket.state != QUEUED or request._is_over(ticket.page):
+            self._forget(ticket)
+            return False
         ticket.waits = False
         sending = request._execution.sending
         sending.plan.restart()
-        sending.errors = {host: error for host, error in sending.errors.items() if not isinstance(error, REFUSED)}
+        sending.errors = {host: error for host, error in sending.errors.items() if not _was_not_sent(error)}
         tried = len(request.attempted_hosts)
         request._right = IN_LINE
         try:
@@ -323,7 +408,7 @@ class Line:
         if ticket.waits:
             del request.attempted_hosts[tried:]  # refused once more: no attempts
             return True
-        self.leave(ticket)
+        self._forget(ticket)
         request._remove_timer(ticket.page, ticket)
         return False
 
@@ -356,7 +441,7 @@ class Line:
         if self.limit is not None:
             load += f", {self.limit.in_flight} of {self.limit.maximum} of the session"
         kind = NoConnectionsAvailable if waited >= 0.001 else ConnectionBusy
-        text = f"{host} has no room for another request: {load}, {self._size} waiting"
+        text = f"{host} has no room for another request: {load}, {len(self)} waiting"
         explained = kind(f"{text}. Send fewer at a time, or raise the limit that is reached")
         explained.__cause__ = error
         if pool is not None:
@@ -379,3 +464,11 @@ class Line:
 def _text(error: BaseException) -> str:
     """Without what the error that it goes into says itself."""
     return str(error.args[0]) if isinstance(error, REFUSED) else str(error)
+
+
+def _patience(request: ResponseFuture, limit: float | None, waited: float) -> tuple[float, bool]:
+    """How many seconds *request* may still wait, and whether then its own time is up."""
+    remaining = request._remaining()
+    own = FOR_EVER if remaining is None else remaining
+    wait = FOR_EVER if limit is None else limit - waited
+    return min(own, wait), own <= wait

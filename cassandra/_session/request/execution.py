@@ -72,7 +72,7 @@ class Execution:
         self._reprepares: Counter[tuple[Host, bytes]] | None = None
 
     def begin_page(self, request: ResponseFuture, paging_state: bytes | None) -> None:
-        """The request begins anew, for the page at *paging_state*. Under its lock."""
+        """The request begins anew, for the page at *paging_state*, by the thread that has asked for it."""
         sending = self.sending
         self.content.message.paging_state = paging_state
         sending.unsure = False
@@ -113,7 +113,13 @@ class Execution:
                 request._tracking.ended(request, attempt, connection_error(answer, attempt.host))
             self._unanswered(request, attempt, answer)
             return
-        message = self._message(request, attempt, answer)
+        try:
+            message = self._message(request, attempt, answer)
+        except Exception as error:
+            if request._tracking is not None:
+                request._tracking.ended(request, attempt, error)
+            self._not_understood(request, attempt, error)
+            return
         if request._tracking is not None:
             request._tracking.ended(
                 request, attempt, message.to_exception() if isinstance(message, ErrorMessage) else None
@@ -122,6 +128,14 @@ class Execution:
             self.set_result(request, attempt, message)
         else:
             self._reprepared(request, attempt, attempt.reprepares, message)
+
+    def _not_understood(self, request: ResponseFuture, attempt: Attempt, error: Exception) -> None:
+        """There is an answer, and it says nothing: the server may have executed the request. After USE the keyspace of
+        the connection is not known."""
+        attempt.answered = False
+        self.sending.unsure |= attempt.reprepares is None
+        self.sending.gave_up(request, attempt)
+        request._fail(attempt.page, self.sending.error_of(request, attempt, error))
 
     def _unanswered(self, request: ResponseFuture, attempt: Attempt, failure: Failure) -> None:
         self.sending.unsure |= failure.sent and attempt.reprepares is None
@@ -208,8 +222,9 @@ class Execution:
 
     def _on_error(self, request: ResponseFuture, attempt: Attempt, message: Any) -> None:
         if not isinstance(message, ErrorMessage):
-            error = ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint)
-            request._fail(attempt.page, error)
+            self._not_understood(
+                request, attempt, ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint)
+            )
         elif isinstance(message, PreparedQueryNotFound):
             self._reprepare(request, attempt, message)
         else:

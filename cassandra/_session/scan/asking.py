@@ -34,7 +34,7 @@ from cassandra._wire.messages.results import ResultMessage
 from ..background import aio
 from ..request.attempts import NOT_SENT, connection_error, is_timeout
 from ..request.future import ResponseFuture
-from ..request.sending import CLOSED, NO_POOL
+from ..request.sending import NO_POOL, closed_text
 from ..request.tablet_routing import learn_tablet
 from .question import Asked, Came, Question, bound_statement, statement_of
 
@@ -117,7 +117,7 @@ class Asking(Operation):
         """ConnectionShutdown in a forked child; NoHostAvailable where the session has ended."""
         process.stay(self._process)
         if self._session.is_shutdown or self._session._draining:
-            raise NoHostAvailable(CLOSED, {})
+            raise NoHostAvailable(closed_text(self._session), {})
 
     # ---- sending
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -107,7 +106,7 @@ def cluster(hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 @pytest.fixture
 def pool_set(cluster: FakeCluster) -> PoolSet:
-    session = SimpleNamespace(cluster=cluster, keyspace="app", _request_lock=threading.RLock())
+    session = SimpleNamespace(cluster=cluster, keyspace="app", _on_io_thread=lambda: True)
     return PoolSet(session)  # type: ignore[arg-type]
 
 

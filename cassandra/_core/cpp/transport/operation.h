@@ -166,9 +166,13 @@ public:
     void leave_to_parent() noexcept;
 
 private:
-    enum class Dispatching : uint8_t { Idle, Scheduled, Running, RunningAgain };
+    // Queued: for an event loop; Scheduled: for the I/O thread. References are as many as calls to come; the first one
+    // that finds its state begins, the others find another state and do nothing.
+    enum class Dispatching : uint8_t { Idle, Queued, Scheduled, Running, RunningAgain };
 
     bool wants_dispatch() const;
+    bool may_schedule() const;
+    void run_again();
     bool must_decide() const { return driver_decides && (eager_ || cold_ > 0); }
     bool takeable() const { return has_first_ && !must_decide(); }  // by a waiter
     bool unattended() const { return waiters_ == 0 || must_decide(); }  // no waiter will take what is there
@@ -235,6 +239,8 @@ public:
     // *notify*: ring() must follow, once for any number of pushes.
     bool push(Operation* operation, bool* notify) noexcept;
     void ring() noexcept;
+    // There is something beside operations. False when closed.
+    bool alert() noexcept;
     // Loop thread: everything queued, in order.
     void take_all(std::vector<Operation*>& operations) noexcept;
     void close(std::vector<Operation*>& operations) noexcept;

@@ -1,0 +1,318 @@
+"""Handlers of signals that raise, or that execute requests themselves, at any moment of calls that make many requests:
+requests that wait for room, ``execute_concurrent``, ingests, scans and folds, and the mapper. Nothing hangs, each call
+ends completely or with the exception, and the session works at once."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import PreparedStatement, Session
+from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args
+from cassandra.testing import SimulatedCluster
+from tests.patience import PATIENCE, eventually
+from tests.simulated.conftest import Connect
+
+ROUNDS = 300
+ROWS = 20
+
+Arm = Callable[[], None]
+
+
+class Alarm(BaseException):
+    """Raised by the handler of a signal."""
+
+
+class Hang(BaseException):
+    """The main thread was too long in one call."""
+
+
+class Signals:
+    """Sends the main thread a signal within three milliseconds."""
+
+    def __init__(self, seed: int) -> None:
+        self.handled = 0
+        self.unraisable = (
+            0  # the handler ran in a callback of a weak reference, or in a ``__del__``, of whatever module
+        )
+        self._moments = random.Random(seed)
+
+    def arm(self, longest: float = 0.003) -> None:
+        """The next one."""
+        signal.setitimer(signal.ITIMER_REAL, self._moments.uniform(0.00005, longest))
+
+    def disarm(self) -> None:
+        """None any more."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextmanager
+def signals(action: Callable[[], object], seed: int = 11) -> Iterator[Signals]:
+    """*action* is what the handler does. A main thread that hangs is interrupted, too."""
+    made = Signals(seed)
+
+    def handle(number: int, frame: object) -> None:
+        made.handled += 1
+        action()
+
+    def end_hang(number: int, frame: object) -> None:
+        raise Hang("it hangs")
+
+    def note(found: Any) -> None:
+        if found.exc_type is not Alarm:
+            hook(found)
+            return
+        made.unraisable += 1
+        print("unraisable:", found.object)
+
+    hook, sys.unraisablehook = sys.unraisablehook, note
+    before = signal.signal(signal.SIGALRM, handle), signal.signal(signal.SIGUSR1, end_hang)
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(PATIENCE):
+            if made.handled == watched[0]:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+            watched[0] = made.handled
+
+    watched = [-1]
+    watchdog = threading.Thread(target=watch, daemon=True)
+    watchdog.start()
+    try:
+        yield made
+    finally:
+        made.disarm()
+        ended.set()
+        watchdog.join()
+        sys.unraisablehook = hook
+        signal.signal(signal.SIGALRM, before[0])
+        signal.signal(signal.SIGUSR1, before[1])
+
+
+def raises() -> None:
+    raise Alarm
+
+
+def executes(session: Session, statement: PreparedStatement) -> Callable[[], None]:
+    """A handler that makes requests, and raises nothing."""
+
+    def execute() -> None:
+        assert session.execute(statement, (1,)).one().v == 1
+        assert session.execute("SELECT v FROM t WHERE id = 2").one().v == 2
+
+    return execute
+
+
+def filled(session: Session) -> PreparedStatement:
+    """The statement that reads one row of a new table."""
+    session.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
+    insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
+    for number in range(ROWS):
+        session.execute(insert, (number, number))
+    return session.prepare("SELECT v FROM t WHERE id = ?")
+
+
+@pytest.fixture
+def tables(simulated: SimulatedCluster) -> None:
+    simulated.execute(
+        "CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': 2}"
+    )
+
+
+def is_quiet(session: Session) -> bool:
+    """No request is in flight or in line."""
+    line = session._pool_set.line
+    return not (len(line) or line.held_up or any(pool.in_flight for pool in session.get_pools()))
+
+
+def works(session: Session, statement: PreparedStatement) -> None:
+    """Every kind of request, at once."""
+    assert session.execute(statement, (3,)).one().v == 3
+    assert session.execute("SELECT v FROM t WHERE id = 4").one().v == 4
+    results = execute_concurrent_with_args(session, statement, [(number,) for number in range(ROWS)])
+    assert [result.one().v for _, result in results] == list(range(ROWS))
+    eventually(lambda: is_quiet(session))
+
+
+# ---- requests that wait for room
+
+
+@pytest.mark.parametrize("most_waiting", [32768, 2])
+@pytest.mark.parametrize("limit", ["max_requests_per_session", "max_requests_per_host"])
+def test_handlers_that_execute_while_requests_wait_for_room(
+    simulated: SimulatedCluster, tables: None, connect: Connect, limit: str, most_waiting: int
+) -> None:
+    session = connect(simulated, "ks", **{limit: 2, "max_waiting_requests": most_waiting})
+    select = filled(session)
+    with signals(executes(session, select)) as handler:
+        for _ in range(ROUNDS):
+            handler.arm()
+            futures = [session.execute_async(select, (number,)) for number in range(8)]
+            assert [future.result().one().v for future in futures] == list(range(8))
+    assert handler.handled > 0
+    works(session, select)
+
+
+@pytest.mark.parametrize("most_waiting", [32768, 2])
+@pytest.mark.parametrize("limit", ["max_requests_per_session", "max_requests_per_host"])
+def test_requests_that_are_interrupted_while_they_wait_for_room(
+    simulated: SimulatedCluster, tables: None, connect: Connect, limit: str, most_waiting: int
+) -> None:
+    session = connect(simulated, "ks", **{limit: 2, "max_waiting_requests": most_waiting})
+    select = filled(session)
+    with signals(raises) as handler:
+        for _ in range(ROUNDS):
+            futures = []
+            try:
+                handler.arm()
+                futures += [session.execute_async(select, (number,)) for number in range(8)]
+                handler.disarm()
+            except Alarm:
+                pass
+            assert [future.result().one().v for future in futures] == list(range(len(futures)))
+            assert session.execute(select, (5,)).one().v == 5
+    assert handler.handled > 0
+    works(session, select)
+
+
+def test_a_thread_that_is_held_up_is_interrupted(simulated: SimulatedCluster, tables: None, connect: Connect) -> None:
+    """It leaves no place in line behind; others that are held up get theirs."""
+    session = connect(simulated, "ks", max_requests_per_session=1, max_waiting_requests=1)
+    select = filled(session)
+    others: list[Any] = []
+    threads = []
+    with signals(raises) as handler:
+        for _ in range(50):
+            threads = [
+                threading.Thread(target=lambda: others.append(session.execute(select, (1,)).one().v)) for _ in range(4)
+            ]
+            for thread in threads:
+                thread.start()
+            try:
+                handler.arm()
+                while True:
+                    session.execute_async(select, (2,))
+            except Alarm:
+                pass
+            for thread in threads:
+                thread.join(PATIENCE)
+                assert not thread.is_alive(), "another thread is held up for ever"
+    assert others == [1] * 200
+    works(session, select)
+
+
+# ---- many statements at a time
+
+
+@pytest.mark.parametrize("limit", [None, 4])
+def test_execute_concurrent_interrupted(
+    simulated: SimulatedCluster, tables: None, connect: Connect, limit: int | None
+) -> None:
+    session = connect(simulated, "ks", **({} if limit is None else {"max_requests_per_session": limit}))
+    select = filled(session)
+    with signals(raises) as handler:
+        for _ in range(ROUNDS):
+            handler.arm()
+            try:
+                results = execute_concurrent_with_args(
+                    session, select, [(number % ROWS,) for number in range(50)], concurrency=10
+                )
+                handler.disarm()
+            except Alarm:
+                continue
+            assert [result.one().v for _, result in results] == [number % ROWS for number in range(50)]
+    assert handler.handled > 0
+    works(session, select)
+
+
+@pytest.mark.parametrize("way", ["list", "generator"])
+def test_handlers_that_execute_during_execute_concurrent(
+    simulated: SimulatedCluster, tables: None, connect: Connect, way: str
+) -> None:
+    session = connect(simulated, "ks", max_requests_per_session=4)
+    select = filled(session)
+    with signals(executes(session, select)) as handler:
+        for _ in range(ROUNDS):
+            handler.arm()
+            results = execute_concurrent_with_args(
+                session,
+                select,
+                [(number % ROWS,) for number in range(50)],
+                concurrency=10,
+                results_generator=way == "generator",
+            )
+            assert [result.one().v for _, result in results] == [number % ROWS for number in range(50)]
+    assert handler.handled > 0
+    works(session, select)
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["prepared", "text"])
+@pytest.mark.parametrize("limit", [None, 4])
+def test_execute_concurrent_async_interrupted(
+    simulated: SimulatedCluster, tables: None, connect: Connect, limit: int | None, text: bool
+) -> None:
+    """The exception of the handler comes out of ``run_until_complete``, as of any coroutine; if it does not, the results
+    are complete."""
+    session = connect(simulated, "ks", **({} if limit is None else {"max_requests_per_session": limit}))
+    select = filled(session)
+    statement: Any = "SELECT v FROM t WHERE id = %s" if text else select
+
+    async def run() -> list[Any]:
+        values = [(number % ROWS,) for number in range(50)]
+        results = await asyncio.wait_for(_of_all(session, statement, values), PATIENCE)
+        assert [result.one().v for _, result in results] == [number % ROWS for number in range(50)]
+        return results
+
+    with signals(raises) as handler:
+        for _ in range(ROUNDS):
+            loop = asyncio.new_event_loop()
+            task = loop.create_task(run())
+            before = handler.handled - handler.unraisable
+            handler.arm()
+            try:
+                loop.run_until_complete(task)
+                handler.disarm()
+                assert handler.handled - handler.unraisable == before, "the exception was swallowed"
+            except Alarm:
+                handler.disarm()
+                task.cancel()  # as asyncio.run does
+                loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+            finally:
+                loop.run_until_complete(loop.shutdown_asyncgens())
+                loop.close()
+    assert handler.handled > 0
+    works(session, select)
+
+
+async def _of_all(session: Session, statement: Any, values: list[Any]) -> list[Any]:
+    found: list[Any] = await execute_concurrent_async(session, [(statement, one) for one in values], concurrency=10)
+    return found
+
+
+def test_handlers_that_execute_during_execute_concurrent_async(
+    simulated: SimulatedCluster, tables: None, connect: Connect
+) -> None:
+    session = connect(simulated, "ks", max_requests_per_session=4)
+    select = filled(session)
+
+    def execute() -> None:  # a loop runs: beyond the limit it is refused, but here is room in line
+        assert session.execute(select, (1,)).one().v == 1
+
+    async def run() -> None:
+        for _ in range(ROUNDS):
+            handler.arm()
+            results = await _of_all(session, select, [(number % ROWS,) for number in range(50)])
+            assert [result.one().v for _, result in results] == [number % ROWS for number in range(50)]
+
+    with signals(execute) as handler:
+        asyncio.run(run())
+    assert handler.handled > 0
+    works(session, select)
