@@ -27,12 +27,20 @@ if TYPE_CHECKING:
 def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
     """Body of :meth:`Cluster.connect`."""
     cluster.life.refuse_to_block()
+    _load(cluster)
     return commands.run(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
 
 
 async def connect_async(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
     """Body of :meth:`Cluster.connect_async`."""
+    _load(cluster)
     return await commands.run_async(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
+
+
+def _load(cluster: Cluster) -> None:
+    """On the caller's thread, as it imports modules."""
+    if not cluster.life.is_started:
+        cluster.connections.load()
 
 
 def _undo(session: Session) -> None:

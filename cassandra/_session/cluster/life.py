@@ -98,8 +98,6 @@ class Life:
     def start(self) -> Future[None]:
         """Connect the control connection, once; the future is the same for all callers. On driver threads; never
         blocks."""
-        if not self.is_started:
-            self._cluster.connections.load()
         with self._lock:
             self.prepare()
             if self._started is None:
