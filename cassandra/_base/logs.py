@@ -1,5 +1,5 @@
-"""Loggers of the driver (L0). What they log is one printable line, whatever a server has sent. Other threads handle what
-driver threads log: ``log_relay.py``."""
+"""Loggers of the driver (L0). What they log is one printable line, whatever a server has sent. Driver threads leave it
+to others to handle records: ``log_relay.py``."""
 
 import contextlib
 import logging
