@@ -7,7 +7,8 @@ so that a host never gets two pools at a time.
 A host that is up and has no pool gets one: by the passage that took it for up, or else, when it answered with a refusal
 or is up for another session, by ``_retries``, on the reconnection schedule. A host that is down is left alone: its
 return opens the pools. ``_opening``, ``_again``, ``_retries`` and ``_delays`` are guarded by the lock; nothing is
-called with it held.
+called with it held. It is a driver lock, so pools are opened, replaced and closed by driver threads only: a caller that
+is interrupted leaves no opening behind that never ends. Callers read ``pools``.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
-from cassandra._base.real import Future, threading
+from cassandra._base.real import Future
 from cassandra._core.routing import PoolSetFields
 from cassandra._net.delays import Delays
 from cassandra._net.pool.pool import SILENCE_LIMIT, HostPool
 from cassandra._net.repeated import Repeated
 from cassandra._routing.policies import HostDistance
 
+from .background import commands
 from .request.admission import Line
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ class PoolSet(PoolSetFields):
         """*reopening*: in a forked child, requests wait until :meth:`reopen` has opened the first pool."""
         self._session = session
         self._cluster = session.cluster
-        self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the session anywhere
+        self._lock = driver_lock("PoolSet")
         self._opening: dict[Host, tuple[Future[bool], HostPool]] = {}
         self._again: set[Host] = set()  # of those being opened: whom to try once more if that fails
         self._retries: dict[Host, Task] = {}
@@ -282,6 +285,9 @@ class PoolSet(PoolSetFields):
         waiting = self._waiting
         if waiting is None:
             return False
+        return commands.run(self._when_open, waiting, action)
+
+    def _when_open(self, waiting: list[Callable[[], None]], action: Callable[[], None]) -> bool:
         self._cluster.life.awaken()
         with self._lock:
             late = self._waiting is not waiting
@@ -338,7 +344,7 @@ def tell_pools(
     holds those that have not followed yet."""
     errors: dict[Host, Any] = {}
     waiting.update(pools)
-    lock = threading.Lock()
+    lock = driver_lock("tell_pools")
     if not waiting:
         on_done(errors)
         return
