@@ -1,5 +1,5 @@
-"""Caller threads wait, driver threads decide: what a caller's thread may hold, raise or do while it waits changes nothing
-for the request, for its callbacks, and for others that wait for it."""
+"""Caller threads wait, driver threads decide: what a caller's thread may hold, raise or do while it waits changes
+nothing for the request, for its callbacks, and for others that wait for it."""
 
 from __future__ import annotations
 
