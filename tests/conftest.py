@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from cassandra._base import log_relay
 from tests.checked_locks import violations
 from tests.patience import PATIENCE
 from tests.servers import Options, ServerCluster, ServerNode
@@ -88,6 +89,21 @@ def cassandra_41() -> Iterator[ServerCluster]:
 def _serve(name: str) -> Iterator[ServerCluster]:
     with ServerCluster(SERVERS[name]) as cluster:
         yield cluster
+
+
+def _handled_first(name: str) -> property:
+    """An attribute of ``caplog``: what driver threads have logged is handled by another thread (``log_relay.py``)."""
+    get: Any = getattr(pytest.LogCaptureFixture, name).fget
+
+    def attribute(caplog: pytest.LogCaptureFixture) -> Any:
+        log_relay.flush(PATIENCE)
+        return get(caplog)
+
+    return property(attribute)
+
+
+for _name in ("text", "records", "record_tuples", "messages"):
+    setattr(pytest.LogCaptureFixture, _name, _handled_first(_name))
 
 
 @pytest.fixture(autouse=True)

@@ -140,7 +140,7 @@ def test_the_cpp_core_does_not_know_python() -> None:
 WALL_CLOCK = {
     "cassandra/_core/codec_parts/timestamps.pxi": "timestamps of requests",
     "cassandra/_session/statements/timestamps.py": "timestamps of requests",
-    "cassandra/_base/green_logs.py": "when something was logged",
+    "cassandra/_base/log_relay.py": "when something was logged",
     "cassandra/_net/pool/filling.py": "until when the shard-aware port is left alone, for users to read",
     "cassandra/_compat/timers.py": "ends of timers that programs make alone, which they compare with it",
     "cassandra/_mapper/statements.py": "timestamps of writes that count from now",

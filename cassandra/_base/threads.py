@@ -17,14 +17,17 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from .locks import enter_driver_thread
+from . import log_relay
+from .locks import CALLER, IO, enter_driver_thread, thread_kind
 from .process import in_child
-from .real import threading
+from .real import green, start_bare_thread, threading
 
 IDLE_LIMIT = 1.0
 
 _calls: deque[Callable[[], object]] = deque()
 _idle: deque[_Worker] = deque()
+_workers: set[_Worker] = set()
+_here = threading.local()
 
 
 def start(call: Callable[[], object]) -> None:
@@ -46,57 +49,104 @@ def start(call: Callable[[], object]) -> None:
         worker.gate.release()
 
 
-def end_idle() -> None:
-    """Have the threads end that have nothing to do, and wait for that, except for the calling one."""
-    ended: list[_Worker] = []
-    with contextlib.suppress(IndexError):
-        while True:
-            worker = _idle.pop()
-            worker.is_ending = True
+def ending() -> None:
+    """The call that runs on this thread has nothing left to do but to return."""
+    worker = getattr(_here, "worker", None)
+    if worker is not None:
+        worker.is_busy = False
+
+
+def end_idle() -> list[Any]:
+    """Have the threads end that have nothing to do. Those that were told to, except for the calling one; does not wait
+    for them."""
+    ended = []
+    for worker in _workers.copy():
+        if worker.is_busy:
+            continue
+        worker.is_ending = True  # it looks after it has said that it is idle
+        with contextlib.suppress(ValueError):
+            _idle.remove(worker)
             worker.gate.release()
-            ended.append(worker)
-    for worker in ended:
-        worker.thread.join(1.0)
+        if worker.thread.ident != threading.get_ident():
+            ended.append(worker.thread)
+    return ended
 
 
 class _Worker:
     def __init__(self) -> None:
         self.gate: Any = threading.Lock()  # released once by whoever took it from _idle
         self.gate.acquire()
+        self.is_busy = True
         self.is_ending = False
-        self.thread = threading.Thread(target=self._work, name="fastcql-command", daemon=True)
+        self.thread = threading.Thread(target=self._work, name="fastcql-worker", daemon=True)
 
     def start(self) -> None:
-        self.thread.start()
+        if thread_kind() != CALLER:
+            self.thread.start()
+        else:  # which may be interrupted, or have an asyncio loop, and then may not wait for the thread to begin
+            start_bare_thread(self._start_apart, ())
+
+    def _start_apart(self) -> None:
+        try:
+            self.thread.start()
+        except RuntimeError:  # out of threads, but for this one
+            self._work()
 
     def _work(self) -> None:
         enter_driver_thread()
-        while True:
-            try:
-                call = _calls.popleft()
-            except IndexError:
-                if self._waits():
-                    continue
-                return
+        _here.worker = self
+        _workers.add(self)
+        try:
+            while self._run_calls() or self._waits():
+                pass
+        finally:
+            _workers.discard(self)
+
+    def _run_calls(self) -> bool:
+        """False if there was none."""
+        try:
+            call = _calls.popleft()
+        except IndexError:
+            return False
+        self.is_busy = True
+        try:
             call()
-            del call  # or it would live until the next one comes
+        finally:
+            self.is_busy = False
+        return True
 
     def _waits(self) -> bool:
         """Until there may be a call. False if this thread ends."""
+        self.is_busy = False
         _idle.append(self)
-        if not _calls and self.gate.acquire(timeout=IDLE_LIMIT):
-            return not self.is_ending or bool(_calls)
-        try:
-            _idle.remove(self)
-        except ValueError:  # a submitter took it just now
-            self.gate.acquire(timeout=IDLE_LIMIT)  # it may have been interrupted, and never ring
-            return True
-        return bool(_calls)
+        rung = not _calls and not self.is_ending and self.gate.acquire(timeout=IDLE_LIMIT)
+        if not rung:
+            try:
+                _idle.remove(self)
+            except ValueError:  # a submitter took it just now
+                self.gate.acquire(timeout=IDLE_LIMIT)  # it may have been interrupted, and never ring
+                return not self.is_ending or bool(_calls)
+            return bool(_calls)
+        return not self.is_ending or bool(_calls)
 
 
 def _in_child() -> None:
     _calls.clear()
     _idle.clear()
+    _workers.clear()
+    log_relay.leave_to_parent()
 
 
 in_child(_in_child)
+
+
+def _name() -> str | None:
+    """Of this thread, if it is one of the driver's."""
+    kind = thread_kind()
+    if kind == CALLER:
+        return None
+    return "fastcql-io" if kind == IO else threading.current_thread().name
+
+
+if green is None:
+    log_relay.begin(_name, lambda: log_relay.call_thread(start))

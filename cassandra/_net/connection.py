@@ -8,8 +8,9 @@ States, and who changes them::
 
 The channel owns everything that moves: socket, streams, timeouts, requests in flight (which fail when it closes).
 This class adds what one node and one handshake decided: version, features, compression, keyspace. ``last_error`` is set
-at most once, before the channel closes. ``_keyspace_queue`` and ``_using`` are guarded by ``_lock``; nothing is called
-with it held.
+at most once, before the channel closes. ``_keyspace_queue`` and ``_using`` are guarded by ``_lock``, a driver lock, and
+nothing is called with it held: a USE begins, ends and is followed by the next one on driver threads, so none that a
+caller has asked for keeps the others from running.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from cassandra._base import commands
 from cassandra._base.constants import Flag, Opcode, ProtocolVersion, ResultKind
 from cassandra._base.errors import (
     ConnectionBusy,
@@ -32,9 +34,10 @@ from cassandra._base.errors import (
     RequestValidationException,
     ResponseTooLarge,
 )
+from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
+from cassandra._base.process import Bell
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import DRIVER, Channel, Failure, Frame, Limit, Operation, Outlet, Reactor
 from cassandra._net.endpoint import EndPoint
@@ -118,7 +121,7 @@ class Connection:
         self._closed_callback = on_closed
         self._watchers: dict[str, list[Callable[[Any], None]]] = {}
         self._opening: Opening | None = None
-        self._lock = threading.RLock()  # a __del__ that garbage collection runs may use the connection anywhere
+        self._lock = driver_lock("Connection")
         self._keyspace_queue: list[tuple[str, Callable[[Connection, Any], None], float]] = []
         self._using = False  # somebody works off the queue
         self._unreadable: dict[int, BaseException] = {}  # by opcode: the first one, which was logged
@@ -375,6 +378,9 @@ class Connection:
         if not keyspace:
             guarded(callback, self, None)
             return
+        if thread_kind() == CALLER:
+            commands.submit(self.set_keyspace_async, keyspace, callback, timeout)
+            return
         with self._lock:
             self._keyspace_queue.append((keyspace, callback, timeout))
             free, self._using = not self._using, True
@@ -384,12 +390,12 @@ class Connection:
     def set_keyspace_blocking(self, keyspace: str | None) -> None:
         """``set_keyspace_async``, waiting. Raises what went wrong."""
         _refuse_to_block(self.reactor)
-        done = threading.Event()
+        done = Bell()
         errors: list[BaseException | None] = []
 
         def finished(connection: Connection, error: BaseException | None) -> None:
             errors.append(error)
-            done.set()
+            done.ring()
 
         self.set_keyspace_async(keyspace, finished)
         if not done.wait(2 * USE_TIMEOUT):

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from cassandra._base.commands import command
 from cassandra._base.copies import not_copied
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.printable import printable
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._core.routing import MetadataFields
 
 from .ring.ranges import TokenRange, token_ranges
@@ -70,8 +71,9 @@ class Metadata(MetadataFields):
         #: The current snapshot: one attribute, which requests compare with the one that they were compiled in.
         self.state: ClusterState = ClusterState(Topology(), {}, self._tablets)
         self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
-        self._lock = threading.RLock()
+        self._lock = driver_lock("Metadata")
         self._upkeep = TabletUpkeep()
+        self._odd_tablets: set[tuple[str, str]] = set()  # tables of which a tablet could not be read
 
     __reduce__ = not_copied("it follows its cluster; its keyspaces, tables and hosts can be")
 
@@ -83,6 +85,7 @@ class Metadata(MetadataFields):
         return self.state.keyspaces
 
     @keyspaces.setter
+    @command
     def keyspaces(self, keyspaces: Mapping[str, KeyspaceMetadata]) -> None:
         with self._lock:
             self._publish(keyspaces=keyspaces)
@@ -93,6 +96,7 @@ class Metadata(MetadataFields):
         return self.state.topology.partitioner
 
     @partitioner.setter
+    @command
     def partitioner(self, partitioner: str | None) -> None:
         with self._lock:
             topology = self.state.topology
@@ -162,6 +166,7 @@ class Metadata(MetadataFields):
 
     # ------------------------------------------------------------------ hosts
 
+    @command
     def add_or_return_host(self, host: Host) -> tuple[Host, bool]:
         """Add *host* unless one with its id (or, without an id, its endpoint) is known.
 
@@ -175,6 +180,7 @@ class Metadata(MetadataFields):
             self._publish_hosts((*topology.hosts, host))
             return host, True
 
+    @command
     def update_host(self, host: Host, old_endpoint: Any) -> Host:
         """Take notice that *host* got another endpoint or id; adds it if it is not known."""
         with self._lock:
@@ -183,11 +189,13 @@ class Metadata(MetadataFields):
                 self._publish_hosts(self.state.topology.hosts)
             return known
 
+    @command
     def remove_host(self, host: Host) -> bool:
         """Forget *host* and its tokens; False if it was not known."""
         with self._lock:
             return self._remove(self._known(self.state.topology, host))
 
+    @command
     def remove_host_by_host_id(self, host_id: UUID, endpoint: Any = None) -> bool:
         """Forget the host with this id (and, if given, this endpoint); False if it was not known."""
         with self._lock:
@@ -196,6 +204,7 @@ class Metadata(MetadataFields):
                 known = None
             return self._remove(known)
 
+    @command
     def rebuild_token_map(self, partitioner: str | None, token_map: TokensByHost) -> None:
         """Replace the ring. *token_map*: the tokens of each host as system tables spell them.
 
@@ -205,6 +214,7 @@ class Metadata(MetadataFields):
         with self._lock:
             self._publish(topology=Topology(self.state.topology.hosts, ring, partitioner))
 
+    @command
     def replace_topology(
         self, hosts: Iterable[Host], partitioner: str | None = None, token_map: TokensByHost | None = None
     ) -> TopologyChange:
@@ -234,6 +244,7 @@ class Metadata(MetadataFields):
             return target
         return SchemaTarget.of_keyspace(target.keyspace, contents=True)
 
+    @command
     def apply_schema(self, target: SchemaTarget, rows: SchemaRows) -> None:
         """Publish *target* as it was read: *rows* by query name (see ``schema_queries``). A dropped target has
         no rows. Forgets the tablets of what changed."""
@@ -243,6 +254,7 @@ class Metadata(MetadataFields):
             self._upkeep.schema_read(self._tablets, target, rows, before, after)
             self._publish(keyspaces=carry_on(before, after, target))
 
+    @command
     def schema_not_read(self, target: SchemaTarget) -> None:
         """*target* was altered or dropped (everything: may have been), but the schema is not followed: forget the
         tablets that may be wrong."""

@@ -7,7 +7,8 @@ so that a host never gets two pools at a time.
 A host that is up and has no pool gets one: by the passage that took it for up, or else, when it answered with a refusal
 or is up for another session, by ``_retries``, on the reconnection schedule. A host that is down is left alone: its
 return opens the pools. ``_opening``, ``_again``, ``_retries`` and ``_delays`` are guarded by the lock; nothing is
-called with it held.
+called with it held. It is a driver lock, so pools are opened, replaced and closed by driver threads only: a caller that
+is interrupted leaves no opening behind that never ends. Callers read ``pools``.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
-from cassandra._base.real import Future, threading
+from cassandra._base.real import Future
 from cassandra._core.routing import PoolSetFields
 from cassandra._net.delays import Delays
 from cassandra._net.pool.pool import SILENCE_LIMIT, HostPool
 from cassandra._net.repeated import Repeated
 from cassandra._routing.policies import HostDistance
 
+from .background import commands
 from .request.admission import Line
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ class PoolSet(PoolSetFields):
         """*reopening*: in a forked child, requests wait until :meth:`reopen` has opened the first pool."""
         self._session = session
         self._cluster = session.cluster
-        self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the session anywhere
+        self._lock = driver_lock("PoolSet")
         self._opening: dict[Host, tuple[Future[bool], HostPool]] = {}
         self._again: set[Host] = set()  # of those being opened: whom to try once more if that fails
         self._retries: dict[Host, Task] = {}
@@ -176,7 +179,10 @@ class PoolSet(PoolSetFields):
 
     def _retry(self, host: Host) -> None:
         """On a worker."""
-        needed = host.is_up is not False and host in self._cluster.metadata.all_hosts()
+        is_member = host in self._cluster.metadata.all_hosts()
+        needed = host.is_up is not False and is_member
+        if not is_member:  # it has left while its pool was being opened
+            self.forget_errors(host)
         with self._lock:
             self._retries.pop(host, None)
             needed = needed and host not in self.pools
@@ -208,6 +214,7 @@ class PoolSet(PoolSetFields):
         """Close the pool of *host*, also one that is being opened. False if it has none."""
         with self._lock:
             self._forget_retry(host)
+            self._again.discard(host)
             opening = self._opening.pop(host, None)
             pool = self.pools.get(host)
             if pool is not None:
@@ -217,6 +224,16 @@ class PoolSet(PoolSetFields):
         if pool is not None:
             pool.close()
         return pool is not None or opening is not None
+
+    def forget(self, host: Host) -> None:
+        """*host* has left: nothing of it stays."""
+        self.remove(host)
+        self.forget_errors(host)
+
+    def forget_errors(self, host: Host) -> None:
+        """Forget what has failed so far."""
+        self.errors.pop(host, None)
+        self._told.pop(host, None)
 
     def use(self, keyspace: str) -> Mapping[Host, HostPool]:
         """Make *keyspace* the session's. The pools that are to follow; those being opened follow before they are
@@ -268,6 +285,9 @@ class PoolSet(PoolSetFields):
         waiting = self._waiting
         if waiting is None:
             return False
+        return commands.run(self._when_open, waiting, action)
+
+    def _when_open(self, waiting: list[Callable[[], None]], action: Callable[[], None]) -> bool:
         self._cluster.life.awaken()
         with self._lock:
             late = self._waiting is not waiting
@@ -324,7 +344,7 @@ def tell_pools(
     holds those that have not followed yet."""
     errors: dict[Host, Any] = {}
     waiting.update(pools)
-    lock = threading.Lock()
+    lock = driver_lock("tell_pools")
     if not waiting:
         on_done(errors)
         return

@@ -14,13 +14,13 @@ from uuid import uuid4
 from cassandra._base.copies import not_copied
 from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
 from cassandra._base.names import protect_name
-from cassandra._base.process import catch_up
 from cassandra._base.public import public
 from cassandra._base.real import Future, threading
 from cassandra._core.routing import SessionFields
 from cassandra._routing.policies.router import Router, router_for
 from cassandra._wire.handlers import ProtocolHandler
 
+from .background import commands
 from .bulk import Bulk
 from .cluster.profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
 from .control import prefetch
@@ -340,10 +340,9 @@ class Session(Bulk, SessionFields):
         router = self._routers.get(id(policy))
         if router is None:
             router = measured(router_for(policy), self)
-            with self._request_lock:
-                router = self._routers.setdefault(id(policy), router)
-                if len(self._routers) > ROUTERS_KEPT:
-                    del self._routers[next(iter(self._routers))]
+            router = self._routers.setdefault(id(policy), router)
+            if len(self._routers) > ROUTERS_KEPT:
+                self._routers.pop(next(iter(list(self._routers))), None)
         return router
 
     def get_execution_profile(self, name: Any) -> Any:
@@ -406,15 +405,15 @@ class Session(Bulk, SessionFields):
 
     def add_or_renew_pool(self, host: Host, is_host_addition: bool) -> Future[bool] | None:
         """Open a pool to *host*; for the cluster."""
-        return self._pool_set.add_or_renew(host, is_host_addition)
+        return commands.run(self._pool_set.add_or_renew, host, is_host_addition)
 
     def remove_pool(self, host: Host) -> bool:
         """Close the pool of *host*; for the cluster."""
-        return self._pool_set.remove(host)
+        return commands.run(self._pool_set.remove, host)
 
     def update_created_pools(self) -> set[Future[bool]]:
         """Open and close pools as host states and distances ask; for the cluster."""
-        return self._pool_set.update()
+        return commands.run(self._pool_set.update)
 
     def on_down(self, host: Host) -> None:
         """A host went down: no pool until it is back."""
@@ -423,7 +422,7 @@ class Session(Bulk, SessionFields):
 
     def on_remove(self, host: Host) -> None:
         """A host left."""
-        self.on_down(host)
+        self._pool_set.forget(host)
 
     def get_pools(self) -> list[HostPool]:
         """The pools of this session."""
@@ -471,13 +470,12 @@ class Session(Bulk, SessionFields):
         return self
 
     async def __aexit__(self, *args: object) -> None:
-        self.shutdown()
+        await self.shutdown_async()
 
     def __del__(self) -> None:
         pools = getattr(self, "_pool_set", None)
         if pools is not None and not self.is_shutdown:
-            catch_up()
-            pools.close()
+            commands.submit(pools.close)
 
 
 #: As it is written here: tracers replace it in the class or in an object, programs override or wrap it.

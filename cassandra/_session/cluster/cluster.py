@@ -48,13 +48,13 @@ from cassandra._core.transport import Reactor
 from cassandra._routing.host import Host
 from cassandra._routing.metadata import Metadata
 
-from ..background import forks
+from ..background import commands, forks
 from ..background.scheduler import Scheduler
 from ..control.agreement import SchemaAgreementScope, wait_in_session
 from ..control.control import ControlConnection
 from ..session import Session
 from ..statements.sentinels import NOT_SET, Sentinel
-from . import awaitable, config, connecting
+from . import config, connecting
 from .config import ControlConnectionQueryFallback, ShardAwareOptions
 from .connections import ConnectionFactory
 from .contact import ContactPoints
@@ -447,6 +447,9 @@ class Cluster:
         None does not wait. ValueError for a name in use, or when legacy parameters were set.
         """
         seconds("pool_wait_timeout", pool_wait_timeout, negative=True)
+        commands.run(self._add_execution_profile, name, profile, pool_wait_timeout)
+
+    def _add_execution_profile(self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float | None) -> None:
         self.profile_manager.check_new(name, profile)
         opened = Bell()
         self.membership.strand.call(self._add_profile, name, profile)
@@ -470,7 +473,7 @@ class Cluster:
         """Body of :meth:`Session.wait_for_schema_agreement`."""
         seconds("wait_time", wait_time, negative=True)
         self.life.refuse_to_block()
-        return wait_in_session(session, wait_time, scope, self.max_schema_agreement_wait)
+        return commands.run(wait_in_session, session, wait_time, scope, self.max_schema_agreement_wait)
 
     # ---- the end
 
@@ -491,7 +494,7 @@ class Cluster:
 
         .. versionadded:: 4.0
         """
-        await awaitable.shutdown(self.life, seconds("drain", drain) or 0.0)
+        await self.life.stop_async(seconds("drain", drain) or 0.0)
 
     __reduce__ = not_copied("it has threads and connections of this process; make one in each process, or share it")
 

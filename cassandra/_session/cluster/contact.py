@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base import commands
 from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
@@ -46,7 +47,7 @@ class ContactPoints:
         they are looked up for whoever asks, who waits for it; those that cannot be are left out."""
         if self._resolved is None:
             found = self.look_up()
-            found.wait()
+            commands.run(found.wait)
             return found.endpoints()
         return self._resolved
 
