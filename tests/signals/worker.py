@@ -45,10 +45,10 @@ ALL_CALLS: dict[str, Call] = {**CALLS, **ASYNC_CALLS}
 class Work:
     """What a worker does.
 
-    *mode*: what the handler does: ``raise`` (KeyboardInterrupt), ``except`` (raises an Exception, which may be caught), ``execute``,
-    ``both`` (executes and raises KeyboardInterrupt), ``cancel`` (the task, in asyncio). *kind*: of connections. *loop*:
-    None, ``asyncio`` or ``uvloop``. *moments*: ``chosen`` or ``random``. Interrupts are numbered from *first*;
-    there are *limit* of them, chosen ones spread over all moments of the call.
+    *mode*: what the handler does: ``raise`` (KeyboardInterrupt), ``except`` (raises an Exception, which may be caught),
+    ``execute``, ``both`` (executes and raises KeyboardInterrupt), ``cancel`` (the task, in asyncio). *kind*: of
+    connections. *loop*: None, ``asyncio`` or ``uvloop``. *moments*: ``chosen`` or ``random``. Interrupts are numbered
+    from *first*; there are *limit* of them, chosen ones spread over all moments of the call.
     """
 
     call: str
