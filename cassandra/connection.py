@@ -60,6 +60,10 @@ __all__ = [
 ]
 
 lend(__name__, {
+    "cassandra._compat.libraries": """
+        Condition Empty Event OrderedDict Queue RLock Thread defaultdict deque errno io itertools partial
+        random socket ssl struct sys time total_ordering uuid weakref wraps
+    """,
     "cassandra._compat.dse": "ContinuousPagingSession",
     "cassandra._compat.internals": """
         DEFAULT_LOCAL_PORT_HIGH DEFAULT_LOCAL_PORT_LOW NONBLOCKING defunct_on_error

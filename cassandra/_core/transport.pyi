@@ -607,8 +607,8 @@ class Reactor:
         ``DEFAULT_POOL_BYTES``. The pool's memory lives until the last frame is gone.
 
         A *pool* that is strict (ValueError below ``MIN_STRICT_BYTES``) is never exceeded by more than what has arrived
-        already: at its limit channels are paused, which means not read from, until memory was released. A frame that
-        can never fit closes its channel with OSError (ENOMEM). Channels that are paused for *starvation_warning*
+        already: at its limit channels are paused, which means not read from, until memory was released. A body that
+        can never fit is skipped (``Frame.skipped``). Channels that are paused for *starvation_warning*
         seconds are warned of in the log ``cassandra.memory``."""
     backend: Final[str]
     pool: Final[MemoryPool]

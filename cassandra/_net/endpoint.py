@@ -343,8 +343,9 @@ def unresolvable(name: str, error: BaseException) -> UnresolvableContactPoints:
     """The error when *name* was looked up in vain, with *error*. Where the process has no descriptor left for that, it
     says so: name servers are then not asked, and resolvers say that the name is not known."""
     cause = _no_descriptor() or error
-    given = re.fullmatch(r"\[?([^\[\]]+)\]?:(\d{1,5})", name)
-    hint = f". A port is given as ({given[1]!r}, {given[2]}) or Cluster(port={given[2]})" if given else ""
+    host, colon, port = name.rpartition(":")
+    is_port = colon and host and port.isascii() and port.isdecimal()
+    hint = f". A port is given as ({host.strip('[]')!r}, {port}) or Cluster(port={port})" if is_port else ""
     made = UnresolvableContactPoints(f"{name!r} could not be resolved: {cause}{hint}")
     made.__cause__ = cause
     return made

@@ -73,6 +73,7 @@ class Metadata(MetadataFields):
         self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
         self._lock = driver_lock("Metadata")
         self._upkeep = TabletUpkeep()
+        self._odd_tablets: set[tuple[str, str]] = set()  # tables of which a tablet could not be read
 
     __reduce__ = not_copied("it follows its cluster; its keyspaces, tables and hosts can be")
 

@@ -179,7 +179,10 @@ class PoolSet(PoolSetFields):
 
     def _retry(self, host: Host) -> None:
         """On a worker."""
-        needed = host.is_up is not False and host in self._cluster.metadata.all_hosts()
+        is_member = host in self._cluster.metadata.all_hosts()
+        needed = host.is_up is not False and is_member
+        if not is_member:  # it has left while its pool was being opened
+            self.forget_errors(host)
         with self._lock:
             self._retries.pop(host, None)
             needed = needed and host not in self.pools
@@ -211,6 +214,7 @@ class PoolSet(PoolSetFields):
         """Close the pool of *host*, also one that is being opened. False if it has none."""
         with self._lock:
             self._forget_retry(host)
+            self._again.discard(host)
             opening = self._opening.pop(host, None)
             pool = self.pools.get(host)
             if pool is not None:
@@ -220,6 +224,16 @@ class PoolSet(PoolSetFields):
         if pool is not None:
             pool.close()
         return pool is not None or opening is not None
+
+    def forget(self, host: Host) -> None:
+        """*host* has left: nothing of it stays."""
+        self.remove(host)
+        self.forget_errors(host)
+
+    def forget_errors(self, host: Host) -> None:
+        """Forget what has failed so far."""
+        self.errors.pop(host, None)
+        self._told.pop(host, None)
 
     def use(self, keyspace: str) -> Mapping[Host, HostPool]:
         """Make *keyspace* the session's. The pools that are to follow; those being opened follow before they are

@@ -422,7 +422,7 @@ class Session(Bulk, SessionFields):
 
     def on_remove(self, host: Host) -> None:
         """A host left."""
-        self.on_down(host)
+        self._pool_set.forget(host)
 
     def get_pools(self) -> list[HostPool]:
         """The pools of this session."""

@@ -176,3 +176,18 @@ def test_nothing_is_left_behind(cassandra_node: Any) -> None:
     for _ in range(10):
         with Cluster(cassandra_node.contact_points, port=cassandra_node.port) as cluster:
             cluster.connect().execute("SELECT key FROM system.local")
+
+
+def test_names_are_quoted_as_the_server_describes_them(cassandra_node: Any, cluster_to: Any) -> None:
+    """All tables of the system's keyspaces."""
+    cluster = cluster_to(cassandra_node)
+    session = cluster.connect()
+    compared = 0
+    for name, keyspace in cluster.metadata.keyspaces.items():
+        if name.startswith("system"):
+            for table in keyspace.tables.values():
+                described = session.execute(f'DESCRIBE TABLE "{name}"."{table.name}"').one().create_statement
+                (theirs, *_), (ours, *_) = described.split("(", 1), table.as_cql_query(formatted=True).split("(", 1)
+                assert ours.split()[-1] == theirs.split()[-1]
+                compared += 1
+    assert compared > 50

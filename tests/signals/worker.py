@@ -175,6 +175,7 @@ class Worker:
         self.handler = Handler(scene, work.mode)
         self.folder = Path(work.folder)
         self.dump = (self.folder / "dump").open("w")
+        faulthandler.enable(self.dump)
         self.interrupts = self.faults = 0
 
     def run(self) -> None:

@@ -187,4 +187,16 @@ cdef int close_the_closed() except -1:
         loop = bridge.loop()
         if loop is not None and loop.is_closed() and _bridges.pop(key, None) is not None and bridge.queue is not None:
             bridge.queue.close()
+            bridge.queue.told.clear()
     return 0
+
+
+def _close_the_closed():
+    """On the I/O thread, when waiters of a loop were told by another thread: what they are told in keeps it alive."""
+    close_the_closed()
+
+
+cdef void look_at_loops(Reactor reactor) noexcept:
+    Py_INCREF(_close_the_closed)
+    if reactor.core.foreign() or not reactor.core.call_soon(<void*> _close_the_closed):
+        Py_DECREF(_close_the_closed)

@@ -5,19 +5,33 @@
 # ``_page``. All that belongs to a page carries its number, so that what comes late (an answer that is still being decoded, a
 # delayed retry, a timer) can neither conclude another page nor be sent for it.
 #
-# This object owns outcome, page, deadline, attempts in flight, timers, callbacks and waiters. They change in *critical
-# sections*, and all at once: between two pages there is nothing that one of them could take from the other. A section is
-# code without a call into Python, in which the GIL cannot change hands; a build without the GIL has a lock for it. Whatever
-# allocates may run the garbage collector, and that a ``__del__``: so a section allocates before it looks, and does nothing
-# but assign from there on. Foreign code (callbacks, connections) is called outside. ``_lock`` is for those who begin pages.
+# This object owns outcome, page, deadline, attempts in flight, timers, callbacks and waiters. What is out of the ordinary is an
+# object of its own, the *execution* (_session/request/execution.py), made when it is needed: message, query plan, retries,
+# errors. What applications see is ResponseFuture, which adds no state.
 #
-# What is out of the ordinary is an object of its own, the *execution*
-# (_session/request/execution.py), made when it is needed: message, query plan, retries, errors. What applications see is
-# ResponseFuture, which adds no state.
+# The rule of threads: callers wait, the I/O thread decides.
 #
-# An outcome of an attempt is taken (``_on_outcome``) by exactly one thread: one that waits in ``_settle``, the loop of a task
-# that awaits, or the I/O thread where there are callbacks. That thread decodes it and concludes the page, or hands it to the
-# execution. Nothing of that blocks.
+# * A caller (a thread in ``_settle``, the loop of a task that awaits, a greenlet) takes *plain* results only: rows or void,
+#   with nothing beside, of a request without callbacks, timers, trackers, metrics and meter (``take_plain``). Reading one
+#   changes nothing; then ``conclude_plain`` sets the outcome and wakes those that wait. What is more than that, and what
+#   could not be read, is put back for the I/O thread.
+# * The I/O thread takes all other outcomes (``on_outcome``): errors, USE, DDL, UNPREPARED, and whatever callbacks hear of.
+# * A caller that ends a page itself (``cancel``, the last task to leave, an error of sending) sets the outcome, wakes those
+#   that wait, and posts the rest (``_Rest``: timers, attempts to give up, trackers, callbacks) to the I/O thread.
+# * A caller that asks for the next page makes the request pending and is answerable for it from then on: whatever is raised
+#   until the page is on its way, the page ends with it.
+#
+# Why that holds when the handler of a signal raises in a caller: Python runs handlers between bytecodes, and where native
+# code asks for it. State changes in *critical sections*, code without a call into Python, in which the GIL cannot change
+# hands either; a build without the GIL has a lock for it. Each of the changes above is one section, with native calls alone
+# behind it (finish, tell_all, post): an exception comes before, when nothing has changed, or after, when nothing is left
+# to do. Whatever allocates may run the garbage collector, and that a ``__del__``, out of which no exception comes: so a
+# section allocates before it looks, and does nothing but assign from there on. On the I/O thread no handler runs.
+#
+# Why nobody waits for ever: an outcome is either in the operation, where a thread that waits, a loop's queue or the I/O
+# thread is called for it (operation.h), or in the hands of one thread, which concludes the page or puts it back, whatever
+# is raised. Why no lock can be part of a deadlock: there is none. Foreign code (callbacks, policies, connections) is called
+# outside of sections; callbacks only where ``add_callback`` finds that the request has ended are called by the caller.
 
 cdef extern from *:
     """
@@ -342,6 +356,8 @@ cdef class Request(Operation):
             self.taken(attempt.number)
         elif waiters:
             tell_all(waiters, outcome, here)
+            if self.home is not None and (here is None or not all_of_loop(waiters, here)):
+                look_at_loops(self.home)
         return True
 
     cdef int settle(self, Attempt attempt, answer) except -1:
@@ -613,6 +629,11 @@ cdef class Request(Operation):
         cdef object result = rest.outcome[0], error = rest.outcome[1], failed = None
         if green_waiting:
             wake_greenlets(self)
+        try:
+            if _bridges:
+                close_the_closed()
+        except BaseException as broken:
+            failed = broken
         for waiter in rest.waiters:
             try:
                 tell(waiter, rest.outcome)

@@ -254,6 +254,11 @@ class Membership:
         elif at_once:
             handler.try_now()
 
+    def forget(self, host: Host) -> None:
+        """*host* has left: nothing of it stays."""
+        self.stop_reconnecting(host)
+        self._up_since.pop(host, None)
+
     def stop_reconnecting(self, host: Host) -> None:
         """Forget the attempts to reach *host*, and what they would lead to."""
         self._rising.pop(host, None)
@@ -352,7 +357,8 @@ class Membership:
 
     def _set_up(self, host: Host) -> None:
         host.set_up()
-        self._up_since[host] = monotonic()
+        if self._is_member(host):
+            self._up_since[host] = monotonic()
         if self._outage_since is not None and not self.is_urgent():
             log.warning("%s is up: the outage has lasted %.1f s", host, monotonic() - self._outage_since)
             self._outage_since = None

@@ -35,6 +35,8 @@ METADATA_IDS = 5  # first protocol version with result metadata ids
 #: CQL that changes the keyspace of the connection it is sent on, behind white space and comments.
 #: A comment ends in one place only, or many of them would be tried in every combination.
 USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b", re.IGNORECASE)
+#: What it may begin with.
+BEFORE_USE = frozenset("uU-/ \t\n\r\f\v")
 
 
 class Content:
@@ -133,10 +135,10 @@ class Content:
         """Whether it changes the keyspace of the connection it is sent on."""
         if self._made is not None and not self.is_changed:
             return False  # such statements are not compiled
-        text = getattr(self.message, "query", None)
+        text = getattr(self._sent[0], "query", None)
         if text is None and self.prepared is not None:
             text = self.prepared.query_string
-        return isinstance(text, str) and USE.match(text) is not None
+        return isinstance(text, str) and text[:1] in BEFORE_USE and USE.match(text) is not None
 
     @property
     def consistency(self) -> int | None:

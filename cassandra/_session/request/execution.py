@@ -5,8 +5,11 @@ Whatever else there is about a request is in an object of this class, made when 
 is sent and where to, this one what the outcomes of attempts mean. Neither knows the request, which is given to each
 step and which alone has attempts, page, outcome and deadline.
 
-``process`` is run by the one thread that took the outcome: a caller blocked in ``result()``, the asyncio loop that
-awaits, or, for errors and registered callbacks, the I/O thread. Nothing in it blocks.
+Callers wait, the I/O thread decides: ``process`` and all that follows from it runs on the I/O thread, one outcome of a
+request after the other, where no handler of a signal can interrupt it between two changes. Nothing in it blocks.
+Callers run ``read_plain``, which reads a result and changes nothing, so that it may be interrupted anywhere and done
+again; and what makes a request and begins a page, before anything is in flight: until then only that thread has the
+attempts, and what is raised ends the page.
 """
 
 from __future__ import annotations
@@ -88,6 +91,12 @@ class Execution:
         if attempt.reprepares is not None:
             return None
         message = self._message(request, attempt, frame)
+        if is_plain_rows(message):  # nearly all
+            plan = message.plan
+            if attempt.plan is not None and attempt.plan is not plan:
+                return None
+            rows, kept = rows_and_page(message.page, request.row_factory, False)
+            return rows, (plan, message.paging_state, None, kept)
         if not isinstance(message, ResultMessage) or has_extras(message):
             return None
         if message.kind == ResultKind.VOID:

@@ -1,6 +1,10 @@
 """ResponseFuture: what callers see of a request (cassandra.cluster): waiting, callbacks, ``await``, pages, traces.
 
 L5. The public face of a request. It has no state of its own: see ``transport_parts/request.pxi`` for who owns what.
+
+Methods run on callers' threads, in which the handler of a signal may raise between any two bytecodes. So they read,
+wait, or make one native call that changes all that belongs together (``_fetch``, ``cancel``, ``_add``); none takes a
+lock. A wait that is interrupted leaves the request to others, and can be taken up again.
 """
 
 from __future__ import annotations
@@ -53,7 +57,8 @@ if TYPE_CHECKING:
 class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     """The answer to come of :meth:`Session.execute_async`: wait with :meth:`result`, add callbacks, or ``await`` it.
 
-    Callbacks run on the driver's I/O thread and must not block. ``await future`` gives the :class:`ResultSet`;
+    Callbacks run on the driver's I/O thread, by whatever the request ends, and must not block; :meth:`result` does not
+    wait for them, and what one raises is logged. ``await future`` gives the :class:`ResultSet`;
     cancelling the awaiting task gives the request up, unless another task, a thread or a callback waits for it.
 
     Example::

@@ -1,10 +1,10 @@
 """USE: the keyspace of a session changes on the I/O thread, and no other request is sent meanwhile.
 
 L5. A caller's thread holds all connections of the session and posts the request, both in one native section. The I/O
-thread, which no handler of a signal interrupts, sends the USE and processes its answer (``completing.follow``); the hold
-ends with the page, whatever that comes to. Requests that are made meanwhile find the connections busy and wait for room:
-they are sent when every connection is in the keyspace that the session says it is in. So a program that is interrupted
-while it waits for a USE goes on in one definite keyspace, and so do its other threads.
+thread, which no handler of a signal interrupts, sends the USE and processes its answer (``completing.follow``); the
+hold ends with the page, whatever that comes to. Requests that are made meanwhile find the connections busy and wait for
+room: they are sent when every connection is in the keyspace that the session says it is in. So a program that is
+interrupted while it waits for a USE goes on in one definite keyspace, and so do its other threads.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def hand_over(request: ResponseFuture, page: int) -> bool:
-    """Whether the I/O thread sends *request*, a USE. False if this is it, where connections are held from now on; and if
-    there is none."""
+    """Whether the I/O thread sends *request*, a USE. False if this is it, where connections are held from now on; and
+    if there is none."""
     session = request.session
     if session.is_shutdown:
         return False

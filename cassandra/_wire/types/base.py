@@ -68,6 +68,8 @@ class CassandraTypeType(type):
 
     def __delattr__(cls, name: str) -> None:
         super().__delattr__(name)
+        if name in _SPELLED_BY:
+            _forget_spellings()
         if name in FUNCTIONS:
             _functions_changed(cls)
 
@@ -82,11 +84,6 @@ def _functions_changed(cls: type) -> None:
     from cassandra._wire.types import replaced  # which needs all type classes
 
     replaced.functions_changed(cls)
-
-    def __delattr__(cls, name: str) -> None:
-        super().__delattr__(name)
-        if name in _SPELLED_BY:
-            _forget_spellings()
 
 
 #: What CQL spellings are made of.

@@ -10,6 +10,13 @@
 //
 // so that the I/O thread never needs the runtime lock for an answer that somebody waits for, or that nobody
 // asked for yet.
+//
+// Who is called for an outcome of an operation whose driver decides: a thread that waits, or an event loop by its queue, if
+// all outcomes are plain results (hot) and nobody else is to be told (eager); else the I/O thread, also if threads wait:
+// they sleep until finish(). Nothing is forgotten between the two, as each change of who is called (set_eager, attach,
+// a waiter that leaves, put_back) looks for an outcome under the same lock. What waits in the queue of an event loop does
+// not count as seen to once the I/O thread has to decide, or another loop awaits: the loop may be busy, stopped or closed.
+// So an operation may be in several queues; who comes first finds it Queued or Scheduled and begins, the others do nothing.
 #pragma once
 
 #include <atomic>
