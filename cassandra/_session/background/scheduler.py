@@ -138,16 +138,13 @@ class Scheduler:
         self._join(self._submitted, Task(fn, args, kwargs, future))
         return future
 
-    def start(self, fn: Callable[..., T], *args: Any) -> Future[T]:
-        """As :meth:`submit`, at once, whatever else runs: for calls of the driver."""
-        future: Future[T] = Future()
-        task = Task(fn, args, None, future)
-        if not self._begin(self._run, task):
-            task.cancel()
-        return future
+    def run_here(self, fn: Callable[..., object], future: Future[Any]) -> None:
+        """Run ``fn()`` on this thread, one of the driver's; *future* has its outcome."""
+        self._used = True
+        self._run(Task(fn, (), None, future))
 
     def spawn(self, fn: Callable[..., object], *args: Any) -> bool:
-        """As :meth:`start`, without a result. False, and nothing happens, after a shutdown."""
+        """Run ``fn(*args)`` on a thread at once, whatever else runs. False, and nothing happens, after a shutdown."""
         return self._begin(self._run, Task(fn, args))
 
     def schedule(self, delay: float, fn: Callable[..., object], *args: Any) -> Task:
