@@ -46,7 +46,7 @@ def start(call: Callable[[], object]) -> None:
                 return
             raise
     else:
-        worker.gate.release()
+        worker.gate.give()
 
 
 def ending() -> None:
@@ -66,16 +66,33 @@ def end_idle() -> list[Any]:
         worker.is_ending = True  # it looks after it has said that it is idle
         with contextlib.suppress(ValueError):
             _idle.remove(worker)
-            worker.gate.release()
+            worker.gate.give()
         if worker.thread.ident != threading.get_ident():
             ended.append(worker.thread)
     return ended
 
 
+class Signal:
+    """Wakes a driver thread that waits for it; if it is given before, the next wait ends at once."""
+
+    def __init__(self) -> None:
+        self._silent: Any = threading.Lock()  # held but between a signal and the wait that it ends
+        self._silent.acquire()
+
+    def give(self) -> None:
+        """From any thread."""
+        with contextlib.suppress(RuntimeError):  # it was given already
+            self._silent.release()
+
+    def wait(self, timeout: float) -> bool:
+        """Until it is given; False if it was not within *timeout* seconds."""
+        given: bool = self._silent.acquire(timeout=min(timeout, threading.TIMEOUT_MAX))
+        return given
+
+
 class _Worker:
     def __init__(self) -> None:
-        self.gate: Any = threading.Lock()  # released once by whoever took it from _idle
-        self.gate.acquire()
+        self.gate = Signal()  # given once by whoever took it from _idle
         self.is_busy = True
         self.is_ending = False
         self.thread = threading.Thread(target=self._work, name="fastcql-worker", daemon=True)
@@ -119,12 +136,12 @@ class _Worker:
         """Until there may be a call. False if this thread ends."""
         self.is_busy = False
         _idle.append(self)
-        rung = not _calls and not self.is_ending and self.gate.acquire(timeout=IDLE_LIMIT)
+        rung = not _calls and not self.is_ending and self.gate.wait(IDLE_LIMIT)
         if not rung:
             try:
                 _idle.remove(self)
             except ValueError:  # a submitter took it just now
-                self.gate.acquire(timeout=IDLE_LIMIT)  # it may have been interrupted, and never ring
+                self.gate.wait(IDLE_LIMIT)  # it may have been interrupted, and never ring
                 return not self.is_ending or bool(_calls)
             return bool(_calls)
         return not self.is_ending or bool(_calls)

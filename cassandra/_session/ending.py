@@ -1,20 +1,21 @@
 """How a session ends: at once, or when what is in flight has finished (``background/draining.py``).
 
 L5. States: *open*, then *draining* if somebody wants that (``Session._draining``: nothing new is taken, what was begun
-goes on), then *shut down* (``Session.is_shutdown``), once, by a command, under a driver lock. Delayed steps of requests
-are begun under it too, on driver threads, so that each is either rejected or among those that fail.
+goes on), then *shut down* (``Session.is_shutdown``), once, by a command. No lock, as any thread delays steps: a request
+is among the delayed ones before the thread looks whether the session was shut down, and the end looks for delayed ones
+after it has said that it is: each is rejected or among those that fail.
 """
 
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.durations import seconds
 from cassandra._base.errors import DriverException
-from cassandra._base.locks import driver_lock
-from cassandra._base.process import catch_up, renew
+from cassandra._base.process import catch_up
 
 from .background import commands
 from .background.draining import busy, drain
@@ -33,27 +34,30 @@ class Ending:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._lock = driver_lock("Ending")
+        self._open = deque([True])
         self._is_waiting_over = False
-        self._delayed: weakref.WeakSet[ResponseFuture] = weakref.WeakSet()
+        self._delayed: dict[int, weakref.ref[ResponseFuture]] = {}  # by id()
 
     def call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
         """A delayed step of a request; the end of the session fails the requests that wait for one."""
         session = self._session
-        with self._lock:
-            if session.is_shutdown:
-                raise DriverException("The session was shut down while the request waited to be sent again.")
-            self._delayed.add(future)
+        key = id(future)
+
+        def forget(gone: weakref.ref[ResponseFuture]) -> None:
+            if self._delayed.get(key) is gone:  # or there is another one at that address
+                self._delayed.pop(key, None)
+
+        self._delayed[key] = weakref.ref(future, forget)
+        if session.is_shutdown:  # looked at last: the end looks for delayed requests after it is set
+            raise DriverException("The session was shut down while the request waited to be sent again.")
         return session.cluster.reactor.call_later(delay, step)
 
     def delayed(self) -> list[ResponseFuture]:
         """The requests that wait for a step, or did."""
-        with self._lock:
-            return list(self._delayed)
+        return [future for one in list(self._delayed.values()) if (future := one()) is not None]
 
     def leave_to_parent(self) -> None:
         """In a forked child: requests that wait are the parent's."""
-        renew(self._lock)
         self._delayed.clear()
         self._session._on_io_thread = _nowhere
 
@@ -98,11 +102,14 @@ class Ending:
 
     def _close(self) -> None:
         session = self._session
-        with self._lock:
-            if session.is_shutdown:
-                return
-            session.is_shutdown = True
-            delayed = list(self._delayed)
+        if session.is_shutdown:
+            return
+        try:
+            self._open.pop()
+        except IndexError:  # another thread ends it
+            return
+        session.is_shutdown = True
+        delayed = self.delayed()
         self._is_waiting_over = True
         session._pool_set.close()
         session._on_io_thread = _nowhere  # a session that is kept keeps no reactor alive

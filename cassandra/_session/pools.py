@@ -59,6 +59,7 @@ class PoolSet(PoolSetFields):
         self.pools: dict[Host, HostPool] = {}
         self.errors: dict[Host, BaseException] = {}
 
+    @commands.command
     def add_or_renew(self, host: Host, is_host_addition: bool) -> Future[bool] | None:
         """Open a pool to *host*, replacing the one it has once the new one is open. The future tells whether that
         worked; None when the host is ignored by every policy."""
@@ -191,6 +192,7 @@ class PoolSet(PoolSetFields):
         if needed:
             self.add_or_renew(host, is_host_addition=False)
 
+    @commands.command
     def try_now(self) -> None:
         """What hosts refused before they may let in now: open what is missing without waiting for its time."""
         with self._lock:
@@ -210,6 +212,7 @@ class PoolSet(PoolSetFields):
         if task is not None:
             task.cancel()
 
+    @commands.command
     def remove(self, host: Host) -> bool:
         """Close the pool of *host*, also one that is being opened. False if it has none."""
         with self._lock:
@@ -235,6 +238,7 @@ class PoolSet(PoolSetFields):
         self.errors.pop(host, None)
         self._told.pop(host, None)
 
+    @commands.command
     def use(self, keyspace: str) -> Mapping[Host, HostPool]:
         """Make *keyspace* the session's. The pools that are to follow; those being opened follow before they are
         used."""
@@ -255,6 +259,7 @@ class PoolSet(PoolSetFields):
             return "down"
         return f"ignored by the load balancing policies (it is in datacenter {host.datacenter!r})"
 
+    @commands.command
     def update(self) -> set[Future[bool]]:
         """Make the pools follow the hosts' states and distances; the futures are of the pools being opened."""
         opening: set[Future[bool]] = set()
@@ -297,6 +302,7 @@ class PoolSet(PoolSetFields):
             action()
         return True
 
+    @commands.command
     def reopen(self) -> None:
         """Open the pools for the requests that wait. Never blocks."""
         opening = self.update()
@@ -321,6 +327,7 @@ class PoolSet(PoolSetFields):
 
     # ---- the end
 
+    @commands.command
     def close(self) -> None:
         """Close every pool, also those being opened. Idempotent."""
         with self._lock:

@@ -405,15 +405,15 @@ class Session(Bulk, SessionFields):
 
     def add_or_renew_pool(self, host: Host, is_host_addition: bool) -> Future[bool] | None:
         """Open a pool to *host*; for the cluster."""
-        return commands.run(self._pool_set.add_or_renew, host, is_host_addition)
+        return self._pool_set.add_or_renew(host, is_host_addition)
 
     def remove_pool(self, host: Host) -> bool:
         """Close the pool of *host*; for the cluster."""
-        return commands.run(self._pool_set.remove, host)
+        return self._pool_set.remove(host)
 
     def update_created_pools(self) -> set[Future[bool]]:
         """Open and close pools as host states and distances ask; for the cluster."""
-        return commands.run(self._pool_set.update)
+        return self._pool_set.update()
 
     def on_down(self, host: Host) -> None:
         """A host went down: no pool until it is back."""

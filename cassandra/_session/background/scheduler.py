@@ -110,7 +110,7 @@ class Scheduler:
         self._timers: list[tuple[float, int, Task]] = []
         self._sequence = count()
         self._clock_token = deque([1])
-        self._clock_gate: Any = None  # of the thread that is the clock
+        self._clock_gate: threads.Signal | None = None  # of the thread that is the clock
         self._strands: WeakSet[Strand] = WeakSet()
         self._closed = False
         self._used = False
@@ -138,16 +138,13 @@ class Scheduler:
         self._join(self._submitted, Task(fn, args, kwargs, future))
         return future
 
-    def start(self, fn: Callable[..., T], *args: Any) -> Future[T]:
-        """As :meth:`submit`, at once, whatever else runs: for calls of the driver."""
-        future: Future[T] = Future()
-        task = Task(fn, args, None, future)
-        if not self._begin(self._run, task):
-            task.cancel()
-        return future
+    def run_here(self, fn: Callable[..., object], future: Future[Any]) -> None:
+        """Run ``fn()`` on this thread, one of the driver's; *future* has its outcome."""
+        self._used = True
+        self._run(Task(fn, (), None, future))
 
     def spawn(self, fn: Callable[..., object], *args: Any) -> bool:
-        """As :meth:`start`, without a result. False, and nothing happens, after a shutdown."""
+        """Run ``fn(*args)`` on a thread at once, whatever else runs. False, and nothing happens, after a shutdown."""
         return self._begin(self._run, Task(fn, args))
 
     def schedule(self, delay: float, fn: Callable[..., object], *args: Any) -> Task:
@@ -158,8 +155,7 @@ class Scheduler:
         self._fresh.append(entry)
         gate = self._clock_gate
         if gate is not None and not self._closed:
-            with contextlib.suppress(RuntimeError):  # it was rung already
-                gate.release()
+            gate.give()
             return task
         try:
             if not self._begin(self._keep_time):
@@ -239,13 +235,12 @@ class Scheduler:
                 token = self._clock_token.pop()
             except IndexError:
                 return  # that one sees what is fresh, if only when it ends
-            gate: Any = threading.Lock()
-            gate.acquire()
+            gate = threads.Signal()
             self._active[gate] = threading.get_ident()
             self._clock_gate = gate
             try:
                 while not self._closed and (delay := self._promote()) is not None:
-                    gate.acquire(timeout=min(delay, threading.TIMEOUT_MAX))
+                    gate.wait(delay)
             finally:
                 if self._clock_gate is gate:  # or this is a forked child by now
                     self._clock_gate = None
@@ -306,8 +301,7 @@ class Scheduler:
         self._closed = True
         gate = self._clock_gate
         if gate is not None:
-            with contextlib.suppress(RuntimeError):
-                gate.release()
+            gate.give()
         for lane in (self._submitted, self._delayed):
             with contextlib.suppress(IndexError):
                 while True:

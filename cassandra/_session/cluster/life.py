@@ -96,13 +96,16 @@ class Life:
         return reactor
 
     def start(self) -> Future[None]:
-        """Connect the control connection, once; the future is the same for all callers. On driver threads; never
-        blocks."""
+        """Connect the control connection, once; the future is the same for all callers. On driver threads; the first
+        one connects."""
         with self._lock:
             self.prepare()
-            if self._started is None:
-                self._started = self._cluster.scheduler.start(self._start)
-            return self._started
+            started = self._started
+            if started is not None:
+                return started
+            started = self._started = Future()
+        self._cluster.scheduler.run_here(self._start, started)
+        return started
 
     def _start(self) -> None:
         """On a worker."""

@@ -351,6 +351,7 @@ def test_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran == [4]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the handler interrupts a finaliser
 def test_a_strand_of_a_caller_that_was_interrupted_goes_on(scheduler: Scheduler) -> None:
     """The handler of a signal raises in the middle of a post: what comes later runs."""
 
