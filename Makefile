@@ -98,13 +98,14 @@ bench: build  ## the benchmarks of benchmarks/README.rst
 drill: build server-tools  ## real nodes are killed, stopped, cut off and restarted under load; beside scylla-driver
 	$(PY) -m benchmarks.drill
 
-soak: build  ## results, lives, tablets, ten million rows and requests, ten minutes of faults: all is right, nothing grows
+soak: build  ## results, lives, tablets, ten million rows and requests, ten minutes of faults, interrupts of every call: all is right, nothing grows
 	$(PY) -m benchmarks.soak_results
 	$(PY) -m benchmarks.soak_cycles
 	$(PY) -m benchmarks.soak_tablets
 	$(PY) -m benchmarks.soak_scan
 	$(PY) -m benchmarks.soak_requests
 	$(PY) -m benchmarks.soak_chaos
+	$(PY) -m tests.signals
 	FUZZ_SECONDS=$(FUZZ_LONG) $(PY) $(call pytest,soak-fuzz) tests/fuzz
 
 clean:  ## what the build and the tests made; the virtual environments stay

@@ -68,6 +68,10 @@ __all__ = [
 ]
 
 lend(__name__, {
+    "cassandra._compat.libraries": """
+        Event Future Lock RLock Thread WeakSet copy datetime defaultdict json partial random re socket time
+        types uuid weakref wraps
+    """,
     "cassandra._net.handshake.application": "ApplicationInfoBase",
     "cassandra._compat.dse": """
         ContinuousPagingOptions EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT EXEC_PROFILE_GRAPH_DEFAULT

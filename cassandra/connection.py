@@ -7,7 +7,7 @@ import logging
 from cassandra._base.errors import (
     AuthenticationFailed, ConnectionBusy, ConnectionException, ConnectionShutdown, CrcException, CrcMismatchException,
     ErrorMessage, InvalidRequestException, OperationTimedOut, ProtocolError, ProtocolException,
-    ProtocolVersionUnsupported,
+    ProtocolVersionUnsupported, ResponseTooLarge,
 )
 from cassandra._base.constants import ConsistencyLevel, ProtocolVersion
 from cassandra._base.lending import lend, lend_class
@@ -53,13 +53,17 @@ __all__ = [
     "DefaultEndPoint", "DefaultEndPointFactory", "DefaultShardAwarePortGenerator", "EndPoint", "EndPointFactory",
     "ErrorMessage", "InvalidRequestException", "OperationTimedOut", "OptionsMessage", "ProtocolError",
     "ProtocolException", "ProtocolFeatures", "ProtocolHandler", "ProtocolVersion", "ProtocolVersionUnsupported",
-    "QueryMessage", "ReadyMessage", "RegisterMessage", "ResultMessage", "ReviseRequestMessage",
+    "QueryMessage", "ReadyMessage", "RegisterMessage", "ResponseTooLarge", "ResultMessage", "ReviseRequestMessage",
     "ShardAwarePortGenerator", "ShardingInfo", "SniEndPoint", "SniEndPointFactory", "StartupMessage",
     "SupportedMessage", "UnixSocketEndPoint", "VersionRefused", "locally_supported_compressions", "lz4_compress",
     "lz4_decompress",
 ]
 
 lend(__name__, {
+    "cassandra._compat.libraries": """
+        Condition Empty Event OrderedDict Queue RLock Thread defaultdict deque errno io itertools partial
+        random socket ssl struct sys time total_ordering uuid weakref wraps
+    """,
     "cassandra._compat.dse": "ContinuousPagingSession",
     "cassandra._compat.internals": """
         DEFAULT_LOCAL_PORT_HIGH DEFAULT_LOCAL_PORT_LOW NONBLOCKING defunct_on_error

@@ -52,6 +52,9 @@ __all__ = [
 ]
 
 lend(__name__, {
+    "cassandra._compat.libraries": """
+        OrderedDict RLock defaultdict itertools json random re struct sys total_ordering types
+    """,
     "cassandra._compat.dse": "SchemaParserDSE60 SchemaParserDSE67 SchemaParserDSE68",
     "cassandra._compat.graph_schema": "EdgeMetadata TableMetadataDSE68 VertexMetadata",
     "cassandra._compat.internals": """

@@ -3,6 +3,7 @@
 import logging
 
 from cassandra._base.errors import AuthenticationFailed, ConnectionException, NoConnectionsAvailable
+from cassandra._base.lending import lend
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, UnixSocketEndPoint
 from cassandra._net.pool.pool import HostPool as HostConnection
 from cassandra._routing.host import Host
@@ -22,3 +23,7 @@ __all__ = [
     "NoConnectionsAvailable",
     "UnixSocketEndPoint",
 ]
+
+lend(__name__, {
+    "cassandra._compat.libraries": "Condition Future Lock RLock WeakSet copy random time total_ordering weakref",
+})  # fmt: skip

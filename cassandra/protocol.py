@@ -64,6 +64,7 @@ __all__ = [
 ]
 
 lend(__name__, {
+    "cassandra._compat.libraries": "UUID io namedtuple socket",
     "cassandra.cqltypes": """
         AsciiType BooleanType ByteType BytesType CounterColumnType DateType DecimalType DoubleType DurationType
         FloatType InetAddressType Int32Type IntegerType ListType LongType MapType SetType ShortType SimpleDateType

@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 lend(__name__, {
+    "cassandra._compat.libraries": "datetime namedtuple re struct time timedelta timezone warnings",
     "collections": "OrderedDict",
     "cassandra.policies": "ColDesc",
     "cassandra._compat.internals": """

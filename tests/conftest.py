@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from cassandra._base import log_relay
+from tests.checked_locks import violations
 from tests.patience import PATIENCE
 from tests.servers import Options, ServerCluster, ServerNode
 from tests.servers.config import PREVIOUS
@@ -87,6 +89,21 @@ def cassandra_41() -> Iterator[ServerCluster]:
 def _serve(name: str) -> Iterator[ServerCluster]:
     with ServerCluster(SERVERS[name]) as cluster:
         yield cluster
+
+
+def _handled_first(name: str) -> property:
+    """An attribute of ``caplog``: what driver threads have logged is handled by another thread (``log_relay.py``)."""
+    get: Any = getattr(pytest.LogCaptureFixture, name).fget
+
+    def attribute(caplog: pytest.LogCaptureFixture) -> Any:
+        log_relay.flush(PATIENCE)
+        return get(caplog)
+
+    return property(attribute)
+
+
+for _name in ("text", "records", "record_tuples", "messages"):
+    setattr(pytest.LogCaptureFixture, _name, _handled_first(_name))
 
 
 @pytest.fixture(autouse=True)
@@ -167,6 +184,16 @@ def patient_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     from cassandra.cluster import Cluster
 
     be_patient(monkeypatch, Cluster, connect_timeout=PATIENCE, control_connection_timeout=PATIENCE)
+
+
+@pytest.fixture(autouse=True)
+def _locks_are_right() -> Iterator[None]:
+    """No thread has acquired a lock that it must not have, or in another order than before."""
+    violations.clear()
+    yield
+    found = violations[:]
+    violations.clear()
+    assert not found, f"violations of the rule of locks: {found}"
 
 
 @pytest.fixture(autouse=True)

@@ -140,7 +140,7 @@ def test_the_cpp_core_does_not_know_python() -> None:
 WALL_CLOCK = {
     "cassandra/_core/codec_parts/timestamps.pxi": "timestamps of requests",
     "cassandra/_session/statements/timestamps.py": "timestamps of requests",
-    "cassandra/_base/green_logs.py": "when something was logged",
+    "cassandra/_base/log_relay.py": "when something was logged",
     "cassandra/_net/pool/filling.py": "until when the shard-aware port is left alone, for users to read",
     "cassandra/_compat/timers.py": "ends of timers that programs make alone, which they compare with it",
     "cassandra/_mapper/statements.py": "timestamps of writes that count from now",
@@ -180,6 +180,55 @@ def test_threads_are_real_ones() -> None:
         if path.name not in ("real.py", "green.py") and pattern.search(path.read_text())
     ]
     assert not wrong, wrong
+
+
+# Locks that are made by hand: file below cassandra, and why. Facades and testing/ have no locks of the driver.
+MADE_BY_HAND = {
+    "_base/locks.py": "makes them",
+    "_base/copies.py": "makes the locks of copies, of the kind that the original has",
+    "_base/green.py": "what real threads are made of under gevent and eventlet",
+    "_compat/libraries.py": "names of the standard library that programs import",
+    "_base/real.py": "a gate that one thread waits for and another one releases",
+}
+# Locks that are of neither kind yet: file, and how many.
+PLAIN = {
+    "_base/threads.py": 1, "_compat/attributes.py": 1, "_compat/attributes_of_policies.py": 2,
+    "_compat/attributes_of_schema.py": 1, "_compat/finals.py": 1, "_compat/futures.py": 1,
+    "_compat/scheduling.py": 1, "_compat/timers.py": 1, "_compat/unopened.py": 1, "_mapper/connections.py": 2,
+    "_mapper/query/reading.py": 2, "_routing/host.py": 2, "_routing/policies/dcaware.py": 2,
+    "_routing/policies/roundrobin.py": 1, "_session/background/scheduler.py": 1, "_session/cluster/contact.py": 1,
+    "_session/cluster/metrics.py": 3, "_session/request/fallback.py": 1, "_session/request/plan.py": 1,
+    "_session/scan/crew.py": 1, "_session/scan/fold.py": 1, "_session/scan/workers.py": 2, "_session/session.py": 1,
+    "_session/statements/timestamps.py": 1,
+}  # fmt: skip
+LOCKS = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"}
+
+
+def locks_made_by_hand(source: str) -> list[int]:
+    """Lines where a lock is made, or referred to as a factory, but for a Condition over a lock that is given."""
+    found = []
+    tree = ast.parse(source)
+    with_arguments = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    over_others = {id(f) for f in with_arguments if isinstance(f, ast.Attribute) and f.attr == "Condition"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in LOCKS and id(node) not in over_others:
+            if isinstance(node.value, ast.Name) and node.value.id in ("threading", "_threading", "_thread"):
+                found.append(node.lineno)
+        elif isinstance(node, ast.ImportFrom) and node.module == "threading":
+            found += [node.lineno for name in node.names if name.name in LOCKS]
+    return found
+
+
+def test_locks_are_driver_locks_or_caller_locks() -> None:
+    """``cassandra/_base/locks.py`` says which threads may acquire which."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name not in MADE_BY_HAND and not name.startswith("testing/"):
+            lines = locks_made_by_hand(path.read_text())
+            if len(lines) > PLAIN.get(name, 0):
+                found[name] = lines
+    assert not found, "lines of locks that are made by neither driver_lock nor caller_lock"
 
 
 def test_no_file_is_too_long() -> None:

@@ -100,6 +100,13 @@ def changing() -> dict[str, Work]:
         known = rows(size)
         names = {"tablets": chance.choices(known, k=LOOPS), "add": Tablets({KEY: known}).add_tablet}
         works[f"add {size}"] = Work("for tablet in tablets: add('keyspace', 'table', tablet)", names)
+    added: Any = Tablets({})
+    for tablet in rows(ADDED[0]):
+        added.add_tablet(*KEY, tablet)
+    tokens = [Murmur3Token(chance.randrange(MIN + 1, MAX)) for _ in range(LOOPS)]
+    works["hit added"] = Work(
+        "for t in tokens: get('keyspace', 'table', t)", {"tokens": tokens, "get": added.get_tablet_for_key}
+    )
     works["from_row"] = Work("make(1, 2, replicas)", {"make": Tablet.from_row, "replicas": replicas()})
     told = [payload(*pair) for pair in pairwise(bounds(1_000))]
     tablets = Tablets({KEY: rows(1_000)})
@@ -143,7 +150,7 @@ def dropping() -> dict[str, float]:
 
 
 def memory(size: int) -> float:
-    """Bytes per tablet: of Python objects, and of native memory."""
+    """Bytes per tablet that servers told of: of Python objects, and of native memory."""
     tablets: Any = Tablets({})
     source = ((first, last, replicas(), payload(first, last)) for first, last in pairwise(bounds(size)))
     tracemalloc.start()
@@ -159,10 +166,23 @@ def memory(size: int) -> float:
     return float(after - before + (tablets.nbytes if OURS else 0)) / size
 
 
+def memory_added(size: int) -> float:
+    """The same for tablets that a program adds."""
+    tablets: Any = Tablets({})
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for first, last in pairwise(bounds(size)):
+        tablets.add_tablet(*KEY, Tablet.from_row(first, last, replicas()))
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return float(after - before + (tablets.nbytes if OURS else 0)) / size
+
+
 @contextlib.contextmanager
 def make(arguments: list[str]) -> Iterator[Client]:
     if arguments[:1] == ["memory"]:
-        yield Client({}, {"bytes": memory(int(arguments[1]))})
+        size = int(arguments[1])
+        yield Client({}, {"bytes": memory(size), "bytes added": memory_added(size)})
     else:
         floor = floor_of(arguments[0]) if arguments else None
         yield Client({**looking_up(floor), **changing(), **asking()}, dropping())

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import wraps
 from typing import Any, NamedTuple, Protocol
-from weakref import WeakSet
+from weakref import ref
 
-from cassandra._base.process import in_child, renew
 from cassandra._base.public import public
-from cassandra._base.real import threading
 
 
 @public("cassandra.policies")
@@ -103,20 +101,24 @@ class Watcher(Protocol):
         """It may say something else now."""
 
 
-_lock = threading.RLock()  # a __del__ that garbage collection runs may add a column anywhere
-_watchers: WeakSet[Any] = WeakSet()
-in_child(lambda: renew(_lock))
+#: By id(). No lock: any thread adds and drops them, garbage collection anywhere, by one operation of the dict each.
+_watchers: dict[int, ref[Any]] = {}
 
 
 def watch(watcher: Watcher) -> None:
     """Tell *watcher* when a column is added to its policy."""
-    with _lock:
-        _watchers.add(watcher)
+    key = id(watcher)
+
+    def forget(gone: ref[Any]) -> None:
+        if _watchers.get(key) is gone:  # or there is another one at that address
+            _watchers.pop(key, None)
+
+    _watchers[key] = ref(watcher, forget)
 
 
 def tell_watchers(policy: ColumnEncryptionPolicy) -> None:
     """A column was added to *policy*."""
-    with _lock:
-        watchers = [watcher for watcher in _watchers if watcher.policy is policy]
-    for watcher in watchers:
-        watcher.columns_changed()
+    for one in list(_watchers.values()):
+        watcher = one()
+        if watcher is not None and watcher.policy is policy:
+            watcher.columns_changed()

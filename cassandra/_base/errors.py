@@ -20,6 +20,7 @@ from cassandra._base.errors_connection import (
     ProtocolError,
     ProtocolVersionUnsupported,
     QueryExhausted,
+    ResponseTooLarge,
     TraceUnavailable,
     UserTypeDoesNotExist,
 )
@@ -119,6 +120,7 @@ __all__ = [
     "OverloadedErrorMessage",
     "PreparedQueryNotFound",
     "ProtocolError",
+    "ResponseTooLarge",
     "ProtocolException",
     "ProtocolVersionUnsupported",
     "QueryExhausted",

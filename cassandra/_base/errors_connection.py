@@ -56,7 +56,20 @@ class ConnectionBusy(RequestError):
 @public("cassandra.connection")
 @request_error
 class ProtocolError(RequestError):
-    """The other side broke the protocol: a malformed frame, a truncated body, an unknown opcode."""
+    """The other side broke the protocol. A message that cannot be read (a truncated body, an unknown opcode) fails its
+    request; broken framing closes the connection."""
+
+
+@public("cassandra.connection")
+@request_error
+class ResponseTooLarge(ProtocolError):
+    """An answer is longer than ``Cluster(max_response_bytes=)``, or there is no memory for it. It was skipped; the
+    connection goes on. ``size`` and ``limit`` are in bytes; the limit is None where memory was the reason."""
+
+    def __init__(self, message: Any, size: int | None = None, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.size = size
+        self.limit = limit
 
 
 @public("cassandra.pool")

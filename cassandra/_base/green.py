@@ -15,7 +15,7 @@ thread in any case.
 A hub of gevent ends with LoopExit when nothing is left that could wake it. So the loop is *held* while a greenlet is
 parked or a callback is to come, and not otherwise: a session that is idle keeps no program from ending.
 
-What these threads log is handled in the thread of a hub: ``green_logs.py``.
+What these threads log is handled in the thread of a hub: ``log_relay.py``.
 
 A greenlet that is killed, or timed out by its own library, leaves its wait by the exception: a later ``release`` finds
 nobody.
@@ -34,7 +34,7 @@ from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
 
-from . import green_logs
+from . import log_relay
 
 T = TypeVar("T")
 
@@ -63,6 +63,7 @@ def _fresh_threading() -> ModuleType:
 
 
 _threading: Any = _fresh_threading()
+start_bare_thread: Any = _fresh("_thread").start_new_thread
 _local: Any = _threading.local()
 
 
@@ -256,7 +257,7 @@ def _offer(loop: Loop) -> None:
     global _common
     if _common is None or _threading.get_ident() == _threading.main_thread().ident:
         _common = loop
-        loop.wake(Call(loop, green_logs.handle_all))  # of what was logged before
+        loop.wake(Call(loop, log_relay.handle_all))  # of what was logged before
 
 
 def leave_to_parent() -> None:
@@ -264,7 +265,7 @@ def leave_to_parent() -> None:
     global _common
     loop: Loop | None = getattr(_local, "loop", None)
     _common = None
-    green_logs.leave_to_parent()
+    log_relay.leave_to_parent()
     if loop is not None:
         _local.loop = None
         loop.close()
@@ -476,4 +477,11 @@ def _our_name() -> str | None:
     return getattr(_local, "name", None)
 
 
-green_logs.relay(_our_name, lambda: _common, Call)
+def _wake_hub() -> None:
+    """Have what the driver's threads have logged handled in a greenlet."""
+    loop = _common
+    if loop is not None:
+        loop.wake(Call(loop, log_relay.handle_all))
+
+
+log_relay.begin(_our_name, _wake_hub)

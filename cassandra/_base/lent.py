@@ -14,7 +14,10 @@ _SCHEMA, _STATEMENTS = "cassandra._compat.attributes_of_schema", "cassandra._com
 _CONNECTIONS = "cassandra._compat.connection"
 
 _ATTRIBUTES = {
-    "Cluster": (_SESSIONS, "_config_mode _default_retry_policy _is_setup _listeners _prepared_statements _user_types"),
+    "Cluster": (_SESSIONS, """
+        _config_mode _default_load_balancing_policy _default_retry_policy _is_setup _listeners _prepared_statements
+        _user_types
+    """),
     "ControlConnection": (_SESSIONS, "_connection"),
     "ResponseFuture": (_SESSIONS, """
         _col_names _col_types _connection _continuous_paging_session _current_host _event _host _load_balancer

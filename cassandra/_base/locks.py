@@ -40,7 +40,7 @@ CALLER, WORKER, IO = "a caller thread", "a worker", "the I/O thread"
 
 _here = threading.local()
 _order: dict[str, set[str]] = {}  # name: names of locks that were acquired while it was held
-_order_lock = threading.Lock()
+_order_lock = threading.RLock()  # the handler of a signal may run while it is held
 
 
 class LockError(AssertionError):
@@ -68,30 +68,28 @@ def thread_kind() -> str:
 
 
 class _Checked:
+    """``with`` checks first, and then acquires and releases in C: a handler that raises leaves no lock acquired."""
+
     def __init__(self, name: str, of_driver: bool) -> None:
         self._name = name
         self._of_driver = of_driver
         self._lock: Any = threading.RLock()
 
+    @property
+    def __enter__(self) -> Any:
+        self._check()
+        return self._lock.__enter__
+
+    @property
+    def __exit__(self) -> Any:
+        return self._lock.__exit__
+
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         self._check()
-        acquired: bool = self._lock.acquire(blocking, timeout)
-        if acquired:
-            _held().append(self)
-        return acquired
+        return bool(self._lock.acquire(blocking, timeout))
 
     def release(self) -> None:
         self._lock.release()
-        held = _held()
-        for index in range(len(held) - 1, -1, -1):
-            if held[index] is self:
-                del held[index]
-                break
-
-    __enter__ = acquire
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
 
     # what threading.Condition and the renewal in forked children use
 
@@ -99,15 +97,10 @@ class _Checked:
         return bool(self._lock._is_owned())
 
     def _release_save(self) -> Any:
-        held = _held()
-        depth = held.count(self)
-        held[:] = [lock for lock in held if lock is not self]
-        return self._lock._release_save(), depth
+        return self._lock._release_save()
 
     def _acquire_restore(self, state: Any) -> None:
-        inner, depth = state
-        self._lock._acquire_restore(inner)
-        _held().extend([self] * depth)
+        self._lock._acquire_restore(state)
 
     def _at_fork_reinit(self) -> None:
         self._lock._at_fork_reinit()
@@ -116,6 +109,7 @@ class _Checked:
         held = _held()
         if self in held:
             return
+        _here.acquired = [*held, self]
         kind = thread_kind()
         if self._of_driver and kind == CALLER:
             _violated(f"{self._name}, a driver lock, is acquired by {kind}")
@@ -133,12 +127,8 @@ class _Checked:
 
 
 def _held() -> list[_Checked]:
-    try:
-        return _here.held  # type: ignore[no-any-return]
-    except AttributeError:
-        held: list[_Checked] = []
-        _here.held = held
-        return held
+    """The checked locks that this thread holds, in the order in which it acquired them."""
+    return [lock for lock in getattr(_here, "acquired", ()) if lock._is_owned()]
 
 
 def _leads(first: str, last: str) -> bool:

@@ -1,8 +1,12 @@
-"""Loggers of the driver (L0). What they log is one printable line, whatever a server has sent."""
+"""Loggers of the driver (L0). What they log is one printable line, whatever a server has sent. Driver threads leave it
+to others to handle records: ``log_relay.py``."""
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from cassandra._base.log_relay import relaying
 from cassandra._base.printable import printable
 
 __all__ = ["get_logger", "log_each", "log_server_warnings"]
@@ -32,9 +36,14 @@ _filter = _PrintableMessages()
 def get_logger(name: str) -> logging.Logger:
     """The logger called *name*. Names, addresses, warnings and errors of servers go to messages as arguments: line
     breaks and escape sequences in them are escaped."""
-    logger = logging.getLogger(name)
+    logger: Any = logging.getLogger(name)
+    kind: Any = type(logger)
+    if not hasattr(kind, "_handle_relayed"):
+        with contextlib.suppress(TypeError):  # a class of the program's that another one cannot stand in for
+            logger.__class__ = relaying(kind)
     logger.addFilter(_filter)  # once: it is the same object
-    return logger
+    made: logging.Logger = logger
+    return made
 
 
 _server = get_logger("cassandra.protocol")

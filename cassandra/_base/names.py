@@ -18,13 +18,15 @@ def _words(text: str) -> set[str]:
     return set(text.split())
 
 
-cql_keywords_reserved: set[str] = _words("""
+_reserved_by_servers = _words("""
     add allow alter and apply asc authorize batch begin by columnfamily create default delete desc
     describe drop entries execute from full grant if in index infinity insert into is keyspace limit
     materialized mbean mbeans modify nan norecursive not null of on or order primary rename replace
     revoke schema scylla_clustering_bound scylla_counter_shard_list scylla_timeuuid_list_index select
     set table to token truncate unlogged unset update use using view where with
-""") | _words("""
+""")
+
+cql_keywords_reserved: set[str] = _reserved_by_servers | _words("""
     active any application applications authentication call calls cast cluster columns commit config
     delegation executor executors field indices internal java kerberos ldap lowercasestring method no
     node nodes object plan profiles rebuild redact reload remote renew restrict rows scheme schemes
@@ -64,6 +66,13 @@ def maybe_escape_name(name: str) -> str:
     """*name* in double quotes if it needs them."""
     plain = str.__str__(name)  # a subclass may show something else than it contains
     return plain if is_valid_name(plain) else escape_name(plain)
+
+
+def name_as_described(name: str) -> str:
+    """*name* as Cassandra and ScyllaDB describe it: in double quotes if they need them. They need none around words
+    that are reserved by DSE alone, such as ``columns``."""
+    plain = str.__str__(name)
+    return plain if _PLAIN_NAME.match(plain) and plain not in _reserved_by_servers else escape_name(plain)
 
 
 @public("cassandra.metadata")

@@ -16,6 +16,7 @@ A patch that comes after the import of the driver is too late, as for everything
 
 from __future__ import annotations
 
+import _thread
 import socket as socket
 import sys
 import threading as threading
@@ -39,6 +40,10 @@ patched_by = _patched_by()
 #: A lock that one thread waits for and another one releases.
 new_gate: Callable[[], Any] = threading.Lock
 
+#: Starts a bare thread, in one native call that no signal handler interrupts. ``Thread.start`` can be interrupted, and
+#: then the new thread dies of it.
+start_bare_thread: Callable[[Callable[[], object], tuple[()]], int] = _thread.start_new_thread
+
 #: How greenlets wait; None in a process without.
 green: Any = None
 
@@ -46,3 +51,4 @@ if patched_by is not None:
     from . import green
 
     threading, socket, Future, new_gate = green.threading, green.socket, green.Future, green.Gate  # type: ignore[misc]
+    start_bare_thread = green.start_bare_thread

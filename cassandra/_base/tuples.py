@@ -5,6 +5,7 @@ position (``field_3_``); one that comes again gets underscores, from the 17th ti
 by their names, so that rows travel between processes.
 """
 
+import contextlib
 import re
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +15,6 @@ from string import ascii_letters, digits
 from typing import Any
 
 from cassandra._base.logs import get_logger
-from cassandra._base.real import threading
 
 _UNDERSCORES = 15  # that make a repeated name new, at most
 _NAMED = 10  # columns that a warning names
@@ -39,39 +39,42 @@ def clean_name(name: str) -> str:
 
 
 class _ClassCache:
-    """The classes that were used last. They count by their size: a class of 60,000 fields takes 30 MB."""
+    """The classes that were used last. They count by their size: a class of 60,000 fields takes 30 MB. No lock, as any
+    thread may read rows: each change is one operation of the dict."""
 
     def __init__(self, make: Callable[..., Any]) -> None:
         update_wrapper(self, make)
         self._make = make
-        self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()  # class and size, the latest last
         self.size = 0  # bytes of all, about
 
     def __call__(self, *key: Any) -> Any:
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+        found = self._kept.get(key)
+        if found is not None:
+            with contextlib.suppress(KeyError):  # another thread has made room
                 self._kept.move_to_end(key)
-                return found[0]
+            return found[0]
         made = self._make(*key)
         size = _BYTES_OF_CLASS + sum(map(len, key[-1])) + _BYTES_OF_FIELD * len(key[-1])
-        with self._lock:
-            known = self._kept.setdefault(key, (made, size))
-            if known[0] is made:
-                self.size += size
+        known = self._kept.setdefault(key, (made, size))
+        if known[0] is made:
+            self._count()
             while self.size > _BYTES_KEPT and len(self._kept) > 1:
-                self.size -= self._kept.popitem(last=False)[1][1]
+                with contextlib.suppress(KeyError):
+                    self._kept.popitem(last=False)
+                self._count()
         return known[0]
+
+    def _count(self) -> None:
+        self.size = sum(size for _, size in list(self._kept.values()))
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def cache_clear(self) -> None:
         """Forget all."""
-        with self._lock:
-            self._kept.clear()
-            self.size = 0
+        self._kept.clear()
+        self.size = 0
 
 
 @_ClassCache

@@ -156,6 +156,11 @@ class Cluster:
         return self.default_retry_policy
 
     @property
+    def _default_load_balancing_policy(self: Any) -> Any:
+        """Of requests that name no profile."""
+        return self.profile_manager.default.load_balancing_policy
+
+    @property
     def _prepared_statements(self: Any) -> Mapping[bytes, Any]:
         """Those that are in use, by id."""
         return {statement.query_id: statement for statement in self.prepared.all()}

@@ -64,6 +64,11 @@ class SchemaParserV3:
     handed in are not looked at."""
 
     _version = "3"
+    recognized_table_options: tuple[str, ...] = (
+        "bloom_filter_fp_chance", "caching", "cdc", "comment", "compaction", "compression", "crc_check_chance",
+        "dclocal_read_repair_chance", "default_time_to_live", "in_memory", "gc_grace_seconds", "max_index_interval",
+        "memtable_flush_period_in_ms", "min_index_interval", "read_repair_chance", "speculative_retry",
+    )  # fmt: skip
 
     def __init__(
         self, connection: Any, timeout: float | None, fetch_size: int | None, metadata_request_timeout: Any
@@ -125,6 +130,11 @@ class SchemaParserV4(SchemaParserV3):
     """The same, of servers that have virtual keyspaces."""
 
     _version = "4"
+    recognized_table_options = (
+        "additional_write_policy", "bloom_filter_fp_chance", "caching", "cdc", "comment", "compaction", "compression",
+        "crc_check_chance", "default_time_to_live", "gc_grace_seconds", "max_index_interval",
+        "memtable_flush_period_in_ms", "min_index_interval", "read_repair", "speculative_retry",
+    )  # fmt: skip
 
 
 @public("cassandra.metadata")

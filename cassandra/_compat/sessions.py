@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cassandra._base.process import Bell
+from cassandra._session.background import commands
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.cluster.connecting import await_pools
 
@@ -16,10 +17,14 @@ def make(session: Any, init: Callable[..., None], cluster: Any, hosts: Any, keys
     Of a cluster that is not connected, or that is a mock, it has no pools."""
     is_ours = issubclass(type(cluster), Cluster)
     if is_ours:
-        cluster.life.prepare()
+        commands.run(cluster.life.prepare)
     init(session, cluster, hosts, keyspace)
     if not is_ours or not cluster.life.is_started:
         return
+    commands.run(_open, session, cluster)
+
+
+def _open(session: Any, cluster: Cluster) -> None:
     cluster.sessions.add(session)
     opened = Bell()
     try:

@@ -79,6 +79,19 @@ def encrypted_codec(stored: Codec, cipher: Any) -> Codec:
     """Of the kind and name of *stored*; *cipher* has ``encode(value, protocol_version)`` and ``decode(bytes,
     protocol_version)``, and never gets to see null."""
 
+def replace_functions(codec: Codec, decode: Callable[[bytes, int], Any], encode: Callable[[Any, int], bytes]) -> None:
+    """Have *decode* and *encode* move the values of *codec*, in all plans and nested types that it is part of. For
+    types whose functions a program has replaced; costs nothing where none were."""
+
+def restore_functions(codec: Codec) -> None:
+    """Undo :func:`replace_functions`; without effect where nothing was replaced."""
+
+def native_copy(codec: Codec) -> Codec:
+    """A codec of the same type with the functions of the driver, also while those of *codec* are replaced."""
+
+def set_on_new(function: Callable[[Codec], object] | None) -> None:
+    """*function* is called with each codec with parameters that is made of a server's metadata from now on."""
+
 class TypeContext:
     """Resolves what wire metadata cannot say alone. Asked once per new type, never per value."""
 

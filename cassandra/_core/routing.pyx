@@ -5,7 +5,7 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
-from cpython.tuple cimport PyTuple_GET_SIZE
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 from libcpp cimport bool as cbool
@@ -20,5 +20,6 @@ include "routing_parts/tablets.pxi"
 include "routing_parts/tablets_map.pxi"
 include "routing_parts/host.pxi"
 include "routing_parts/route.pxi"
+include "routing_parts/plans.pxi"
 include "routing_parts/shards.pxi"
 include "routing_parts/fields.pxi"

@@ -32,6 +32,7 @@ class Frame:
     flags: Final[int]
     stream: Final[int]
     opcode: Final[int]
+    skipped: Final[int]  # bytes of a body that was not kept, for its length or for want of memory; 0: the body is there
     def __init__(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> None:
         """For tests and custom handlers: a frame around *body*."""
     def __len__(self) -> int: ...
@@ -133,7 +134,6 @@ class Request(Operation):
     session: Any
     timeout: Any
     _start_time: float  # seconds, time.monotonic()
-    _lock: Final[Any]  # the session's RLock
     _metrics: Any
     _page: Final[int]
     _outcome: Any
@@ -155,6 +155,7 @@ class Request(Operation):
     _picked: Any
     _tracking: Any
     _meter: Callable[[Any, float, bool], None] | None
+    def _measured_by(self, meter: Callable[[Any, float, bool], None]) -> None: ...
     _ending: Callable[..., bool] | None  # is asked in the place of ``_end`` what comes of a page, and calls that
     def _begin(self, session: Any, timeout: Any, start: float, factory: Any, plan: Any, token: int | None) -> None: ...
     def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None: ...
@@ -170,7 +171,8 @@ class Request(Operation):
     def _fail(self, page: int, error: BaseException) -> bool: ...
     def _conclude(self, page: int, result: Any, error: BaseException | None = None, came: Any = ...) -> bool: ...
     def _end(self, page: int, result: Any, error: BaseException | None, came: Any) -> bool: ...
-    def _begin_page(self, paging_state: bytes | None) -> int: ...
+    def _fetch(self, paging_state: bytes | None, asker: Any = None) -> int: ...
+    def _send_page(self, page: int, paging_state: bytes | None, before: Any) -> None: ...
     def _add(self, callback: Call | None, errback: Call | None) -> None: ...
     def clear_callbacks(self) -> None: ...
     def _settle(self) -> Any: ...
@@ -180,6 +182,9 @@ class Request(Operation):
     def _join(self, loop: Any, waiter: Any) -> Any: ...
     def _leave(self, waiter: Any) -> None: ...
     def cancel(self) -> bool: ...
+
+def replaced(owner: object, name: str, before: object, after: object) -> bool:
+    """Atomically: give the attribute *name* of *owner*, a slot, the value *after* if it has *before*."""
 
 def set_default_ending(ending: Callable[..., bool] | None) -> None: ...  # of all requests from now on
 def has_default_ending() -> bool: ...
@@ -498,6 +503,15 @@ class LoopQueue:
     def close(self) -> None:
         """Operations waiting in it are processed by this call; later outcomes go where they would without a queue."""
 
+class Hold:
+    """Keeps channels from taking requests, but DRIVER ones: they raise ConnectionBusy. Holds nest."""
+
+    def __init__(self, channels: list[Channel]) -> None: ...
+    def begin(self, reactor: Reactor | None = None, callback: Callable[[], object] | None = None) -> bool:
+        """Hold them and have *reactor* call *callback*, in one native section. False, with nothing held, if it was
+        stopped."""
+    def cancel(self) -> None: ...  # let them go
+
 class ChannelHandler(Protocol):
     """Called on the I/O thread with the GIL held; must not block. An exception closes the channel with it."""
 
@@ -556,8 +570,8 @@ class Channel:
     ) -> None:
         """Protocol v5: from here on both directions are segments (CRC24 header, CRC32 payload). Call from the answer
         that ended the legacy part of the handshake, on the I/O thread. *decompress* gets (payload, length)."""
-    def set_protocol(self, version: int, max_frame: int = 256 << 20, compression: str | None = None) -> None:
-        """Answers must carry *version*; longer frames than *max_frame* bytes close the channel. *compression* ("lz4" or
+    def set_protocol(self, version: int, max_frame: int = 0x7FFFFFFF, compression: str | None = None) -> None:
+        """Answers must carry *version*; bodies longer than *max_frame* bytes are skipped. *compression* ("lz4" or
         "snappy", v3/v4 bodies) lets hot outcomes be told in compressed answers; without it those are all cold. Only on
         the I/O thread."""
     def close(self, error: BaseException | None = None) -> None:
@@ -627,8 +641,8 @@ class Reactor:
         ``DEFAULT_POOL_BYTES``. The pool's memory lives until the last frame is gone.
 
         A *pool* that is strict (ValueError below ``MIN_STRICT_BYTES``) is never exceeded by more than what has arrived
-        already: at its limit channels are paused, which means not read from, until memory was released. A frame that
-        can never fit closes its channel with OSError (ENOMEM). Channels that are paused for *starvation_warning*
+        already: at its limit channels are paused, which means not read from, until memory was released. A body that
+        can never fit is skipped (``Frame.skipped``). Channels that are paused for *starvation_warning*
         seconds are warned of in the log ``cassandra.memory``."""
     backend: Final[str]
     pool: Final[MemoryPool]

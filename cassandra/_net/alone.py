@@ -1,16 +1,21 @@
 """Connections of no cluster: a tool that opens one by itself, to speak to one node (L3; ``Connection.factory``).
 
 They share one I/O thread, which begins with the first and ends with the last of them. ``_Thread`` counts them under its
-lock; nothing foreign is called with it held. A forked child has none of them and begins anew.
+lock, a driver lock; nothing foreign is called with it held. Opening one is a command. A forked child has none of them
+and begins anew.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.real import threading
+from cassandra._base.commands import command
+from cassandra._base.durations import seconds
+from cassandra._base.locks import IO, driver_lock, enter_driver_thread
+from cassandra._base.process import renew
 from cassandra._core.transport import Reactor
 from cassandra._net.handshake.auth import Authenticator, AuthProvider
 from cassandra._net.handshake.options import MAX_REQUESTS, ConnectionOptions
@@ -38,7 +43,7 @@ class _Thread:
     """The I/O thread of these connections."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = driver_lock("Alone")
         self._reactor: Reactor | None = None
         self._users = 0
         self._process = os.getpid()
@@ -52,6 +57,7 @@ class _Thread:
             self._users += 1
             if self._reactor is None:
                 self._reactor = Reactor(name="fastcql-alone")
+                self._reactor.call_soon(partial(enter_driver_thread, IO))
             return self._reactor
 
     def leave(self) -> None:
@@ -65,7 +71,7 @@ class _Thread:
             ended.stop()
 
     def _forked(self) -> None:
-        self._lock = threading.Lock()
+        renew(self._lock)
         if self._reactor is not None:
             self._parents.append(self._reactor)
         self._reactor, self._users, self._process = None, 0, os.getpid()
@@ -99,10 +105,12 @@ def options_of(given: dict[str, Any]) -> ConnectionOptions:
     )
 
 
+@command
 def open_alone(
     kind: type[Connection], endpoint: EndPoint, timeout: float | None, options: ConnectionOptions
 ) -> Connection:
     """A connection of *kind* to *endpoint*. Blocks; raises what went wrong."""
+    seconds("timeout", timeout, negative=True)
     reactor = _thread.enter()
     left = _once(_thread.leave)
     awaited = Awaited()

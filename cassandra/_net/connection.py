@@ -8,17 +8,20 @@ States, and who changes them::
 
 The channel owns everything that moves: socket, streams, timeouts, requests in flight (which fail when it closes).
 This class adds what one node and one handshake decided: version, features, compression, keyspace. ``last_error`` is set
-at most once, before the channel closes. ``_keyspace_queue`` and ``_using`` are guarded by ``_lock``; nothing is called
-with it held.
+at most once, before the channel closes. ``_keyspace_queue`` and ``_using`` are guarded by ``_lock``, a driver lock, and
+nothing is called with it held: a USE begins, ends and is followed by the next one on driver threads, so none that a
+caller has asked for keeps the others from running.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from cassandra._base.constants import ProtocolVersion
+from cassandra._base import commands
+from cassandra._base.constants import Flag, Opcode, ProtocolVersion, ResultKind
 from cassandra._base.errors import (
     ConnectionBusy,
     ConnectionException,
@@ -29,10 +32,12 @@ from cassandra._base.errors import (
     OperationTimedOut,
     ProtocolError,
     RequestValidationException,
+    ResponseTooLarge,
 )
+from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
+from cassandra._base.process import Bell
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import DRIVER, Channel, Failure, Frame, Limit, Operation, Outlet, Reactor
 from cassandra._net.endpoint import EndPoint
@@ -59,6 +64,7 @@ log = get_logger("cassandra.connection")
 MOST_BEFORE_LOG_IN = 1 << 20  # bytes
 COMPRESSION_THRESHOLD = 512  # shorter bodies gain nothing
 USE_TIMEOUT = 10.0
+_SET_KEYSPACE = ResultKind.SET_KEYSPACE.to_bytes(4, "big")
 
 OnOutcome = Callable[["Frame | Failure"], None]
 OnDone = Callable[[Any], None]
@@ -80,7 +86,7 @@ class Connection:
     _most_plain_bytes = MOST_BEFORE_LOG_IN  # of a body that comes compressed
     cql_version: str | None = None
     results: ResultDecoder
-    """For whoever reads frames that have nothing unusual; ``decode`` reads all of them, and sees to malformed ones."""
+    """For whoever reads frames that have nothing unusual; ``decode`` reads all of them, and reports malformed ones."""
     dialect: Dialect = dialect_of(0, False, False)
     """What decides how an EXECUTE is encoded."""
     submit: Callable[..., int]
@@ -115,9 +121,10 @@ class Connection:
         self._closed_callback = on_closed
         self._watchers: dict[str, list[Callable[[Any], None]]] = {}
         self._opening: Opening | None = None
-        self._lock = threading.RLock()  # a __del__ that garbage collection runs may use the connection anywhere
+        self._lock = driver_lock("Connection")
         self._keyspace_queue: list[tuple[str, Callable[[Connection, Any], None], float]] = []
         self._using = False  # somebody works off the queue
+        self._unreadable: dict[int, BaseException] = {}  # by opcode: the first one, which was logged
 
     # ---- opening
 
@@ -213,8 +220,11 @@ class Connection:
         return self.channel is not None and self.channel.orphan(stream, operation, attempt)
 
     def decode(self, frame: Frame, plan: ResultPlan | None = None, unread: bool = False) -> Any:
-        """The message of a frame; an ERROR is returned, not raised. A malformed one closes the connection and raises
-        ProtocolError. Call it in the thread that wants the message. *unread*: rows as UnreadRows, where that can be."""
+        """The message of a frame; an ERROR is returned, not raised. Call it in the thread that wants the message.
+        *unread*: rows as UnreadRows, where that can be.
+
+        A malformed one raises ProtocolError. The connection goes on, as the length of the frame was right; but after
+        USE its keyspace is not known, and it is closed."""
         try:
             message = self.results.unread(frame) if unread else self.results.decode(frame, plan)
             if message is not None:  # nearly all: without detours
@@ -222,6 +232,8 @@ class Connection:
         except ProtocolError:
             pass  # the same again, to be reported below
         try:
+            if frame.skipped:
+                raise self._too_large(frame.skipped)
             return decode_response(
                 frame,
                 self.context,
@@ -232,11 +244,34 @@ class Connection:
                 rate_limit_error=self.features.rate_limit_error,
             )
         except ProtocolError as error:
-            self.defunct(error)
+            self._note_unreadable(frame, error)
             raise
+
+    def _too_large(self, size: int) -> ResponseTooLarge:
+        limit, pool = self.options.max_frame, self.reactor.pool
+        if size > limit:
+            text = f"an answer of {size} bytes was skipped: the limit is {limit} (Cluster(max_response_bytes=))"
+            return ResponseTooLarge(text, size, limit)
+        text = f"an answer of {size} bytes was skipped: there is no memory for it"
+        if pool.strict:
+            text += f"; the strict memory pool has {pool.max_bytes} bytes (Cluster(memory_pool=))"
+        return ResponseTooLarge(text, size)
+
+    def _note_unreadable(self, frame: Frame, error: ProtocolError) -> None:
+        """Log *error*, the first of its kind on this connection as a warning."""
+        first = self._unreadable.setdefault(frame.opcode, error) is error and self._opening is None
+        log.log(
+            logging.WARNING if first else logging.DEBUG,
+            "%r goes on after a message that cannot be read; further ones of its kind are logged at level DEBUG: %s",
+            self, error,
+        )  # fmt: skip
+        if _sets_keyspace(frame):
+            self.defunct(error)
 
     def decode_with(self, handler: Any, frame: Frame, plan: ResultPlan | None = None) -> Any:
         """As ``decode``, through a user's protocol handler."""
+        if frame.skipped:
+            return self.decode(frame)  # which raises
         return handler.decode_message(
             self.protocol_version,
             self.features,
@@ -253,7 +288,12 @@ class Connection:
         """The body of a compressed frame. A server may compress a megabyte to four kilobytes: before the log-in is over
         it has no reason to send much, and after it no more than a frame may have, or a strict pool of memory."""
         assert self.compression is not None
-        return self.compression.decompress(data, self._most_plain_bytes)
+        try:
+            return self.compression.decompress(data, self._most_plain_bytes)
+        except ResponseTooLarge as error:
+            if error.size is None or self._opening is not None:
+                raise
+            raise self._too_large(error.size) from None
 
     def request_async(
         self, message: Any, on_done: OnDone, timeout: float, later: bool = False, unread: bool = False
@@ -338,6 +378,9 @@ class Connection:
         if not keyspace:
             guarded(callback, self, None)
             return
+        if thread_kind() == CALLER:
+            commands.submit(self.set_keyspace_async, keyspace, callback, timeout)
+            return
         with self._lock:
             self._keyspace_queue.append((keyspace, callback, timeout))
             free, self._using = not self._using, True
@@ -347,12 +390,12 @@ class Connection:
     def set_keyspace_blocking(self, keyspace: str | None) -> None:
         """``set_keyspace_async``, waiting. Raises what went wrong."""
         _refuse_to_block(self.reactor)
-        done = threading.Event()
+        done = Bell()
         errors: list[BaseException | None] = []
 
         def finished(connection: Connection, error: BaseException | None) -> None:
             errors.append(error)
-            done.set()
+            done.ring()
 
         self.set_keyspace_async(keyspace, finished)
         if not done.wait(2 * USE_TIMEOUT):
@@ -432,9 +475,10 @@ class Connection:
             self._opening.on_connected(self)
 
     def on_event(self, channel: Channel, frame: Frame) -> None:
-        event = self.decode(frame)
-        if not isinstance(event, EventMessage):
-            raise ProtocolError(f"the server pushed {event!r}, which is not an event")
+        try:
+            event = self.decode(frame)
+        except ProtocolError:  # it was logged
+            return
         if self._event_callback is not None:
             guarded(self._event_callback, self, event)
         for callback in self._watchers.get(event.event_type, ()):
@@ -504,6 +548,19 @@ class Connection:
         return f"<Connection({id(self)}) {self.endpoint}{status}>"
 
     __str__ = __repr__
+
+
+def _sets_keyspace(frame: Frame) -> bool:
+    """As far as it can be seen without reading what comes before."""
+    is_plain = not frame.flags & (Flag.TRACING | Flag.WARNING | Flag.CUSTOM_PAYLOAD) and (
+        not frame.flags & Flag.COMPRESSED or frame.version >= 5
+    )
+    return frame.opcode == Opcode.RESULT and is_plain and bytes(memoryview(frame)[:4]) == _SET_KEYSPACE
+
+
+def shows_life(answer: Any) -> bool:
+    """Whether *answer*, from ``request_async``, came from the server, also if it cannot be read."""
+    return isinstance(answer, ProtocolError) or not isinstance(answer, BaseException)
 
 
 def _refuse_to_block(reactor: Reactor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import re
 from collections.abc import Mapping
@@ -98,7 +99,7 @@ class DefaultEndPoint(_Ordered):
 
     def __init__(self, address: str, port: int = DEFAULT_PORT) -> None:
         self._address = address
-        self._port = port
+        self._port: int = _number(port)
 
     @classmethod
     def named(cls, address: str, port: int, name: str) -> DefaultEndPoint:
@@ -143,7 +144,7 @@ class SniEndPoint(_Ordered):
     def __init__(self, proxy_address: str, server_name: str, port: int = DEFAULT_PORT) -> None:
         self._proxy_address = proxy_address
         self._server_name = server_name
-        self._proxy_port = port
+        self._proxy_port: int = _number(port)
         self._turn = itertools.count()
 
     @property
@@ -338,6 +339,31 @@ def socket_addresses(endpoint: EndPoint) -> list[SocketAddress]:
     return _look_up(address, port if port is not None else DEFAULT_PORT, endpoint.socket_family)
 
 
+def unresolvable(name: str, error: BaseException) -> UnresolvableContactPoints:
+    """The error when *name* was looked up in vain, with *error*. Where the process has no descriptor left for that, it
+    says so: name servers are then not asked, and resolvers say that the name is not known."""
+    cause = _no_descriptor() or error
+    host, colon, port = name.rpartition(":")
+    is_port = colon and host and port.isascii() and port.isdecimal()
+    hint = f". A port is given as ({host.strip('[]')!r}, {port}) or Cluster(port={port})" if is_port else ""
+    made = UnresolvableContactPoints(f"{name!r} could not be resolved: {cause}{hint}")
+    made.__cause__ = cause
+    return made
+
+
+def _no_descriptor() -> OSError | None:
+    try:
+        socket.socket().close()
+    except OSError as error:
+        return error if error.errno in (errno.EMFILE, errno.ENFILE) else None
+    return None
+
+
+def _number(port: Any) -> Any:
+    """*port*; text of digits, as from an environment variable, as the number."""
+    return int(port) if isinstance(port, str) and port.isascii() and port.isdecimal() else port
+
+
 def _look_up(address: str, port: int, family: int) -> list[SocketAddress]:
     packed = _packed(address)
     if packed is not None:
@@ -345,7 +371,7 @@ def _look_up(address: str, port: int, family: int) -> list[SocketAddress]:
     try:
         found = socket.getaddrinfo(address, port, family, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise UnresolvableContactPoints(f"{address!r} could not be resolved: {error}") from error
+        raise unresolvable(address, error) from error
     addresses = dict.fromkeys((entry[0], (entry[4][0], entry[4][1])) for entry in found)
     if not addresses:
         raise UnresolvableContactPoints(f"{address!r} has no addresses")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cassandra._base.errors import ConnectionException, OperationTimedOut
+from cassandra._base.errors import ConnectionException, OperationTimedOut, ProtocolError
 from cassandra._base.logs import get_logger
 from cassandra._core.transport import Reactor, Timer
 from cassandra._net.connection import Connection
@@ -78,7 +78,7 @@ class Heartbeat:
 
     def _answered(self, connection: Connection, answer: Any) -> None:
         self._pending.discard(connection)
-        if isinstance(answer, SupportedMessage) or connection.is_closed:
+        if isinstance(answer, (SupportedMessage, ProtocolError)) or connection.is_closed:  # it may be unreadable
             return
         if isinstance(answer, OperationTimedOut):
             error: BaseException = OperationTimedOut(

@@ -3,14 +3,14 @@
 An :class:`Opening` tries each address of the endpoint, on each of them the protocol versions from the highest down, and
 calls ``on_done`` exactly once, in ``_finish``. Everything runs on the I/O thread, except name look-ups and
 authenticators that may block, and the end when that thread is gone. Each try is one :class:`Connection`; outcomes of a
-try that is over are ignored. ``_on_done`` is guarded by ``_lock``, with which nothing is called.
+try that is over are ignored. ``_on_done`` is emptied by one atomic operation.
 """
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import TimeoutError as FutureTimeout
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,8 @@ from cassandra._base.errors import (
     RequestValidationException,
 )
 from cassandra._base.logs import get_logger
-from cassandra._base.real import Future, socket, threading
+from cassandra._base.process import Bell
+from cassandra._base.real import socket
 from cassandra._core.transport import Failure, Frame, Reactor
 from cassandra._net.endpoint import EndPoint, SocketAddress, needs_look_up, socket_addresses
 from cassandra._net.exchange import Exchange, failure_error, guarded, run_blocking
@@ -56,37 +57,46 @@ _FINAL = (AuthenticationFailed, ProtocolVersionUnsupported, RequestValidationExc
 
 
 class Awaited:
-    """``on_done`` for a thread that waits. A connection that comes after it has stopped waiting is closed."""
+    """``on_done`` for a thread that waits. A connection that comes after it has stopped waiting is closed.
+
+    The outcome has one receiver: ``_end`` is set once, by an atomic operation, to whether the outcome came or the
+    thread has stopped waiting."""
 
     def __init__(self) -> None:
-        self._outcome: Future[Connection | BaseException] = Future()
+        self._rung = Bell()
+        self._end: dict[str, str] = {}
+        self._result: Connection | BaseException | None = None
 
     def __call__(self, result: Connection | BaseException) -> None:
-        if self._outcome.set_running_or_notify_cancel():
-            self._outcome.set_result(result)
+        self._result = result
+        if self._end.setdefault("end", "came") == "came":
+            self._rung.ring()
         elif not isinstance(result, BaseException):
             result.close()
 
     def wait(self, opening: Opening, limit: float) -> Connection:
         """The connection; raises what went wrong. After *limit* seconds, or Ctrl-C, *opening* is cancelled."""
         try:
-            try:
-                result = self._outcome.result(limit)
-            except FutureTimeout:
+            if not self._rung.wait(limit):
                 opening.cancel()
-                result = self._outcome.result(1.0)
-        except BaseException as error:
+                self._rung.wait(1.0)
+            result = self._result
+        except BaseException:
             opening.cancel()
-            if not self._outcome.cancel() and not isinstance(late := self._outcome.result(), BaseException):
-                late.close()
-            if not isinstance(error, FutureTimeout):
-                raise
+            self._leave()
+            raise
+        if result is None:
+            self._leave()
             text = f"no connection within {limit} s"
             endpoint = opening._endpoint
-            raise OperationTimedOut({str(endpoint): text}, endpoint, limit) from None
+            raise OperationTimedOut({str(endpoint): text}, endpoint, limit)
         if isinstance(result, BaseException):
             raise result
         return result
+
+    def _leave(self) -> None:
+        if self._end.setdefault("end", "left") == "came" and not isinstance(self._result, (BaseException, type(None))):
+            self._result.close()
 
 
 class Opening:
@@ -104,8 +114,7 @@ class Opening:
         self._reactor = reactor
         self._endpoint = endpoint
         self._options = options
-        self._lock = threading.Lock()
-        self._on_done: Callable[[Connection | BaseException], None] | None = on_done
+        self._on_done = deque([on_done])
         self._deadline = monotonic() + options.open_timeout
         self._addresses: list[SocketAddress] = []
         self._tried: list[SocketAddress] = []
@@ -142,7 +151,7 @@ class Opening:
     @property
     def is_done(self) -> bool:
         """Whether ``on_done`` was called."""
-        return self._on_done is None
+        return not self._on_done
 
     # ---- addresses
 
@@ -195,7 +204,7 @@ class Opening:
 
     def _connect(self) -> None:
         """Try the current address with the current version."""
-        if self._on_done is None:
+        if not self._on_done:
             return
         family, address = self._tried[-1]
         self._answered = False
@@ -406,9 +415,9 @@ class Opening:
         )
 
     def _finish(self, result: Connection | BaseException) -> None:
-        with self._lock:
-            on_done, self._on_done = self._on_done, None
-        if on_done is None:
+        try:
+            on_done = self._on_done.pop()
+        except IndexError:
             return
         if self._timer is not None:
             self._timer.cancel()

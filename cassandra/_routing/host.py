@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from cassandra._base.commands import command
 from cassandra._base.copies import set_state, state_of
 from cassandra._base.printable import printable
 from cassandra._base.public import public
@@ -120,6 +121,7 @@ class Host(HostState):
         """Whether somebody is busy trying to reach the node again."""
         return self._reconnection_handler is not None
 
+    @command
     def get_and_set_reconnection_handler(self, new_handler: Any) -> Any:
         """Atomically replace the reconnection handler (None: nobody reconnects); returns the previous one."""
         with self.lock:

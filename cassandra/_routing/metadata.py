@@ -11,16 +11,18 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from cassandra._base.commands import command
 from cassandra._base.copies import not_copied
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
+from cassandra._base.printable import printable
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._core.routing import MetadataFields
 
 from .ring.ranges import TokenRange, token_ranges
 from .ring.ring import Ring
 from .ring.tokenmap import TokenMap
-from .ring.tokens import token_class_of
+from .ring.tokens import MAX_LONG, MIN_LONG, Murmur3Token, Token, token_class_of
 from .schema.live import carry_on
 from .schema.parser import SchemaRows
 from .schema.target import EVERYTHING, SchemaTarget
@@ -54,8 +56,8 @@ class TopologyChange:
 class Metadata(MetadataFields):
     """The cluster as its nodes describe it: hosts, token ring, schema. Found at ``cluster.metadata``.
 
-    Kept fresh by the control connection. Keyspaces, their dicts, tables and views that are found here follow later
-    changes; a dict or list that is read from a table or view is of one moment and stays as it is.
+    Kept fresh by the control connection. A keyspace, table, view, index, type or function that is found here stays as
+    it was read; after a change there is another object in its place. The dicts that they are found in follow changes.
     """
 
     #: Name of the cluster.
@@ -69,8 +71,9 @@ class Metadata(MetadataFields):
         #: The current snapshot: one attribute, which requests compare with the one that they were compiled in.
         self.state: ClusterState = ClusterState(Topology(), {}, self._tablets)
         self._token_map: tuple[ClusterState, TokenMap | None] = (EMPTY, None)
-        self._lock = threading.RLock()
+        self._lock = driver_lock("Metadata")
         self._upkeep = TabletUpkeep()
+        self._odd_tablets: set[tuple[str, str]] = set()  # tables of which a tablet could not be read
 
     __reduce__ = not_copied("it follows its cluster; its keyspaces, tables and hosts can be")
 
@@ -82,6 +85,7 @@ class Metadata(MetadataFields):
         return self.state.keyspaces
 
     @keyspaces.setter
+    @command
     def keyspaces(self, keyspaces: Mapping[str, KeyspaceMetadata]) -> None:
         with self._lock:
             self._publish(keyspaces=keyspaces)
@@ -92,6 +96,7 @@ class Metadata(MetadataFields):
         return self.state.topology.partitioner
 
     @partitioner.setter
+    @command
     def partitioner(self, partitioner: str | None) -> None:
         with self._lock:
             topology = self.state.topology
@@ -161,6 +166,7 @@ class Metadata(MetadataFields):
 
     # ------------------------------------------------------------------ hosts
 
+    @command
     def add_or_return_host(self, host: Host) -> tuple[Host, bool]:
         """Add *host* unless one with its id (or, without an id, its endpoint) is known.
 
@@ -174,6 +180,7 @@ class Metadata(MetadataFields):
             self._publish_hosts((*topology.hosts, host))
             return host, True
 
+    @command
     def update_host(self, host: Host, old_endpoint: Any) -> Host:
         """Take notice that *host* got another endpoint or id; adds it if it is not known."""
         with self._lock:
@@ -182,11 +189,13 @@ class Metadata(MetadataFields):
                 self._publish_hosts(self.state.topology.hosts)
             return known
 
+    @command
     def remove_host(self, host: Host) -> bool:
         """Forget *host* and its tokens; False if it was not known."""
         with self._lock:
             return self._remove(self._known(self.state.topology, host))
 
+    @command
     def remove_host_by_host_id(self, host_id: UUID, endpoint: Any = None) -> bool:
         """Forget the host with this id (and, if given, this endpoint); False if it was not known."""
         with self._lock:
@@ -195,6 +204,7 @@ class Metadata(MetadataFields):
                 known = None
             return self._remove(known)
 
+    @command
     def rebuild_token_map(self, partitioner: str | None, token_map: TokensByHost) -> None:
         """Replace the ring. *token_map*: the tokens of each host as system tables spell them.
 
@@ -204,6 +214,7 @@ class Metadata(MetadataFields):
         with self._lock:
             self._publish(topology=Topology(self.state.topology.hosts, ring, partitioner))
 
+    @command
     def replace_topology(
         self, hosts: Iterable[Host], partitioner: str | None = None, token_map: TokensByHost | None = None
     ) -> TopologyChange:
@@ -233,6 +244,7 @@ class Metadata(MetadataFields):
             return target
         return SchemaTarget.of_keyspace(target.keyspace, contents=True)
 
+    @command
     def apply_schema(self, target: SchemaTarget, rows: SchemaRows) -> None:
         """Publish *target* as it was read: *rows* by query name (see ``schema_queries``). A dropped target has
         no rows. Forgets the tablets of what changed."""
@@ -240,8 +252,9 @@ class Metadata(MetadataFields):
             before = self.state.keyspaces
             after = updated(before, target, rows)
             self._upkeep.schema_read(self._tablets, target, rows, before, after)
-            self._publish(keyspaces=carry_on(before, after, target.kind == EVERYTHING))
+            self._publish(keyspaces=carry_on(before, after, target))
 
+    @command
     def schema_not_read(self, target: SchemaTarget) -> None:
         """*target* was altered or dropped (everything: may have been), but the schema is not followed: forget the
         tablets that may be wrong."""
@@ -287,6 +300,13 @@ class Metadata(MetadataFields):
             self._upkeep.hosts_changed(self._tablets, current.topology, topology)
 
 
+def _checked(token_class: type[Token], value: Any) -> Any:
+    """*value*, if it is one of the partitioner's."""
+    if token_class is Murmur3Token and not MIN_LONG <= value <= MAX_LONG:
+        raise ValueError(f"{printable(str(value), 40)} has more than 64 bits")
+    return value
+
+
 def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
     """The ring of *token_map*; None if the partitioner is not known or nobody has tokens."""
     token_class = token_class_of(partitioner)
@@ -295,7 +315,7 @@ def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
     owners: dict[Any, Host] = {}
     for host, tokens in token_map.items():
         try:
-            owners.update([(token_class.from_string(token).value, host) for token in tokens])
+            owners.update([(_checked(token_class, token_class.from_string(token).value), host) for token in tokens])
         except Exception as error:
             log.warning("The tokens of %s cannot be read, requests are not routed to it by token: %s", host, error)
     return Ring(token_class, owners) if owners else None

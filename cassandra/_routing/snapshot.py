@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from .schema.keyspace import KeyspaceMetadata
     from .tablets.tablets import Tablet, Tablets
 
-UNSPECIFIED = ("0.0.0.0", "::")
+UNSPECIFIED = frozenset(("0.0.0.0", "::"))
 
 
 class ClusterState:
     """A snapshot. Only lazily filled caches change after construction, and *tablets*: servers tell of them with every
     answer, and each table has a snapshot of its own."""
 
-    __slots__ = ("_replica_maps", "keyspaces", "tablets", "topology")
+    __slots__ = ("_found", "_replica_maps", "keyspaces", "tablets", "topology")
 
     def __init__(
         self, topology: Topology, keyspaces: Mapping[str, KeyspaceMetadata], tablets: Tablets | None = None
@@ -35,6 +35,7 @@ class ClusterState:
         self.keyspaces = keyspaces
         self.tablets = tablets
         self._replica_maps: dict[str, ReplicaMap | None] = {}
+        self._found: dict[str, Host] = {}  # by told addresses that were looked for
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -93,10 +94,15 @@ class ClusterState:
         """The host with this endpoint, or with this address (and port) towards clients."""
         if not isinstance(address, str):
             return self.topology.by_endpoint.get(address)
+        known = self._found.get(address) if port is None else None
+        if known is not None and _told_address(known) == address:
+            return known
         for host in self.topology.hosts:
             if port is not None and port != (host.broadcast_rpc_port or port):
                 continue
             if address == _told_address(host):
+                if port is None:
+                    self._found[address] = host
                 return host
         for host in self.topology.hosts:
             if address == host.address and (port is None or port == host.endpoint.port):

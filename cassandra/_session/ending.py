@@ -1,23 +1,24 @@
 """How a session ends: at once, or when what is in flight has finished (``background/draining.py``).
 
 L5. States: *open*, then *draining* if somebody wants that (``Session._draining``: nothing new is taken, what was begun
-goes on), then *shut down* (``Session.is_shutdown``), once, under the request lock. Delayed steps of requests are begun
-under it too, so that each is either refused or among those that fail.
+goes on), then *shut down* (``Session.is_shutdown``), once, by a command. No lock, as any thread delays steps: a request
+is among the delayed ones before the thread looks whether the session was shut down, and the end looks for delayed ones
+after it has said that it is: each is rejected or among those that fail.
 """
 
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.durations import seconds
 from cassandra._base.errors import DriverException
 from cassandra._base.process import catch_up
-from cassandra._base.real import threading
 
-from .background.draining import apart, busy, drain
-from .cluster.awaitable import on_a_thread
-from .cluster.config import seconds
+from .background import commands
+from .background.draining import busy, drain
 
 if TYPE_CHECKING:
     from .request.future import ResponseFuture
@@ -33,22 +34,27 @@ class Ending:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._closed = threading.Event()
-        self._delayed: weakref.WeakSet[ResponseFuture] = weakref.WeakSet()
+        self._open = deque([True])
+        self._is_waiting_over = False
+        self._delayed: dict[int, weakref.ref[ResponseFuture]] = {}  # by id()
 
     def call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
         """A delayed step of a request; the end of the session fails the requests that wait for one."""
         session = self._session
-        with session._request_lock:
-            if session.is_shutdown:
-                raise DriverException("The session was shut down while the request waited to be sent again.")
-            self._delayed.add(future)
+        key = id(future)
+
+        def forget(gone: weakref.ref[ResponseFuture]) -> None:
+            if self._delayed.get(key) is gone:  # or there is another one at that address
+                self._delayed.pop(key, None)
+
+        self._delayed[key] = weakref.ref(future, forget)
+        if session.is_shutdown:  # looked at last: the end looks for delayed requests after it is set
+            raise DriverException("The session was shut down while the request waited to be sent again.")
         return session.cluster.reactor.call_later(delay, step)
 
     def delayed(self) -> list[ResponseFuture]:
         """The requests that wait for a step, or did."""
-        with self._session._request_lock:
-            return list(self._delayed)
+        return [future for one in list(self._delayed.values()) if (future := one()) is not None]
 
     def leave_to_parent(self) -> None:
         """In a forked child: requests that wait are the parent's."""
@@ -61,39 +67,50 @@ class Ending:
         """Body of :meth:`Session.shutdown`."""
         catch_up()
         session = self._session
-        if not seconds("drain", limit) or session.is_shutdown:
-            self._close()
+        if session.is_shutdown:
+            return
+        if not seconds("drain", limit):
+            commands.run(self._close)
             return
         session._draining = True
         if session._on_io_thread():
-            apart(lambda: self._drain(limit))
-        else:
-            self._drain(limit)
+            commands.submit(self._drain, limit)
+            return
+        try:
+            commands.run(self._drain, limit)
+        except BaseException:  # Ctrl-C ends the waiting, not the end
+            self._is_waiting_over = True
+            raise
 
     async def end_async(self, limit: float | None) -> None:
         """Body of :meth:`Session.shutdown_async`."""
         catch_up()
         session = self._session
-        if not seconds("drain", limit) or session.is_shutdown:
-            self._close()
+        if session.is_shutdown:
+            return
+        if not seconds("drain", limit):
+            await commands.run_async(self._close)
             return
         session._draining = True
-        await on_a_thread(session.cluster.life.reactor, lambda: self._drain(limit))
+        await commands.run_async(self._drain, limit)
 
     def _drain(self, limit: float | None) -> None:
         try:
-            drain(limit or 0.0, lambda: busy([self._session]), self._closed)
-        finally:  # Ctrl-C ends the waiting, not the end
+            drain(limit or 0.0, lambda: busy([self._session]), lambda: self._is_waiting_over)
+        finally:
             self._close()
 
     def _close(self) -> None:
         session = self._session
-        with session._request_lock:
-            if session.is_shutdown:
-                return
-            session.is_shutdown = True
-            delayed = list(self._delayed)
-        self._closed.set()
+        if session.is_shutdown:
+            return
+        try:
+            self._open.pop()
+        except IndexError:  # another thread ends it
+            return
+        session.is_shutdown = True
+        delayed = self.delayed()
+        self._is_waiting_over = True
         session._pool_set.close()
         session._on_io_thread = _nowhere  # a session that is kept keeps no reactor alive
         for future in delayed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.durations import seconds
 
 from .cluster.profiles import EXEC_PROFILE_DEFAULT, checked_prefetch
 from .statements.sentinels import NOT_SET
@@ -25,6 +26,8 @@ def profile_option(name: str, attribute: str, doc: str) -> property:
     def write(self: Session, value: Any) -> None:
         if name == "default_serial_consistency_level" and value is not None and not ConsistencyLevel.is_serial(value):
             raise ValueError(f"{name} must be either ConsistencyLevel.SERIAL or ConsistencyLevel.LOCAL_SERIAL.")
+        if name == "default_timeout":
+            seconds(name, value, negative=True)
         self.cluster.profile_manager.commit_legacy(f"Session.{name}")
         self._overrides = {**self._overrides, attribute: value}
 

@@ -7,7 +7,8 @@ so that a host never gets two pools at a time.
 A host that is up and has no pool gets one: by the passage that took it for up, or else, when it answered with a refusal
 or is up for another session, by ``_retries``, on the reconnection schedule. A host that is down is left alone: its
 return opens the pools. ``_opening``, ``_again``, ``_retries`` and ``_delays`` are guarded by the lock; nothing is
-called with it held.
+called with it held. It is a driver lock, so pools are opened, replaced and closed by driver threads only: a caller that
+is interrupted leaves no opening behind that never ends. Callers read ``pools``.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import AuthenticationFailed, ConnectionException
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
-from cassandra._base.real import Future, threading
+from cassandra._base.real import Future
 from cassandra._core.routing import PoolSetFields
 from cassandra._net.delays import Delays
 from cassandra._net.pool.pool import SILENCE_LIMIT, HostPool
 from cassandra._net.repeated import Repeated
 from cassandra._routing.policies import HostDistance
 
+from .background import commands
 from .request.admission import Line
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ class PoolSet(PoolSetFields):
         """*reopening*: in a forked child, requests wait until :meth:`reopen` has opened the first pool."""
         self._session = session
         self._cluster = session.cluster
-        self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the session anywhere
+        self._lock = driver_lock("PoolSet")
         self._opening: dict[Host, tuple[Future[bool], HostPool]] = {}
         self._again: set[Host] = set()  # of those being opened: whom to try once more if that fails
         self._retries: dict[Host, Task] = {}
@@ -56,6 +59,7 @@ class PoolSet(PoolSetFields):
         self.pools: dict[Host, HostPool] = {}
         self.errors: dict[Host, BaseException] = {}
 
+    @commands.command
     def add_or_renew(self, host: Host, is_host_addition: bool) -> Future[bool] | None:
         """Open a pool to *host*, replacing the one it has once the new one is open. The future tells whether that
         worked; None when the host is ignored by every policy."""
@@ -176,7 +180,10 @@ class PoolSet(PoolSetFields):
 
     def _retry(self, host: Host) -> None:
         """On a worker."""
-        needed = host.is_up is not False and host in self._cluster.metadata.all_hosts()
+        is_member = host in self._cluster.metadata.all_hosts()
+        needed = host.is_up is not False and is_member
+        if not is_member:  # it has left while its pool was being opened
+            self.forget_errors(host)
         with self._lock:
             self._retries.pop(host, None)
             needed = needed and host not in self.pools
@@ -185,6 +192,7 @@ class PoolSet(PoolSetFields):
         if needed:
             self.add_or_renew(host, is_host_addition=False)
 
+    @commands.command
     def try_now(self) -> None:
         """What hosts refused before they may let in now: open what is missing without waiting for its time."""
         with self._lock:
@@ -204,10 +212,12 @@ class PoolSet(PoolSetFields):
         if task is not None:
             task.cancel()
 
+    @commands.command
     def remove(self, host: Host) -> bool:
         """Close the pool of *host*, also one that is being opened. False if it has none."""
         with self._lock:
             self._forget_retry(host)
+            self._again.discard(host)
             opening = self._opening.pop(host, None)
             pool = self.pools.get(host)
             if pool is not None:
@@ -218,6 +228,17 @@ class PoolSet(PoolSetFields):
             pool.close()
         return pool is not None or opening is not None
 
+    def forget(self, host: Host) -> None:
+        """*host* has left: nothing of it stays."""
+        self.remove(host)
+        self.forget_errors(host)
+
+    def forget_errors(self, host: Host) -> None:
+        """Forget what has failed so far."""
+        self.errors.pop(host, None)
+        self._told.pop(host, None)
+
+    @commands.command
     def use(self, keyspace: str) -> Mapping[Host, HostPool]:
         """Make *keyspace* the session's. The pools that are to follow; those being opened follow before they are
         used."""
@@ -238,6 +259,7 @@ class PoolSet(PoolSetFields):
             return "down"
         return f"ignored by the load balancing policies (it is in datacenter {host.datacenter!r})"
 
+    @commands.command
     def update(self) -> set[Future[bool]]:
         """Make the pools follow the hosts' states and distances; the futures are of the pools being opened."""
         opening: set[Future[bool]] = set()
@@ -268,6 +290,9 @@ class PoolSet(PoolSetFields):
         waiting = self._waiting
         if waiting is None:
             return False
+        return commands.run(self._when_open, waiting, action)
+
+    def _when_open(self, waiting: list[Callable[[], None]], action: Callable[[], None]) -> bool:
         self._cluster.life.awaken()
         with self._lock:
             late = self._waiting is not waiting
@@ -277,6 +302,7 @@ class PoolSet(PoolSetFields):
             action()
         return True
 
+    @commands.command
     def reopen(self) -> None:
         """Open the pools for the requests that wait. Never blocks."""
         opening = self.update()
@@ -301,6 +327,7 @@ class PoolSet(PoolSetFields):
 
     # ---- the end
 
+    @commands.command
     def close(self) -> None:
         """Close every pool, also those being opened. Idempotent."""
         with self._lock:
@@ -324,7 +351,7 @@ def tell_pools(
     holds those that have not followed yet."""
     errors: dict[Host, Any] = {}
     waiting.update(pools)
-    lock = threading.Lock()
+    lock = driver_lock("tell_pools")
     if not waiting:
         on_done(errors)
         return

@@ -14,13 +14,13 @@ from uuid import uuid4
 from cassandra._base.copies import not_copied
 from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
 from cassandra._base.names import protect_name
-from cassandra._base.process import catch_up
 from cassandra._base.public import public
 from cassandra._base.real import Future, threading
 from cassandra._core.routing import SessionFields
 from cassandra._routing.policies.router import Router, router_for
 from cassandra._wire.handlers import ProtocolHandler
 
+from .background import commands
 from .bulk import Bulk
 from .cluster.profiles import EXEC_PROFILE_DEFAULT, ResolvedProfile
 from .control import prefetch
@@ -35,7 +35,7 @@ from .request.repreparing import Repreparing
 from .request.requests import RequestBuilder
 from .request.result import ResultSet
 from .request.row_types import Row, RowFactory
-from .request.sending import CLOSED
+from .request.sending import closed_text
 from .statements.prepared import PreparedStatement
 from .statements.sentinels import NOT_SET, Sentinel
 from .statements.statements import Statement, new_encoder
@@ -240,7 +240,7 @@ class Session(Bulk, SessionFields):
         if self._tracking is not None:
             self._tracking.begin(future)
         if self._draining:
-            future._fail(0, NoHostAvailable(CLOSED, {}))
+            future._fail(0, NoHostAvailable(closed_text(self), {}))
         elif (compiled := future._compiled) is None or not compiled.launch(self, future):
             future._execution.sending.send(future, 0)
         return future
@@ -340,10 +340,9 @@ class Session(Bulk, SessionFields):
         router = self._routers.get(id(policy))
         if router is None:
             router = measured(router_for(policy), self)
-            with self._request_lock:
-                router = self._routers.setdefault(id(policy), router)
-                if len(self._routers) > ROUTERS_KEPT:
-                    del self._routers[next(iter(self._routers))]
+            router = self._routers.setdefault(id(policy), router)
+            if len(self._routers) > ROUTERS_KEPT:
+                self._routers.pop(next(iter(list(self._routers))), None)
         return router
 
     def get_execution_profile(self, name: Any) -> Any:
@@ -423,7 +422,7 @@ class Session(Bulk, SessionFields):
 
     def on_remove(self, host: Host) -> None:
         """A host left."""
-        self.on_down(host)
+        self._pool_set.forget(host)
 
     def get_pools(self) -> list[HostPool]:
         """The pools of this session."""
@@ -441,7 +440,7 @@ class Session(Bulk, SessionFields):
 
     def _check_open(self) -> None:
         if self.is_shutdown or self._draining:
-            raise NoHostAvailable(CLOSED, {})
+            raise NoHostAvailable(closed_text(self), {})
 
     def _call_later(self, delay: float, future: ResponseFuture, step: Callable[[], None]) -> Any:
         """A delayed step of a request; shutdown fails the requests that wait for one."""
@@ -471,13 +470,12 @@ class Session(Bulk, SessionFields):
         return self
 
     async def __aexit__(self, *args: object) -> None:
-        self.shutdown()
+        await self.shutdown_async()
 
     def __del__(self) -> None:
         pools = getattr(self, "_pool_set", None)
         if pools is not None and not self.is_shutdown:
-            catch_up()
-            pools.close()
+            commands.submit(pools.close)
 
 
 #: As it is written here: tracers replace it in the class or in an object, programs override or wrap it.

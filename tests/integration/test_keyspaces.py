@@ -13,6 +13,7 @@ from cassandra.cluster import NoHostAvailable, Session
 from cassandra.connection import ConnectionException
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.query import SimpleStatement
+from tests import interrupted_use
 from tests.integration.conftest import Connect, create_keyspace
 from tests.patience import eventually
 
@@ -153,3 +154,16 @@ def test_one_that_is_dropped_and_created_again(cluster_to: Connect, cassandra_no
             assert {row.k for row in session.execute("SELECT k FROM t")} == {"text", "bound"}
     finally:
         other.execute(f"DROP KEYSPACE {name}", timeout=30)
+
+
+def test_interrupted_use(cluster_to: Connect, cassandra_node: Any) -> None:
+    """No row is written in another keyspace than the session says it is in."""
+    session = cluster_to(cassandra_node).connect()
+    for keyspace in interrupted_use.KEYSPACES:
+        session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}", timeout=30)
+    interrupted_use.create(session, "{'class': 'SimpleStrategy', 'replication_factor': 1}")
+    try:
+        interrupted_use.run(session, 10)
+    finally:
+        for keyspace in interrupted_use.KEYSPACES:
+            session.execute(f"DROP KEYSPACE {keyspace}", timeout=30)

@@ -14,15 +14,19 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import PreparedStatement, Session
+from cassandra import OperationTimedOut
+from cassandra.cluster import NoHostAvailable, PreparedStatement, Session
+from cassandra.policies import SimpleConvictionPolicy
+from cassandra.pool import Host
 from cassandra.protocol import InvalidRequest
-from tests.patience import PATIENCE
+from cassandra.query import SimpleStatement
+from cassandra.testing import SimulatedCluster
+from cassandra.testing.faults import Hold
+from tests import interrupted_use
+from tests.interrupted_use import Alarm
+from tests.patience import PATIENCE, eventually
 
 ROUNDS = 300
-
-
-class Alarm(Exception):
-    """Raised by the handler of a signal."""
 
 
 @pytest.fixture
@@ -198,3 +202,161 @@ async def _of(future: Any, joined: threading.Event | None) -> Any:
     if joined is not None:
         joined.set()
     return await future
+
+
+def test_interrupted_use_leaves_one_keyspace(session: Session) -> None:
+    interrupted_use.create(session, "{'class': 'NetworkTopologyStrategy', 'dc1': 1}")
+    interrupted_use.run(session, 3)
+
+
+def test_requests_wait_for_a_use_that_is_under_way(
+    simulated: SimulatedCluster, session: Session, select: PreparedStatement
+) -> None:
+    interrupted_use.create(session, "{'class': 'NetworkTopologyStrategy', 'dc1': 1}")
+    rule = simulated.inject(Hold(), query="USE")
+    use = session.execute_async(f"USE {interrupted_use.KEYSPACES[0]}")
+    insert = session.execute_async("INSERT INTO t (id) VALUES (1)")
+    prepared = session.execute_async(select, (1,))
+    eventually(lambda: rule.hits > 0)
+    assert not insert._has_come() and not prepared._has_come()
+    rule.remove()
+    use.result()
+    insert.result()
+    assert prepared.result().one().v == "one"
+    assert session.execute(f"SELECT id FROM {interrupted_use.KEYSPACES[0]}.t").one().id == 1
+
+
+@pytest.mark.parametrize("ended_by", ["cancel", "refused", "unknown host"])
+def test_requests_go_on_after_a_use_that_failed(
+    simulated: SimulatedCluster, session: Session, select: PreparedStatement, ended_by: str
+) -> None:
+    keyspace = session.keyspace
+    if ended_by == "cancel":
+        rule = simulated.inject(Hold(), query="USE")
+        use = session.execute_async("USE other")
+        eventually(lambda: rule.hits > 0)
+        use.cancel()
+        rule.remove()
+    elif ended_by == "refused":
+        with pytest.raises(InvalidRequest):
+            session.execute("USE no_such_keyspace")
+    else:
+        with pytest.raises(NoHostAvailable):
+            session.execute("USE other", host=Host("10.9.9.9", SimpleConvictionPolicy))
+    assert run(lambda: session.execute(select, (1,)).one().v) == "one"
+    assert session.keyspace == keyspace
+
+
+def test_what_a_cancelling_thread_holds_concerns_no_callback(
+    simulated: SimulatedCluster, session: Session, select: PreparedStatement
+) -> None:
+    """Errbacks run on the I/O thread, also if another one ends the request."""
+    rule = simulated.inject(Hold(), query="SELECT v FROM t")
+    lock, threads, called = threading.Lock(), [], threading.Event()
+
+    def on_error(error: Any) -> None:
+        with lock:
+            threads.append(threading.current_thread())
+        called.set()
+
+    future = session.execute_async(select, (1,))
+    future.add_errback(on_error)
+    with lock:
+        assert run(future.cancel) is True
+        assert isinstance(run(lambda: _raised(future)), CancelledError)
+    assert called.wait(PATIENCE)
+    assert threads[0] is not threading.current_thread()
+    rule.remove()
+
+
+def _raised(future: Any) -> Any:
+    try:
+        return future.result()
+    except CancelledError as error:
+        return error
+
+
+def test_interrupted_cancellations_call_errbacks(
+    simulated: SimulatedCluster, session: Session, select: PreparedStatement
+) -> None:
+    rule = simulated.inject(Hold(), query="SELECT v FROM t")
+    interrupted = 0
+    with alarms() as alarm:
+        for _ in range(ROUNDS):
+            ended = threading.Event()
+            future = session.execute_async(select, (1,))
+            future.add_errback(lambda _, ended=ended: ended.set())
+            try:
+                alarm()
+                future.cancel()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except Alarm:
+                interrupted += 1
+                future.cancel()
+            assert ended.wait(PATIENCE), "its errback was never called"
+    rule.remove()
+    assert run(lambda: session.execute(select, (1,)).one().v) == "one"
+
+
+def test_interrupted_pages_are_neither_lost_nor_doubled(session: Session) -> None:
+    session.execute("CREATE TABLE pages (p int, c int, PRIMARY KEY (p, c))")
+    for number in range(50):
+        session.execute("INSERT INTO pages (p, c) VALUES (1, %s)", (number,))
+    statement = SimpleStatement("SELECT c FROM pages WHERE p = 1", fetch_size=5)
+    interrupted = 0
+    with alarms() as alarm:
+        for _ in range(ROUNDS // 3):
+            result, found = session.execute(statement), []
+            found.extend(row.c for row in result.current_rows)
+            while result.has_more_pages:
+                state = result.paging_state
+                try:
+                    alarm()
+                    result.fetch_next_page()
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except Alarm:
+                    interrupted += 1
+                    if result.paging_state == state:
+                        continue
+                found.extend(row.c for row in result.current_rows)
+            assert found == list(range(50))
+    assert interrupted > 0
+
+
+@pytest.mark.parametrize("first", ["busy", "stopped", "closed"])
+@pytest.mark.parametrize("answer", ["rows", "timeout"])
+def test_a_future_awaited_in_two_loops_of_which_the_first_is_gone(
+    simulated: SimulatedCluster, session: Session, select: PreparedStatement, first: str, answer: str
+) -> None:
+    """With the answer in the queue of the first one when the second one begins, or while both wait."""
+    rule = simulated.inject(Hold(), query="SELECT v FROM t")
+    future = session.execute_async(select, (1,), timeout=PATIENCE if answer == "rows" else 0.5)
+    loop, release = asyncio.new_event_loop(), threading.Event()
+    task = loop.create_task(_outcome(future))
+    loop.run_until_complete(asyncio.sleep(0.01))
+    thread = None
+    if first == "closed":
+        loop.close()
+    elif first == "busy":
+        loop.call_soon(release.wait, PATIENCE)
+        thread = threading.Thread(target=loop.run_until_complete, args=(task,))
+        thread.start()
+    if answer == "rows":
+        rule.remove()
+    assert run(lambda: asyncio.run(_outcome(future))) == answer
+    release.set()
+    if thread is not None:
+        thread.join(PATIENCE)
+    elif first == "stopped":
+        loop.run_until_complete(asyncio.wait_for(task, PATIENCE))
+    if first != "closed":
+        assert task.result() == answer
+        loop.close()
+    rule.remove()
+
+
+async def _outcome(future: Any) -> str:
+    try:
+        return "rows" if (await future).one().v == "one" else "others"
+    except OperationTimedOut:
+        return "timeout"

@@ -6,6 +6,9 @@ import logging
 import re
 import socket
 import ssl
+import subprocess
+import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -323,3 +326,73 @@ def test_who_said_which_datacenter_is_not_warned(
         with Cluster(simulated.contact_points, port=simulated.port, execution_profiles=profiles) as cluster:
             cluster.connect()
         assert warnings_of_datacenters(caplog) == []
+
+
+def test_ports_may_be_text(no_leaks: None, resolve: Resolve) -> None:
+    """As they come from environment variables."""
+    with SimulatedCluster(1, 1) as simulated:
+        address, port = simulated.contact_points[0], str(simulated.port)
+        resolve({"db.example": [address]})
+        points: list[Any] = [(address, port), ("db.example", port), DefaultEndPoint(address, port)]  # type: ignore[arg-type]
+        for point in points:
+            with Cluster([point]) as cluster:
+                assert cluster.connect().execute("SELECT key FROM system.local").one()
+                assert len(cluster.metadata.all_hosts()) == 1
+                assert cluster.endpoints_resolved == [DefaultEndPoint(address, simulated.port)]
+
+
+@pytest.mark.parametrize("port", ["8o", " 9042", "9_042", "0", "65536", "-1", "\uff19\uff10"])
+def test_a_port_of_a_contact_point_that_is_none(port: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(port)):
+        Cluster([("127.0.0.1", port)])
+
+
+@pytest.mark.parametrize(
+    "point, host", [("127.0.0.1:9042", "127.0.0.1"), ("db.example:9042", "db.example"), ("[::1]:9042", "::1")]
+)
+def test_a_port_behind_a_name(point: str, host: str, resolve: Resolve) -> None:
+    with Cluster([point]) as cluster, pytest.raises(UnresolvableContactPoints) as caught:
+        cluster.connect()
+    assert f"A port is given as ('{host}', 9042) or Cluster(port=9042)" in str(caught.value)
+
+
+@pytest.mark.parametrize("point", ["localhost", "127.0.0.1"])
+def test_no_descriptor_is_left(point: str) -> None:
+    """Whatever lacks one first, the error says so by its number, though resolvers say that the name is not known."""
+    program = textwrap.dedent(f"""
+        import encodings.idna, errno, os, resource
+        from cassandra.cluster import Cluster, NoHostAvailable
+
+        def number():
+            cluster = Cluster([{point!r}], port=1, connect_timeout=2)
+            try:
+                cluster.connect()
+            except Exception as error:
+                errors = list(error.errors.values()) if isinstance(error, NoHostAvailable) else [error]
+                return [getattr(one, "errno", None) or getattr(one.__cause__, "errno", None) for one in errors], error
+            finally:
+                cluster.shutdown()
+
+        number()  # so that all is imported
+        kept, seen = [], []
+        for left in range(40):
+            try:
+                while True:
+                    kept.append(os.dup(1))
+            except OSError:
+                pass
+            for one in kept[-left:] if left else []:
+                os.close(one)
+            del kept[len(kept) - left :]
+            numbers, error = number()
+            if errno.EMFILE not in numbers:
+                break
+            seen.append("Too many open files" in str(error))
+        assert numbers == [errno.ECONNREFUSED], (left, numbers, error)
+        assert len(seen) >= 2 and all(seen)
+        print("said", flush=True)
+        os._exit(0)
+    """)
+    limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", sys.executable, "-c", program]
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout == "said\n", done.stderr

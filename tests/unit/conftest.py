@@ -8,11 +8,20 @@ from collections.abc import Iterator
 
 import pytest
 
+from cassandra._base import locks
 from tests.patience import eventually
 
 
 def _threads_of_the_driver() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("fastcql")]
+
+
+@pytest.fixture
+def as_driver_thread() -> Iterator[None]:
+    """The test's thread plays one of the driver's: it calls what the I/O thread or a worker does."""
+    locks.enter_driver_thread()
+    yield
+    locks.enter_driver_thread(locks.CALLER)
 
 
 @pytest.fixture(autouse=True, scope="module")

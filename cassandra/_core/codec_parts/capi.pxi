@@ -83,7 +83,21 @@ cdef extern from "codec/arrays.h" namespace "fastcql" nogil:
     cbool copy_to_int32(Element source, const uint8_t* p, Py_ssize_t stride, size_t n, cbool swapped, uint8_t* out)
     cbool copy_to_int64(Element source, const uint8_t* p, Py_ssize_t stride, size_t n, cbool swapped, uint8_t* out)
 
+cdef extern from "codec/retention.h" namespace "fastcql::retention" nogil:
+    cdef cppclass Arenas:
+        void* context
+        void* (*allocate)(void* context, size_t bytes) noexcept
+        void (*free)(void* context, void* arena, size_t bytes) noexcept
+    cbool note(size_t bytes) noexcept
+    Arenas wrap(const Arenas& python) noexcept
+
 cdef extern from "Python.h":
+    ctypedef struct PyObjectArenaAllocator:
+        void* ctx
+        void* (*alloc)(void* ctx, size_t size) noexcept nogil
+        void (*free)(void* ctx, void* ptr, size_t size) noexcept nogil
+    void PyObject_GetArenaAllocator(PyObjectArenaAllocator* allocator)
+    void PyObject_SetArenaAllocator(PyObjectArenaAllocator* allocator)
     PyObject* Py_None
     PyObject* Py_True
     PyObject* Py_False

@@ -38,6 +38,7 @@ cdef int fill_objects(RowsPage page, Py_ssize_t column, const uint8_t* places, P
     cdef PyObject* old
     cdef PyObject* value
     cdef RowPosition at
+    cdef Py_ssize_t read = 0
     at.row = 0
     at.column = column
     try:
@@ -51,6 +52,7 @@ cdef int fill_objects(RowsPage page, Py_ssize_t column, const uint8_t* places, P
             if size > page._rows.end - p:
                 raise ValueError(f"a value of {size} bytes where the answer has {page._rows.end - p} left")
             value = none() if size < 0 else decode_value(node, p, size, page._version)
+            read += max(0, size)
             old = slots[at.row]
             slots[at.row] = value
             XDECREF(old)
@@ -58,6 +60,7 @@ cdef int fill_objects(RowsPage page, Py_ssize_t column, const uint8_t* places, P
         raise
     except Exception as error:
         raise row_error(page.plan, &at, error) from error
+    note_page(read)
     return 0
 
 

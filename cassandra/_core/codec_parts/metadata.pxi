@@ -94,14 +94,14 @@ cdef Codec take_type(Cursor* c, TypeContext context, int depth):
     if depth >= MAX_DEPTH:
         raise protocol_error(f"a CQL type is nested more than {MAX_DEPTH} levels deep")
     if kind == LIST:
-        return list_codec(take_type(c, context, depth + 1))
+        return noted(list_codec(take_type(c, context, depth + 1)))
     if kind == SET:
-        return set_codec(take_type(c, context, depth + 1))
+        return noted(set_codec(take_type(c, context, depth + 1)))
     if kind == MAP:
         key = take_type(c, context, depth + 1)
-        return map_codec(key, take_type(c, context, depth + 1))
+        return noted(map_codec(key, take_type(c, context, depth + 1)))
     if kind == TUPLE:
-        return tuple_codec(take_types(c, context, depth + 1))
+        return noted(tuple_codec(take_types(c, context, depth + 1)))
     if kind == UDT:
         return take_udt(c, context, depth + 1)
     if kind == CUSTOM:
@@ -126,7 +126,7 @@ cdef Codec take_udt(Cursor* c, TypeContext context, int depth):
     for i in range(n):
         names.append(take_string(c))
         types.append(take_type(c, context, depth))
-    return udt_codec(keyspace, name, names, types, context.user_type(keyspace, name))
+    return noted(udt_codec(keyspace, name, names, types, context.user_type(keyspace, name)))
 
 
 cdef int skip(Cursor* c, Py_ssize_t n) except -1:

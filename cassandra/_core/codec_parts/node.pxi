@@ -99,6 +99,7 @@ cdef class Codec:
     cdef object _empty
     cdef object _decode
     cdef object _encode
+    cdef tuple _before  # operation, atomic, and functions, while a program has replaced them
 
     def __cinit__(self):
         self.children = ()
@@ -320,6 +321,66 @@ def encrypted_codec(Codec stored not None, cipher not None):
     codec._encode = cipher.encode
     codec.node.atomic = 0
     return codec
+
+
+# While a program's functions move the values of a type, every codec of it runs them as one with Python functions does,
+# wherever it is: plans and the codecs of nested types point to its node. The functions of the type itself run a copy.
+
+
+def replace_functions(Codec codec not None, decode, encode):
+    """Have *decode* and *encode* move the values of *codec*, in all plans that it is in; see the stub."""
+    if codec._before is None:
+        codec._before = (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
+    codec._decode = decode
+    codec._encode = encode
+    codec.node.op = CALL
+    codec.node.atomic = 0
+
+
+def restore_functions(Codec codec not None):
+    """Undo :func:`replace_functions`."""
+    if codec._before is not None:
+        codec.node.op, codec.node.atomic, codec._decode, codec._encode = codec._before
+        codec._before = None
+
+
+def native_copy(Codec codec not None):
+    """A codec of the same type, whose functions are those of the driver; see the stub."""
+    op, atomic, decode, encode = codec._before or (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
+    cdef Codec copy = new_codec(codec.kind, op, codec.name)
+    copy.keyspace = codec.keyspace
+    copy.type_name = codec.type_name
+    copy.field_names = codec.field_names
+    copy.dimensions = codec.dimensions
+    copy.stored = codec.stored
+    copy.cipher = codec.cipher
+    copy.py_type = codec.py_type
+    copy._decode = decode
+    copy._encode = encode
+    copy.empty_value = codec._empty
+    if codec.children:
+        adopt(copy, codec.children)
+    copy.node.arity = codec.node.arity
+    copy.node.fixed = codec.node.fixed
+    copy.node.atomic = atomic
+    if op == UDT:
+        set_factory(copy, codec._factory)
+    return copy
+
+
+cdef object _on_new = None  # a function of codecs while functions of types that have parameters are replaced
+
+
+def set_on_new(function):
+    """*function* is called with each codec that metadata of a server are read to, from now on; None for none."""
+    global _on_new
+    _on_new = function
+
+
+cdef inline Codec noted(codec):
+    if _on_new is not None:
+        _on_new(codec)
+    return <Codec>codec
 
 
 cdef int set_factory(Codec codec, factory) except -1:

@@ -149,6 +149,23 @@ cdef object making_error(error, RowPosition* at):
     return error
 
 
+# Objects were made of so many bytes of a page: memory of such pages is kept when they are freed.
+cdef int note_page(Py_ssize_t nbytes) except -1:
+    cdef PyObjectArenaAllocator allocator
+    cdef Arenas arenas
+    if note(<size_t>nbytes):
+        PyObject_GetArenaAllocator(&allocator)
+        arenas.context = allocator.ctx
+        arenas.allocate = allocator.alloc
+        arenas.free = allocator.free
+        arenas = wrap(arenas)
+        allocator.ctx = arenas.context
+        allocator.alloc = arenas.allocate
+        allocator.free = arenas.free
+        PyObject_SetArenaAllocator(&allocator)
+    return 0
+
+
 cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, list failure):
     """The next rows at the cursor: *count*, or those that begin before the limit.
 
@@ -157,6 +174,7 @@ cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, 
     """
     cdef list rows = PyList_New(count)
     cdef Py_ssize_t first = part.at.row, filled
+    cdef const uint8_t* begin = c.p
     try:
         if how._kind == ROW_TUPLE:
             filled = fill_tuples(how, &PyTuple_Type, c, rows, part)
@@ -186,6 +204,7 @@ cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, 
     if how._kind == ROW_INSTANCE:
         tell_collector_of_rows(how, rows, filled)
     part.at.row = first + filled
+    note_page(c.p - begin)
     return rows
 
 

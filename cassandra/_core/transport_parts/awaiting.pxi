@@ -76,6 +76,7 @@ cdef class _Awaiting:
     """One ``await`` of a request by a task."""
 
     cdef readonly object loop
+    cdef LoopQueue queue  # by which the loop is told; None if it watches no descriptors
     cdef object outcome
     cdef object callback  # nearly always there is one, the task
     cdef object context
@@ -196,24 +197,45 @@ cdef class _Awaiting:
 def new_awaiting(loop):
     cdef _Awaiting awaiting = _Awaiting.__new__(_Awaiting)
     awaiting.loop = loop
+    awaiting.queue = bridge_to(loop).queue
     return awaiting
 
 
-cdef int go_on(list ready) except -1:
-    """Call the tasks whose answers are here."""
-    cdef _Awaiting awaiting
-    cdef Py_ssize_t index = -1
-    cdef bint debugged
-    try:
-        debugged = bool((<_Awaiting> ready[0]).loop.get_debug())  # it wants to know how long each one takes
-        for index in range(len(ready)):
-            awaiting = <_Awaiting> ready[index]
+@cython.final
+cdef class _Waiter:
+    """Another object that waits for a request on a loop: one with ``get_loop``, ``done`` and ``set_result``, as an asyncio
+    future has. ``set_result`` is called once more if the handler of a signal interrupted it and it is not ``done``."""
+
+    cdef object waiter
+    cdef LoopQueue queue
+
+
+cdef int go_on(told) except -1:
+    """Call those who were told, who are at the loop's thread. One that the handler of a signal interrupts, and that is not
+    a task, is called once more."""
+    cdef Py_ssize_t count = len(told)
+    cdef bint again
+    cdef object debugged = None  # it wants to know how long each one takes
+    while count > 0 and told:
+        count -= 1
+        waiter, outcome = told.popleft()
+        if type(waiter) is _Awaiting:
+            if debugged is None:
+                debugged = bool((<_Awaiting> waiter).loop.get_debug())
+            if not (<_Awaiting> waiter).settle(outcome):
+                continue
             if debugged:
-                awaiting.call_soon()
+                (<_Awaiting> waiter).call_soon()
             else:
-                awaiting.call_now()
-    except BaseException:  # Ctrl-C: the others must go on, if the loop does
-        for awaiting in ready[index + 1 :]:
-            awaiting.call_soon()
-        raise
+                (<_Awaiting> waiter).call_now()
+            continue
+        again = type(waiter) is _Waiter
+        one = (<_Waiter> waiter).waiter if again else waiter
+        try:
+            if not one.done():
+                one.set_result(outcome)
+        except BaseException:
+            if again:
+                told.appendleft((one, outcome))
+            raise
     return 0

@@ -72,45 +72,61 @@ def _send_unsent(list unsent not None):
         reactor.send_unsent()
 
 
-cdef int tell_all(tuple waiters, value) except -1:
-    """All of them are told, whatever the handler of a signal raises meanwhile; it comes out in the end."""
-    interruption = None
-    for waiter in waiters:
-        try:
-            tell(waiter, value)
-        except BaseException as error:
-            interruption = error
-    if interruption is not None:
-        raise interruption
-    return 0
+cdef inline object waiter_of(waiter):
+    return (<_Waiter> waiter).waiter if type(waiter) is _Waiter else waiter
 
 
-cdef bint all_of_loop(tuple waiters, loop) except -1:
+cdef inline LoopQueue queue_of(waiter):
+    return (<_Awaiting> waiter).queue if type(waiter) is _Awaiting else (<_Waiter> waiter).queue
+
+
+cdef bint all_have_queues(tuple waiters) noexcept:
+    """Whether all of them can be told natively."""
+    cdef LoopQueue queue
     for waiter in waiters:
-        if waiter.get_loop() is not loop:
+        queue = queue_of(waiter)
+        if queue is None or queue.is_of_parent():
+            return False
+    return True
+
+
+cdef tuple tell_all(tuple waiters, outcome, LoopQueue here):
+    """Natively. Those that have no queue are returned."""
+    cdef LoopQueue queue
+    cdef tuple others = ()
+    for waiter in waiters:
+        queue = queue_of(waiter)
+        if queue is None or queue.is_of_parent():
+            others = (*others, waiter)
+        else:
+            queue.tell(waiter, outcome, here)
+    return others
+
+
+cdef bint all_of_loop(tuple waiters, LoopQueue queue) except -1:
+    for waiter in waiters:
+        if queue_of(waiter) is not queue:
             return False
     return True
 
 
 def resolve(waiter, value):
+    cdef LoopQueue queue
+    if type(waiter) is _Awaiting:
+        queue = (<_Awaiting> waiter).queue
+        if queue is not None and not queue.is_of_parent():  # in one native step; while the queue is drained it is seen to
+            queue.tell(waiter, value, queue if fastcql_turn.loop == <PyObject*> (<_Awaiting> waiter).loop else None)
+            return
     tell(waiter, value)
 
 
 cdef int tell(waiter, value) except -1:
-    cdef Bridge bridge
-    if type(waiter) is Single and (<Single> waiter).by_queue:
-        (<Single> waiter).set_result(value)
-        return 0
+    """By a call of the loop."""
+    if type(waiter) is _Waiter:
+        waiter = (<_Waiter> waiter).waiter
     loop = (<_Awaiting> waiter).loop if type(waiter) is _Awaiting else waiter.get_loop()
     if loop is loop_here():
-        if type(waiter) is _Awaiting:
-            if (<_Awaiting> waiter).settle(value):
-                bridge = bridge_of(loop)
-                if bridge is not None and bridge.queue is not None and bridge.queue.ready is not None:
-                    bridge.queue.ready.append(waiter)
-                else:
-                    (<_Awaiting> waiter).call_soon()
-        elif not waiter.done():
+        if not waiter.done():
             waiter.set_result(value)
     elif not loop.is_closed():
         try:
@@ -143,8 +159,9 @@ cdef int attach_to(loop, Operation operation) except -1:
     return 0
 
 
-def bridge_to(loop):
-    return bridge_of(loop) or open_bridge(loop)
+cpdef Bridge bridge_to(loop):
+    cdef Bridge bridge = bridge_of(loop)
+    return open_bridge(loop) if bridge is None else bridge
 
 
 cdef Bridge open_bridge(loop):
@@ -176,4 +193,16 @@ cdef int close_the_closed() except -1:
         loop = bridge.loop()
         if loop is not None and loop.is_closed() and _bridges.pop(key, None) is not None and bridge.queue is not None:
             bridge.queue.close()
+            bridge.queue.told.clear()
     return 0
+
+
+def _close_the_closed():
+    """On the I/O thread, when waiters of a loop were told by another thread: what they are told in keeps it alive."""
+    close_the_closed()
+
+
+cdef void look_at_loops(Reactor reactor) noexcept:
+    Py_INCREF(_close_the_closed)
+    if reactor.core.foreign() or not reactor.core.call_soon(<void*> _close_the_closed):
+        Py_DECREF(_close_the_closed)

@@ -57,8 +57,9 @@ cdef class Channel:
         if status == SubmitStatus.NoMemory:
             raise MemoryError("no memory for a request")
         if status == SubmitStatus.Busy:
+            why = "a USE is under way" if self.core.held() else "no free stream"
             text = (
-                f"no free stream: {self.core.in_flight()} requests in flight, "
+                f"{why}: {self.core.in_flight()} requests in flight, "
                 f"{self.core.orphaned()} orphaned, {self.core.max_requests()} allowed"
             )
             raise error_class("ConnectionBusy")(text if self.limit is None else f"{text}; {self.limit!r}")
@@ -85,7 +86,7 @@ cdef class Channel:
         if not self.core.enable_segments(decompress is not None):
             raise RuntimeError("segments are enabled once, between frames, with nothing waiting to be sent")
 
-    def set_protocol(self, int version, max_frame=256 << 20, compression=None):
+    def set_protocol(self, int version, max_frame=0x7fffffff, compression=None):
         self.check_reactor_thread()
         cdef EnvelopeRules rules
         rules.version = <uint8_t> version
@@ -169,6 +170,10 @@ cdef class Channel:
             Py_DECREF(waiter)
         return wait != Wait.Room or (self.limit is not None and self.limit.wait())
 
+    cdef void let_go(self) noexcept:
+        if not self.core.reactor().foreign():
+            self.core.let_go()
+
     def end_line(self):
         if not self.core.reactor().foreign():
             self.core.end_line()
@@ -200,3 +205,38 @@ cdef class Channel:
         if not describe_address(address, &host, &port):
             return text_of(host)
         return text_of(host), port
+
+
+@cython.final
+cdef class Hold:
+    """Until it is cancelled *channels* take no requests but DRIVER ones."""
+
+    cdef list channels
+    cdef bint holds
+
+    def __init__(self, list channels not None):
+        for channel in channels:
+            <Channel?> channel
+        self.channels = channels
+
+    def begin(self, Reactor reactor=None, callback=None):
+        """All of it is one native section. False, and nothing is held, if the *reactor* that is to call *callback* was
+        stopped."""
+        self.holds = True
+        for channel in self.channels:
+            if not (<Channel> channel).core.reactor().foreign():
+                (<Channel> channel).core.hold()
+        if reactor is None:
+            return True
+        Py_INCREF(callback)
+        if not reactor.core.foreign() and reactor.core.call_soon(<void*> callback):
+            return True
+        Py_DECREF(callback)
+        self.cancel()
+        return False
+
+    def cancel(self):
+        if self.holds:
+            self.holds = False
+            for channel in self.channels:
+                (<Channel> channel).let_go()

@@ -35,6 +35,10 @@ cdef class Frame:
     def opcode(self):
         return self.native.opcode
 
+    @property
+    def skipped(self):
+        return self.native.skipped
+
     def __len__(self):
         return self.native.length
 

@@ -32,7 +32,8 @@ cdef class _GreenQueue(LoopQueue):
                 leave_outcomes(operation)
                 ended.extend(sleepers)
             else:
-                dispatch(operation)
+                dispatch(operation, self)
+        interruption, self.interruption = self.interruption, None
         try:
             for sleeper in ended:
                 sleeper.go_on(self.loop)
@@ -40,6 +41,8 @@ cdef class _GreenQueue(LoopQueue):
             for sleeper in ended:
                 sleeper.release()
             raise
+        if interruption is not None:
+            raise interruption
 
 
 cdef _GreenQueue green_queue(loop):
@@ -56,17 +59,25 @@ cdef void leave_outcomes(Operation operation) noexcept:
     """In the place of a dispatch: somebody will take them. Takes over a reference."""
     cdef int references = 0
     cdef Ref[CLoopQueue] queue
+    cdef Next next
     cdef Begun begun = operation.core.begin_dispatch(True)
     if begun == Begun.Elsewhere:
         dispatch_on_driver(operation)
         return
     if begun == Begun.Here:
-        if operation.core.end_dispatch(&references, &queue) == Next.Enqueue:
-            drop_references(operation, references)
+        next = operation.core.end_dispatch(&references, &queue)
+        drop_references(operation, references)
+        if next == Next.Enqueue:
             enqueue(operation, queue)
             return
-        drop_references(operation, references)
+        if next == Next.Dispatch:
+            dispatch_on_driver(operation)
+            return
     Py_DECREF(operation)
+
+
+cdef inline bint greenlets_wait(Operation operation) except -1:
+    return len(green_waiting) > 0 and PyLong_FromVoidPtr(<void*> operation) in green_waiting
 
 
 cdef void wake_greenlets(Operation operation) noexcept:

@@ -39,7 +39,6 @@ cdef class Lane:
     cdef object scope
     cdef MetadataFields metadata
     cdef object state
-    cdef object lock
     cdef object metrics
     cdef object kind
     cdef object template
@@ -69,7 +68,6 @@ cdef class Lane:
         self.scope = compiled.scope
         self.metadata = session.cluster.metadata
         self.state = state
-        self.lock = session._request_lock
         self.metrics = session.cluster.metrics
         self.kind = kind
         self.template = compiled.template
@@ -138,13 +136,14 @@ cdef class Lane:
         cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
         cdef Request request = new_object(self.kind)
-        request.begin(session, self.lock, self.metrics, self.timeout, seconds_now())
+        request.begin(session, self.metrics, self.timeout, seconds_now())
         request.row_factory = row_factory
         request._prefetch = self.prefetch
         request.result_plan = self.result_plan
         request.routed = routed
         request.hashed = hashed
-        request._meter = self.meter
+        if self.meter is not None:
+            request.measured_by(self.meter)
         request._compiled = self.compiled
         request._frame = frame
         request._values = values

@@ -1,4 +1,11 @@
 # LoopQueue: completions for an asyncio loop.
+#
+# Two kinds: operations whose outcomes the loop's thread may take itself, and *told* waiters, whose request ended on another
+# thread or on this one. Any thread tells by one append and a ring of the descriptor, both native, so that no handler of a
+# signal comes between. An entry of ``told`` leaves it when its waiter goes on; what a handler raises meanwhile leaves the
+# others there, and the descriptor readable.
+
+from collections import deque as _deque
 
 # A turn of the loop is not held up for longer than this and one answer.
 cdef Nanos DRAIN_SLICE = SECOND // 100
@@ -9,11 +16,12 @@ cdef class LoopQueue:
 
     cdef CLoopQueue* core
     cdef uint32_t process  # the fork generation of the process whose loop it is of
-    cdef list ready  # while it is drained: who was told of an outcome, and is to go on with it
+    cdef object told  # a deque of (waiter, outcome)
     cdef object interruption  # while it is drained: what the handler of a signal raised
 
     def __cinit__(self):
         self.process = fork_generation()
+        self.told = _deque()
         self.core = new CLoopQueue()
         if not self.core.open():
             raise OSError(_errno.EMFILE, "no descriptor for a loop's completions")
@@ -26,42 +34,51 @@ cdef class LoopQueue:
     def fileno(self):
         return self.core.fd()
 
+    cdef bint is_of_parent(self) noexcept:
+        return self.process != fork_generation()
+
+    cdef int tell(self, waiter, outcome, LoopQueue here) except -1:
+        """Any thread: *waiter* goes on with *outcome* on the loop's. *here*: this queue, if it is being drained by this
+        thread. Nothing happens if the loop was closed."""
+        self.told.append((waiter, outcome))
+        if here is not self:
+            self.core.alert()
+        return 0
+
     def drain(self):
-        if self.process != fork_generation():  # a child runs the loop of its parent, which may have had the lock
+        if self.is_of_parent():  # a child runs the loop of its parent, which may have had the lock
             return
         cdef vector[COperation*] operations
         cdef size_t index = 0
         cdef cbool notify = False
         cdef Nanos deadline = monotonic_now() + DRAIN_SLICE
-        cdef list before = self.ready  # whose callback runs the loop, in which we are
-        cdef list ready = []
         cdef _Turn turn = _Turn()
-        self.core.take_all(operations)
         turn.begin()
-        self.ready = ready
+        self.core.take_all(operations)
         while index < operations.size():
             dispatch(<Operation> operations[index].self, self)
             index += 1
             if self.interruption is not None or monotonic_now() >= deadline:
                 break
-        self.ready = before
         while index < operations.size():  # the rest, when others on the loop have had their turn
             if not self.core.push(operations[index], &notify):
                 dispatch_on_driver(<Operation> operations[index].self)
             elif notify:
                 self.core.ring()
             index += 1
+        interruption, self.interruption = self.interruption, None
         try:
-            if ready:
-                go_on(ready)
+            if self.told:
+                go_on(self.told)
+            if interruption is not None:
+                raise interruption
         finally:
+            if self.told:
+                self.core.alert()
             turn.end()
-            interruption, self.interruption = self.interruption, None
-        if interruption is not None:
-            raise interruption
 
     def close(self):
-        if self.process == fork_generation():
+        if not self.is_of_parent():
             close_queue(self.core)
 
 

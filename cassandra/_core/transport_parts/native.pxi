@@ -35,6 +35,7 @@ cdef extern from "transport/envelope.h" namespace "fastcql" nogil:
         uint32_t length
         const uint8_t* body
         Ref[FrameBlock] block
+        uint32_t skipped
     cdef cppclass EnvelopeRules:
         uint8_t version
         uint32_t max_frame
@@ -110,6 +111,7 @@ cdef extern from "transport/operation.h" namespace "fastcql" nogil:
         int fd()
         bint push(COperation* operation, cbool* notify)
         void ring()
+        bint alert()
         void take_all(vector[COperation*]& operations)
         void close(vector[COperation*]& operations)
         void release()
@@ -256,6 +258,9 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         uint64_t uploaded()
         Wait wait_for_stream(COperation* waiter)
         void end_line()
+        void hold()
+        void let_go()
+        bint held()
         uint64_t bytes_sent()
         uint64_t bytes_received()
         Nanos last_received()

@@ -261,9 +261,9 @@ cdef class Operation:
         self._on_outcome()
         return 0
 
-    cdef int on_outcome_in_loop(self) except -1:
-        """As on_outcome, on the thread of an event loop. It is called once more if the handler of a signal interrupts it:
-        _on_outcome leaves what it is not through with where it is."""
+    cdef int on_outcome_in_loop(self, LoopQueue queue) except -1:
+        """As on_outcome, on the thread of the event loop that *queue* is of, while it is drained. It is called once more if
+        the handler of a signal interrupts it: _on_outcome leaves what it is not through with where it is."""
         try:
             self.on_outcome()
         except BaseException:
@@ -358,7 +358,7 @@ cdef void dispatch(Operation operation, LoopQueue loop=None) noexcept:
             if loop is None:
                 operation.on_outcome()
             else:
-                operation.on_outcome_in_loop()
+                operation.on_outcome_in_loop(loop)
         except BaseException as exception:
             if loop is None or isinstance(exception, Exception):
                 report(exception, operation)
@@ -371,6 +371,9 @@ cdef void dispatch(Operation operation, LoopQueue loop=None) noexcept:
             wake_greenlets(operation)
         if next == Next.Enqueue:
             enqueue(operation, queue)
+            return
+        if next == Next.Dispatch and loop is not None:
+            dispatch_on_driver(operation)
             return
         if next == Next.Nothing:
             break

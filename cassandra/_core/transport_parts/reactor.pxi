@@ -1,6 +1,9 @@
 # Reactor and Timer.
 
+from libc.errno cimport errno
+
 import socket as _socket
+from os import strerror
 
 # stop() waits in slices, so that Ctrl-C comes through.
 cdef Nanos STOP_SLICE = SECOND // 10
@@ -53,7 +56,9 @@ cdef class Reactor:
         cdef FramePool* native = <FramePool*> PyCapsule_GetPointer(native_pool, "fastcql::memory::FramePool")
         cdef Ref[CReactor] core = CReactor.create(python_runtime, backend.encode(), name.encode(), native[0], deadline_after(0, starvation_warning))
         if core.get() == NULL:
-            raise OSError(f"the reactor with backend {backend!r} cannot be started")
+            code = errno
+            text = f"the reactor with backend {backend!r} cannot be started"
+            raise OSError(code, f"{text}: {strerror(code)}") if code else OSError(text)
         self.core = core.detach()
         self.pool = pool
         _reactors.add(self)

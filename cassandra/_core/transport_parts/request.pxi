@@ -5,19 +5,33 @@
 # ``_page``. All that belongs to a page carries its number, so that what comes late (an answer that is still being decoded, a
 # delayed retry, a timer) can neither conclude another page nor be sent for it.
 #
-# This object owns outcome, page, deadline, attempts in flight, timers, callbacks and waiters. They change in *critical
-# sections*, and all at once: between two pages there is nothing that one of them could take from the other. A section is
-# code without a call into Python, in which the GIL cannot change hands; a build without the GIL has a lock for it. Whatever
-# allocates may run the garbage collector, and that a ``__del__``: so a section allocates before it looks, and does nothing
-# but assign from there on. Foreign code (callbacks, connections) is called outside. ``_lock`` is for those who begin pages.
+# This object owns outcome, page, deadline, attempts in flight, timers, callbacks and waiters. What is out of the ordinary is an
+# object of its own, the *execution* (_session/request/execution.py), made when it is needed: message, query plan, retries,
+# errors. What applications see is ResponseFuture, which adds no state.
 #
-# What is out of the ordinary is an object of its own, the *execution*
-# (_session/request/execution.py), made when it is needed: message, query plan, retries, errors. What applications see is
-# ResponseFuture, which adds no state.
+# The rule of threads: callers wait, the I/O thread decides.
 #
-# An outcome of an attempt is taken (``_on_outcome``) by exactly one thread: one that waits in ``_settle``, the loop of a task
-# that awaits, or the I/O thread where there are callbacks. That thread decodes it and concludes the page, or hands it to the
-# execution. Nothing of that blocks.
+# * A caller (a thread in ``_settle``, the loop of a task that awaits, a greenlet) takes *plain* results only: rows or void,
+#   with nothing beside, of a request without callbacks, timers, trackers, metrics and meter (``take_plain``). Reading one
+#   changes nothing; then ``conclude_plain`` sets the outcome and wakes those that wait. What is more than that, and what
+#   could not be read, is put back for the I/O thread.
+# * The I/O thread takes all other outcomes (``on_outcome``): errors, USE, DDL, UNPREPARED, and whatever callbacks hear of.
+# * A caller that ends a page itself (``cancel``, the last task to leave, an error of sending) sets the outcome, wakes those
+#   that wait, and posts the rest (``_Rest``: timers, attempts to give up, trackers, callbacks) to the I/O thread.
+# * A caller that asks for the next page makes the request pending and is answerable for it from then on: whatever is raised
+#   until the page is on its way, the page ends with it.
+#
+# Why that holds when the handler of a signal raises in a caller: Python runs handlers between bytecodes, and where native
+# code asks for it. State changes in *critical sections*, code without a call into Python, in which the GIL cannot change
+# hands either; a build without the GIL has a lock for it. Each of the changes above is one section, with native calls alone
+# behind it (finish, tell_all, post): an exception comes before, when nothing has changed, or after, when nothing is left
+# to do. Whatever allocates may run the garbage collector, and that a ``__del__``, out of which no exception comes: so a
+# section allocates before it looks, and does nothing but assign from there on. On the I/O thread no handler runs.
+#
+# Why nobody waits for ever: an outcome is either in the operation, where a thread that waits, a loop's queue or the I/O
+# thread is called for it (operation.h), or in the hands of one thread, which concludes the page or puts it back, whatever
+# is raised. Why no lock can be part of a deadlock: there is none. Foreign code (callbacks, policies, connections) is called
+# outside of sections; callbacks only where ``add_callback`` finds that the request has ended are called by the caller.
 
 cdef extern from *:
     """
@@ -54,13 +68,48 @@ cdef uint8_t OPCODE_RESULT = 8
 cdef Failure LOOK = Failure(CLOSED, "the host is silent", True, 0.0)
 
 
+@cython.final
+@cython.freelist(64)
+cdef class _Rest:
+    """What the end of a page leaves to do; the I/O thread calls it."""
+
+    cdef Request request
+    cdef tuple outcome
+    cdef tuple waiters  # of loops that have no queue
+    cdef double elapsed
+    cdef tuple timers
+    cdef tuple calls
+    cdef Attempt only
+    cdef dict attempts
+
+    def __call__(self):
+        self.request.do_rest(self)
+
+
+cdef bint post(Reactor reactor, _Rest rest) noexcept:
+    """Natively. False if the reactor was stopped."""
+    Py_INCREF(rest)
+    if reactor.core.call_soon(<void*> rest):
+        return True
+    Py_DECREF(rest)
+    return False
+
+
+def replaced(owner, str name not None, before, after):
+    """Atomically: give the attribute *name* of *owner*, a slot, the value *after* if it has *before*."""
+    with cython.critical_section(owner):
+        if getattr(owner, name) is not before:
+            return False
+        setattr(owner, name, after)
+    return True
+
+
 cdef class Request(Operation):
     """State of a request, and the steps that nearly all of them take."""
 
     cdef public object session
     cdef public object timeout
     cdef public double _start_time
-    cdef readonly object _lock
     cdef public object _metrics
     # of its page
     cdef readonly int64_t _page
@@ -95,15 +144,14 @@ cdef class Request(Operation):
     cdef public object _ending  # is asked in the place of ``_end``
 
     def _begin(self, session, timeout, double start, factory, plan, token):
-        self.begin(session, session._request_lock, session.cluster.metrics, timeout, start)
+        self.begin(session, session.cluster.metrics, timeout, start)
         self.row_factory = factory
         self.result_plan = plan
         self.routed, self.hashed = token is not None, 0 if token is None else token
 
-    cdef void begin(self, session, lock, metrics, timeout, double start_time):
+    cdef void begin(self, session, metrics, timeout, double start_time):
         catch_up()
         self.session = session
-        self._lock = lock
         self._metrics = metrics
         self.timeout = timeout
         self._start_time = start_time
@@ -153,7 +201,7 @@ cdef class Request(Operation):
 
     def _on_outcome(self):
         """Take the plain result that is there, as a caller does that waits."""
-        self.take_plain()
+        self.take_plain(None)
 
     cdef int on_outcome(self) except -1:
         """On the I/O thread: process every outcome that is there."""
@@ -182,12 +230,12 @@ cdef class Request(Operation):
         self.core.give_back(move(batch))
         return 0
 
-    cdef int on_outcome_in_loop(self) except -1:
-        return self.take_plain()
+    cdef int on_outcome_in_loop(self, LoopQueue queue) except -1:
+        return self.take_plain(queue)
 
-    cdef int take_plain(self) except -1:
+    cdef int take_plain(self, LoopQueue here) except -1:
         """On the thread of a caller or of an event loop: conclude the page by the plain result that is there. All else,
-        and what cannot be read here, is put back for the I/O thread."""
+        and what cannot be read here, is put back for the I/O thread. *here*: the queue of a loop that this thread drains."""
         cdef Batch batch
         cdef size_t index
         cdef Attempt attempt
@@ -205,7 +253,7 @@ cdef class Request(Operation):
             done = False
             if interruption is None:
                 try:
-                    done = self.settle_plain(attempt, batch.at(index))
+                    done = self.settle_plain(attempt, batch.at(index), here)
                 except BaseException as error:  # of the handler of a signal; nothing has changed
                     interruption = error
             if not done:
@@ -215,8 +263,11 @@ cdef class Request(Operation):
             raise interruption
         return 0
 
-    cdef void put_back(self, Outcome& outcome) noexcept:
+    cdef int put_back(self, Outcome& outcome) except -1:
         cdef Ref[CLoopQueue] queue
+        if self.enter_process():  # the handler of a signal has forked, and this is the child
+            self._on_forked()
+            return 0
         hand_on(self, self.core.put_back(move(outcome)), queue)
 
     def _hand_over(self, Attempt attempt not None, answer):
@@ -243,7 +294,7 @@ cdef class Request(Operation):
         except Exception as error:
             self.conclude(attempt.page, None, error, NOTHING)
 
-    cdef bint settle_plain(self, Attempt attempt, Outcome& outcome) except -1:
+    cdef bint settle_plain(self, Attempt attempt, Outcome& outcome, LoopQueue here) except -1:
         """Conclude the page of *attempt* by *outcome*, a plain result. False if that is more than to set the outcome:
         then nothing has changed. All that comes before the last step only reads, so it may be interrupted anywhere."""
         cdef tuple plain
@@ -265,20 +316,30 @@ cdef class Request(Operation):
             except Exception as broken:
                 if isinstance(broken, error_class("ProtocolError")):
                     return False  # to be read again, and reported
-                rows, error, came = None, broken, NOTHING  # of the row factory
-            done = self.conclude_plain(attempt, rows, error, came)
+                if interruptible():  # of the row factory, or of the handler of a signal: the I/O thread finds out
+                    if here is None:
+                        raise
+                    return False
+                rows, error, came = None, broken, NOTHING
+            done = self.conclude_plain(attempt, rows, error, came, here)
             return done
         finally:
             if not done:
                 outcome.frame = frame.native
 
-    cdef bint conclude_plain(self, Attempt attempt, rows, error, tuple came) except -1:
-        """The one native step by which a caller concludes a page. False if somebody is to be told."""
-        cdef tuple waiters, outcome = (rows, error, came, attempt.page)
+    cdef bint conclude_plain(self, Attempt attempt, rows, error, tuple came, LoopQueue here) except -1:
+        """The one native step by which a caller concludes a page. False if more is to be done than to wake those that
+        wait."""
+        cdef tuple waiters = (), outcome = (rows, error, came, attempt.page)
         cdef int64_t page = attempt.page
         cdef bint over
         cdef Attempt last
         cdef dict many
+        if self.enter_process():  # the handler of a signal has forked, and this is the child
+            self._on_forked()
+            return True
+        if green_waiting and greenlets_wait(self):
+            return False
         with cython.critical_section(self):
             over = self._outcome is not None or self._page != page
             if not over:
@@ -286,6 +347,7 @@ cdef class Request(Operation):
                     self._callbacks or self._errbacks or self._ending is not None or self._timers
                     or self._tracking is not None or self._metrics is not None or self._meter is not None
                     or (self.attempts is not None and len(self.attempts) > 1)
+                    or (self._waiters and not all_have_queues(self._waiters))
                 ):
                     return False
                 self.coordinator_host = attempt.host
@@ -296,10 +358,10 @@ cdef class Request(Operation):
                 self.core.finish()
         if over:
             self.taken(attempt.number)
-            return True
-        if green_waiting:
-            wake_greenlets(self)
-        tell_all(waiters, outcome)
+        elif waiters:
+            tell_all(waiters, outcome, here)
+            if self.home is not None and (here is None or not all_of_loop(waiters, here)):
+                look_at_loops(self.home)
         return True
 
     cdef int settle(self, Attempt attempt, answer) except -1:
@@ -324,6 +386,14 @@ cdef class Request(Operation):
                 return 0
         self._execution.process(self, attempt, answer)
         return 0
+
+    def _measured_by(self, meter):
+        self.measured_by(meter)
+
+    cdef int measured_by(self, meter) except -1:
+        """*meter* is told how long its attempts take, on the I/O thread."""
+        self._meter = meter
+        return self.set_eager()
 
     cdef int measure(self, Attempt attempt, answer) except -1:
         """Tell the policy how long it took. If the connection was lost that says nothing."""
@@ -486,13 +556,15 @@ cdef class Request(Operation):
         return self.end(page, result, error, came, False)
 
     cdef bint end(self, int64_t page, result, error, came, bint asked) except -1:
-        cdef tuple waiters, calls
-        cdef object outcome = (result, error, came, page)
-        cdef tuple timers
-        cdef dict losers = None
-        cdef Attempt loser = None
-        cdef dict none = {} if self.attempts is not None and len(self.attempts) > 0 else None
-        cdef object ending = None
+        """The outcome of *page*, in one native section. What is left to do then is done on the I/O thread: here, if this
+        is it. Other threads post it, natively too, so that an exception of a signal's handler leaves nothing half done."""
+        cdef object outcome = (result, error, came, page), ending = None
+        cdef tuple waiters = ()
+        cdef Reactor reactor = self.driver()
+        cdef bint on_driver = reactor is not None and reactor.core.on_role()
+        cdef _Rest rest = _Rest.__new__(_Rest)
+        rest.request = self
+        self.enter_process()
         with cython.critical_section(self):
             if self._outcome is not None or self._page != page:
                 return False
@@ -500,37 +572,102 @@ cdef class Request(Operation):
                 ending = self._ending
             if ending is None:
                 self._outcome = outcome
-                calls = self._callbacks if error is None else self._errbacks
+                rest.outcome = outcome
+                rest.elapsed = (self.arrived or seconds_now()) - self._start_time
+                rest.calls = self._callbacks if error is None else self._errbacks
+                rest.timers, self._timers = self._timers, None
+                rest.only, self.only = self.only, None
+                rest.attempts, self.attempts = self.attempts, None
                 waiters, self._waiters = self._waiters, ()
-                timers, self._timers = self._timers, None
-                loser, self.only = self.only, None
-                if none is not None:
-                    losers, self.attempts = self.attempts, none
-                self.enter_process()
-                self.core.finish()
+                if not on_driver:
+                    self.core.finish()
         if ending is not None:
             return ending(self, page, result, error, came)
+        if not on_driver:
+            rest.waiters = tell_all(waiters, outcome, None)
+            if reactor is None or not post(reactor, rest):
+                self.do_rest(rest)
+            return True
+        try:
+            self.finish_up(rest)
+        except BaseException as broken:
+            report(broken, self)
+        with cython.critical_section(self):  # waiters find that it was counted; the next page may have begun, without them
+            if self._page == page:
+                self.core.finish()
+        rest.waiters = tell_all(waiters, outcome, None)
+        try:
+            self.clear_up(rest)
+        except BaseException as broken:
+            report(broken, self)
+        return True
+
+    cdef int do_rest(self, _Rest rest) except -1:
+        try:
+            self.finish_up(rest)
+        finally:
+            self.clear_up(rest)
+        return 0
+
+    cdef Reactor driver(self):
+        """The reactor on whose thread the rest is done; None if there is none (any more)."""
+        cdef Reactor reactor = self.home
+        if reactor is None:
+            try:
+                reactor = self.session.cluster.reactor
+            except Exception:  # it is shut down; or a test's
+                return None
+        return None if reactor.core.foreign() else reactor
+
+    cdef int finish_up(self, _Rest rest) except -1:
+        """Count the page, and tell who keeps track of it."""
+        cdef object error = (<tuple> rest.outcome)[1]
+        if self._tracking is not None:
+            self._tracking.over(self, error, rest.elapsed)
+        if self._metrics is not None:
+            self._metrics.request_timer.addValue(rest.elapsed)
+        return 0
+
+    cdef int clear_up(self, _Rest rest) except -1:
+        """Each of the steps, whatever the others raise."""
+        cdef object result = rest.outcome[0], error = rest.outcome[1], failed = None
         if green_waiting:
             wake_greenlets(self)
-        if timers is not None:
-            for timer in timers:
-                timer.cancel()
-        if loser is not None:
-            self._give_up(loser)
-        if losers is not None:
-            for attempt in list(losers.values()):
-                self._give_up(attempt)
-        if self._tracking is not None:
-            self._tracking.over(self, error, (self.arrived or seconds_now()) - self._start_time)
-        if self._metrics is not None:
-            self._metrics.request_timer.addValue((self.arrived or seconds_now()) - self._start_time)
-        tell_all(waiters, outcome)
-        if calls and type(result) is UNMADE:  # a callback came while it was processed
-            tell_rows(calls, result)
-            return True
-        for call in calls:
-            call_back(call, result if error is None else error)
-        return True
+        try:
+            if _bridges:
+                close_the_closed()
+        except BaseException as broken:
+            failed = broken
+        for waiter in rest.waiters:
+            try:
+                tell(waiter, rest.outcome)
+            except BaseException as broken:
+                failed = broken
+        try:
+            if rest.timers is not None:
+                for timer in rest.timers:
+                    timer.cancel()
+        except BaseException as broken:
+            failed = broken
+        try:
+            if rest.only is not None:
+                self._give_up(rest.only)
+            if rest.attempts:
+                for attempt in list(rest.attempts.values()):
+                    self._give_up(attempt)
+        except BaseException as broken:
+            failed = broken
+        try:
+            if rest.calls and type(result) is UNMADE:  # a callback came while it was processed
+                tell_rows(rest.calls, result)
+            else:
+                for call in rest.calls:
+                    call_back(call, result if error is None else error)
+        except BaseException as broken:
+            failed = broken
+        if failed is not None:
+            raise failed
+        return 0
 
     cdef object cancelled(self):
         """What a request that was given up ends with. It is an ordinary exception, as of any future of threads: that of
@@ -548,26 +685,41 @@ cdef class Request(Operation):
 
     # ---- the next page
 
-    def _begin_page(self, paging_state):
-        """Pending again, for the page at *paging_state*; its number. DriverException if the last one has not come."""
-        execution = self._execution
-        lock = self._lock
-        lock.acquire()
-        try:
-            if self._outcome is None:
-                raise error_class("DriverException")(
-                    "A page of this request is on its way already; wait for it first"
-                )
-            execution.begin_page(self, paging_state)
-            with cython.critical_section(self):
+    def _fetch(self, paging_state, asker=None):
+        """Ask for the page at *paging_state*; its number, which is *asker*'s ``_fetching`` from the moment on in which the
+        page is pending. Errors of sending are the page's, and so is what the handler of a signal raises meanwhile."""
+        cdef object before = self._outcome
+        cdef int64_t page = self._page + 1
+        cdef object number = page
+        cdef bint begun
+        self._execution  # made now, if it was not
+        with cython.critical_section(self):
+            begun = before is not None and self._outcome is before
+            if begun:
                 self._outcome = None
-                self._page += 1
+                self._page = page
                 self.rearm()
+        if not begun:
+            raise error_class("DriverException")(
+                "A page of this request is on its way already; wait for it first"
+            )
+        try:
+            if asker is not None:
+                asker._fetching = number
             if green is not None and green.here() is not None:
                 hold_callbacks(self._callbacks + self._errbacks)
-            return self._page
-        finally:
-            lock.release()
+            self._send_page(page, paging_state, before)
+        except BaseException as error:  # whoever waits for the page must hear of it too
+            self.conclude(page, None, error, NOTHING)
+            if not isinstance(error, Exception):
+                if asker is not None:
+                    asker._fetching = None
+                raise
+        return page
+
+    def _send_page(self, page, paging_state, before):
+        """Override. Send for *page*, at *paging_state*; *before* is the outcome of the page before."""
+        raise NotImplementedError
 
     # ---- who hears of it
 
@@ -589,8 +741,8 @@ cdef class Request(Operation):
                     outcome = self._outcome
             if changed:
                 break
-        send_waiting()
         self._set_eager()  # also when this page is here already: the next one must find the callbacks too
+        send_waiting()
         if outcome is None:
             return
         if in_greenlet is not None:
@@ -626,7 +778,7 @@ cdef class Request(Operation):
         while self._outcome is None:
             self._blocked = True
             self.wait(NO_TIMEOUT)
-            self.take_plain()
+            self.take_plain(None)
         return self._outcome
 
     def _result(self):
@@ -650,7 +802,7 @@ cdef class Request(Operation):
         what the application gets of it."""
         cdef _Awaiting waiter
         if self.attached and not (as_result and self._outcome is not None):
-            self.take_plain()  # the loop that it was queued for may have ended
+            self.take_plain(None)  # the loop that it was queued for may have ended
             if self._outcome is not None:
                 yield  # the loop has its turn, however fast pages come
         if self._outcome is None:
@@ -681,6 +833,15 @@ cdef class Request(Operation):
     cdef object join(self, loop, waiter):
         cdef tuple others, waiters
         cdef bint joined = False
+        cdef LoopQueue queue = bridge_to(loop).queue
+        cdef _Waiter entry
+        if type(waiter) is _Awaiting:
+            (<_Awaiting> waiter).queue = queue
+        else:
+            entry = _Waiter.__new__(_Waiter)
+            entry.waiter = waiter
+            entry.queue = queue
+            waiter = entry
         while not joined:
             others = self._waiters
             waiters = (*others, waiter) if others else (waiter,)
@@ -690,20 +851,21 @@ cdef class Request(Operation):
                 joined = self._waiters is others
                 if joined:
                     self._waiters = waiters
-        if self._blocked or not all_of_loop(others, loop):
+        if queue is None or self._blocked or not all_of_loop(others, queue):
             self.set_eager()  # one of them may be busy, stopped or closed: the I/O thread tells all
         else:
-            attach_to(loop, self)
+            self.attach(queue)
         return None
 
     def _leave(self, waiter):
         """*waiter* does not wait any more. The last one to go gives the page up."""
         cdef tuple before, others
         cdef int64_t page = 0
-        cdef bint left = False, wanted
+        cdef bint left = False, wanted = True
+        cdef object error = self.cancelled()
         while not left:
             before = self._waiters
-            others = tuple([other for other in before if other is not waiter])
+            others = tuple([other for other in before if waiter_of(other) is not waiter])
             if len(others) == len(before):  # it heard already
                 return
             with cython.critical_section(self):
@@ -711,12 +873,10 @@ cdef class Request(Operation):
                 if left:
                     self._waiters = others
                     page = self._page
-        wanted = len(others) + len(self._callbacks) + len(self._errbacks) > 0 or self._blocked
+                    wanted = len(others) + len(self._callbacks) + len(self._errbacks) > 0 or self._blocked
         if not wanted:
-            self._fail(page, self.cancelled())
-        elif others:
-            attach_to(others[0].get_loop(), self)  # this one's may be about to end
+            self.conclude(page, None, error, NOTHING)
 
     def cancel(self):
-        return self._fail(self._page, self.cancelled())
+        return self.conclude(self._page, None, self.cancelled(), NOTHING)
 

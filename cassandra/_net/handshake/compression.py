@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from cassandra._base.errors import ProtocolError
+from cassandra._base.errors import ProtocolError, ResponseTooLarge
 from cassandra._base.printable import printable
 from cassandra._net.handshake.options import MAX_FRAME
 
@@ -121,7 +121,8 @@ def _check_length(length: int, compressed: int, ratio: int, limit: int) -> None:
     if length > compressed * ratio + 64:
         raise ProtocolError(f"{compressed} compressed bytes claim to hold {length} bytes")
     if length > limit:
-        raise ProtocolError(f"{compressed} compressed bytes claim to hold {length} bytes, the limit is {limit}")
+        text = f"{compressed} compressed bytes claim to hold {length} bytes, the limit is {limit}"
+        raise ResponseTooLarge(text, length, limit)
 
 
 #: All there are, the preferred first.

@@ -16,6 +16,7 @@ TABLETS_ROUTING_V1: Final = "TABLETS_ROUTING_V1"
 TABLETS_ROUTING_V2: Final = "TABLETS_ROUTING_V2_EXPERIMENTAL"
 LWT_ADD_METADATA_MARK: Final = "SCYLLA_LWT_ADD_METADATA_MARK"
 LWT_OPTIMIZATION_META_BIT_MASK: Final = "LWT_OPTIMIZATION_META_BIT_MASK"
+FLAGS: Final = 0xFFFFFFFF  # those of prepared metadata have 32 bits
 USE_METADATA_ID: Final = "SCYLLA_USE_METADATA_ID"
 
 
@@ -113,7 +114,7 @@ class ProtocolFeatures:
             return None
         mask = ProtocolFeatures.get_cql_extension_field(values, LWT_OPTIMIZATION_META_BIT_MASK)
         number = number_of(mask, LWT_ADD_METADATA_MARK)
-        return LwtInfo(number) if number else None
+        return LwtInfo(number) if number is not None and 0 < number <= FLAGS else None
 
     @staticmethod
     def parse_tablets_info(options: Supported) -> bool:

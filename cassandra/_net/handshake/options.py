@@ -23,7 +23,7 @@ DEFAULT_CQL_VERSION = "3.0.0"
 DEFAULT_CONNECT_TIMEOUT = 5.0
 UNBOUNDED_CONNECT_TIMEOUT = 60.0  # what connect_timeout=None means: nothing here waits for ever
 MAX_REQUESTS = 32768
-MAX_FRAME = 256 << 20  # protocol 5, section 2.4.1.5
+MAX_FRAME = 0x7FFFFFFF  # bytes of a body: its length is a signed number of 32 bits
 
 
 class ConnectionOptions:

@@ -28,6 +28,7 @@ from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, Final
 
+from cassandra._base import commands
 from cassandra._base.logs import get_logger
 from cassandra._net.client_routes import ClientRoutesEndPoint
 from cassandra._net.delays import Delays
@@ -125,6 +126,9 @@ class Filling:
     @property
     def missing(self) -> int:
         """How many connections are to be opened, or opened anew, until all shards have a good one."""
+        return commands.run(self._count_missing)
+
+    def _count_missing(self) -> int:
         with self._pool._lock:
             return len(self._pool._slots.wanted())
 

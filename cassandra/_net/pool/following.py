@@ -1,4 +1,4 @@
-"""USE on every connection of a pool (L3). Runs on the caller's thread, then on the I/O thread."""
+"""USE on every connection of a pool (L3). Runs on driver threads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors import ConnectionShutdown
-from cassandra._base.real import threading
+from cassandra._base.locks import driver_lock
 from cassandra._net.exchange import guarded
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def follow(pool: HostPool, errors: list[BaseException], on_done: Callable[[list[
         guarded(on_done, errors)
         return
     left = len(waiting)
-    lock = threading.Lock()
+    lock = driver_lock("follow")
 
     def used(connection: Connection, error: BaseException | None) -> None:
         nonlocal left

@@ -7,7 +7,9 @@ States: made, then ``open`` once, then open until ``close``; while it is open, w
 waits for the time of the next attempt. Nobody else is needed to end that, so a pool that is not closed always comes
 back. Whether its host is up is not its business: the owner of the pools closes those of hosts that went down.
 ``_taking`` and ``picks`` are replaced, never changed, and may be one behind the other for a moment;
-``pick`` reads them without a lock. Everything else is guarded by ``_lock``; nothing foreign is called with it held.
+``pick`` reads them without a lock. Everything else is guarded by ``_lock``, a driver lock: callers pick, and have the
+I/O thread replace what they find worn. So an interrupted caller leaves nothing half opened or half replaced. Nothing
+foreign is called with the lock held.
 
 A connection that gives no sign of life is relieved by another one (``relief.py``); who finds that out, and what follows
 for the host, is in ``silence.py``.
@@ -24,15 +26,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from operator import attrgetter
 from time import monotonic
 from typing import Any
 
+from cassandra._base import commands
 from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, annotate
 from cassandra._base.face import Attribute, method
+from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._core.codec import TypeContext
 from cassandra._core.routing import PoolFields, murmur3_token
 from cassandra._core.transport import Limit, Picks, Reactor, Timer
@@ -100,7 +104,7 @@ class HostPool(PoolFields):
         self._room_signal = RoomSignal(self._changed)
         self.limit = limit if max_requests is None else Limit(max_requests, self._room_signal, limit)
         self._shares_limit = max_requests is None
-        self._lock = threading.RLock()  # a __del__ that garbage collection runs may close the pool anywhere
+        self._lock = driver_lock("HostPool")
         self._slots = Slots(shard_aware=shards is None or not shards.disable)
         self.silence_limit = silence_limit
         self._on_suspect = on_suspect
@@ -252,8 +256,8 @@ class HostPool(PoolFields):
     def _other_than(self, wanted: Connection | None) -> Connection:
         """*wanted* is worn, full, closed or missing. Whatever is missing is being opened already."""
         if wanted is not None and not wanted.is_closed:
-            if wanted.orphaned_threshold_reached:
-                self._replace(wanted)
+            if wanted.orphaned_threshold_reached and not self._slots.is_worn(wanted):
+                self._soon(partial(self._replace, wanted))
             if not wanted.is_full:
                 return wanted
         connections = self._taking
@@ -273,7 +277,8 @@ class HostPool(PoolFields):
     # ---- waiting for room
 
     def wait_for_room(self) -> bool:
-        """Have *on_room* called, once, when what is full may have room for those in line; False: some has it."""
+        """Have *on_room* called when what is full may have room for those in line, or what is being opened again is
+        open or could not be opened; False: there is room, or nothing to wait for."""
         waits = False
         for connection in self._taking:
             channel = connection.channel
@@ -282,7 +287,7 @@ class HostPool(PoolFields):
             if not channel.wait_for_room(self._room_signal):
                 return False
             waits = True
-        return waits
+        return waits or self.is_reopening
 
     def end_line(self) -> None:
         """Nobody waits for room any more: from now on requests are taken as they come."""
@@ -295,8 +300,8 @@ class HostPool(PoolFields):
     def replace_worn(self) -> None:
         """Replace connections with requests that were given up, however few: they are what a limit is full of."""
         for connection in self._taking:
-            if connection.orphaned:
-                self._replace(connection)
+            if connection.orphaned and not self._slots.is_worn(connection):
+                self._soon(partial(self._replace, connection))
 
     def follow_version(self, new: Connection | None = None) -> None:
         """Replace the connections that speak another protocol version than new ones shall. With *new* only that one is
@@ -306,7 +311,7 @@ class HostPool(PoolFields):
             spoken, highest = connection.protocol_version, connection.highest_version
             refused = new is not None and version is not None and highest is not None and highest < version
             if version not in (None, spoken) and not refused:
-                self._replace(connection, f"it speaks protocol version {spoken}")
+                self._soon(partial(self._replace, connection, f"it speaks protocol version {spoken}"))
 
     def _changed(self) -> None:
         if self._on_room is not None:
@@ -413,6 +418,9 @@ class HostPool(PoolFields):
 
     def close(self, drain: bool = False) -> None:
         """Close all connections, now or, with *drain*, when what is in flight was answered. Idempotent."""
+        if thread_kind() == CALLER:
+            commands.submit(self.close, drain)
+            return
         with self._lock:
             first = not self.is_shutdown
             self.is_shutdown = True
@@ -461,6 +469,17 @@ class HostPool(PoolFields):
         """Whether a connection is being opened right now and may well work: none has failed since the last one was
         open. (Of a host that is gone an attempt is under way half of the time.)"""
         return bool(self._openings) and not self._failing
+
+    @property
+    def is_reopening(self) -> bool:
+        """Whether it has lost its connections, and no attempt to open another one has failed since. How that ends is
+        told by *on_room*."""
+        return not (self.is_shutdown or self._failing or any(not one.is_closed for one in self._taking))
+
+    @property
+    def may_take(self) -> bool:
+        """Whether it has a connection, or may have one when the attempt to open it ends."""
+        return not self.is_shutdown and (not self._failing or any(not one.is_closed for one in self._taking))
 
     def get_connections(self) -> list[Connection]:
         """The connections that take requests."""

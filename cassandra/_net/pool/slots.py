@@ -153,6 +153,10 @@ class Slots:
         self.excess.clear()
         return spare
 
+    def is_worn(self, connection: Connection) -> bool:
+        """Whether a successor is wanted already. From any thread."""
+        return connection in self._worn
+
     def wear(self, connection: Connection) -> bool:
         """*connection* is to be replaced. False if it takes no requests, or that is known."""
         if connection in self._worn or connection not in self.taking:

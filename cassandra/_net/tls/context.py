@@ -17,8 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from cassandra._base.real import threading
-
 log = logging.getLogger("cassandra.connection")
 
 _CONTEXT_OPTIONS: Final = {
@@ -66,7 +64,6 @@ NO_NAMES: Final = (
 #: The latest contexts, each with the cluster's options (the very dict, and its content then) and those of the end
 #: point that it was made of. Loading authorities costs milliseconds, and sessions are resumed within one context only.
 _recent: deque[tuple[Mapping[str, Any] | None, dict[str, Any], dict[str, Any], ssl.SSLContext]] = deque(maxlen=32)
-_recent_lock = threading.Lock()
 
 
 @cache
@@ -130,13 +127,11 @@ def _context_of(shared: Mapping[str, Any] | None, own: dict[str, Any]) -> ssl.SS
     content = dict(shared or {})
     if not own and set(content) <= _OTHER_OPTIONS:
         return _default_context()
-    with _recent_lock:
-        for mapping, known, known_own, context in _recent:
-            if mapping is shared and known == content and known_own == own:
-                return context
+    for mapping, known, known_own, context in _recent.copy():
+        if mapping is shared and known == content and known_own == own:
+            return context
     context = build_context(merged(content, own))
-    with _recent_lock:
-        _recent.append((shared, content, own, context))
+    _recent.append((shared, content, own, context))
     return context
 
 

@@ -7,28 +7,31 @@ from collections.abc import Hashable
 from time import monotonic
 from typing import Any
 
+from cassandra._base.commands import command
+from cassandra._base.locks import driver_lock
 from cassandra._base.public import public
-from cassandra._base.real import threading
 
 
 @public("cassandra.ssl_session_cache")
 class SSLSessionCache:
     """The latest session of each endpoint, at most *max_size* of them; the one unused longest goes first.
 
-    Safe to share between threads and clusters. A session works only with the SSLContext it came from.
+    Safe to share between threads and clusters: it changes on driver threads.
+    A session works only with the SSLContext it came from.
     """
 
     def __init__(self, max_size: int = 1024) -> None:
         if max_size < 1:
             raise ValueError("max_size must be at least 1")
         self._max_size = max_size
-        self._lock = threading.Lock()
+        self._lock = driver_lock("SSLSessionCache")
         self._sessions: OrderedDict[Hashable, tuple[Any, float | None]] = OrderedDict()
 
     @property
     def max_size(self) -> int:
         return self._max_size
 
+    @command
     def get(self, key: Hashable) -> Any:
         """The session kept under *key*, or None when there is none or it is too old."""
         with self._lock:
@@ -41,6 +44,7 @@ class SSLSessionCache:
             self._sessions.move_to_end(key)
             return session
 
+    @command
     def set(self, key: Hashable, session: Any, lifetime: float | None = None, offered: Any = None) -> None:
         """Keep *session* for *lifetime* seconds. With *offered*, only while that one, or none, is kept: a slower
         connection does not replace what a faster one has renewed."""
@@ -53,6 +57,7 @@ class SSLSessionCache:
             while len(self._sessions) > self._max_size:
                 self._sessions.popitem(last=False)
 
+    @command
     def discard(self, key: Hashable, session: Any = None) -> None:
         """Forget what is kept under *key*; with *session*, only if it is that one."""
         with self._lock:
@@ -60,6 +65,7 @@ class SSLSessionCache:
             if current is not None and (session is None or current[0] is session):
                 del self._sessions[key]
 
+    @command
     def clear(self) -> None:
         with self._lock:
             self._sessions.clear()

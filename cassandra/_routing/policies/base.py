@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.copies import set_state, state_of
 from cassandra._base.public import public
 from cassandra._core.routing import Place
@@ -96,10 +97,16 @@ class LoadBalancingPolicy(HostStateListener):
 class Wanted:
     """What a request is routed by."""
 
-    __slots__ = ("keyspace", "state", "statement", "tablet", "token")
+    __slots__ = ("keyspace", "level", "state", "statement", "tablet", "token")
 
     def __init__(
-        self, state: ClusterState, keyspace: str | None, token: Any, tablet: Tablet | None, statement: Any
+        self,
+        state: ClusterState,
+        keyspace: str | None,
+        token: Any,
+        tablet: Tablet | None,
+        statement: Any,
+        level: int | None = None,
     ) -> None:
         self.state = state
         # The statement's, or else the session's.
@@ -109,12 +116,22 @@ class Wanted:
         # The tablet that covers the token; None if that is not known.
         self.tablet = tablet
         self.statement = statement
+        # The consistency level of the request; None if only the statement's own is known.
+        self.level = level
 
     @classmethod
-    def of(cls, state: ClusterState, keyspace: str | None, token: int | None, statement: Any) -> Wanted:
-        """*token*: the Murmur3 token of the partition if the caller knows it."""
+    def of(
+        cls, state: ClusterState, keyspace: str | None, token: int | None, statement: Any, level: int | None = None
+    ) -> Wanted:
+        """*token*: the Murmur3 token of the partition if it is known. *level*: the consistency level of the request."""
         value = state.routing_token(token, statement)
-        return cls(state, keyspace, value, state.tablet(keyspace, getattr(statement, "table", None), value), statement)
+        tablet = state.tablet(keyspace, getattr(statement, "table", None), value)
+        return cls(state, keyspace, value, tablet, statement, level)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether replicas are tried in the order of the tablet or the ring."""
+        return keeps_order(self.statement, self.level)
 
     def replicas(self) -> Sequence[Host]:
         """The hosts that hold the partition, in the order of the tablet or the ring; empty if they are not known."""
@@ -161,19 +178,16 @@ def without_host(hosts: tuple[Host, ...], host: Host) -> tuple[Host, ...]:
     return tuple(other for other in hosts if other != host)
 
 
-def rotated(hosts: tuple[Host, ...], position: int) -> Iterator[Host]:
-    """*hosts* once around, beginning at *position*."""
-    count = len(hosts)
-    for step in range(count):
-        yield hosts[(position + step) % count]
-
-
 def routing_keyspace(working_keyspace: str | None, query: Any) -> str | None:
     """The keyspace a request is routed in: the statement's own, or the session's."""
     own: str | None = getattr(query, "keyspace", None)
     return own or working_keyspace
 
 
-def is_lwt(statement: Any) -> bool:
-    """Whether *statement* is known to be conditional: then all clients should prefer the same replica."""
+def keeps_order(statement: Any, level: int | None = None) -> bool:
+    """Whether replicas are tried in the order of the ring: all clients should prefer the same one for conditional
+    statements and for reads at a serial consistency level, which contend in Paxos. *level* is the consistency level of
+    the request; None if only the statement's own is known."""
+    if ConsistencyLevel.is_serial(getattr(statement, "consistency_level", None) if level is None else level):
+        return True
     return statement is not None and bool(statement.is_lwt())

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._base.real import threading
-from cassandra._core.routing import Count
+from cassandra._core.routing import Count, TierPlan
 
-from .base import HostDistance, LoadBalancingPolicy, rotated, with_host, without_host
+from .base import HostDistance, LoadBalancingPolicy, with_host, without_host
 from .router import builtin
 
 if TYPE_CHECKING:
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.policies")
 
 
+_DC, _RACK_AND_DC = (0,), (0, 1)  # keys of the tiers that are near
 NOWHERE: Mapping[str, tuple[Host, ...]] = {}
 
 
 class _View:
-    """The live hosts by distance, never changed. ``near``: those of the local data centre, near to far; ``far``: those
-    that are used of each other one; ``remote``: the same as a set."""
+    """The live hosts by distance, never changed. ``tiers``: those of the local data centre by number, near to far, then
+    those that are used of each other one by its name; ``far``: these names; ``remote``: their hosts as a set."""
 
-    __slots__ = ("far", "hosts", "near", "remote")
+    __slots__ = ("far", "hosts", "remote", "tiers")
 
     def __init__(
         self,
@@ -39,21 +40,10 @@ class _View:
         remote: frozenset[Host] = frozenset(),
     ) -> None:
         self.hosts = hosts
-        self.near = near
-        self.far = far
         self.remote = remote
-
-    @property
-    def tiers(self) -> tuple[tuple[Host, ...], ...]:
-        return (*self.near, *self.far.values())
-
-
-def _plan(policy: DCAwareRoundRobinPolicy | RackAwareRoundRobinPolicy, turn: int) -> Iterator[Host]:
-    """Tier after tier. Each is looked at when its turn comes: a plan that has gone on for a while sees what changed."""
-    for number in range(len(policy._view.near)):
-        yield from rotated(policy._view.near[number], turn)
-    for dc in tuple(policy._view.far):
-        yield from rotated(policy._view.far.get(dc, ()), turn)
+        self.tiers: dict[int | str, tuple[Host, ...]] = dict(enumerate(near))
+        self.tiers.update(far)
+        self.far = tuple(far)
 
 
 def _far(
@@ -121,7 +111,7 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """Local hosts beginning with the next in turn, then the used remote ones."""
-        return _plan(self, self._turn.advance())
+        return TierPlan(_DC, self._far_dcs, self._tier, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
         self._include(host)
@@ -136,10 +126,17 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
         self._exclude(host)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        return _plan(self, self._turn.advance())
+        return TierPlan(_DC, self._far_dcs, self._tier, self._turn.advance())
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
-        return self._view.tiers
+        return self._view.tiers.values()
+
+    def _tier(self, key: int | str) -> tuple[Host, ...]:
+        """As it is now: a plan that has gone on for a while sees what changed."""
+        return self._view.tiers.get(key, ())
+
+    def _far_dcs(self) -> tuple[str, ...]:
+        return self._view.far
 
     def _include(self, host: Host) -> None:
         with self._lock:
@@ -220,7 +217,7 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """Hosts of the local rack, of the local data centre, then the used remote ones; each group rotated."""
-        return _plan(self, self._turn.advance())
+        return TierPlan(_RACK_AND_DC, self._far_dcs, self._tier, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
         self._include(host)
@@ -235,10 +232,17 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
         self._exclude(host)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        return _plan(self, self._turn.advance())
+        return TierPlan(_RACK_AND_DC, self._far_dcs, self._tier, self._turn.advance())
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
-        return self._view.tiers
+        return self._view.tiers.values()
+
+    def _tier(self, key: int | str) -> tuple[Host, ...]:
+        """As it is now: a plan that has gone on for a while sees what changed."""
+        return self._view.tiers.get(key, ())
+
+    def _far_dcs(self) -> tuple[str, ...]:
+        return self._view.far
 
     def _include(self, host: Host) -> None:
         with self._lock:

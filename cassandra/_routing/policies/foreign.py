@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cassandra._routing.snapshot import ClusterState
 
-from .base import Wanted
+from .base import Wanted, keeps_order
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
 def wanted_of(metadata: Any, keyspace: str | None, statement: Any, policy: Any) -> Wanted:
     """What a request is routed by in the cluster of *metadata*. *policy*: the wrapped one, which knows hosts."""
-    state = getattr(metadata, "state", None)
-    if type(state) is ClusterState:  # not isinstance(), which mocks pass
+    state = state_of(metadata)
+    if type(state) is ClusterState:
         return Wanted.of(state, keyspace, None, statement)
-    return cast("Wanted", ForeignWanted(metadata, keyspace, statement, policy))
+    return cast("Wanted", ForeignWanted(metadata, state, keyspace, statement, policy))
+
+
+def state_of(metadata: Any) -> Any:
+    """The snapshot of *metadata*, or what stands for one."""
+    state = getattr(metadata, "state", None)
+    return state if type(state) is ClusterState else ForeignState(metadata)  # not isinstance(), which mocks pass
 
 
 class ForeignState:
@@ -43,12 +49,16 @@ class ForeignWanted:
 
     tablet: Any = None
 
-    def __init__(self, metadata: Any, keyspace: str | None, statement: Any, policy: Any) -> None:
+    def __init__(self, metadata: Any, state: Any, keyspace: str | None, statement: Any, policy: Any) -> None:
         self._metadata = metadata
         self._policy = policy
-        self.state: Any = ForeignState(metadata)
+        self.state = state
         self.keyspace = keyspace
         self.statement = statement
+
+    @property
+    def ordered(self) -> bool:
+        return keeps_order(self.statement)
 
     def replicas(self) -> Sequence[Host]:
         """Where the tablet is, if the metadata know of one; else by the ring."""

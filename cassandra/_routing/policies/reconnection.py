@@ -68,5 +68,5 @@ def _check_not_negative(**values: float | None) -> None:
     for name, value in values.items():
         if value is None and name != "max_attempts":
             raise TypeError(f"{name} must be a number of seconds, not None")
-        if value is not None and value < 0:
-            raise ValueError(f"{name} must not be negative")
+        if value is not None and not value >= 0:
+            raise ValueError(f"{name} must not be negative" if value < 0 else f"{name} must not be {value!r}")

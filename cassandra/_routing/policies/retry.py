@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from cassandra._base.constants import ConsistencyLevel, WriteType
+from cassandra._base.durations import seconds
 from cassandra._base.errors import ConnectionBusy, IsBootstrappingErrorMessage, NoConnectionsAvailable
 from cassandra._base.public import public
 
@@ -221,8 +222,8 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         self, max_num_retries: float, min_interval: float = 0.1, max_interval: float = 10.0, *args: Any, **kwargs: Any
     ) -> None:
         self.max_num_retries = max_num_retries
-        self.min_interval = min_interval
-        self.max_interval = max_interval
+        self.min_interval = seconds("min_interval", min_interval, optional=False, negative=True)
+        self.max_interval = seconds("max_interval", max_interval, optional=False, negative=True)
         super().__init__(*args, **kwargs)
 
     def on_read_timeout(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
 from cassandra._base.real import threading
-from cassandra._core.routing import Count
+from cassandra._core.routing import Count, Rotation
 from cassandra._net.endpoint import EndPoint
 
-from .base import HostDistance, LoadBalancingPolicy, rotated, with_host, without_host
+from .base import HostDistance, LoadBalancingPolicy, with_host, without_host
 from .router import builtin
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """Every live host once, beginning with the next in turn."""
-        return rotated(self._hosts, self._turn.advance())
+        return Rotation(self._hosts, self._turn.advance())
 
     def on_up(self, host: Host) -> None:
         with self._lock:
@@ -59,7 +59,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
             self._replace(without_host(self._hosts, host))
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        return rotated(self._hosts, self._turn.advance())
+        return Rotation(self._hosts, self._turn.advance())
 
     def _near_to_far(self) -> Iterable[tuple[Host, ...]]:
         return (self._hosts,)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from cassandra._core.routing import Place, RouteHosts, RoutePlan, RouteRing, SuspectsLast
 
-from .base import Wanted, is_lwt
+from .base import Wanted, keeps_order
 
 if TYPE_CHECKING:
     from cassandra._core.routing import TabletMap
@@ -70,7 +70,7 @@ class Router:
 
     Take the place of :meth:`start`; when its host fails go on with the rest of the plan, or, if there is none yet, with
     :meth:`fallback`. In all methods *keyspace* is the statement's, or else the session's; *token* the Murmur3 token of
-    the request's partition if it is known.
+    the request's partition if it is known; *level* the request's consistency level, None for the statement's own.
     """
 
     __slots__ = ("policy",)
@@ -79,17 +79,28 @@ class Router:
         self.policy: Any = policy
 
     def start(
-        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
+        self,
+        state: ClusterState,
+        keyspace: str | None,
+        token: int | None,
+        statement: Any,
+        level: int | None = None,
     ) -> tuple[Place | None, Iterator[Place] | None]:
         """The first place (None: there is none) and, if it was made already, the rest of the plan."""
-        plan = self._plan_of(Wanted.of(state, keyspace, token, statement))
+        plan = self._plan_of(Wanted.of(state, keyspace, token, statement, level))
         return next(plan, None), plan
 
     def fallback(
-        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any, picked: Place | None
+        self,
+        state: ClusterState,
+        keyspace: str | None,
+        token: int | None,
+        statement: Any,
+        picked: Place | None,
+        level: int | None = None,
     ) -> Iterator[Place]:
         """The places at other hosts, when :meth:`start` gave no rest and its host failed."""
-        plan = self._plan_of(Wanted.of(state, keyspace, token, statement))
+        plan = self._plan_of(Wanted.of(state, keyspace, token, statement, level))
         return (place for place in plan if picked is None or place.host is not picked.host)
 
     def at(self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any, host: Host) -> Place:
@@ -124,29 +135,40 @@ class PickingRouter(Router):
         self._chain.in_flight = in_flight
 
     def start(
-        self, state: ClusterState, keyspace: str | None, token: int | None, statement: Any
+        self,
+        state: ClusterState,
+        keyspace: str | None,
+        token: int | None,
+        statement: Any,
+        level: int | None = None,
     ) -> tuple[Place | None, Iterator[Place] | None]:
         ring = state.topology.ring
         if (ring is not None and not ring.murmur3) or self._chain.is_targeted(statement):
-            return super().start(state, keyspace, token, statement)
+            return super().start(state, keyspace, token, statement, level)
         if token is None:
             token = state.routing_token(None, statement)
-        plan = self.plan(state, keyspace, getattr(statement, "table", None), is_lwt(statement))
+        plan = self.plan(state, keyspace, getattr(statement, "table", None), keeps_order(statement, level))
         return plan.pick(token), None
 
     def route(
-        self, state: ClusterState, keyspace: str | None, table: str | None, statement: Any
+        self,
+        state: ClusterState,
+        keyspace: str | None,
+        table: str | None,
+        statement: Any,
+        level: int | None = None,
     ) -> Callable[[int | None], Place | None]:
         """The first places of many requests of one *statement* by their tokens, as long as *state* is the snapshot."""
-        return self.plan(state, keyspace, table, is_lwt(statement))
+        return self.plan(state, keyspace, table, keeps_order(statement, level))
 
-    def plan(self, state: ClusterState, keyspace: str | None, table: str | None, lwt: bool) -> RoutePlan:
-        """The plan for requests to this table. What else changes than the snapshot the plan notices itself."""
+    def plan(self, state: ClusterState, keyspace: str | None, table: str | None, ordered: bool) -> RoutePlan:
+        """The plan for requests to this table; replicas are asked in their order if *ordered*. What else changes than
+        the snapshot the plan notices itself."""
         of, plans = self._plans
         if of is not state or len(plans) > _KEPT:
             plans = {}
             self._plans = (state, plans)
-        ordered = lwt or not self._chain.shuffles
+        ordered = ordered or not self._chain.shuffles
         key = (keyspace, table, ordered)
         plan = plans.get(key)
         if plan is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.durations import seconds
 from cassandra._base.public import public
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class ConstantSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
             return self.delay
 
     def __init__(self, delay: float, max_attempts: int) -> None:
-        self.delay = delay
+        self.delay = seconds("delay", delay, optional=False, negative=True)
         self.max_attempts = max_attempts
 
     def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:

@@ -7,15 +7,15 @@ from random import shuffle
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
+from cassandra._core.routing import ReplicasFirst
+from cassandra._routing.snapshot import ClusterState
 
-from .base import HostDistance, LoadBalancingPolicy, is_lwt, routing_keyspace
+from .base import HostDistance, LoadBalancingPolicy, Wanted, routing_keyspace
 from .foreign import wanted_of
 from .router import builtin, fallback_of
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
-
-    from .base import Wanted
 
 _NEAR_TO_FAR = (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE)
 
@@ -28,8 +28,9 @@ class TokenAwarePolicy(LoadBalancingPolicy):
     Needs the statement's routing key (bound statements have it) and keyspace. Live replicas come first, ordered by the
     distance the child gives them; then the rest of the child's plan.
 
-    :param shuffle_replicas: spread requests over replicas of equal distance. Conditional (LWT) statements always keep
-        the order of the ring, so that all clients contend at the same replica.
+    :param shuffle_replicas: spread requests over replicas of equal distance. Conditional (LWT) statements and
+        requests at SERIAL or LOCAL_SERIAL always keep the order of the ring, so that all clients contend at the same
+        replica.
     """
 
     #: Whether replicas of equal distance are tried in random order.
@@ -67,9 +68,16 @@ class TokenAwarePolicy(LoadBalancingPolicy):
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """Live replicas of the statement's partition, nearest first; then the other hosts of the child's plan."""
         keyspace = routing_keyspace(working_keyspace, query)
-        if self._cluster_metadata is None:
+        metadata = self._cluster_metadata
+        if metadata is None or query is None or keyspace is None:
             return iter(self._child_policy.make_query_plan(keyspace, query))
-        return self.fallback(wanted_of(self._cluster_metadata, keyspace, query, self._child_policy))
+        state = getattr(metadata, "state", None)
+        if type(state) is not ClusterState:  # not isinstance(), which mocks pass
+            return self.fallback(wanted_of(metadata, keyspace, query, self._child_policy))
+        token = state.routing_token(None, query)
+        if token is None:
+            return iter(self._child_policy.make_query_plan(keyspace, query))
+        return self.fallback(Wanted.of(state, keyspace, token, query))
 
     def on_up(self, *args: Any, **kwargs: Any) -> None:
         self._child_policy.on_up(*args, **kwargs)
@@ -84,34 +92,31 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         self._child_policy.on_remove(*args, **kwargs)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        tried: set[Host] = set()
-        for host in self._replicas(wanted):
-            if host.is_up and host not in tried:
-                tried.add(host)
-                yield host
-        for host in fallback_of(self._child_policy, wanted):
-            if host not in tried:
-                yield host
-
-    def _replicas(self, wanted: Wanted) -> Iterator[Host]:
-        """Those that may be used, near ones first, except that a leader comes before all."""
         replicas = wanted.replicas()
-        distances = [self._child_policy.distance(host) for host in replicas]
-        if replicas and distances[0] in _NEAR_TO_FAR and self._leader_first(wanted):
-            yield replicas[0]
-        for distance in _NEAR_TO_FAR:
-            tier = [host for host, far in zip(replicas, distances, strict=True) if far == distance]
-            yield from self._ordered(tier, wanted.statement)
+        if not replicas:
+            return fallback_of(self._child_policy, wanted)
+        return ReplicasFirst(self._near_first(replicas, wanted), fallback_of, self._child_policy, wanted)
 
-    def _leader_first(self, wanted: Wanted) -> bool:
-        """Whether the first replica is the leader of a strongly consistent tablet, where every request ends up."""
+    def _near_first(self, replicas: Sequence[Host], wanted: Wanted) -> list[Host]:
+        """Those that may be used, near ones first, except that a leader comes before all."""
+        distance_of = self._child_policy.distance
+        by_distance: dict[int, list[Host]] = {}
+        for host in replicas:
+            by_distance.setdefault(distance_of(host), []).append(host)
+        ordered = not self.shuffle_replicas or wanted.ordered
+        found: list[Host] = []
+        for distance in _NEAR_TO_FAR:
+            tier = by_distance.get(distance)
+            if tier is not None:
+                if not ordered and len(tier) > 1:
+                    shuffle(tier)
+                found += tier
+        if wanted.tablet is not None and replicas[0] in found and self._leader_first(replicas[0], wanted):
+            found.insert(0, replicas[0])
+        return found
+
+    def _leader_first(self, first: Host, wanted: Wanted) -> bool:
+        """Whether *first* of the replicas leads a strongly consistent tablet: every request ends up there."""
         if wanted.tablet is None or not self._prefer_tablet_leader:
             return False
-        return wanted.state.has_leaders(wanted.keyspace) and wanted.replicas()[0].host_id == wanted.tablet.leader
-
-    def _ordered(self, tier: Sequence[Host], statement: Any) -> Iterable[Host]:
-        if len(tier) == 1 or not self.shuffle_replicas or is_lwt(statement):
-            return tier
-        hosts = list(tier)
-        shuffle(hosts)
-        return hosts
+        return wanted.state.has_leaders(wanted.keyspace) and first.host_id == wanted.tablet.leader

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.public import public
+from cassandra._core.routing import ReplicasFirst
 
-from .base import HostDistance, LoadBalancingPolicy, Wanted, routing_keyspace
-from .foreign import wanted_of
+from .base import HostDistance, LoadBalancingPolicy, Wanted
+from .foreign import state_of
 from .router import builtin, fallback_of
 
 if TYPE_CHECKING:
@@ -60,18 +61,23 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """The targeted host if there is one and it is up, then the child's plan."""
-        keyspace = routing_keyspace(working_keyspace, query)
-        if self._cluster_metadata is None:
-            return iter(self._child_policy.make_query_plan(keyspace, query))
-        return self.fallback(wanted_of(self._cluster_metadata, keyspace, query, self._child_policy))
+        keyspace = (getattr(query, "keyspace", None) or working_keyspace) if query is not None else working_keyspace
+        address = getattr(query, "target_host", None)
+        if address is not None and self._cluster_metadata is not None:
+            target = state_of(self._cluster_metadata).host_at(address)
+            if target is not None and target.is_up:
+                return ReplicasFirst([target], _plan_of, self._child_policy, (keyspace, query))
+        return iter(self._child_policy.make_query_plan(keyspace, query))
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
         target = _target(wanted.state, wanted.statement)
-        if target is not None:
-            yield target
-        for host in fallback_of(self._child_policy, wanted):
-            if host != target:
-                yield host
+        if target is None:
+            return fallback_of(self._child_policy, wanted)
+        return ReplicasFirst([target], fallback_of, self._child_policy, wanted)
+
+
+def _plan_of(policy: LoadBalancingPolicy, asked: tuple[str | None, Any]) -> Iterator[Host]:
+    return policy.make_query_plan(*asked)
 
 
 def _target(state: ClusterState, statement: Any) -> Host | None:
@@ -118,8 +124,7 @@ class HostFilterPolicy(LoadBalancingPolicy):
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         """The child's plan without the filtered hosts."""
-        plan = self._child_policy.make_query_plan(working_keyspace, query)
-        return (host for host in plan if self._predicate(host))
+        return filter(self._predicate, self._child_policy.make_query_plan(working_keyspace, query))
 
     def on_up(self, host: Host, *args: Any, **kwargs: Any) -> None:
         self._child_policy.on_up(host, *args, **kwargs)
@@ -134,4 +139,4 @@ class HostFilterPolicy(LoadBalancingPolicy):
         self._child_policy.on_remove(host, *args, **kwargs)
 
     def fallback(self, wanted: Wanted) -> Iterator[Host]:
-        return (host for host in fallback_of(self._child_policy, wanted) if self._predicate(host))
+        return filter(self._predicate, fallback_of(self._child_policy, wanted))

@@ -1,21 +1,21 @@
-"""Dicts of the schema that follow what is read later (L4): those of a keyspace, and that of all keyspaces.
+"""What is in keyspaces: dicts that follow the schema, and when their values are made (L4).
 
-A program may keep such a dict for as long as its keyspace is there. So it is one object, and a change of the schema is
-made in it, name by name: who looks up a name finds what it was or what it is, never a dict that was emptied to be
-filled again. Who goes through it goes through a copy of one moment, and ``keys()``, ``values()`` and ``items()`` are
-views of such a copy.
+A program may keep the dict of all keyspaces, and those of a keyspace. So such a dict is one object, and a change of the
+schema is made in it, name by name: who looks up a name finds what it was or what it is, never a dict that was emptied
+to be filled again. Who goes through it goes through a copy of one moment, and ``keys()``, ``values()`` and ``items()``
+are views of such a copy.
 
-``LOCK`` is held while a dict is copied, and while one changes. No request takes it: looking up a name needs no lock.
+No lock: names are set and removed, and first values given, by one operation of a built-in each, and a copy that another
+thread disturbs is made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from cassandra._base.real import threading
-
-LOCK = threading.RLock()
+#: The dicts of a keyspace; each may name what is in those before it.
+PARTS = ("user_types", "functions", "aggregates", "views", "indexes", "tables")
 
 
 class LiveDict(dict[str, Any]):
@@ -24,18 +24,21 @@ class LiveDict(dict[str, Any]):
     __slots__ = ()
 
     def follow(self, now: Mapping[str, Any]) -> None:
-        """Have what *now* has, and no more; with ``LOCK`` held."""
+        """Have what *now* has, and no more. One thread at a time."""
         self.update(now)
         self.keep(now)
 
     def keep(self, now: Mapping[str, Any]) -> None:
-        """Have nothing that *now* has not; with ``LOCK`` held."""
-        for name in dict.keys(self) - now.keys():
-            del self[name]
+        """Have nothing that *now* has not. One thread at a time."""
+        for name in self.copy().keys() - now.keys():
+            self.pop(name, None)
 
     def copy(self) -> dict[str, Any]:
-        with LOCK:
-            return dict(zip(dict.keys(self), dict.values(self), strict=True))
+        while True:
+            try:
+                return dict(dict.items(self))  # dict.copy() would ask keys() below
+            except RuntimeError:  # another thread has added or removed a name
+                continue
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.copy())
@@ -66,3 +69,31 @@ class Part(LiveDict):
 
     def copy(self) -> dict[str, Any]:
         return dict(sorted(super().copy().items()))
+
+
+class Contents:
+    """The dicts of a keyspace by name, made by *read* when one of them is first asked for. Keyspaces that differ in
+    their own settings only have the same one."""
+
+    __slots__ = ("_made", "_read")
+
+    def __init__(self, read: Callable[[], Mapping[str, Any]]) -> None:
+        self._read: Callable[[], Mapping[str, Any]] | None = read
+        self._made: dict[str, dict[str, Part]] = {}
+
+    @property
+    def is_parsed(self) -> bool:
+        return bool(self._made)
+
+    def parts(self) -> dict[str, Part]:
+        """Any number of threads may be the first to ask: all get the same objects."""
+        made = self._made.get("parts")
+        while made is None:
+            read = self._read
+            if read is not None:
+                found = read()
+                made = self._made.setdefault("parts", {name: Part(found.get(name, {})) for name in PARTS})
+                self._read = None  # the rows are not needed any more
+            else:
+                made = self._made.get("parts")
+        return made

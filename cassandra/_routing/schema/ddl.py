@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.names import map_literal, protect_name, protect_value
+from cassandra._base.names import map_literal, name_as_described, protect_value
 
 from .extensions import extension_cql
 
@@ -25,7 +25,7 @@ _TYPE_MARK = r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|."""  # compiled when i
 
 
 def create_keyspace(keyspace: KeyspaceMetadata) -> str:
-    name = protect_name(keyspace.name)
+    name = name_as_described(keyspace.name)
     if keyspace.virtual:
         return f"// VIRTUAL KEYSPACE {_one_line(name)}"
     strategy = keyspace.replication_strategy
@@ -56,7 +56,7 @@ def create_table(table: TableMetadata, formatted: bool) -> str:
     single = len(table.partition_key) == 1 and not table.clustering_key
     definitions = []
     for column in table.columns.values():
-        definition = f"{protect_name(column.name)} {column.cql_type}"
+        definition = f"{name_as_described(column.name)} {column.cql_type}"
         if column.is_static:
             definition += " static"
         if column.mask:
@@ -93,11 +93,11 @@ def export_table(table: TableMetadata) -> str:
 
 def create_view(view: MaterializedViewMetadata, formatted: bool) -> str:
     separator = "\n    " if formatted else " "
-    selected = "*" if view.include_all_columns else ", ".join(protect_name(name) for name in view.columns)
+    selected = "*" if view.include_all_columns else ", ".join(name_as_described(name) for name in view.columns)
     clauses = [
         f"CREATE MATERIALIZED VIEW {_qualified(view)} AS",
         f"SELECT {selected}",
-        f"FROM {protect_name(view.keyspace_name)}.{protect_name(view.base_table_name)}",
+        f"FROM {name_as_described(view.keyspace_name)}.{name_as_described(view.base_table_name)}",
         f"WHERE {view.where_clause}",
         f"PRIMARY KEY ({_primary_key(view)})",
     ]
@@ -107,42 +107,41 @@ def create_view(view: MaterializedViewMetadata, formatted: bool) -> str:
 def create_index(index: IndexMetadata) -> str:
     options = dict(index.index_options)
     target = options.pop("target", "")
-    table = f"{protect_name(index.keyspace_name)}.{protect_name(index.table_name)}"
+    table = f"{name_as_described(index.keyspace_name)}.{name_as_described(index.table_name)}"
     if index.kind != "CUSTOM":
-        return f"CREATE INDEX {protect_name(index.name)} ON {table} ({target})"
+        return f"CREATE INDEX {name_as_described(index.name)} ON {table} ({target})"
     implementation = options.pop("class_name", "")
-    query = (
-        f"CREATE CUSTOM INDEX {protect_name(index.name)} ON {table} ({target}) USING {protect_value(implementation)}"
-    )
+    name = name_as_described(index.name)
+    query = f"CREATE CUSTOM INDEX {name} ON {table} ({target}) USING {protect_value(implementation)}"
     return f"{query} WITH OPTIONS = {map_literal(options)}" if options else query
 
 
 def create_trigger(trigger: TriggerMetadata) -> str:
     implementation = (trigger.options or {}).get("class", "")
     return (
-        f"CREATE TRIGGER {protect_name(trigger.name)} ON {_qualified(trigger.table)} "
+        f"CREATE TRIGGER {name_as_described(trigger.name)} ON {_qualified(trigger.table)} "
         f"USING {protect_value(implementation)}"
     )
 
 
 def create_type(user_type: UserType, formatted: bool) -> str:
     fields = [
-        f"{protect_name(name)} {cql_type}"
+        f"{name_as_described(name)} {cql_type}"
         for name, cql_type in zip(user_type.field_names, user_type.field_types, strict=True)
     ]
-    name = f"{protect_name(user_type.keyspace)}.{protect_name(user_type.name)}"
+    name = f"{name_as_described(user_type.keyspace)}.{name_as_described(user_type.name)}"
     return f"CREATE TYPE {name} {_block(fields, formatted)}"
 
 
 def create_function(function: Function, formatted: bool) -> str:
     arguments = ", ".join(
-        f"{protect_name(name)} {_thawed(cql_type)}"
+        f"{name_as_described(name)} {_thawed(cql_type)}"
         for name, cql_type in zip(function.argument_names, function.argument_types, strict=True)
     )
     language = function.language  # in quotes only if it is no word: "java" is reserved, and needs none here
-    language = language if language.isidentifier() else protect_name(language)
+    language = language if language.isidentifier() else name_as_described(language)
     clauses = [
-        f"CREATE FUNCTION {protect_name(function.keyspace)}.{protect_name(function.name)}({arguments})",
+        f"CREATE FUNCTION {name_as_described(function.keyspace)}.{name_as_described(function.name)}({arguments})",
         "CALLED ON NULL INPUT" if function.called_on_null_input else "RETURNS NULL ON NULL INPUT",
         f"RETURNS {_thawed(function.return_type)}",
         *(["DETERMINISTIC"] if function.deterministic else []),
@@ -156,12 +155,12 @@ def create_function(function: Function, formatted: bool) -> str:
 def create_aggregate(aggregate: Aggregate, formatted: bool) -> str:
     arguments = ", ".join(_thawed(cql_type) for cql_type in aggregate.argument_types)
     clauses = [
-        f"CREATE AGGREGATE {protect_name(aggregate.keyspace)}.{protect_name(aggregate.name)}({arguments})",
-        f"SFUNC {protect_name(aggregate.state_func)}",
+        f"CREATE AGGREGATE {name_as_described(aggregate.keyspace)}.{name_as_described(aggregate.name)}({arguments})",
+        f"SFUNC {name_as_described(aggregate.state_func)}",
         f"STYPE {_thawed(aggregate.state_type)}",
     ]
     if aggregate.final_func:
-        clauses.append(f"FINALFUNC {protect_name(aggregate.final_func)}")
+        clauses.append(f"FINALFUNC {name_as_described(aggregate.final_func)}")
     if aggregate.initial_condition is not None:
         clauses.append(f"INITCOND {aggregate.initial_condition}")
     if aggregate.deterministic:
@@ -180,7 +179,7 @@ def _one_line(text: str) -> str:
 
 
 def _qualified(table: TableMetadata | MaterializedViewMetadata) -> str:
-    return f"{protect_name(table.keyspace_name)}.{protect_name(table.name)}"
+    return f"{name_as_described(table.keyspace_name)}.{name_as_described(table.name)}"
 
 
 def _block(lines: list[str], formatted: bool) -> str:
@@ -190,7 +189,7 @@ def _block(lines: list[str], formatted: bool) -> str:
 
 
 def _names(columns: Iterable[ColumnMetadata]) -> str:
-    return ", ".join(protect_name(column.name) for column in columns)
+    return ", ".join(name_as_described(column.name) for column in columns)
 
 
 def _primary_key(table: TableMetadata | MaterializedViewMetadata) -> str:
@@ -208,14 +207,16 @@ def _properties(table: TableMetadata | MaterializedViewMetadata) -> list[str]:
 
 def clustering_order(columns: Iterable[ColumnMetadata]) -> list[str]:
     """The property that says which way rows are sorted, if they are."""
-    order = ", ".join(f"{protect_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}" for column in columns)
+    order = ", ".join(
+        f"{name_as_described(column.name)} {'DESC' if column.is_reversed else 'ASC'}" for column in columns
+    )
     return [f"CLUSTERING ORDER BY ({order})"] if order else []
 
 
 def option_strings(options: Mapping[str, Any]) -> list[str]:
     """The options of a table, one property each."""
     return [
-        f"{protect_name(name)} = {map_literal(value) if isinstance(value, Mapping) else protect_value(value)}"
+        f"{name_as_described(name)} = {map_literal(value) if isinstance(value, Mapping) else protect_value(value)}"
         for name, value in sorted(options.items())
         if value is not None
     ]
@@ -244,7 +245,7 @@ def _extended(table: TableMetadata | MaterializedViewMetadata) -> str:
 def _monotonic(function: Function) -> list[str]:
     if function.monotonic:
         return ["MONOTONIC"]
-    return [f"MONOTONIC ON {protect_name(function.monotonic_on[0])}"] if function.monotonic_on else []
+    return [f"MONOTONIC ON {name_as_described(function.monotonic_on[0])}"] if function.monotonic_on else []
 
 
 def _body_literal(body: str) -> str:

@@ -9,9 +9,8 @@ from typing import Any
 from cassandra._base.public import public
 from cassandra._routing.ring.replication import _ReplicationStrategy
 
-from .contents import LOCK, LiveDict, Part
+from .contents import PARTS, Contents, LiveDict
 from .functions import Aggregate, Function, UserType
-from .live import PARTS
 from .table import IndexMetadata, MaterializedViewMetadata, TableMetadata
 
 
@@ -25,8 +24,10 @@ class _Part:
     def __get__(self, keyspace: KeyspaceMetadata | None, owner: type) -> Any:
         if keyspace is None:
             return None
-        keyspace._parse()
-        return keyspace.__dict__[self._name]
+        contents = keyspace._contents
+        if contents is None:
+            raise AttributeError(f"{keyspace!r} has no {self._name}: they were deleted")
+        return keyspace.__dict__.setdefault(self._name, contents.parts()[self._name])
 
 
 def _part() -> Any:
@@ -37,8 +38,9 @@ def _part() -> Any:
 class KeyspaceMetadata:
     """A keyspace: how it is replicated, and its tables, views, indexes, types, functions and aggregates.
 
-    One that was found at ``cluster.metadata`` follows changes of the schema until it is dropped, and so do its dicts,
-    tables and views. Who goes through such a dict goes through what it was at that moment; its ``copy()`` stays that.
+    Its dicts follow changes of the schema until it is dropped. What is in them is another object when it was read
+    again, and so is the keyspace itself when its own settings were. Who goes through such a dict goes through what it
+    was at that moment; its ``copy()`` stays that.
     """
 
     name: str = None  # type: ignore[assignment]
@@ -76,7 +78,7 @@ class KeyspaceMetadata:
         self.name = name
         self.durable_writes = durable_writes
         self.replication_strategy = _ReplicationStrategy.create(strategy_class, strategy_options)
-        self._read: Callable[[], dict[str, Any]] | None = None  # until it was parsed
+        self._contents: Contents | None = None
         self.graph_engine = graph_engine
         self.__dict__.update({name: {} for name in PARTS})
 
@@ -118,34 +120,19 @@ class KeyspaceMetadata:
 
     def _filled_by(self, read: Callable[[], dict[str, Any]]) -> KeyspaceMetadata:
         """This new keyspace, with parts that *read* gives by name; called when one of them is first asked for."""
-        self._read = read
+        self._contents = Contents(read)
         for name in PARTS:
             del self.__dict__[name]
         return self
 
-    @property
-    def _is_parsed(self) -> bool:
-        return self._read is None
-
-    def _parse(self) -> None:
-        """Put all parts in their place. Any number of threads may be the first to ask: all get the same objects, and
-        never those of a moment that is over (see ``live.py``)."""
-        while (read := (known := self.__dict__).get("_read")) is not None:
-            contents = read()
-            with LOCK:
-                if self.__dict__ is known and known.get("_read") is not None:
-                    for name in PARTS:
-                        known.setdefault(name, Part(contents.get(name, {})))
-                    known["_read"] = None  # the rows are not needed any more
-
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickle: everything, parsed, of one moment."""
-        self._parse()
-        with LOCK:
-            return {name: part.copy() if isinstance(part, LiveDict) else part for name, part in self.__dict__.items()}
+        parts = {} if self._contents is None else self._contents.parts()
+        state = {**parts, **self.__dict__, "_contents": None}
+        return {name: part.copy() if isinstance(part, LiveDict) else part for name, part in state.items()}
 
     def _with(self, **parts: Any) -> KeyspaceMetadata:
-        """A copy with some attributes replaced, parsed no further than this."""
+        """A copy with some attributes replaced, which has the same contents, parsed no further."""
         clone = type(self).__new__(type(self))
         clone.__dict__.update({**self.__dict__, **parts})
         return clone

@@ -1,112 +1,81 @@
-"""Objects of the schema that programs hold follow what is read later (L4).
+"""Which objects of the schema are others after a change (L4).
 
-*Identity.* A keyspace, a table and a view is one object, from when it was first read until it is dropped. A table
-that was dropped and created again is another one: it has another id. What is in them (columns, indexes, triggers)
-and all that programs rarely keep (user types, functions, aggregates) are values: other objects when they were read
-again. The dicts of a keyspace, once somebody has seen them, are those of its life (``contents.py``); a dict of
-all keyspaces until everything is read again.
+*Identity.* What was read is a new object: a keyspace, a table, a view, an index, a type, a function. One that a
+program holds stays as it was, with its columns and options, and can be compared with the new one. What others are
+found in stays one object and follows: the dict of all keyspaces, a keyspace when something in it has changed, its
+dicts, which a keyspace whose own settings have changed hands on, and the views of a table. When everything, or
+everything in a keyspace, is read again, all of it is new. So it is in scylla-driver.
 
-*How.* A change is worked out on fresh objects, which nobody sees (``update.py``). Then each object that is known
-*becomes* the fresh one of its name: it is given a copy of that one's ``__dict__``, by one assignment. So a reader,
-which takes no lock, sees each attribute as it was or as it is, and each dict or list of a table that it got stays as
-it is while it goes through it; who needs several attributes of one moment takes a copy (``copy.copy``), as the methods
-that print CQL do. Views become what they are to be first, then tables, then the dicts that they are in: who finds a new
-table or view finds all that belongs to it, and what is dropped is missed by nobody who finds what needs it.
+*How.* A change is worked out on fresh objects (``update.py``). Views come into their dict first, then tables: who
+finds a new table finds all that belongs to it, and what is dropped leaves its dict after what needs it. Readers take
+no lock: each name of a dict is changed by one operation.
 
 *Who.* Whoever publishes metadata, with their lock held (``metadata.py``), before the snapshot is published that was
 worked out from the same rows: a request that sees the snapshot sees no older replication. What is in a keyspace is
-parsed when somebody first looks at it. ``LOCK`` is held while that is put in its place, and while a keyspace becomes
-another, so that nobody is given tables that were replaced meanwhile.
-
-An object that was made by hand, was dropped, or was copied or pickled, follows nothing.
+parsed when somebody first looks at it (``contents.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cassandra._base.logs import get_logger
-
-from .contents import LOCK, LiveDict, Part
+from .contents import PARTS, LiveDict, Part
+from .target import EVERYTHING, SETTINGS, SchemaTarget
 
 if TYPE_CHECKING:
     from .keyspace import KeyspaceMetadata
     from .table import MaterializedViewMetadata, TableMetadata
 
-#: The dicts of a keyspace; each may name what is in those before it.
-PARTS = ("user_types", "functions", "aggregates", "views", "indexes", "tables")
-
-log = get_logger("cassandra.metadata")
-
 
 def carry_on(
-    before: Mapping[str, KeyspaceMetadata], after: Mapping[str, KeyspaceMetadata], everything: bool
+    before: Mapping[str, KeyspaceMetadata], after: Mapping[str, KeyspaceMetadata], target: SchemaTarget
 ) -> Mapping[str, KeyspaceMetadata]:
-    """The keyspaces *after* a change, in the objects that they had *before* it; the dict itself is another one if
-    *everything* was read, which is how programs know scylla-driver."""
-    keyspaces = {name: _keyspace(before.get(name, fresh), fresh) for name, fresh in after.items()}
-    if everything or not isinstance(before, LiveDict):
-        return LiveDict(keyspaces)
-    with LOCK:
-        before.follow(keyspaces)
+    """The keyspaces *after* *target* was read, in the dicts that they were in *before* it."""
+    if target.kind == EVERYTHING:
+        return LiveDict(after)
+    if not isinstance(before, LiveDict):  # a program's own
+        before = LiveDict(before)
+    name = target.keyspace or ""
+    if target.kind not in SETTINGS and name in before and name in after:
+        known = before[name]
+        _carry_on_contents(known, after[name])
+        after = {**after, name: known}
+    before.follow(after)
     return before
 
 
-def _keyspace(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> KeyspaceMetadata:
+def _carry_on_contents(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> None:
     if known is fresh:
-        return fresh
-    if known._is_parsed:
-        _parse(fresh)  # now, as it takes its time
-    with LOCK:
-        if known._is_parsed and _parse(fresh):  # somebody may hold what is in it
-            _carry_on_relations(known, fresh)
-            _carry_on_dicts(known, fresh)
-        _become(known, fresh)
-    return known
-
-
-def _carry_on_relations(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> None:
-    fresh.views = {name: _relation(known.views.get(name), view) for name, view in fresh.views.items()}
+        return
     for name, table in fresh.tables.items():
-        if table is not known.tables.get(name):
-            table.views = {view: fresh.views[view] for view in table.views}
-    fresh.tables = {name: _relation(known.tables.get(name), table) for name, table in fresh.tables.items()}
-
-
-def _carry_on_dicts(known: KeyspaceMetadata, fresh: KeyspaceMetadata) -> None:
+        former = known.tables.get(name)
+        if former is not None and former._id == table._id:
+            table.views = former.views
     for name in PARTS:
         kept, now = getattr(known, name), getattr(fresh, name)
+        if kept is now:
+            continue
         if isinstance(kept, LiveDict):
             kept.update(now)
         else:  # a program's own
-            setattr(fresh, name, Part(now))
+            setattr(known, name, Part(now))
+    _link_views(known.tables, fresh.views)
     for name in reversed(PARTS):
-        kept = getattr(known, name)
-        if isinstance(kept, LiveDict):
-            kept.keep(getattr(fresh, name))
-            setattr(fresh, name, kept)
+        kept, now = getattr(known, name), getattr(fresh, name)
+        if kept is not now:
+            kept.keep(now)
 
 
-def _parse(fresh: KeyspaceMetadata) -> bool:
-    try:
-        fresh._parse()
-    except Exception as error:  # who looks at it is told, too
-        log.warning("What is in keyspace %s is not understood, tables of it stay as they were: %s", fresh.name, error)
-        return False
-    return True
-
-
-def _relation(known: Any, fresh: TableMetadata | MaterializedViewMetadata) -> Any:
-    if known is None or known is fresh or type(known) is not type(fresh) or known._id != fresh._id:
-        return fresh
-    for part in (*fresh.columns.values(), *getattr(fresh, "triggers", {}).values()):
-        part.table = known
-    _become(known, fresh)
-    return known
-
-
-def _become(known: Any, fresh: Any) -> None:
-    """A copy, and not one ``__dict__`` for both: from Python 3.13 on the collector follows attributes from the object
-    that they were set on alone, and would take what only *known* can still reach for garbage."""
-    known.__dict__ = dict(fresh.__dict__)
+def _link_views(tables: Mapping[str, TableMetadata], views: Mapping[str, MaterializedViewMetadata]) -> None:
+    """Each of *tables* has those of *views* that are of it."""
+    by_table: dict[str, dict[str, MaterializedViewMetadata]] = {}
+    for view in views.values():
+        by_table.setdefault(view.base_table_name, {})[view.name] = view
+    for name, table in tables.items():
+        own = by_table.get(name, {})
+        if own or table.views:
+            table.views.update(own)
+            for gone in list(table.views):
+                if gone not in own:
+                    table.views.pop(gone, None)

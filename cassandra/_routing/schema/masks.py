@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cassandra._base.names import protect_name, protect_value
+from cassandra._base.names import name_as_described, protect_value
 
 from .cqltype import parse_cql_type
 
@@ -24,7 +24,9 @@ def mask_cql(row: Mapping[str, Any]) -> str:
         strict=True,
     )
     texts = ["null" if is_null else _literal(cql_type, value) for cql_type, value, is_null in arguments]
-    return f"{protect_name(row['function_keyspace'])}.{protect_name(row['function_name'])}({', '.join(texts)})"
+    return (
+        f"{name_as_described(row['function_keyspace'])}.{name_as_described(row['function_name'])}({', '.join(texts)})"
+    )
 
 
 def _literal(cql_type: str, value: str) -> str:

@@ -1,14 +1,19 @@
-"""Rows of the schema tables to the model (L4). Pure; rows are mappings by column name.
+"""Rows of the schema tables to the model (L4). Pure, but for the log; rows are mappings by column name.
 
 Speaks ``system_schema`` of Apache Cassandra 3.0 to 5.x and of ScyllaDB. Columns it does not know are ignored, columns
-that a version does not have are taken as null.
+that a version does not have are taken as null. A row that cannot be read costs what it is about, and one line of the
+log.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from cassandra._base.logs import get_logger
+from cassandra._base.printable import printable
 
 from .functions import Aggregate, Function, UserType
 from .keyspace import KeyspaceMetadata
@@ -21,6 +26,12 @@ from .table import (
     TableMetadataV3,
     TriggerMetadata,
 )
+
+log = get_logger("cassandra.metadata")
+T = TypeVar("T")
+MOST_TOLD = 1000  # rows that the log has a warning of
+_told: set[str] = set()
+_NAMES = ("keyspace_name", "table_name", "view_name", "type_name", "function_name", "aggregate_name")
 
 Row = Mapping[str, Any]
 #: Rows of each schema query, by its name.
@@ -77,10 +88,11 @@ class RowIndex:
         by_keyspace: dict[str, list[Row]] = defaultdict(list)
         by_table: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in self.all(part):
-            by_keyspace[row["keyspace_name"]].append(row)
-            table = row.get("table_name") or row.get("view_name")
-            if table is not None:
-                by_table[row["keyspace_name"], table].append(row)
+            keyspace, table = row["keyspace_name"], row.get("table_name") or row.get("view_name")
+            if isinstance(keyspace, str):
+                by_keyspace[keyspace].append(row)
+                if isinstance(table, str):
+                    by_table[keyspace, table].append(row)
         self._by_keyspace[part] = by_keyspace
         self._by_table[part] = by_table
 
@@ -88,17 +100,37 @@ class RowIndex:
 def parse_everything(rows: RowIndex) -> dict[str, KeyspaceMetadata]:
     """All keyspaces, the virtual ones after the others. What is in each is parsed when it is first looked at."""
     keyspaces = {}
-    for row in rows.all("keyspaces"):
-        keyspace = parse_keyspace(row, rows)
+    for keyspace in readable("keyspace", rows.all("keyspaces"), lambda row: parse_keyspace(row, rows)):
         keyspaces[keyspace.name] = with_contents(keyspace, rows)
-    for row in rows.all("virtual_keyspaces"):
-        keyspaces.setdefault(row["keyspace_name"], _parse_virtual_keyspace(row["keyspace_name"], rows))
+    virtual = (row["keyspace_name"] for row in rows.all("virtual_keyspaces"))
+    for name in virtual:
+        if isinstance(name, str):
+            keyspaces.setdefault(name, _parse_virtual_keyspace(name, rows))
     return keyspaces
+
+
+def readable(kind: str, rows: Iterable[Row], parse: Callable[[Row], T]) -> list[T]:
+    """What *parse* makes of *rows*, of things of a *kind*; those that it fails for are left out."""
+    parsed = []
+    for row in rows:
+        try:
+            parsed.append(parse(row))
+        except Exception as error:
+            names = [row.get(key) for key in _NAMES]
+            name = ".".join(str(one) for one in names if one is not None)
+            text = f"{kind} {name}: {type(error).__name__}: {error}"
+            level = logging.DEBUG if text in _told or len(_told) >= MOST_TOLD else logging.WARNING
+            if level == logging.WARNING:
+                _told.add(text)
+            log.log(level, "The schema tables have a row that cannot be read; it is left out: %s", printable(text, 500))
+    return parsed
 
 
 def parse_keyspace(row: Row, rows: RowIndex) -> KeyspaceMetadata:
     """A keyspace by its own row, and by what ScyllaDB has of it, empty."""
     name, replication = row["keyspace_name"], dict(row["replication"].items())
+    if not isinstance(name, str):
+        raise TypeError(f"a keyspace has no name of type {type(name).__name__}")
     keyspace = KeyspaceMetadata(name, row["durable_writes"], replication.pop("class", None), replication)
     keyspace._has_leaders = any(
         more.get("consistency") in _WITH_LEADERS for more in rows.of_keyspace("scylla_keyspaces", name)
@@ -112,11 +144,11 @@ def with_contents(keyspace: KeyspaceMetadata, rows: RowIndex) -> KeyspaceMetadat
 
 
 def _contents(name: str, rows: RowIndex) -> dict[str, Any]:
-    tables = [parse_table(row, rows) for row in rows.of_keyspace("tables", name)]
-    views = [parse_view(row, rows) for row in rows.of_keyspace("views", name)]
-    types = [parse_type(row) for row in rows.of_keyspace("types", name)]
-    functions = [parse_function(row) for row in rows.of_keyspace("functions", name)]
-    aggregates = [parse_aggregate(row) for row in rows.of_keyspace("aggregates", name)]
+    tables = readable("table", rows.of_keyspace("tables", name), lambda row: parse_table(row, rows))
+    views = readable("view", rows.of_keyspace("views", name), lambda row: parse_view(row, rows))
+    types = readable("type", rows.of_keyspace("types", name), parse_type)
+    functions = readable("function", rows.of_keyspace("functions", name), parse_function)
+    aggregates = readable("aggregate", rows.of_keyspace("aggregates", name), parse_aggregate)
     by_name = {table.name: table for table in tables}
     for view in views:
         if view.base_table_name in by_name:

@@ -1,7 +1,6 @@
 """Tables, views and what belongs to them, as users read them from ``cluster.metadata`` (L4).
 
-Objects are made by ``parser.py``; tables and views follow what is read later as ``live.py`` says, all others are made
-anew. CQL text comes from ``ddl.py``.
+Objects are made by ``parser.py``, and stay as they were read (``live.py``). CQL text comes from ``ddl.py``.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
 from cassandra._base.public import public
+
+from .contents import LiveDict
 
 
 @public("cassandra.metadata")
@@ -123,7 +124,7 @@ class TriggerMetadata:
 
 @public("cassandra.metadata")
 class TableMetadata:
-    """A table. One that was found at ``cluster.metadata`` follows changes of the schema until it is dropped."""
+    """A table as it was read; when it is read again, there is another object. Only ``views`` follows."""
 
     keyspace_name: str = None  # type: ignore[assignment]
     name: str = None  # type: ignore[assignment]
@@ -178,7 +179,7 @@ class TableMetadata:
         self.options = {} if options is None else options
         self.comparator = None
         self.triggers = {} if triggers is None else triggers
-        self.views = {}
+        self.views = LiveDict()
         self.virtual = virtual
 
     @property
@@ -210,12 +211,6 @@ class TableMetadata:
 
         return ddl.legacy_option_strings(options_map, cls.compaction_options)
 
-    def _with_views(self, views: dict[str, MaterializedViewMetadata]) -> TableMetadata:
-        """What this table is to become when it has *views*."""
-        clone = copy(self)
-        clone.views = views
-        return clone
-
 
 @public("cassandra.metadata")
 class TableMetadataV3(TableMetadata):
@@ -238,7 +233,7 @@ class TableMetadataV3(TableMetadata):
 
 @public("cassandra.metadata")
 class MaterializedViewMetadata:
-    """A materialized view. One that was found at ``cluster.metadata`` follows changes of the schema, as tables do."""
+    """A materialized view as it was read; when it is read again, there is another object."""
 
     keyspace_name: str = None  # type: ignore[assignment]
     name: str = None  # type: ignore[assignment]

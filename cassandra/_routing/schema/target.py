@@ -12,6 +12,9 @@ from cassandra._base.descriptors import SignatureDescriptor
 EVERYTHING = "EVERYTHING"
 KEYSPACE_CONTENTS = "KEYSPACE_CONTENTS"
 
+#: Kinds of targets whose keyspace is read itself.
+SETTINGS = (EVERYTHING, SchemaTargetType.KEYSPACE, KEYSPACE_CONTENTS)
+
 
 class SchemaTarget(NamedTuple):
     """One thing in the schema. ``TABLE`` stands for views too: events and names do not tell them apart."""

@@ -1,10 +1,10 @@
 """A schema change applied: new keyspaces from old ones and the rows that were read (L4). Nothing old is modified
-here; ``live.py`` does that afterwards."""
+here; ``live.py`` puts into the dicts that programs hold what has changed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.descriptors import SignatureDescriptor
@@ -20,12 +20,14 @@ from .parser import (
     parse_table,
     parse_type,
     parse_view,
+    readable,
     with_contents,
 )
-from .table import IndexMetadata, MaterializedViewMetadata, TableMetadata
+from .table import IndexMetadata, TableMetadata
 from .target import EVERYTHING, KEYSPACE_CONTENTS, SchemaTarget
 
 Keyspaces = Mapping[str, KeyspaceMetadata]
+T = TypeVar("T")
 
 
 def updated(keyspaces: Keyspaces, target: SchemaTarget, rows: SchemaRows) -> dict[str, KeyspaceMetadata]:
@@ -46,7 +48,9 @@ def _changed_keyspace(known: KeyspaceMetadata | None, target: SchemaTarget, rows
         read = next(iter(rows.all("keyspaces")), None)
         if read is None:
             return None
-        keyspace = parse_keyspace(read, rows)
+        keyspace = next(iter(readable("keyspace", [read], lambda row: parse_keyspace(row, rows))), None)
+        if keyspace is None:
+            return known
         if target.kind == KEYSPACE_CONTENTS:
             return with_contents(keyspace, rows)
         if known is None:
@@ -61,35 +65,31 @@ def _changed_keyspace(known: KeyspaceMetadata | None, target: SchemaTarget, rows
     if target.kind == SchemaTargetType.TABLE:
         return _with_table(known, target.name, rows)
     if target.kind == SchemaTargetType.TYPE:
-        types = [parse_type(row) for row in rows.all("types")]
-        return known._with(user_types=_replaced(known.user_types, target.name, types[0] if types else None))
+        read_type = _one("type", rows.all("types"), parse_type, known.user_types.get(target.name))
+        return known._with(user_types=_replaced(known.user_types, target.name, read_type))
     signature = SignatureDescriptor.format_signature(target.name, target.argument_types)
     if target.kind == SchemaTargetType.FUNCTION:
-        functions = [parse_function(row) for row in rows.all("functions")]
-        return known._with(functions=_replaced(known.functions, signature, functions[0] if functions else None))
-    aggregates = [parse_aggregate(row) for row in rows.all("aggregates")]
-    return known._with(aggregates=_replaced(known.aggregates, signature, aggregates[0] if aggregates else None))
+        function = _one("function", rows.all("functions"), parse_function, known.functions.get(signature))
+        return known._with(functions=_replaced(known.functions, signature, function))
+    aggregate = _one("aggregate", rows.all("aggregates"), parse_aggregate, known.aggregates.get(signature))
+    return known._with(aggregates=_replaced(known.aggregates, signature, aggregate))
+
+
+def _one(kind: str, rows: Iterable[Any], parse: Callable[[Any], T], before: T | None) -> T | None:
+    """Of the first row; what was *before* if it cannot be read, None if there is no row."""
+    row = next(iter(rows), None)
+    if row is None:
+        return None
+    return next(iter(readable(kind, [row], parse)), before)
 
 
 def _with_table(known: KeyspaceMetadata, name: str, rows: RowIndex) -> KeyspaceMetadata:
-    """The keyspace with the table or view *name* as read; its indexes, and the links from tables to views, follow."""
-    table_row = next(iter(rows.all("tables")), None)
-    view_row = next(iter(rows.all("views")), None)
-    tables = _replaced(known.tables, name, parse_table(table_row, rows) if table_row is not None else None)
-    views = _replaced(known.views, name, parse_view(view_row, rows) if view_row is not None else None)
-    return known._with(tables=_linked(tables, views), views=views, indexes=_indexes(known, tables, name))
-
-
-def _linked(tables: dict[str, TableMetadata], views: dict[str, MaterializedViewMetadata]) -> dict[str, TableMetadata]:
-    """Tables that know their views; only those whose views changed are copied."""
-    by_table: dict[str, dict[str, MaterializedViewMetadata]] = {}
-    for view in views.values():
-        by_table.setdefault(view.base_table_name, {})[view.name] = view
-    linked = {}
-    for name, table in tables.items():
-        own = by_table.get(name, {})
-        linked[name] = table if _same(table.views, own) else table._with_views(own)
-    return linked
+    """The keyspace with the table or view *name* as read, and the indexes of it. Tables are told of their views by
+    ``live.py``."""
+    table = _one("table", rows.all("tables"), lambda row: parse_table(row, rows), known.tables.get(name))
+    view = _one("view", rows.all("views"), lambda row: parse_view(row, rows), known.views.get(name))
+    tables, views = _replaced(known.tables, name, table), _replaced(known.views, name, view)
+    return known._with(tables=tables, views=views, indexes=_indexes(known, tables, name))
 
 
 def _indexes(known: KeyspaceMetadata, tables: dict[str, TableMetadata], changed: str) -> dict[str, IndexMetadata]:
@@ -103,7 +103,3 @@ def _replaced(items: Mapping[str, Any], name: str, item: Any) -> dict[str, Any]:
         return {key: value for key, value in items.items() if key != name}
     with_item = {**items, name: item}
     return with_item if name in items else dict(sorted(with_item.items()))
-
-
-def _same(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
-    return left.keys() == right.keys() and all(left[name] is right[name] for name in left)

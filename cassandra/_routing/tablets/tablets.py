@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from random import getrandbits
-from typing import Any
 
 from cassandra._base.public import public
 from cassandra._core.routing import Tablet, TabletMap
@@ -22,7 +21,8 @@ class Tablets(TabletMap):
     """The tablets of all tables, as far as servers have told of them. Keyspace and table are the key of everything.
 
     Safe to use from any thread: each call is one step to all others. A tablet that is added takes the place
-    of all those it overlaps, at once: nobody finds a mixture. What was looked up stays as it is.
+    of all those it overlaps, at once: nobody finds a mixture. What was looked up stays as it is. Tablets are values: a
+    look-up makes an object that is equal to the one that was added.
 
     ::
 
@@ -34,28 +34,8 @@ class Tablets(TabletMap):
     def __init__(self, tablets: Mapping[TableKey, Iterable[Tablet]]) -> None:
         """*tablets*: what is known already; in any order, a later one in place of earlier ones that it overlaps."""
         self._lists: tuple[int, dict[TableKey, list[Tablet]]] = (0, {})
-        for (keyspace, table), given in tablets.items():
-            known = list(given)
+        for (keyspace, table), known in tablets.items():
             self.replace_tablets(keyspace, table, known)
-            for tablet in known:
-                self._remember(keyspace, table, tablet)
-
-    def add_tablet(self, keyspace: str, table: str, tablet: Tablet) -> None:
-        """Add *tablet* in place of all that it overlaps. Look-ups in Python give this very object, as long as the map
-        has it; what servers told is made anew for whoever asks."""
-        super().add_tablet(keyspace, table, tablet)
-        self._remember(keyspace, table, tablet)
-
-    def _remember(self, keyspace: str, table: str, tablet: Tablet) -> None:
-        given: dict[tuple[str, str, int], Tablet] = self.__dict__.setdefault("_given", {})
-        given[keyspace, table, tablet.last_token] = tablet
-        self.__dict__["get_tablet_for_key"] = self._given_or_found  # maps that nobody adds to do without
-
-    def _given_or_found(self, keyspace: str, table: str, t: Any) -> Tablet | None:
-        found = TabletMap.get_tablet_for_key(self, keyspace, table, t)
-        given: dict[tuple[str, str, int], Tablet] = self.__dict__["_given"]
-        known = None if found is None else given.get((keyspace, table, found.last_token))
-        return known if known == found else found
 
     @property
     def _tablets(self) -> dict[TableKey, list[Tablet]]:

@@ -6,18 +6,17 @@ the schema after a change. None of these is counted while it runs, or every requ
 where they are. Between two attempts a request is nowhere for a moment, on its way through the thread that handles the
 answer of the first one; so what counts as finished must have been idle for ``QUIET`` seconds.
 
-Whoever drains waits, in a thread of its own or in the caller's, never on the I/O thread. It ends when all is idle, when
-the time is up, or when somebody shuts down without draining.
+A command waits for it, never the I/O thread. It ends when all is idle, when the time is up, or when the session or the
+cluster is shut down without draining.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
 from cassandra._base.logs import get_logger
-from cassandra._base.real import threading
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -39,11 +38,12 @@ def _in_flight(session: Session) -> int:
     return sum(pool.waiting for pool in session._pool_set.pools.values()) + paused + len(session._pool_set.line)
 
 
-def drain(seconds: float, count: Callable[[], int], over: threading.Event) -> None:
-    """Wait until *count* is zero and stays so, at most *seconds*, or until *over*."""
+def drain(seconds: float, count: Callable[[], int], is_over: Callable[[], bool]) -> None:
+    """Wait until *count* is zero and stays so, at most *seconds*, or until *is_over*."""
     now = monotonic()
     deadline, idle_since = now + seconds, now
-    while not over.wait(LOOK):
+    while not is_over():
+        sleep(LOOK)
         now, left = monotonic(), count()
         if left:
             idle_since = now
@@ -52,10 +52,3 @@ def drain(seconds: float, count: Callable[[], int], over: threading.Event) -> No
                 return
         elif now - idle_since >= QUIET:
             return
-
-
-def apart(call: Callable[[], Any]) -> threading.Thread:
-    """*call* on a thread of its own, which may wait."""
-    thread = threading.Thread(target=call, name="fastcql-shutdown", daemon=True)
-    thread.start()
-    return thread

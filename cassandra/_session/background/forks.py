@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from cassandra._base.process import in_child, renew
-from cassandra._routing.schema import contents
 
 from ..pools import PoolSet
 from ..request import fallback
@@ -48,7 +47,6 @@ def watch(cluster: Cluster) -> None:
 def _in_child() -> None:
     aio.leave_to_parent()
     renew(fallback._lock)
-    renew(contents.LOCK)
     fallback._tenants.clear()
     for cluster in list(_clusters):
         _leave_to_parent(cluster)
@@ -74,10 +72,10 @@ def _leave_to_parent(cluster: Cluster) -> None:
 
 def _locks(cluster: Cluster) -> Iterator[Any]:
     """The locks of all objects that live on in the child."""
-    yield from (cluster.sessions._lock, cluster.prepared._lock, cluster.metadata._lock)
+    yield cluster.metadata._lock
     yield from (host.lock for host in cluster.metadata.all_hosts())
     for session in cluster.sessions:
-        yield from (session._request_lock, session._pool_set._lock, session._repreparing._lock)
+        yield session._request_lock
     owners: list[Any] = [cluster.timestamp_generator, cluster.ssl_session_cache]
     for policy in cluster.profile_manager.policies():
         nested: Any = policy

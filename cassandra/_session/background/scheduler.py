@@ -1,30 +1,45 @@
-"""Worker threads for control-plane work: what may block, what is delayed, and what must run one at a time.
+"""Background work of a cluster: what may block, what is delayed, and what must run one at a time.
 
-L5. A :class:`Scheduler` belongs to one cluster. Its workers are daemon threads started when first needed, so that a
-cluster that is never connected has none. Neither the I/O thread nor an asyncio thread ever waits for it.
+L5. A :class:`Scheduler` belongs to one cluster. It runs calls on the threads of ``_base/threads.py``, which are started
+when needed, so that a cluster that is never connected has none. Neither the I/O thread nor an asyncio thread ever waits
+for it.
 
-Owners: ``_ready``, ``_timers``, ``_threads`` and ``_idle`` are guarded by ``_wake``, a strand's queue by its lock;
-both locks are re-entrant, because garbage collection may run a user's ``__del__`` that shuts the cluster down
-anywhere, and neither is held while a task runs.
+* Submitted calls, which are those of the program, run on at most ``workers`` threads at a time.
+* Strands, on which the driver's own work and listeners run, have a thread at once. So calls of the program that wait
+  for the driver (a listener or a submitted function that changes the schema) wait for nothing that waits for them.
+* Delayed calls are kept by the *clock*, a thread that exists while there are any. They run on threads beside those of
+  submitted calls, a few at a time: the driver's do not block.
+
+Any thread may submit, also in the handler of a signal or a ``__del__`` that garbage collection runs anywhere: what a
+caller thread does is one atomic append, and to have a thread look (``threads.start``), in this order. All else is done
+by driver threads. ``_Lane.ready`` and ``_fresh`` are appended to by any thread; ``_Lane.running`` and ``_ended``
+are guarded by the scheduler's lock, owner and queue of a strand by its lock, both driver locks, which are not held
+while a call runs; ``_timers`` belongs to the thread that has the token of the clock.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import count
 from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from cassandra._base.locks import enter_driver_thread
+from cassandra._base import threads
+from cassandra._base.locks import CALLER, WORKER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell, catch_up, renew
 from cassandra._base.real import Future, threading
 
+from . import commands
+
 log = get_logger("cassandra.cluster")
+
+DELAYED_AT_A_TIME = 8
 
 T = TypeVar("T")
 
@@ -73,23 +88,32 @@ class Task:
                 future.set_result(result)
 
 
-class Scheduler:
-    """At most *workers* threads that run submitted and delayed calls."""
+class _Lane:
+    """Calls that run at most *limit* at a time."""
 
-    def __init__(self, workers: int = 2, name: str = "fastcql") -> None:
-        self._name = name
-        self._workers = max(1, workers)
-        self._lock = threading.RLock()
-        self._wake = threading.Condition(self._lock)
-        self._ready: deque[Task] = deque()
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.ready: deque[Task] = deque()
+        self.running = 0  # threads that run what is ready
+
+
+class Scheduler:
+    """Runs submitted calls, at most *workers* at a time, delayed calls, and strands."""
+
+    def __init__(self, workers: int = 2) -> None:
+        self._submitted = _Lane(max(1, workers))
+        self._delayed = _Lane(DELAYED_AT_A_TIME)
+        self._lock = driver_lock("Scheduler")
+        self._ended = threading.Condition(self._lock)
+        self._active: dict[object, int] = {}  # what runs now: the idents of the threads
+        self._fresh: deque[tuple[float, int, Task]] = deque()  # timers that the clock has not seen yet
         self._timers: list[tuple[float, int, Task]] = []
         self._sequence = count()
-        self._threads: list[threading.Thread] = []
-        self._idents: set[int] = set()
+        self._clock_token = deque([1])
+        self._clock_gate: threads.Signal | None = None  # of the thread that is the clock
         self._strands: WeakSet[Strand] = WeakSet()
-        self._idle = 0
         self._closed = False
-        self._generation = 0  # of the process: a thread that a child was forked on is no worker there
+        self._used = False
 
     @property
     def closed(self) -> bool:
@@ -98,185 +122,224 @@ class Scheduler:
 
     @property
     def has_threads(self) -> bool:
-        """Whether a worker was ever started."""
-        return bool(self._threads)
+        """Whether anything was ever given to it."""
+        return self._used
 
     def in_worker(self) -> bool:
-        """Whether this is one of the scheduler's own threads."""
-        return threading.get_ident() in self._idents
+        """Whether this thread runs a call of the scheduler."""
+        return threading.get_ident() in list(self._active.values())
 
     # ---- giving it work
 
     def submit(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
-        """Run ``fn(*args, **kwargs)`` on a worker; the future has its outcome, and is cancelled by a shutdown."""
+        """Run ``fn(*args, **kwargs)`` when less than *workers* others run; the future has its outcome, and is cancelled
+        by a shutdown."""
         future: Future[T] = Future()
-        task = Task(fn, args, kwargs, future)
-        if not self._put(task):
-            task.cancel()
+        self._join(self._submitted, Task(fn, args, kwargs, future))
         return future
 
+    def run_here(self, fn: Callable[..., object], future: Future[Any]) -> None:
+        """Run ``fn()`` on this thread, one of the driver's; *future* has its outcome."""
+        self._used = True
+        self._run(Task(fn, (), None, future))
+
     def spawn(self, fn: Callable[..., object], *args: Any) -> bool:
-        """Run ``fn(*args)`` on a worker, nobody waits. False, and nothing happens, after a shutdown."""
-        return self._put(Task(fn, args))
+        """Run ``fn(*args)`` on a thread at once, whatever else runs. False, and nothing happens, after a shutdown."""
+        return self._begin(self._run, Task(fn, args))
 
     def schedule(self, delay: float, fn: Callable[..., object], *args: Any) -> Task:
-        """Run ``fn(*args)`` on a worker after *delay* seconds, unless cancelled or shut down before."""
+        """Run ``fn(*args)`` on a thread after *delay* seconds, unless cancelled or shut down before."""
         catch_up()
         task = Task(fn, args)
-        with self._wake:
-            if self._closed:
+        entry = (monotonic() + max(0.0, delay), next(self._sequence), task)
+        self._fresh.append(entry)
+        gate = self._clock_gate
+        if gate is not None and not self._closed:
+            gate.give()
+            return task
+        try:
+            if not self._begin(self._keep_time):
                 task.cancel()
-                return task
-            entry = (monotonic() + max(0.0, delay), next(self._sequence), task)
-            heappush(self._timers, entry)
-            if not self._idle:
-                try:
-                    self._grow()
-                except RuntimeError:
-                    self._timers.remove(entry)
-                    heapify(self._timers)
-                    raise
-            elif self._timers[0][2] is task:
-                self._wake.notify_all()  # sleepers must work out again how long to sleep
+        except RuntimeError:
+            task.cancel()
+            raise
         return task
 
     def strand(self) -> Strand:
-        """A new serial queue on these workers."""
+        """A new serial queue on these threads."""
         strand = Strand(self)
         self._strands.add(strand)
         return strand
 
-    def _put(self, task: Task) -> bool:
+    def _join(self, lane: _Lane, task: Task) -> None:
+        """Have *task* run in its turn; cancel it after a shutdown."""
+        lane.ready.append(task)
+        try:
+            begun = self._begin(self._work, lane)
+        except RuntimeError:
+            self._drop(lane, task)
+            raise
+        if not begun:  # the shutdown may have found it already
+            self._drop(lane, task)
+
+    @staticmethod
+    def _drop(lane: _Lane, task: Task) -> None:
+        with contextlib.suppress(ValueError):
+            lane.ready.remove(task)
+        task.cancel()
+
+    def _begin(self, call: Callable[..., object], *args: Any) -> bool:
+        """Have a thread run *call*. False after a shutdown; RuntimeError if there is no thread and none can be started,
+        as in Python 3.12 once the interpreter ends."""
         catch_up()
-        with self._wake:
-            if self._closed:
-                return False
-            self._ready.append(task)
-            try:
-                self._call_worker()
-            except RuntimeError:
-                self._ready.remove(task)
-                raise
+        if self._closed:
+            return False
+        self._used = True
+        threads.start(lambda: call(*args))
         return True
 
-    # ---- the workers
+    # ---- on driver threads
 
-    def _call_worker(self) -> None:
-        """Make sure that somebody looks at the ready queue. Call with ``_wake`` held."""
-        if len(self._ready) > self._idle:
-            self._grow()
-        if self._idle:
-            self._wake.notify()
+    def _work(self, lane: _Lane) -> None:
+        """Run what is ready, unless enough threads do."""
+        with self._lock:
+            if lane.running >= lane.limit:
+                return  # they look again before they end
+            lane.running += 1
+        while True:
+            with self._lock:
+                task = lane.ready.popleft() if lane.ready and not self._closed else None
+                if task is None:
+                    lane.running -= 1
+                    return
+            self._run(task)
+            del task
 
-    def _grow(self) -> None:
-        """Start one more worker if there may be one. Call with ``_wake`` held. RuntimeError when there is none and none
-        can be started, as in Python 3.12 once the interpreter ends: work would wait for ever."""
-        if len(self._threads) >= self._workers:
-            return
-        thread = threading.Thread(target=self._work, name=f"{self._name}-worker-{len(self._threads)}", daemon=True)
+    def _run(self, task: Task) -> None:
+        self._active[task] = threading.get_ident()
         try:
-            thread.start()
-        except RuntimeError as error:  # no more threads, or the interpreter is going down
-            if not self._threads:
-                raise
-            log.warning("Could not start a worker thread: %s", error)
-        else:
-            self._threads.append(thread)
-
-    def fill(self) -> None:
-        """Start all workers there may be, so that nobody who gives them work has to wait for one to start."""
-        with self._wake:
-            for _ in range(0 if self._closed else self._workers):
-                self._grow()
-
-    def _work(self) -> None:
-        enter_driver_thread()
-        generation = self._generation
-        self._idents.add(threading.get_ident())
-        try:
-            while (task := self._next(generation)) is not None:
+            if not self._closed or task.future is None:
                 task.run()
-                del task  # or it would live until the next one comes
+            else:
+                task.cancel()
         finally:
-            self._idents.discard(threading.get_ident())
+            self._active.pop(task, None)
+            if self._closed:
+                with self._lock:
+                    self._ended.notify_all()
 
-    def _next(self, generation: int) -> Task | None:
-        """The next due task; None when the scheduler closed, or in a child of the process the thread is of."""
-        with self._wake:
-            while not self._closed and generation == self._generation:
-                delay = self._promote()
-                if self._ready:
-                    task = self._ready.popleft()
-                    if self._timers and not self._idle:
-                        self._grow()  # or nobody would look at the clock while this one runs
-                    return task
-                self._idle += 1
-                try:
-                    self._wake.wait(delay)
-                finally:
-                    self._idle -= 1
-            return None
+    def _keep_time(self) -> None:
+        """Be the clock, unless another thread is, until there is nothing to wait for."""
+        while True:
+            try:
+                token = self._clock_token.pop()
+            except IndexError:
+                return  # that one sees what is fresh, if only when it ends
+            gate = threads.Signal()
+            self._active[gate] = threading.get_ident()
+            self._clock_gate = gate
+            try:
+                while not self._closed and (delay := self._promote()) is not None:
+                    gate.wait(delay)
+            finally:
+                if self._clock_gate is gate:  # or this is a forked child by now
+                    self._clock_gate = None
+                self._active.pop(gate, None)
+                self._clock_token.append(token)
+            if self._closed:
+                with self._lock:
+                    self._ended.notify_all()
+                return
+            if not self._fresh:
+                return
 
     def _promote(self) -> float | None:
-        """Move due timers to the ready queue; seconds until the next one is due, None without any."""
-        now = monotonic()
-        while self._timers:
-            due, _, task = self._timers[0]
+        """Start what is due; seconds until the next timer is, None without any."""
+        timers, now = self._timers, monotonic()
+        while self._fresh:
+            heappush(timers, self._fresh.popleft())
+        while timers:
+            due, _, task = timers[0]
             if due > now and not task.cancelled:
                 return due - now
-            heappop(self._timers)
+            heappop(timers)
             if not task.cancelled:
-                self._ready.append(task)
-                if len(self._ready) > 1:  # one is for the thread that is here
-                    self._call_worker()
+                try:
+                    self._join(self._delayed, task)
+                except RuntimeError as error:  # no more threads
+                    log.warning("Could not start a thread: %s", error)
         return None
 
     # ---- fork
 
     def leave_to_parent(self) -> None:
-        """In a forked child: threads, and what they were given, stayed in the parent. Workers start when needed."""
-        self._generation += 1
+        """In a forked child: threads, and what they were given, stayed in the parent."""
         renew(self._lock)
-        self._wake = threading.Condition(self._lock)  # without those who wait
-        self._ready = deque()
+        self._ended = threading.Condition(self._lock)  # without those who wait
+        self._submitted = _Lane(self._submitted.limit)
+        self._delayed = _Lane(self._delayed.limit)
+        self._fresh = deque()
         self._timers = []
-        self._threads = []
-        self._idents = set()
-        self._idle = 0
+        self._active = {}
+        self._clock_token = deque([1])
+        self._clock_gate = None
         for strand in list(self._strands):
             strand.leave_to_parent()
 
     # ---- the end
 
     def shutdown(self, timeout: float = 5.0) -> bool:
-        """Drop what has not started and join the workers (not the calling one). Idempotent.
+        """Drop what has not started and wait for what runs (not for the calling thread). Idempotent.
 
-        False if a worker was still busy after *timeout* seconds; it ends when its task does.
+        False if something still ran after *timeout* seconds; its thread ends when it does.
         """
-        with self._wake:
-            self._closed = True
-            dropped = [*self._ready, *(timer[2] for timer in self._timers)]
-            self._ready.clear()
-            self._timers.clear()
-            self._wake.notify_all()
-        for task in dropped:
-            task.cancel()
+        ended = commands.run(self._shut_down, timeout)
+        end_idle_threads()
+        return ended
+
+    def _shut_down(self, timeout: float) -> bool:
+        self._closed = True
+        gate = self._clock_gate
+        if gate is not None:
+            gate.give()
+        for lane in (self._submitted, self._delayed):
+            with contextlib.suppress(IndexError):
+                while True:
+                    lane.ready.popleft().cancel()
+        with contextlib.suppress(IndexError):
+            while True:
+                self._fresh.popleft()[2].cancel()
+        for timer in list(self._timers):
+            timer[2].cancel()
         for strand in list(self._strands):
             strand.abandon()
-        return self.join(timeout)
+        return self._wait(timeout)
 
     def join(self, timeout: float) -> bool:
-        """Wait until the workers ended, except the calling one. True if they did."""
+        """Wait until everything has ended, except what runs on the calling thread. True if it did."""
+        ended = commands.run(self._wait, timeout)
+        end_idle_threads()
+        return ended
+
+    def _wait(self, timeout: float) -> bool:
         deadline = monotonic() + timeout
         current = threading.get_ident()
-        others = [thread for thread in self._threads if thread.ident != current]
-        for thread in others:
-            thread.join(max(0.0, deadline - monotonic()))
-        return not any(thread.is_alive() for thread in others)
+        with self._lock:
+            while any(ident != current for ident in list(self._active.values())):
+                if not self._ended.wait(max(0.0, deadline - monotonic())) and monotonic() >= deadline:
+                    return not any(ident != current for ident in list(self._active.values()))
+        return True
+
+
+def end_idle_threads() -> None:
+    """What was shut down leaves no threads behind. For callers; driver threads do not wait for each other."""
+    if thread_kind() == CALLER:
+        for thread in threads.end_idle():
+            thread.join(1.0)
 
 
 class Strand:
-    """Runs its calls one at a time and in order, on the scheduler's workers.
+    """Runs its calls one at a time and in order, on the scheduler's threads.
 
     State that only calls of one strand touch needs no lock, and user code can be called from there while none is
     held.
@@ -284,9 +347,10 @@ class Strand:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._lock = threading.RLock()
+        self._lock = driver_lock("Strand")
         self._queue: deque[Task] = deque()
         self._owner: int | None = None  # ident of the thread that runs the queue now
+        self._called = False  # a thread was called that will run it
 
     def held(self) -> bool:
         """Whether this thread is running the strand."""
@@ -300,11 +364,7 @@ class Strand:
     def post_here(self, fn: Callable[..., object], *args: Any) -> bool:
         """As :meth:`post`, but a worker that posts also runs it, before this returns, unless another thread runs the
         strand: no other worker has to be started for it. For the end of what a worker does."""
-        here = self._scheduler.in_worker()
-        posted = self._put(Task(fn, args), here)
-        if here:
-            self._drain()
-        return posted
+        return self._put(Task(fn, args), thread_kind() == WORKER)
 
     def call(self, fn: Callable[..., T], *args: Any, timeout: float | None = None) -> T:
         """Run ``fn(*args)`` in its turn and return its result; at once when called from a call of this strand.
@@ -315,14 +375,14 @@ class Strand:
         """
         if self.held():
             return fn(*args)
+        result: T = commands.run(self._call, fn, args, timeout)
+        return result
+
+    def _call(self, fn: Callable[..., T], args: tuple[Any, ...], timeout: float | None) -> T:
         done = Bell()
         future: Future[T] = Future()
         task = Task(fn, args, None, future)
-        here = self._scheduler.in_worker()  # it does the work itself: the last one might wait for itself
-        if not self._put(task, here):
-            task.cancel()
-        elif here:
-            self._drain(future)
+        self._put(task, thread_kind() == WORKER)  # then it does the work itself
         try:
             return done.result(future, timeout)
         except FutureTimeout as error:
@@ -335,27 +395,43 @@ class Strand:
         renew(self._lock)
         self._queue = deque()
         self._owner = None
+        self._called = False
 
     def abandon(self) -> None:
         """Cancel everything that has not started (the scheduler shuts down)."""
-        with self._lock:
-            dropped = list(self._queue)
-            self._queue.clear()
-        for task in dropped:
-            task.cancel()
+        with contextlib.suppress(IndexError):
+            while True:
+                self._queue.popleft().cancel()
 
-    def _put(self, task: Task, drained: bool = False) -> bool:
-        """*drained*: the caller drains next, so that no worker has to be called."""
-        with self._lock:
-            if self._scheduler.closed:  # looked at with the lock, which abandon() takes later: it finds what was queued
-                return False
+    def _put(self, task: Task, here: bool = False) -> bool:
+        """*here*: this thread drains next, if the strand has nothing to do: no other thread has to be called."""
+        catch_up()
+        scheduler = self._scheduler
+        if scheduler.closed:
+            task.cancel()
+            return False
+        if thread_kind() == CALLER:  # it may be interrupted after either step
             self._queue.append(task)
-            start = self._owner is None and len(self._queue) == 1
-        return drained or not start or self._scheduler.spawn(self._drain)
+            begin = True
+        else:
+            with self._lock:
+                self._queue.append(task)
+                begin = self._owner is None and not self._called
+                here = here and begin and len(self._queue) == 1
+                self._called |= begin
+        is_late: bool = self._scheduler.closed
+        if is_late:  # abandon() may have come before
+            self.abandon()
+        elif here:
+            self._drain(task.future)
+        elif begin:
+            return scheduler.spawn(self._drain)
+        return True
 
     def _drain(self, until: Future[Any] | None = None) -> None:
-        """Run the queue unless another thread does, at most until *until* is done; the rest goes to a worker."""
+        """Run the queue unless another thread does, at most until *until* is done; the rest goes to another thread."""
         with self._lock:
+            self._called = False
             if self._owner is not None:
                 return
             self._owner = threading.get_ident()
@@ -363,7 +439,7 @@ class Strand:
             with self._lock:
                 if not self._queue or (until is not None and until.done()):
                     self._owner = None
-                    rest = bool(self._queue)
+                    rest = self._called = bool(self._queue)
                     break
                 task = self._queue.popleft()
             task.run()

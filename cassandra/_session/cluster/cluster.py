@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra._base.copies import not_copied
+from cassandra._base.durations import seconds
 from cassandra._base.encryption import ColumnEncryptionPolicy
 from cassandra._base.errors import OperationTimedOut
 from cassandra._base.face import Attribute, attributes_of, method, take_defaults
@@ -47,13 +48,13 @@ from cassandra._core.transport import Reactor
 from cassandra._routing.host import Host
 from cassandra._routing.metadata import Metadata
 
-from ..background import forks
+from ..background import commands, forks
 from ..background.scheduler import Scheduler
 from ..control.agreement import SchemaAgreementScope, wait_in_session
 from ..control.control import ControlConnection
 from ..session import Session
 from ..statements.sentinels import NOT_SET, Sentinel
-from . import awaitable, config, connecting
+from . import config, connecting
 from .config import ControlConnectionQueryFallback, ShardAwareOptions
 from .connections import ConnectionFactory
 from .contact import ContactPoints
@@ -134,7 +135,9 @@ class Cluster:
     Limits:
         *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session* (requests in flight; None:
         what the protocol allows, no limit, no limit); where they are reached requests wait, *max_waiting_requests* of
-        them, up to *max_request_wait* seconds (None: as long as their own timeout lets them).
+        them, up to *max_request_wait* seconds (None: as long as their own timeout lets them). *max_response_bytes* (of
+        one answer, 65,536 at least; None: 2 GiB, what the protocol allows): a larger one is skipped, and its request
+        fails with ``ResponseTooLarge``.
     Hosts:
         *reconnection_policy* (how long to wait before a host that is down is tried again: from one second up to one
         minute), *conviction_policy_factory*.
@@ -198,6 +201,7 @@ class Cluster:
     max_requests_per_session: Attribute[int | None] = option()
     max_request_wait: Attribute[float | None] = option()
     max_waiting_requests: Attribute[int] = option()
+    max_response_bytes: Attribute[int | None] = option()
     request_tracker: Attribute[RequestTracker | None] = option()
     slow_request_threshold: Attribute[float | None] = option()
     allowed_addresses: Attribute[Iterable[Any] | None] = option()
@@ -289,6 +293,7 @@ class Cluster:
         allowed_addresses: Iterable[Any] | None = None,
         allowed_authenticators: Iterable[str] | None = None,
         security_warnings: bool = True,
+        max_response_bytes: int | None = None,
     ) -> None:
         take_defaults(type(self), Cluster, ATTRIBUTES)
         config.refuse("scylla_cloud", scylla_cloud, "it is gone from ScyllaDB Cloud; give contact points")
@@ -305,6 +310,7 @@ class Cluster:
         options.set_hosts(reconnection_policy, conviction_policy_factory, shard_aware_options)
         options.set_limits(max_requests_per_connection, max_requests_per_host, max_requests_per_session)
         options.set_waiting(max_request_wait, max_waiting_requests)
+        options.max_response_bytes = config.response_bytes(max_response_bytes)
         options.set_requests(allow_control_connection_query_fallback, timestamp_generator)
         options.set_preparing(prepare_on_all_hosts, reprepare_on_up)
         options.set_tracking(request_tracker, slow_request_threshold)
@@ -440,6 +446,10 @@ class Cluster:
         Waits at most *pool_wait_timeout* seconds for them, then raises :exc:`OperationTimedOut`; the profile stays.
         None does not wait. ValueError for a name in use, or when legacy parameters were set.
         """
+        seconds("pool_wait_timeout", pool_wait_timeout, negative=True)
+        commands.run(self._add_execution_profile, name, profile, pool_wait_timeout)
+
+    def _add_execution_profile(self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float | None) -> None:
         self.profile_manager.check_new(name, profile)
         opened = Bell()
         self.membership.strand.call(self._add_profile, name, profile)
@@ -461,8 +471,9 @@ class Cluster:
 
     def wait_for_schema_agreement(self, session: Session, wait_time: float | None, scope: SchemaAgreementScope) -> bool:
         """Body of :meth:`Session.wait_for_schema_agreement`."""
+        seconds("wait_time", wait_time, negative=True)
         self.life.refuse_to_block()
-        return wait_in_session(session, wait_time, scope, self.max_schema_agreement_wait)
+        return commands.run(wait_in_session, session, wait_time, scope, self.max_schema_agreement_wait)
 
     # ---- the end
 
@@ -476,14 +487,14 @@ class Cluster:
         A cluster that was connected lives until this is called, or the process exits: its threads refer to it, so
         that it keeps its connections although the program has let go of it.
         """
-        self.life.stop(drain=config.seconds("drain", drain) or 0.0)
+        self.life.stop(drain=seconds("drain", drain) or 0.0)
 
     async def shutdown_async(self, drain: float | None = None) -> None:
         """As :meth:`shutdown`, without blocking the running loop.
 
         .. versionadded:: 4.0
         """
-        await awaitable.shutdown(self.life, config.seconds("drain", drain) or 0.0)
+        await self.life.stop_async(seconds("drain", drain) or 0.0)
 
     __reduce__ = not_copied("it has threads and connections of this process; make one in each process, or share it")
 

@@ -10,15 +10,16 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import takewhile
-from numbers import Real
 from typing import Any, TypeVar
 
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import EndPoint
+from cassandra._net.handshake.options import MAX_FRAME
 
 T = TypeVar("T")
 
 COMPRESSIONS = ("lz4", "snappy")
+LEAST_RESPONSE = 1 << 16  # below, what the driver itself asks would not get through
 
 
 class ConfigMode(Enum):
@@ -78,13 +79,13 @@ def contact_points(value: Any) -> list[Any]:
             f"contact_points should be a sequence (e.g. a list) of strings, not {type(value).__name__}: {value!r}"
         )
     points = list(value)
-    for point in points:
+    for index, point in enumerate(points):
         if point is None:
             raise ValueError("contact_points should not contain None (it can resolve to localhost)")
         if isinstance(point, tuple):
             if len(point) != 2 or not isinstance(point[0], str):
                 raise TypeError(f"A contact point should be an (address, port) pair, not {point!r}")
-            port(point[1])
+            points[index] = (point[0], port(point[1]))
         elif not isinstance(point, (str, EndPoint)):
             raise TypeError(
                 f"A contact point should be a string, an (address, port) pair or an EndPoint, not {point!r}"
@@ -97,10 +98,9 @@ def contact_points(value: Any) -> list[Any]:
 def port(value: Any) -> int:
     """A TCP port; text of digits, as from an environment variable, will do."""
     if isinstance(value, str):
-        try:
-            value = int(value)
-        except ValueError:
-            raise ValueError(f"Only numeric values are supported for port ({value})") from None
+        if not (value.isascii() and value.isdecimal()):
+            raise ValueError(f"Only numeric values are supported for port ({value})")
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"port should be an int, not {value!r}")
     if not 1 <= value <= 65535:
@@ -109,17 +109,6 @@ def port(value: Any) -> int:
 
 
 # ---- numbers
-
-
-def seconds(name: str, value: Any, *, optional: bool = True, negative: bool = False, zero: bool = True) -> Any:
-    """A duration. *optional*: None is allowed; *negative*: below zero has a meaning; *zero*: so has zero."""
-    if value is None and optional:
-        return None
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} should be a number of seconds{' or None' if optional else ''}, not {value!r}")
-    if value != value or (value < 0 and not negative) or (value == 0 and not zero):
-        raise ValueError(f"{name} should be {'at least' if zero else 'more than'} 0 seconds, not {value!r}")
-    return value
 
 
 def positive_int(name: str, value: Any) -> int:
@@ -132,12 +121,20 @@ def positive_int(name: str, value: Any) -> int:
 
 
 def limit(name: str, value: Any, most: int = 2**31 - 1) -> int | None:
-    """A largest number of requests; None for no limit of its own."""
+    """A largest number; None for no limit of its own."""
     if value is None:
         return None
     checked = positive_int(name, value)
     if checked > most:
         raise ValueError(f"{name} should be at most {most}, not {value}")
+    return checked
+
+
+def response_bytes(value: Any) -> int | None:
+    """The size of the largest answer that is kept; None for what the protocol allows."""
+    checked = limit("max_response_bytes", value, MAX_FRAME)
+    if checked is not None and checked < LEAST_RESPONSE:
+        raise ValueError(f"max_response_bytes should be at least {LEAST_RESPONSE}, not {value}")
     return checked
 
 

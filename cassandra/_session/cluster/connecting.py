@@ -1,6 +1,7 @@
-"""The steps from a cluster to a session that can be used, in a thread that may block or on an asyncio loop.
+"""The steps from a cluster to a session that can be used.
 
-L5. The cluster is started (``life.py``), a session is made, its pools are opened, and one of them is waited for.
+L5. One command: the cluster is started (``life.py``), a session is made, its pools are opened, and it waits for one of
+them. If the wait of the caller is interrupted it goes on, and the session, which no caller received, is shut down.
 """
 
 from __future__ import annotations
@@ -12,23 +13,42 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import DriverException, NoHostAvailable
 from cassandra._base.process import Bell
-from cassandra._base.real import Future, threading
+from cassandra._base.real import Future
 
-from ..background import aio
+from ..background import commands
 from ..control.queries import UNBOUNDED
 from ..request.fallback import falls_back
 from ..session import Session
-from .awaitable import on_io_thread, result_of
 
 if TYPE_CHECKING:
-    import asyncio
-
     from .cluster import Cluster
 
 
 def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
     """Body of :meth:`Cluster.connect`."""
     cluster.life.refuse_to_block()
+    _load(cluster)
+    return commands.run(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
+
+
+async def connect_async(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """Body of :meth:`Cluster.connect_async`."""
+    _load(cluster)
+    return await commands.run_async(_connect, cluster, keyspace, wait_for_all_pools, undo=_undo)
+
+
+def _load(cluster: Cluster) -> None:
+    """On the caller's thread, as it imports modules."""
+    if not cluster.life.is_started:
+        cluster.connections.load()
+
+
+def _undo(session: Session) -> None:
+    session.shutdown()
+
+
+def _connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
+    """On a driver thread."""
     started, opened = Bell(), Bell()
     try:
         started.result(cluster.life.start())
@@ -41,42 +61,6 @@ def connect(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) ->
         session.shutdown()
         raise
     return session
-
-
-async def connect_async(cluster: Cluster, keyspace: str | None, wait_for_all_pools: bool) -> Session:
-    """Body of :meth:`Cluster.connect_async`."""
-    await on_io_thread(cluster.life.prepare(), cluster.scheduler.fill)
-    await result_of(cluster.life.start())
-    session = await result_of(cluster.scheduler.submit(new_session, cluster, keyspace))
-    try:
-        await _opened(
-            session, await result_of(cluster.scheduler.submit(session.update_created_pools)), wait_for_all_pools
-        )
-        check_pools(session)
-    except BaseException:
-        session.shutdown()
-        raise
-    return session
-
-
-async def _opened(session: Session, opening: Collection[Future[bool]], wait_for_all: bool) -> None:
-    """Until a pool is open, or all that are being opened are or cannot be."""
-    waiter: asyncio.Future[None] = aio.running_loop().create_future()
-    left = len(opening)
-    lock = threading.Lock()
-
-    def one_more(_: Future[bool]) -> None:
-        nonlocal left
-        with lock:
-            left -= 1
-            enough = left == 0 or (not wait_for_all and bool(session._pools))
-        if enough:
-            aio.resolve(waiter, None)
-
-    for future in opening:
-        future.add_done_callback(one_more)
-    if opening:
-        await waiter
 
 
 def new_session(cluster: Cluster, keyspace: str | None) -> Session:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._net.connection import Connection
-from cassandra._net.handshake.options import MAX_REQUESTS, ConnectionOptions
+from cassandra._net.handshake.options import MAX_FRAME, MAX_REQUESTS, ConnectionOptions
 
 from .config import made_class, overrides
 
@@ -49,6 +49,7 @@ class ConnectionFactory:
             no_compact=given.no_compact,
             connection_class=made_class(given.connection_class),
             max_requests=given.max_requests_per_connection or MAX_REQUESTS,
+            max_frame=given.max_response_bytes or MAX_FRAME,
         )
 
     def load(self) -> None:

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base import commands
 from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
 from cassandra._base.real import socket, threading
-from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric
+from cassandra._net.endpoint import DefaultEndPoint, EndPoint, is_numeric, unresolvable
 from cassandra._net.exchange import run_blocking
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class ContactPoints:
         self._options = options
         self._told: set[str] = set()  # names that the log has a warning of
         self._resolved: list[EndPoint] | None = None  # before anybody has looked
+        self._found: EndPoint | None = None  # the one among them that was not looked up
         self.unresolved: Mapping[str, Exception] = {}  # those that could not be looked up
 
     @property
@@ -46,7 +48,7 @@ class ContactPoints:
         they are looked up for whoever asks, who waits for it; those that cannot be are left out."""
         if self._resolved is None:
             found = self.look_up()
-            found.wait()
+            commands.run(found.wait)
             return found.endpoints()
         return self._resolved
 
@@ -83,9 +85,10 @@ class ContactPoints:
         return endpoints
 
     def add(self, endpoint: EndPoint) -> None:
-        """A contact point turned out to be *endpoint*."""
+        """A contact point turned out to be *endpoint*, and not what was said before."""
         if endpoint not in self.known:
-            self._resolved = [*self.known, endpoint]
+            self._resolved = [*(one for one in self.known if one is not self._found), endpoint]
+            self._found = endpoint
 
 
 class LookUp:
@@ -116,7 +119,7 @@ class LookUp:
         else:
             self._told.discard(name[0])
         with self._changed:
-            answer = UnresolvableContactPoints(f"{name[0]!r} could not be resolved: {error}") if error else found
+            answer = unresolvable(name[0], error) if error else found
             self._answers[name] = answer or []
             self._left -= 1
             self._changed.notify_all()
@@ -169,8 +172,10 @@ class LookUp:
         """The error when there is no end point."""
         if not self._points:
             return NoHostAvailable("Unable to connect to any servers: there is no contact point", {})
-        reasons = "; ".join(str(error) for error in self.unresolved().values())
-        return UnresolvableContactPoints(f"No contact point could be resolved: {reasons}")
+        failed = list(self.unresolved().values())
+        error = UnresolvableContactPoints(f"No contact point could be resolved: {'; '.join(map(str, failed))}")
+        error.__cause__ = next((one.__cause__ for one in failed if one.__cause__ is not None), None)
+        return error
 
 
 def _addresses(name: str, port: int) -> list[EndPoint]:

@@ -1,7 +1,7 @@
 """What a program says about hosts by the methods of :class:`Cluster`: that one is up, down, there or gone.
 
-L5. No state of its own: host states belong to the membership, and what is said goes by its strand. (What events and
-connections say is handled without these.)
+L5. No state of its own: host states belong to the membership, and what is said goes by its strand, as commands where
+the caller waits. (What events and connections say is handled without these.)
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from cassandra._routing.host import Host
+
+from ..background.commands import command
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
@@ -36,12 +38,14 @@ class HostCommands:
         """As :meth:`on_down`, whatever connections say."""
         self._cluster.on_down(host, is_host_addition, True)
 
+    @command
     def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
         """Take *host* in and try to reach it."""
         cluster = self._cluster
         cluster.membership.strand.call(cluster.topology.add, host)
         cluster.control_connection.on_add(host, refresh_nodes)
 
+    @command
     def on_remove(self, host: Host) -> None:
         """Forget *host*."""
         self._cluster.membership.strand.call(self._cluster.topology.remove, host)
@@ -51,6 +55,7 @@ class HostCommands:
         if host is not None:
             self._cluster.on_remove(host)
 
+    @command
     def add_host(
         self,
         endpoint: EndPoint,

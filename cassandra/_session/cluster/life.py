@@ -2,31 +2,37 @@
 
 L5. States: *new* -> *started* (``_started`` is a future, so that many callers wait for one start) -> *stopped*; in a
 forked child a started cluster is *dormant* until something of it is used (forks.py).
-``_lock`` guards the passages and is re-entrant, because a ``__del__`` may shut the cluster down anywhere; nothing is
-waited for with it held.
+``_lock`` guards the passages, which are driver threads': callers submit commands. It is re-entrant, because a
+``__del__`` may shut the cluster down anywhere; nothing is waited for with it held. An interrupted caller leaves its
+passage running: a cluster is never left half started or half stopped.
 
-No thread waits for itself: a shutdown joins every thread but its own, on the I/O thread it joins none, and only
-callers that are neither wait for a shutdown that another thread has begun.
+No thread waits for itself: a shutdown waits for all that runs but itself, on the I/O thread for nothing, and only
+threads that are neither wait for a shutdown that another thread has begun.
 """
 
 from __future__ import annotations
 
 import atexit
 import logging
+from collections.abc import Generator
 from functools import partial
 from time import monotonic
+from types import coroutine
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from cassandra._base import threads
 from cassandra._base.errors import DriverException
-from cassandra._base.locks import CHECKED, IO, enter_driver_thread
+from cassandra._base.locks import IO, driver_lock, enter_driver_thread
 from cassandra._base.logs import get_logger
 from cassandra._base.process import catch_up, in_child, renew
 from cassandra._base.real import Future, threading
 from cassandra._core.transport import Reactor
 from cassandra._net.heartbeat import Heartbeat
 
-from ..background.draining import apart, busy, drain
+from ..background import commands
+from ..background.draining import busy, drain
+from ..background.scheduler import end_idle_threads
 from ..request.fallback import falls_back
 
 if TYPE_CHECKING:
@@ -39,7 +45,7 @@ log = get_logger("cassandra.cluster")
 SHUTDOWN_LIMIT = 5.0  # seconds that threads get to end: what they wait for is closed before they are joined
 
 _alive: WeakSet[Life] = WeakSet()
-_alive_lock = threading.RLock()
+_alive_lock = driver_lock("Life alive")
 
 
 class Life:
@@ -47,11 +53,11 @@ class Life:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._lock = threading.RLock()
+        self._lock = driver_lock("Life")
         self._started: Future[None] | None = None
         self._stopping = False
         self.is_draining = False
-        self._ending = threading.Event()  # no more waiting
+        self._is_waiting_over = False
         self._stopped = threading.Event()
         self._heartbeat: Heartbeat | None = None
         self._dormant = False
@@ -60,7 +66,7 @@ class Life:
     # ---- start
 
     def prepare(self) -> Reactor:
-        """The I/O thread, from now on if there was none. Never blocks."""
+        """The I/O thread, from now on if there was none. On driver threads; never blocks."""
         self.awaken()
         with self._lock:
             if self._stopping or self.is_draining:
@@ -70,8 +76,7 @@ class Life:
     def _new_reactor(self) -> Reactor:
         """Locked."""
         reactor = self.reactor = Reactor(pool=self._cluster.options.memory_pool)
-        if CHECKED:
-            reactor.call_soon(partial(enter_driver_thread, IO))
+        reactor.call_soon(partial(enter_driver_thread, IO))
         with _alive_lock:
             _alive.add(self)
         return reactor
@@ -91,15 +96,16 @@ class Life:
         return reactor
 
     def start(self) -> Future[None]:
-        """Connect the control connection, once; the future is the same for all callers. Never blocks, but that it waits
-        for the first worker to start, if :meth:`prepare` and the scheduler's ``fill`` were not called before."""
-        if not self.is_started:
-            self._cluster.connections.load()
+        """Connect the control connection, once; the future is the same for all callers. On driver threads; the first
+        one connects."""
         with self._lock:
             self.prepare()
-            if self._started is None:
-                self._started = self._cluster.scheduler.submit(self._start)
-            return self._started
+            started = self._started
+            if started is not None:
+                return started
+            started = self._started = Future()
+        self._cluster.scheduler.run_here(self._start, started)
+        return started
 
     def _start(self) -> None:
         """On a worker."""
@@ -142,7 +148,7 @@ class Life:
         """In a forked child: what runs is the parent's, and what the parent has begun to end is ended here."""
         renew(self._lock)
         self._stopped = threading.Event()
-        self._ending = threading.Event()
+        self._is_waiting_over = False
         self._stopping |= self.is_draining
         self._heartbeat = None
         self._started = self.reactor = None
@@ -152,10 +158,12 @@ class Life:
             self._stopped.set()
 
     def awaken(self) -> None:
-        """If the cluster is dormant, connect again. Never blocks."""
+        """If the cluster is dormant, connect again. Never waits for that."""
         catch_up()
-        if not self._dormant:
-            return
+        if self._dormant:
+            commands.run(self._awaken)
+
+    def _awaken(self) -> None:
         with self._lock:
             if not self._dormant or self._stopping:
                 return
@@ -189,8 +197,7 @@ class Life:
     @property
     def has_no_threads(self) -> bool:
         """Whether nothing was ever started, so that a stop has nothing to wait for."""
-        with self._lock:
-            return self.reactor is None and not self._stopping and not self._cluster.scheduler.has_threads
+        return self.reactor is None and not self._stopping and not self._cluster.scheduler.has_threads
 
     def begin_drain(self) -> None:
         """Nothing new is taken from now on."""
@@ -209,28 +216,45 @@ class Life:
                 waiting += connection.waiting
             return waiting
 
-        drain(limit, left, self._ending)
+        drain(limit, left, lambda: self._is_waiting_over)
 
     def stop(self, limit: float = SHUTDOWN_LIMIT, drain: float = 0.0) -> None:
         """Close everything: requests in flight fail, threads end, descriptors close. With *drain*, what is in flight
-        may finish before, within so many seconds. Idempotent, bounded, from any thread."""
+        may finish before, within so many seconds. Idempotent, bounded, from any thread. If the wait of a caller is
+        interrupted, it goes on, and drains no longer."""
         catch_up()
+        try:
+            commands.run(self._stop, limit, drain)
+        except BaseException:
+            self._is_waiting_over = True
+            raise
+        end_idle_threads()
+
+    async def stop_async(self, drain: float) -> None:
+        """As :meth:`stop`, for a task of an asyncio loop. When the task is cancelled it goes on."""
+        if self.has_stopped:
+            return
+        if drain:
+            self.begin_drain()
+        await commands.run_async(self._stop, SHUTDOWN_LIMIT, drain)
+        for thread in threads.end_idle():
+            while thread.is_alive():  # it has nothing left to do
+                await _turn()
+
+    def _stop(self, limit: float, drain: float) -> None:
+        """On a driver thread."""
         reactor = self.reactor
         on_io_thread = reactor is not None and reactor.in_reactor()
         if drain and reactor is not None and not self._stopping:
             self.begin_drain()
             if on_io_thread:
-                apart(lambda: self.stop(limit, drain))
+                commands.submit(self._stop, limit, drain)
                 return
-            try:
-                self._drain(drain)
-            except BaseException:  # Ctrl-C ends the waiting, not the end
-                self.stop(limit)
-                raise
+            self._drain(drain)
         with self._lock:
             first = not self._stopping
             self._stopping = True
-        self._ending.set()
+        self._is_waiting_over = True
         if not first:
             if not on_io_thread and not self._cluster.scheduler.in_worker():
                 self._stopped.wait(2 * limit)
@@ -238,7 +262,7 @@ class Life:
         try:
             try:
                 self._close_all()
-            finally:  # Ctrl-C may end the waiting, not the end itself
+            finally:
                 self._cluster.scheduler.shutdown(0.0)
                 if reactor is not None:
                     reactor.stop(0.0)
@@ -262,16 +286,11 @@ class Life:
             steps.append(heartbeat.stop)
         if cluster.metrics is not None:
             steps.append(cluster.metrics.shutdown)
-        interrupt: BaseException | None = None
         for step in steps:
             try:
                 step()
-            except Exception:
+            except BaseException:
                 log.exception("A step of the cluster's shutdown failed")
-            except BaseException as error:  # Ctrl-C: when all is closed
-                interrupt = error
-        if interrupt is not None:
-            raise interrupt
 
     def _end_threads(self, limit: float, reactor: Reactor | None) -> None:
         deadline = monotonic() + limit
@@ -288,6 +307,12 @@ class Life:
             )
 
 
+@coroutine
+def _turn() -> Generator[None, None, None]:
+    """The loop has its turn."""
+    yield
+
+
 def _in_child() -> None:
     global _alive
     renew(_alive_lock)
@@ -301,7 +326,10 @@ in_child(_in_child)
 def _stop_all() -> None:
     """The interpreter exits: an I/O thread must not be left calling into it."""
     catch_up()
-    with _alive_lock:
-        lives = list(_alive)
-    for life in lives:
+    for life in commands.run(_lives):
         life.stop(1.0)
+
+
+def _lives() -> list[Life]:
+    with _alive_lock:
+        return list(_alive)

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.errors import RequestExecutionException, RequestValidationException
 from cassandra._base.logs import get_logger
 from cassandra._base.real import Future
-from cassandra._net.connection import Connection
+from cassandra._net.connection import Connection, shows_life
 from cassandra._net.silence import leave_to_parent
 from cassandra._routing.policies import HostDistance
 from cassandra._wire.messages.requests import OptionsMessage
@@ -140,7 +140,7 @@ class Membership:
         if not self._is_member(host) or host in self._rising or host.is_up is False:
             return
         pools = self._pools(host)
-        if not expected_down and any(pool.open_count or pool.is_opening for pool in pools):
+        if not expected_down and any(pool.open_count or pool.is_opening or pool.is_reopening for pool in pools):
             log.debug("A connection to %s failed, others are open or being opened: the host stays up", host)
         elif convicted or not pools:
             self.take_down(host)
@@ -215,7 +215,7 @@ class Membership:
         for connection in pool.get_connections():
 
             def answered(answer: Any, connection: Connection = connection) -> None:
-                if isinstance(answer, BaseException):
+                if not shows_life(answer):
                     connection.defunct(answer)
 
             connection.request_async(OptionsMessage(), answered, timeout)
@@ -253,6 +253,11 @@ class Membership:
             handler.start(at_once)
         elif at_once:
             handler.try_now()
+
+    def forget(self, host: Host) -> None:
+        """*host* has left: nothing of it stays."""
+        self.stop_reconnecting(host)
+        self._up_since.pop(host, None)
 
     def stop_reconnecting(self, host: Host) -> None:
         """Forget the attempts to reach *host*, and what they would lead to."""
@@ -352,7 +357,8 @@ class Membership:
 
     def _set_up(self, host: Host) -> None:
         host.set_up()
-        self._up_since[host] = monotonic()
+        if self._is_member(host):
+            self._up_since[host] = monotonic()
         if self._outage_since is not None and not self.is_urgent():
             log.warning("%s is up: the outage has lasted %.1f s", host, monotonic() - self._outage_since)
             self._outage_since = None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
+from cassandra._base.durations import seconds
 from cassandra._base.face import Attribute
 from cassandra._core.memory import MemoryPool
 from cassandra._net.client_routes import ClientRoutes, ClientRoutesConfig, ClientRoutesEndPointFactory
@@ -51,6 +52,22 @@ if TYPE_CHECKING:
 def made() -> Any:
     """Class attribute of what the constructor makes: None, so that the class shows the name."""
     return None
+
+
+#: Options that are seconds, and what they may be besides a positive number: see ``seconds``.
+_DURATIONS: dict[str, dict[str, bool]] = {
+    "connect_timeout": {"zero": False},
+    "control_connection_timeout": {"zero": False},
+    "idle_heartbeat_interval": {},
+    "idle_heartbeat_timeout": {"optional": False, "zero": False},
+    "max_request_wait": {},
+    "max_schema_agreement_wait": {"optional": False, "negative": True},
+    "metadata_request_timeout": {},
+    "schema_event_refresh_window": {"optional": False, "negative": True},
+    "slow_request_threshold": {},
+    "status_event_refresh_window": {"optional": False, "negative": True},
+    "topology_event_refresh_window": {"optional": False, "negative": True},
+}
 
 
 class Options:
@@ -96,6 +113,7 @@ class Options:
     max_requests_per_session: int | None = None
     max_request_wait: float | None = None
     max_waiting_requests: int = 32768
+    max_response_bytes: int | None = None
     request_tracker: RequestTracker | None = None
     slow_request_threshold: float | None = None
 
@@ -121,6 +139,12 @@ class Options:
         self._timestamp_generator: Callable[[], int] = made()
         self._schema_metadata_enabled = self._token_metadata_enabled = True
         self._schema_metadata_page_size = 1000
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        rule = _DURATIONS.get(name)
+        if rule is not None:
+            seconds(name, value, **rule)
+        super().__setattr__(name, value)
 
     # ---- groups
 
@@ -221,11 +245,11 @@ class Options:
         """How connections are opened, and kept alive by heartbeats each *interval*."""
         self.auth_provider = auth_provider
         self.sockopts = config.sockopts(sockopts)
-        self.connect_timeout = config.seconds("connect_timeout", connect_timeout, zero=False)
+        self.connect_timeout = connect_timeout
         if connection_class is not None:
             self.connection_class = config.connection_class(connection_class)
-        self.idle_heartbeat_interval = config.seconds("idle_heartbeat_interval", interval)
-        self.idle_heartbeat_timeout = config.seconds("idle_heartbeat_timeout", timeout, optional=False, zero=False)
+        self.idle_heartbeat_interval = interval
+        self.idle_heartbeat_timeout = timeout
 
     def set_trust(self, addresses: Iterable[Any] | None, authenticators: Iterable[str] | None, warns: bool) -> None:
         """Where credentials may go, and what of that is warned of."""
@@ -265,13 +289,13 @@ class Options:
 
     def set_waiting(self, seconds: float | None, requests: int) -> None:
         """How long, and how many, requests may wait for room."""
-        self.max_request_wait = config.seconds("max_request_wait", seconds)
+        self.max_request_wait = seconds
         self.max_waiting_requests = config.positive_int("max_waiting_requests", requests)
 
     def set_tracking(self, tracker: RequestTracker | None, slow_threshold: float | None) -> None:
         """Who hears of requests."""
         self.request_tracker = tracker
-        self.slow_request_threshold = config.seconds("slow_request_threshold", slow_threshold)
+        self.slow_request_threshold = slow_threshold
 
     def set_requests(
         self, fallback: ControlConnectionQueryFallback | None, timestamp_generator: Callable[[], int] | None
@@ -303,13 +327,9 @@ class Options:
 
     def set_control(self, timeout: float | None, agreement: float, request_timeout: float | None) -> None:
         """How long the driver's own questions may take."""
-        self.control_connection_timeout = config.seconds("control_connection_timeout", timeout, zero=False)
-        self.max_schema_agreement_wait = config.seconds(
-            "max_schema_agreement_wait", agreement, optional=False, negative=True
-        )
-        self.metadata_request_timeout = config.seconds(
-            "metadata_request_timeout", timeout if request_timeout is None else request_timeout
-        )
+        self.control_connection_timeout = timeout
+        self.max_schema_agreement_wait = agreement
+        self.metadata_request_timeout = timeout if request_timeout is None else request_timeout
 
     def set_metadata(self, schema: bool, tokens: bool, page_size: int) -> None:
         """What is read of the cluster."""
@@ -319,14 +339,9 @@ class Options:
 
     def set_windows(self, schema: float, topology: float, status: float) -> None:
         """How long events may wait for others."""
-
-        def window(name: str, value: float) -> float:
-            checked: float = config.seconds(name, value, optional=False, negative=True)
-            return checked
-
-        self.schema_event_refresh_window = window("schema_event_refresh_window", schema)
-        self.topology_event_refresh_window = window("topology_event_refresh_window", topology)
-        self.status_event_refresh_window = window("status_event_refresh_window", status)
+        self.schema_event_refresh_window = schema
+        self.topology_event_refresh_window = topology
+        self.status_event_refresh_window = status
 
     def set_resources(self, executor_threads: int, pool: MemoryPool | None, metrics: bool) -> None:
         """Threads and memory."""

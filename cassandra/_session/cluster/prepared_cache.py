@@ -1,21 +1,20 @@
 """The prepared statements of a cluster by their ids, and preparing them again on a host that comes (back) up.
 
-L5. The registry is weak: a statement that the application dropped is forgotten, and not prepared again.
-``_statements`` and ``_all`` are guarded by ``_lock``.
+L5. The registry is weak: a statement that the application dropped is forgotten, and not prepared again. It has no lock:
+any thread adds, copies and drops statements, garbage collection anywhere, each by one atomic operation of a dict.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet, WeakValueDictionary
+from weakref import ref
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
-from cassandra._base.real import threading
 from cassandra._wire.messages.requests import PrepareMessage
 
 from ..control.queries import gather_async
@@ -35,42 +34,52 @@ class PreparedRegistry:
     """Statements by id, while somebody else refers to them."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._statements: WeakValueDictionary[bytes, PreparedStatement] = WeakValueDictionary()
-        self._all: WeakSet[PreparedStatement] = WeakSet()
+        self._statements: dict[bytes, ref[PreparedStatement]] = {}
+        self._all: dict[int, ref[PreparedStatement]] = {}  # by id()
 
     def add(self, query_id: bytes, prepared_statement: PreparedStatement) -> None:
         """Remember *prepared_statement*, weakly, to prepare it on hosts that come up or lost it; a later one with the
         same id replaces it. Those before are found to be outdated, if it takes other parameters."""
-        with self._lock:
-            known = self._statements.get(query_id)
-            self._statements[query_id] = prepared_statement
-            self._all.add(prepared_statement)
-            before = []
-            if known is not None and changed(known._bind_plan, prepared_statement._bind_plan) is not None:
-                before = [one for one in self._all if one.query_id == query_id and one is not prepared_statement]
-        for one in before:
-            with contextlib.suppress(DriverException):  # who executes it is told
-                one._compare(prepared_statement._bind_plan)
+        known = self.get(query_id)
+
+        def forget(gone: ref[PreparedStatement]) -> None:
+            if self._statements.get(query_id) is gone:
+                self._statements.pop(query_id, None)
+
+        self._statements[query_id] = ref(prepared_statement, forget)
+        self.note_copy(prepared_statement)
+        if known is not None and changed(known._bind_plan, prepared_statement._bind_plan) is not None:
+            for one in self.every():
+                if one.query_id == query_id and one is not prepared_statement:
+                    with contextlib.suppress(DriverException):  # who executes it is told
+                        one._compare(prepared_statement._bind_plan)
 
     def note_copy(self, statement: PreparedStatement) -> None:
         """Remember *statement*, a copy of one that was added, among :meth:`every`."""
-        with self._lock:
-            self._all.add(statement)
+        key = id(statement)
+
+        def forget(gone: ref[PreparedStatement]) -> None:
+            if self._all.get(key) is gone:  # or there is another one at that address
+                self._all.pop(key, None)
+
+        self._all[key] = ref(statement, forget)
 
     def get(self, query_id: bytes) -> PreparedStatement | None:
         """The statement with that id, if the application still has it."""
-        return self._statements.get(query_id)
+        known = self._statements.get(query_id)
+        return None if known is None else known()
 
     def every(self) -> list[PreparedStatement]:
         """Every statement that is alive, also several of one id."""
-        with self._lock:
-            return list(self._all)
+        return _alive(self._all)
 
     def all(self) -> list[PreparedStatement]:
         """A statement of every id."""
-        with self._lock:
-            return list(self._statements.values())
+        return _alive(self._statements)
+
+
+def _alive(references: Mapping[Any, ref[PreparedStatement]]) -> list[PreparedStatement]:
+    return [statement for one in list(references.values()) if (statement := one()) is not None]
 
 
 class Reprepare:

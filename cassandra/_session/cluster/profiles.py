@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.durations import seconds
 from cassandra._base.logs import get_logger
 from cassandra._core.routing import ProfileFields
 from cassandra._routing.policies import (
@@ -161,6 +162,8 @@ class ExecutionProfile(ProfileFields):
         self.prefetch = checked_prefetch(prefetch)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "request_timeout":
+            seconds(name, value, negative=True)
         self.__dict__[name] = value
         super().__setattr__("_version", self._version + 1)  # counts attribute writes
 

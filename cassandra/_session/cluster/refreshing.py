@@ -1,6 +1,7 @@
 """Reading metadata now, because the program asks for it: the ``refresh_*`` methods of :class:`Cluster`.
 
-L5. No state of its own. All methods block the caller, and raise when the metadata could not be refreshed.
+L5. No state of its own. All methods are commands: they block the caller, and raise when the metadata could not be
+refreshed.
 """
 
 from __future__ import annotations
@@ -8,7 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
+from cassandra._base.durations import seconds
 from cassandra._base.errors import DriverException
+
+from ..background.commands import command
 
 if TYPE_CHECKING:
     from cassandra._base.descriptors import UserAggregateDescriptor, UserFunctionDescriptor
@@ -22,6 +26,7 @@ class MetadataRefresh:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
+    @command
     def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
         """Read the node list and the tokens now; *force_token_rebuild* makes the ring anew though no token changed."""
         self.check_connected()
@@ -69,10 +74,12 @@ class MetadataRefresh:
         """Read the aggregate of this name and argument types (a :class:`cassandra.UserAggregateDescriptor`)."""
         self._refresh("User Aggregate", max_schema_agreement_wait, SchemaTargetType.AGGREGATE, keyspace, aggregate)
 
+    @command
     def _refresh(
         self, what: str, wait: float | None, kind: str | None = None, keyspace: str | None = None, subject: Any = None
     ) -> None:
         self.check_connected()
+        seconds("max_schema_agreement_wait", wait, negative=True)
         target: dict[str, Any] = {}
         if kind is not None:
             target = {"target_type": kind, "keyspace": keyspace, kind.lower(): subject or keyspace}

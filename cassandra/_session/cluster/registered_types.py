@@ -1,6 +1,6 @@
 """The classes that an application registered for user types, and the codecs' view of them.
 
-L5. ``_classes`` is written by callers of :meth:`RegisteredTypes.register`; the codec asks ``context`` for a class on
+L5. ``_classes`` is written by the command :meth:`RegisteredTypes.register`; the codec asks ``context`` for a class on
 any thread that decodes, once per type and result metadata.
 """
 
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from cassandra._core.codec import TypeContext
 from cassandra._wire.types.registry import resolve_custom
 from cassandra._wire.types.udt import UserType
+
+from ..background.commands import command
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -31,6 +33,7 @@ class RegisteredTypes:
             [(keyspace, name, klass) for keyspace, types in self._classes.items() for name, klass in types.items()]
         )
 
+    @command
     def register(self, keyspace: str, user_type: str, klass: type) -> None:
         """Read values of ``keyspace.user_type`` as instances of *klass*, made with the fields as keyword arguments,
         and let simple statements write them. Holds for statements that were prepared before, too, in requests made from

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.errors import DriverException
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import renew
-from cassandra._base.real import threading
 from cassandra._routing.schema.target import KEYSPACE_CONTENTS
 
 from ..control.agreement import AgreementWait, cluster_round
@@ -64,7 +64,7 @@ class SchemaChanges:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._closed = False
-        self._lock = threading.RLock()
+        self._lock = driver_lock("SchemaChanges")
         self.leave_to_parent()
 
     def leave_to_parent(self) -> None:

@@ -1,7 +1,7 @@
 """The sessions of a cluster, and their pools.
 
-L5. :class:`SessionSet` is weak and may be read by any thread while others add and drop. ``_sessions`` is replaced,
-never changed; the lock guards the replacement and is re-entrant, because a session may be collected anywhere.
+L5. :class:`SessionSet` is weak and may be read by any thread while others add and drop: each changes the dict by one
+atomic operation, as a session may be collected anywhere.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 from weakref import ref
-
-from cassandra._base.real import threading
 
 if TYPE_CHECKING:
     from cassandra._net.pool.pool import HostPool
@@ -22,29 +20,30 @@ class SessionSet:
     """A set of weakly held sessions."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._sessions: tuple[ref[Session], ...] = ()
+        self._sessions: dict[int, ref[Session]] = {}  # by id()
 
     def add(self, session: Session) -> None:
         """Keep *session* while somebody uses it."""
-        with self._lock:
-            self._sessions = (*self._sessions, ref(session, self._collected))
+        key = id(session)
+
+        def forget(gone: ref[Session]) -> None:
+            if self._sessions.get(key) is gone:  # or there is another one at that address
+                self._sessions.pop(key, None)
+
+        self._sessions[key] = ref(session, forget)
 
     def discard(self, session: Session) -> None:
         """Let go of *session*, if it is here."""
-        with self._lock:
-            self._sessions = tuple(one for one in self._sessions if one() not in (None, session))
+        known = self._sessions.get(id(session))
+        if known is not None and known() is session:
+            self._sessions.pop(id(session), None)
 
     def pools(self) -> list[HostPool]:
         """The pools of all sessions."""
         return [pool for session in self for pool in session.get_pools()]
 
-    def _collected(self, gone: ref[Session]) -> None:
-        with self._lock:
-            self._sessions = tuple(one for one in self._sessions if one is not gone)
-
     def __iter__(self) -> Iterator[Session]:
-        return iter([session for one in self._sessions if (session := one()) is not None])
+        return iter([session for one in list(self._sessions.values()) if (session := one()) is not None])
 
     def __len__(self) -> int:
         return len(list(iter(self)))

@@ -208,12 +208,14 @@ class TopologyUpdater:
         are open, so
         that nothing that works is torn down."""
         cluster = self._cluster
-        cluster.membership.stop_reconnecting(host)
+        cluster.membership.forget(host)
         self._advertised.pop(host.host_id, None)
         host.set_down()
         cluster.profile_manager.on_remove(host)
-        if not keep_pools:
-            for session in list(cluster.sessions):
+        for session in list(cluster.sessions):
+            if keep_pools:
+                session._pool_set.forget_errors(host)
+            else:
                 session.on_remove(host)
         cluster.control_connection.on_remove(host)
         cluster.host_listeners.tell("on_remove", host)

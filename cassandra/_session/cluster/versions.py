@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import DriverException
 from cassandra._base.face import NONE, Attribute
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import renew
-from cassandra._base.real import threading
 
 from ..statements.sentinels import Sentinel
 from . import config
@@ -49,7 +49,7 @@ class Versions:
         self._cluster = cluster
         self.spoken: int | None = None  # the one that was given, or is spoken; None until it was negotiated
         self.is_given = False
-        self._lock = threading.RLock()  # a log handler of the user may do anything
+        self._lock = driver_lock("Versions")
         self._speaks: dict[EndPoint, int] = {}  # the highest version of each node that is known
         self._warned = False
 

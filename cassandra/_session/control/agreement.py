@@ -8,15 +8,16 @@ and asks again from a timer. Two ways to ask: the control connection's node know
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import NoConnectionsAvailable
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
-from cassandra._base.real import threading
 from cassandra._routing.policies import HostDistance
 
 from .queries import Row, gather_async, query, rows_of
@@ -61,8 +62,7 @@ class AgreementWait:
         self._ask = ask
         self._deadline = monotonic() + wait_time
         self._pause = FIRST_PAUSE
-        self._on_done: Callable[[bool], None] | None = on_done
-        self._lock = threading.Lock()
+        self._on_done = deque([on_done])
 
     def start(self) -> None:
         """Ask for the first time."""
@@ -92,10 +92,11 @@ class AgreementWait:
             self._finish(False)
 
     def _finish(self, agreed: bool) -> None:
-        with self._lock:
-            on_done, self._on_done = self._on_done, None
-        if on_done is not None:
-            on_done(agreed)
+        try:
+            on_done = self._on_done.pop()
+        except IndexError:
+            return
+        on_done(agreed)
 
 
 def cluster_round(
@@ -118,7 +119,7 @@ def cluster_round(
     errors: list[BaseException] = []
     separate = here is not None and here.endpoint != asked.endpoint
     waiting = 2 if separate else 1
-    lock = threading.Lock()
+    lock = driver_lock("agreement")
 
     def answered(answers: list[Any]) -> None:
         nonlocal waiting
@@ -181,7 +182,7 @@ def session_round(
             on_done(error)
             return
     answers: list[Any] = []
-    lock = threading.Lock()
+    lock = driver_lock("agreement")
 
     def answered(answer: Any) -> None:
         with lock:

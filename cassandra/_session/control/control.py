@@ -16,6 +16,7 @@ from concurrent.futures import CancelledError
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._base.durations import seconds
 from cassandra._base.errors import (
     ConnectionException,
     DriverException,
@@ -23,7 +24,7 @@ from cassandra._base.errors import (
     OperationTimedOut,
 )
 from cassandra._base.logs import get_logger
-from cassandra._net.connection import Connection
+from cassandra._net.connection import Connection, shows_life
 from cassandra._net.opening import Awaited
 from cassandra._routing.schema import SchemaTarget
 from cassandra._wire.messages.requests import OptionsMessage
@@ -210,7 +211,7 @@ class ControlConnection:
             self.strand.post(self._lost, connection, None)
 
     def _probed(self, connection: Connection, answer: Any) -> None:
-        if isinstance(answer, BaseException):
+        if not shows_life(answer):
             connection.defunct(answer)
 
     def _search_if_lost(self) -> None:
@@ -261,6 +262,7 @@ class ControlConnection:
         """Wait until all nodes that are up have one schema version; False when *wait_time* seconds passed before.
         Blocks."""
         limit = self._cluster.options.max_schema_agreement_wait if wait_time is None else wait_time
+        seconds("wait_time", limit, negative=True)
         if limit <= 0:
             return True
         cluster = self._cluster

@@ -12,8 +12,8 @@ from random import random
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaChangeType, SchemaTargetType
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
-from cassandra._base.real import threading
 from cassandra._routing.schema import SchemaTarget
 from cassandra._routing.schema.target import EVERYTHING, KEYSPACE_CONTENTS
 
@@ -41,7 +41,7 @@ class EventRouter:
     def __init__(self, cluster: Cluster, control: ControlConnection) -> None:
         self._cluster = cluster
         self._control = control
-        self._lock = threading.RLock()
+        self._lock = driver_lock("EventRouter")
         self._schema: dict[SchemaTarget, None] = {}  # in order of arrival
         self._schema_task: Task | None = None
         self._nodes_task: Task | None = None

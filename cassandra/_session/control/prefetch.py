@@ -1,8 +1,8 @@
 """Reading all tablets of a table at once, from ``system.tablets`` of a ScyllaDB node.
 
-L5. What is read and in which order is a generator of queries, which two drive: one that blocks, one that awaits. The
-rows come over the control connection, a page at a time, in the order of the tokens: each tablet begins where the one
-before it ends, also if some were split or merged between two pages.
+L5. Reading is a command; what is read and in which order is a generator of queries. The rows come over the control
+connection, a page at a time, in the order of the tokens: each tablet begins where the one before it ends, also if some
+were split or merged between two pages.
 """
 
 from __future__ import annotations
@@ -15,15 +15,12 @@ from cassandra._base.names import cql_quote, protect_value
 from cassandra._routing.tablets.tablets import Tablet
 from cassandra._wire.rows import decode_page, tuple_factory
 
-from ..background import aio
-from ..cluster.awaitable import result_of
-from .queries import gather, gather_async, query
+from ..background import commands
+from .queries import gather, query
 
 if TYPE_CHECKING:
-    from asyncio import Future
     from uuid import UUID
 
-    from cassandra._net.connection import Connection
     from cassandra._wire.messages.requests import QueryMessage
 
     from ..cluster.cluster import Cluster
@@ -37,6 +34,10 @@ Steps = Generator["list[QueryMessage]", Answers, "list[Tablet] | None"]
 
 def tablets_of(cluster: Cluster, keyspace: str, table: str) -> int:
     """Body of :meth:`Session.prefetch_tablets`."""
+    return commands.run(_tablets_of, cluster, keyspace, table)
+
+
+def _tablets_of(cluster: Cluster, keyspace: str, table: str) -> int:
     cluster.refreshing.check_connected()
     connection = cluster.control_connection.connection or cluster.control_connection.settled()
     steps = _reading(keyspace, table)
@@ -51,25 +52,7 @@ def tablets_of(cluster: Cluster, keyspace: str, table: str) -> int:
 
 async def tablets_of_async(cluster: Cluster, keyspace: str, table: str) -> int:
     """Body of :meth:`Session.prefetch_tablets_async`."""
-    cluster.refreshing.check_connected()
-    control = cluster.control_connection
-    connection = control.connection
-    if connection is None:
-        connection = await result_of(cluster.scheduler.submit(control.settled))
-    steps = _reading(keyspace, table)
-    messages = next(steps)
-    while True:
-        answers = await _gathered(connection, messages, cluster.options.control_timeout)
-        try:
-            messages = steps.send(answers)
-        except StopIteration as end:
-            return _take(cluster, keyspace, table, end.value)
-
-
-async def _gathered(connection: Connection, messages: list[QueryMessage], timeout: float) -> Answers:
-    waiter: Future[Answers] = aio.running_loop().create_future()
-    gather_async(connection, messages, timeout, lambda answers: aio.resolve(waiter, answers))
-    return await waiter
+    return await commands.run_async(_tablets_of, cluster, keyspace, table)
 
 
 def _take(cluster: Cluster, keyspace: str, table: str, tablets: list[Tablet] | None) -> int:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.errors import ErrorMessage, OperationTimedOut, repeated_paging_state
-from cassandra._base.real import threading
+from cassandra._base.locks import driver_lock
+from cassandra._base.process import Bell
 from cassandra._core.codec import RowsPage, UnreadRows
 from cassandra._wire.messages.requests import QueryMessage
 from cassandra._wire.rows import decode_page, dict_factory
@@ -97,7 +98,7 @@ def gather_async(
     on the I/O thread, or here when nothing could be sent. *unread*: rows come as UnreadRows."""
     answers: list[Any] = [None] * len(messages)
     waiting = len(messages)
-    lock = threading.Lock()
+    lock = driver_lock("gather")
 
     def arrived(position: int, answer: Any) -> None:
         nonlocal waiting
@@ -118,12 +119,12 @@ def gather_async(
 def gather(connection: Connection, messages: Sequence[Any], timeout: float | None, unread: bool = False) -> list[Any]:
     """Send all *messages* and wait for all answers, each a message or an exception; as :func:`gather_async`."""
     limit = UNBOUNDED if timeout is None else timeout
-    done = threading.Event()
+    done = Bell()
     collected: list[Any] = []
 
     def finish(answers: list[Any]) -> None:
         collected.extend(answers)
-        done.set()
+        done.ring()
 
     gather_async(connection, messages, limit, finish, unread)
     if not done.wait(limit + 5.0):  # request_async keeps its own time; this is the belt to its braces

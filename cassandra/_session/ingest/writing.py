@@ -33,7 +33,7 @@ from cassandra._core.transport import AT_END, FULL, LAUNCHED, Attempt, Failure, 
 
 from ..request.attempts import MAYBE_EXECUTED, NOT_SENT
 from ..request.future import ResponseFuture
-from ..request.sending import CLOSED, NO_POOL
+from ..request.sending import NO_POOL, closed_text
 from ..request.tablet_routing import learn_tablet
 from ..statements.prepared import BoundStatement
 from ..statements.timestamps import MonotonicTimestampGenerator
@@ -99,7 +99,7 @@ class Writing(Writes):
         self._look()
         more = False
         if self._session.is_shutdown or self._session._draining:
-            self._close_down(NoHostAvailable(CLOSED, {}))
+            self._close_down(NoHostAvailable(closed_text(self._session), {}))
         elif self._target.prepared._outdated is not None:  # the table is another one by now
             self._close_down(self._target.prepared._outdated_error())
         else:

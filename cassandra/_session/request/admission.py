@@ -1,4 +1,5 @@
-"""Admission: requests that found every host full wait in line, until there is room or their time is up.
+"""Admission: requests that found every host full wait in line, until there is room or their time is up. So do those
+that found no connection, while a pool opens one.
 
 L5. A connection, a host and a session each take so many requests at a time (``max_requests_per_connection``,
 ``max_requests_per_host``, ``max_requests_per_session``). A request none of whose hosts takes it, though at least one is
@@ -36,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import (
     ConnectionBusy,
+    ConnectionException,
     ConnectionShutdown,
     DriverException,
     NoConnectionsAvailable,
@@ -84,6 +86,24 @@ def wait_for_room(request: ResponseFuture, page: int) -> bool:
         if isinstance(error, REFUSED):
             annotate(error, attempts=len(request.attempted_hosts), elapsed=monotonic() - request._start_time)
     return False
+
+
+def wait_for_connection(request: ResponseFuture, page: int) -> bool:
+    """No host of the plan has a connection: see that *page* of *request* is sent when a pool that has just lost its own
+    has opened another one, or has done so just now. If the attempt fails, the request does. False if there is no such
+    pool."""
+    pools = request.session._pools
+    hosts = frozenset(
+        host
+        for host, error in request._errors.items()
+        if _was_not_sent(error) and (pool := pools.get(host)) is not None and pool.may_take
+    )
+    return bool(hosts) and request.session._pool_set.line.join(request, page, hosts)
+
+
+def _was_not_sent(error: Any) -> bool:
+    """Of an error of one host: nothing of the request is there, for want of a connection or of room."""
+    return isinstance(error, (ConnectionException, *REFUSED)) and error.maybe_executed is not True
 
 
 class Ticket(AdmissionEntry):
@@ -377,7 +397,7 @@ class Line:
         ticket.waits = False
         sending = request._execution.sending
         sending.plan.restart()
-        sending.errors = {host: error for host, error in sending.errors.items() if not isinstance(error, REFUSED)}
+        sending.errors = {host: error for host, error in sending.errors.items() if not _was_not_sent(error)}
         tried = len(request.attempted_hosts)
         request._right = IN_LINE
         try:

@@ -147,7 +147,7 @@ class CompiledExecute:
             if self.picking is not None and (ring is None or ring.murmur3):
                 specs = self.prepared._bind_plan.specs
                 table = specs[0][1] if specs else None
-                route = self.picking.route(state, self.keyspace or keyspace, table, self.prepared)
+                route = self.picking.route(state, self.keyspace or keyspace, table, self.prepared, self.levels[0])
             self._route = (state, keyspace, route)
         return route
 
@@ -206,7 +206,8 @@ class CompiledExecute:
         future._compiled = self
         future._frame = frame
         future._values = values
-        future._meter = self.meter
+        if self.meter is not None:
+            future._measured_by(self.meter)
         return future
 
     def launch(self, session: Session, request: ResponseFuture) -> bool:
@@ -221,7 +222,7 @@ class CompiledExecute:
     def execution(self, request: ResponseFuture) -> Execution:
         """What is out of the ordinary about *request*, from now on."""
         assert request._frame is not None
-        content = Content.compiled(self, request._frame, request._token, request._values, request._lock)
+        content = Content.compiled(self, request._frame, request._token, request._values)
         return Execution(Sending(content, QueryPlan(self.router, None, request._picked)), self.retry_policy)
 
 

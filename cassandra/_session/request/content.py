@@ -4,9 +4,9 @@ L5. A compiled request (``compiled.py``) has a frame that every attempt sends; m
 somebody asks for them. Who asks for the message may change it: from then on the request is sent by it, no longer by its
 frame.
 
-Message and result plan belong together and are replaced as one, by the one thread that processes outcomes; attempts
-that are being encoded are sent as they were. What is made on demand is made under the request's lock: two threads may
-ask.
+Message and result plan belong together and are replaced as one, by the I/O thread; attempts that are being encoded are
+sent as they were. What is made on demand may be made by two threads at a time: the first one's is kept, by one native
+step (``replaced``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.real import threading
+from cassandra._core.transport import replaced
 from cassandra._wire.messages.requests import ExecuteMessage, PrepareMessage
 
 from ..statements.prepared import BoundStatement
@@ -35,12 +35,14 @@ METADATA_IDS = 5  # first protocol version with result metadata ids
 #: CQL that changes the keyspace of the connection it is sent on, behind white space and comments.
 #: A comment ends in one place only, or many of them would be tried in every combination.
 USE = re.compile(r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b", re.IGNORECASE)
+#: What it may begin with.
+BEFORE_USE = frozenset("uU-/ \t\n\r\f\v")
 
 
 class Content:
     """Made of a *message* that was built for *statement*, or, by :meth:`compiled`, of a frame."""
 
-    __slots__ = ("_frame", "_lock", "_made", "_sent", "_statement", "_values", "handler", "prepared", "size", "token")
+    __slots__ = ("_frame", "_made", "_sent", "_statement", "_values", "handler", "prepared", "size", "token")
 
     def __init__(
         self,
@@ -60,12 +62,9 @@ class Content:
         self._made: CompiledExecute | None = None
         self._frame: bytes | None = None
         self._values: Any = None
-        self._lock: Any = None
 
     @classmethod
-    def compiled(
-        cls, made: CompiledExecute, frame: bytes, token: int | None, values: Any, lock: threading.RLock
-    ) -> Content:
+    def compiled(cls, made: CompiledExecute, frame: bytes, token: int | None, values: Any) -> Content:
         """Of *frame*, which *made* encoded; *values*: as the application gave them, or the statement that has them."""
         content = cls(
             None, values if isinstance(values, BoundStatement) else None, made.prepared, made.result_plan, token
@@ -73,7 +72,6 @@ class Content:
         content._made = made
         content._frame = frame
         content._values = values
-        content._lock = lock
         return content
 
     # ---- what is asked
@@ -81,14 +79,11 @@ class Content:
     @property
     def message(self) -> Any:
         """What is sent from now on."""
-        message, plan = self._sent
-        if message is None and self._made is not None and self._frame is not None:
-            with self._lock:
-                message, plan = self._sent
-                if message is None:
-                    message = self._made.message(self._frame, self.token)
-                    self._sent = (message, plan)
-        return message
+        sent = self._sent
+        while sent[0] is None and self._made is not None and self._frame is not None:
+            replaced(self, "_sent", sent, (self._made.message(self._frame, self.token), sent[1]))
+            sent = self._sent
+        return sent[0]
 
     @message.setter
     def message(self, message: Any) -> None:
@@ -111,9 +106,7 @@ class Content:
             bound = BoundStatement(self._made.prepared)
             bound._bound = self._made.template.bound(self._frame, self.token)
             bound.raw_values = self._values
-            with self._lock:
-                if self._statement is None:
-                    self._statement = bound
+            replaced(self, "_statement", None, bound)
         return self._statement
 
     @statement.setter
@@ -142,14 +135,16 @@ class Content:
         """Whether it changes the keyspace of the connection it is sent on."""
         if self._made is not None and not self.is_changed:
             return False  # such statements are not compiled
-        text = getattr(self.message, "query", None)
+        text = getattr(self._sent[0], "query", None)
         if text is None and self.prepared is not None:
             text = self.prepared.query_string
-        return isinstance(text, str) and USE.match(text) is not None
+        return isinstance(text, str) and text[:1] in BEFORE_USE and USE.match(text) is not None
 
     @property
     def consistency(self) -> int | None:
         """Its consistency level; PREPARE has none."""
+        if self._made is not None and not self.is_changed:
+            return self._made.levels[0]
         return getattr(self.message, "consistency_level", None)
 
     def change(self, plan: ResultPlan | None, **changes: Any) -> None:

@@ -5,8 +5,11 @@ Whatever else there is about a request is in an object of this class, made when 
 is sent and where to, this one what the outcomes of attempts mean. Neither knows the request, which is given to each
 step and which alone has attempts, page, outcome and deadline.
 
-``process`` is run by the one thread that took the outcome: a caller blocked in ``result()``, the asyncio loop that
-awaits, or, for errors and registered callbacks, the I/O thread. Nothing in it blocks.
+Callers wait, the I/O thread decides: ``process`` and all that follows from it runs on the I/O thread, one outcome of a
+request after the other, where no handler of a signal can interrupt it between two changes. Nothing in it blocks.
+Callers run ``read_plain``, which reads a result and changes nothing, so that it may be interrupted anywhere and done
+again; and what makes a request and begins a page, before anything is in flight: until then only that thread has the
+attempts, and what is raised ends the page.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.constants import ResultKind
+from cassandra._base.constants import ConsistencyLevel, ResultKind, consistency_value_to_name
 from cassandra._base.errors import (
     ConnectionException,
     DriverException,
@@ -72,7 +75,7 @@ class Execution:
         self._reprepares: Counter[tuple[Host, bytes]] | None = None
 
     def begin_page(self, request: ResponseFuture, paging_state: bytes | None) -> None:
-        """The request begins anew, for the page at *paging_state*. Under its lock."""
+        """The request begins anew, for the page at *paging_state*, by the thread that has asked for it."""
         sending = self.sending
         self.content.message.paging_state = paging_state
         sending.unsure = False
@@ -88,6 +91,12 @@ class Execution:
         if attempt.reprepares is not None:
             return None
         message = self._message(request, attempt, frame)
+        if is_plain_rows(message):  # nearly all
+            plan = message.plan
+            if attempt.plan is not None and attempt.plan is not plan:
+                return None
+            rows, kept = rows_and_page(message.page, request.row_factory, False)
+            return rows, (plan, message.paging_state, None, kept)
         if not isinstance(message, ResultMessage) or has_extras(message):
             return None
         if message.kind == ResultKind.VOID:
@@ -113,7 +122,13 @@ class Execution:
                 request._tracking.ended(request, attempt, connection_error(answer, attempt.host))
             self._unanswered(request, attempt, answer)
             return
-        message = self._message(request, attempt, answer)
+        try:
+            message = self._message(request, attempt, answer)
+        except Exception as error:
+            if request._tracking is not None:
+                request._tracking.ended(request, attempt, error)
+            self._not_understood(request, attempt, error)
+            return
         if request._tracking is not None:
             request._tracking.ended(
                 request, attempt, message.to_exception() if isinstance(message, ErrorMessage) else None
@@ -122,6 +137,14 @@ class Execution:
             self.set_result(request, attempt, message)
         else:
             self._reprepared(request, attempt, attempt.reprepares, message)
+
+    def _not_understood(self, request: ResponseFuture, attempt: Attempt, error: Exception) -> None:
+        """There is an answer, and it says nothing: the server may have executed the request. After USE the keyspace of
+        the connection is not known."""
+        attempt.answered = False
+        self.sending.unsure |= attempt.reprepares is None
+        self.sending.gave_up(request, attempt)
+        request._fail(attempt.page, self.sending.error_of(request, attempt, error))
 
     def _unanswered(self, request: ResponseFuture, attempt: Attempt, failure: Failure) -> None:
         self.sending.unsure |= failure.sent and attempt.reprepares is None
@@ -208,8 +231,9 @@ class Execution:
 
     def _on_error(self, request: ResponseFuture, attempt: Attempt, message: Any) -> None:
         if not isinstance(message, ErrorMessage):
-            error = ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint)
-            request._fail(attempt.page, error)
+            self._not_understood(
+                request, attempt, ConnectionException(f"Got unexpected response: {message!r}", attempt.host.endpoint)
+            )
         elif isinstance(message, PreparedQueryNotFound):
             self._reprepare(request, attempt, message)
         else:
@@ -243,7 +267,10 @@ class Execution:
         content = self.content
         consistency = content.consistency
         if consistency is not None and decision.consistency not in (None, consistency):
-            content.change(content.result_plan, consistency_level=decision.consistency)
+            if ConsistencyLevel.is_serial(consistency):
+                _warn_of_serial(self.retry_policy, consistency, decision.consistency)
+            else:
+                content.change(content.result_plan, consistency_level=decision.consistency)
         same_host = decision.action == RETRY
 
         def send(request: ResponseFuture, page: int) -> None:
@@ -348,6 +375,25 @@ class Execution:
                 self.content.use_snapshot(prepared)
             if not self.sending.submit(request, Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page)):
                 self.sending.send(request, attempt.page)
+
+
+_warned: set[tuple[type, int]] = set()  # (class of policy, serial level) that the log has a warning of
+
+
+def _warn_of_serial(policy: RetryPolicy | None, level: int, wanted: int | None) -> None:
+    """Log, once for each class of policies and level, that a retry keeps the serial *level*. At another one a read
+    would not see what Paxos has decided."""
+    key = (type(policy), level)
+    if key not in _warned:
+        _warned.add(key)
+        log.warning(
+            "%s wants to retry a request of consistency level %s at %s. It is retried at %s, as another level would "
+            "not be linearizable",
+            type(policy).__name__,
+            consistency_value_to_name(level),
+            consistency_value_to_name(wanted),
+            consistency_value_to_name(level),
+        )
 
 
 def _slow(host: Host) -> OperationTimedOut:

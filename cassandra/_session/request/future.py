@@ -1,6 +1,10 @@
 """ResponseFuture: what callers see of a request (cassandra.cluster): waiting, callbacks, ``await``, pages, traces.
 
 L5. The public face of a request. It has no state of its own: see ``transport_parts/request.pxi`` for who owns what.
+
+Methods run on callers' threads, in which the handler of a signal may raise between any two bytecodes. So they read,
+wait, or make one native call that changes all that belongs together (``_fetch``, ``cancel``, ``_add``); none takes a
+lock. A wait that is interrupted leaves the request to others, and can be taken up again.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ from .outcome import Beside, Came, Outcome
 from .plan import QueryPlan
 from .result import ResultSet, described
 from .row_types import OfRows, Row
-from .sending import CLOSED, Sending, hosts_of
+from .sending import Sending, closed_text, hosts_of
 from .trace import QueryTrace
 
 if TYPE_CHECKING:
@@ -53,7 +57,8 @@ if TYPE_CHECKING:
 class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     """The answer to come of :meth:`Session.execute_async`: wait with :meth:`result`, add callbacks, or ``await`` it.
 
-    Callbacks run on the driver's I/O thread and must not block. ``await future`` gives the :class:`ResultSet`;
+    Callbacks run on the driver's I/O thread, by whatever the request ends, and must not block; :meth:`result` does not
+    wait for them, and what one raises is logged. ``await future`` gives the :class:`ResultSet`;
     cancelling the awaiting task gives the request up, unless another task, a thread or a callback waits for it.
 
     Example::
@@ -101,7 +106,9 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
             None if handler is session._default_protocol_handler else handler,
         )
         router = session._router_of(load_balancer or session.cluster.load_balancing_policy)
-        self._meter = meter_of(router)
+        meter = meter_of(router)
+        if meter is not None:
+            self._measured_by(meter)
         self._execution = Execution(Sending(content, QueryPlan(router, host), speculative_execution_plan), retry_policy)
 
     # ---- waiting
@@ -209,11 +216,11 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
         asked: Any = self.start_fetching_next_page
         return type(asked) is MethodType and asked.__func__ is _START_FETCHING
 
-    def _ask_for(self, paging_state: bytes | None) -> int:
+    def _ask_for(self, paging_state: bytes | None, asker: ResultSet[Row] | None = None) -> int:
         """The number of the page at *paging_state*, which is on its way. Whoever has put another
         ``start_fetching_next_page`` in the place of ours, in the class or in this object, is asked for it."""
         if self._asks_itself:
-            return self._fetch(paging_state)
+            return self._fetch(paging_state, asker)
         asked: Any = self.start_fetching_next_page
         before = self._page
         asked()
@@ -229,28 +236,21 @@ class ResponseFuture(Request, OfRows[Row], metaclass=Borrower):
     def _wait_for_page_async(self, page: int) -> Generator[Any, None, Outcome]:
         return _awaited(_must_be(page, (yield from self._settle_async())))
 
-    def _fetch(self, paging_state: bytes | None) -> int:
-        """Ask for the page at *paging_state*; its number. Errors of sending are the page's. So is the error for an
-        answer that did not get beyond the position it was asked for."""
-        outcome = self._outcome
-        came = None if outcome is None or outcome[1] is not None else outcome[2][1]
+    def _send_page(self, page: int, paging_state: bytes | None, before: Outcome) -> None:
+        """Send for *page*, at *paging_state*, which fails by what this raises. An error of the page, too, is that the
+        answer *before* did not get beyond the position it was asked for."""
+        came = None if before[1] is not None else before[2][1]
         is_repeated = came is not None and paging_state == came == self.message.paging_state
-        page = self._begin_page(paging_state)
+        self._execution.begin_page(self, paging_state)
         if is_repeated:
             self._fail(page, repeated_paging_state(self.coordinator_host or "The server"))
-            return page
+            return
         if self._tracking is not None:
             self._tracking.begin(self)
         if self.session._draining:
-            self._fail(page, NoHostAvailable(CLOSED, {}))
-            return page
-        try:
-            self._execution.sending.send(self, page)
-        except BaseException as error:  # whoever waits for the page must hear of it too
-            self._fail(page, error)
-            if not isinstance(error, Exception):
-                raise
-        return page
+            self._fail(page, NoHostAvailable(closed_text(self.session), {}))
+            return
+        self._execution.sending.send(self, page)
 
     @property
     def _paging_state(self) -> bytes | None:

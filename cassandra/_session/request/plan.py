@@ -32,8 +32,11 @@ class QueryPlan:
         self._rest: Iterator[Place] | None = None
         self._given: Iterator[Host] | None = None
 
-    def next(self, state: ClusterState, keyspace: str | None, token: int | None, query: Any) -> Place | None:
-        """Where to try next; None at the end. Keyspace, token and statement are those that the request is routed by."""
+    def next(
+        self, state: ClusterState, keyspace: str | None, token: int | None, query: Any, level: int | None = None
+    ) -> Place | None:
+        """Where to try next; None at the end. Keyspace, token, statement and consistency level are those that the
+        request is routed by."""
         if self._given is not None:
             hosts = self._given
             places = (self.router.at(state, keyspace, token, query, host) for host in hosts)
@@ -44,9 +47,9 @@ class QueryPlan:
             self._rest = iter(())
             return self.router.at(state, keyspace, token, query, self.only)
         if self._picked is None:
-            self._picked, self._rest = self.router.start(state, keyspace, token, query)
+            self._picked, self._rest = self.router.start(state, keyspace, token, query, level)
             return self._picked
-        self._rest = self.router.fallback(state, keyspace, token, query, self._picked)
+        self._rest = self.router.fallback(state, keyspace, token, query, self._picked, level)
         return _next_of(self._rest)
 
     def give(self, hosts: Iterable[Host]) -> None:

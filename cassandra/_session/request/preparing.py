@@ -3,6 +3,9 @@
 L5. Preparing twice changes nothing. So after a part of the timeout a host that is silent is waited for no longer alone:
 the next one is asked beside it, and whichever answers first is taken. The other hosts, where the statement is prepared
 ahead, have as long, and never longer than the whole call; what they miss is made up for when they are needed.
+
+Preparing is a command. If the wait of a caller is interrupted it goes on: the statement is registered as if the caller
+had received it, and weakly, so it is forgotten.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from cassandra._base.logs import get_logger
 from cassandra._routing.policies import SpeculativeExecutionPlan
 from cassandra._wire.messages.requests import PrepareMessage
 
+from ..background import commands
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
 from ..statements.prepared import PreparedStatement
 from ..statements.sentinels import NOT_SET, Sentinel
@@ -56,6 +60,10 @@ class Preparer:
 
     def prepare(self, query: str, custom_payload: Payload | None, keyspace: str | None) -> PreparedStatement:
         """See Session.prepare."""
+        return commands.run(self._prepare, query, custom_payload, keyspace)
+
+    def _prepare(self, query: str, custom_payload: Payload | None, keyspace: str | None) -> PreparedStatement:
+        """On a driver thread."""
         self._check_text(query, keyspace)
         future = self._send(query, keyspace, custom_payload)
         statement = self._made_of(future, future._wait_for_result(), query, keyspace)
@@ -67,16 +75,9 @@ class Preparer:
         self, query: str, custom_payload: Payload | None, keyspace: str | None
     ) -> PreparedStatement:
         """See Session.prepare_async."""
-        self._check_text(query, keyspace)
-        future = self._send(query, keyspace, custom_payload)
-        statement = self._made_of(future, await future._wait_async(), query, keyspace)
-        for other in self._ahead(query, keyspace, future):
-            try:
-                await other._wait_async()
-            except Exception as error:
-                _log_failure(other, error)
-        return statement
+        return await commands.run_async(self._prepare, query, custom_payload, keyspace)
 
+    @commands.command
     def prepare_on_all_hosts(self, query: str, excluded_host: Host | None, keyspace: str | None) -> None:
         """See Session.prepare_on_all_hosts."""
         for future in self._spread(query, excluded_host, keyspace, NOT_SET):

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ResultKind
 from cassandra._base.errors import DriverException
-from cassandra._base.real import threading
+from cassandra._base.locks import driver_lock
 from cassandra._core.transport import Attempt, Failure, Frame
 from cassandra._net.exchange import Exchange
 from cassandra._wire.messages.requests import PrepareMessage
@@ -67,7 +67,7 @@ class Repreparing:
     """What is being prepared again for the requests of one session."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a __del__ that garbage collection runs may make a request anywhere
+        self._lock = driver_lock("Repreparing")
         self._under_way: dict[Key, Preparation] = {}
 
     def join(self, request: ResponseFuture, attempt: Attempt) -> None:

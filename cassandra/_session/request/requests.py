@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.durations import request_timeout
 from cassandra._base.errors import ConnectionException, NoHostAvailable, UnsupportedOperation
 from cassandra._core.codec import ResultPlan
 from cassandra._core.routing import murmur3_token
@@ -63,6 +64,8 @@ class RequestBuilder:
                     compiled = compiled_for(session, query, profile)
                 if compiled is not None:
                     return compiled.request(session, query, parameters, timeout)
+        else:
+            timeout = request_timeout(timeout)
         statement = self._statement(query, parameters)
         message, plan = self._message(statement, parameters, profile, paging_state)
         message.tracing = trace

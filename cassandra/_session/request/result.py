@@ -198,7 +198,7 @@ class ResultSet(Columnar, OfRows[Row]):
         """The number of the next page, which is on its way. It is asked for by this result's own paging state: there
         may be other results over the same future."""
         if self._fetching is None:
-            self._fetching = self.response_future._ask_for(self._paging_state)
+            self._fetching = self.response_future._ask_for(self._paging_state, self)
         return self._fetching
 
     def _go_ahead(self) -> None:

@@ -18,25 +18,33 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import ConnectionException, NoHostAvailable, OperationTimedOut, annotate
-from cassandra._core.transport import Attempt
+from cassandra._core.transport import Attempt, replaced
 
 from ..background import aio
-from .admission import wait_for_room
+from .admission import wait_for_connection, wait_for_room
 from .attempts import NOT_SENT, public_error, what_cannot_be_sent
 from .fallback import sent_elsewhere
+from .using import hand_over
 
 if TYPE_CHECKING:
     from cassandra._core.routing import Place
     from cassandra._routing.host import Host
     from cassandra._routing.policies import SpeculativeExecutionPlan
 
+    from ..session import Session
     from .content import Content
     from .future import ResponseFuture
     from .plan import QueryPlan
     from .tracking import TrackedAttempt
 
-CLOSED = "The session is shut down; open a new one with Cluster.connect()."
 NO_POOL = "Host has been marked down or removed"
+
+
+def closed_text(session: Session) -> str:
+    """Why a session takes no requests any more, and what to do."""
+    if session.cluster.is_shutdown:
+        return "The cluster is shut down, and so are its sessions; make a new Cluster."
+    return "The session is shut down; open a new one with Cluster.connect()."
 
 
 class Sending:
@@ -59,7 +67,7 @@ class Sending:
         """Where to try next."""
         session, content = request.session, self.content
         state, keyspace = session.cluster.metadata.state, self._keyspace(request)
-        return self.plan.next(state, keyspace, content.token, content.planned_by)
+        return self.plan.next(state, keyspace, content.token, content.planned_by, content.consistency)
 
     def _keyspace(self, request: ResponseFuture) -> str | None:
         """What unqualified names are routed by."""
@@ -71,15 +79,19 @@ class Sending:
         """Send to the next host of the plan that takes it. False when none does; then, unless other attempts are under
         way or *alone* is False, *page* has failed with :exc:`NoHostAvailable`."""
         session = request.session
+        if self.content.is_use and hand_over(request, page):
+            return True
         closed = session.is_shutdown
         while not closed and (place := self.next_place(request)) is not None:
             if request._is_over(page) or self.send_to(request, place, page):
                 return True
         if alone and not request._attempts:
-            if not closed and (wait_for_room(request, page) or sent_elsewhere(request, page)):
+            if not closed and any(way(request, page) for way in (wait_for_room, sent_elsewhere, wait_for_connection)):
                 return True
             errors = self.errors or ({} if closed else session._pool_set.reasons())
-            error = NoHostAvailable(CLOSED if closed else "Unable to complete the operation against any hosts", errors)
+            error = NoHostAvailable(
+                closed_text(session) if closed else "Unable to complete the operation against any hosts", errors
+            )
             self.annotate(request, error)
             request._fail(page, error)
         return False
@@ -134,13 +146,10 @@ class Sending:
 
     def next_number(self, request: ResponseFuture) -> int:
         """Of an attempt. Speculative ones may ask from two threads at a time."""
-        numbers = self._numbers
-        if numbers is None:
-            with request._lock:
-                numbers = self._numbers
-                if numbers is None:
-                    numbers = self._numbers = itertools.count(len(request.attempted_hosts))
-        return next(numbers)
+        if self._numbers is None:
+            replaced(self, "_numbers", None, itertools.count(len(request.attempted_hosts)))
+        assert self._numbers is not None
+        return next(self._numbers)
 
     def without_pool(self) -> list[Host]:
         """The hosts that had no pool when it was their turn."""

@@ -8,6 +8,7 @@ or none (``TABLETS_ROUTING_V2``: a byte with four bits of the version at the end
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ V1, V2 = "tablets-routing-v1", "tablets-routing-v2"
 def learn_tablet(session: Session, features: ProtocolFeatures, query: Any, payload: Mapping[str, bytes | None]) -> None:
     """Add the tablet in *payload*, if there is one of the version that the answering connection negotiated.
 
-    A tablet that cannot be read is logged: the answer it came with is good.
+    A tablet that cannot be read is logged, the first of a table as a warning: the answer it came with is good.
     """
     if features.tablets_routing_v2:
         tablet = payload.get(V2)
@@ -48,7 +49,10 @@ def learn_tablet(session: Session, features: ProtocolFeatures, query: Any, paylo
     try:
         session.cluster.metadata._tablets.learn(keyspace, query.table, tablet)
     except DriverException as error:
-        log.warning("A tablet of %s.%s could not be taken: %s", keyspace, query.table, error)
+        known = session.cluster.metadata._odd_tablets
+        level = logging.DEBUG if (keyspace, query.table) in known else logging.WARNING
+        known.add((keyspace, query.table))
+        log.log(level, "A tablet of %s.%s could not be taken: %s", keyspace, query.table, error)
 
 
 def use_version_blocks(cluster: Cluster, wanted: bool) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from cassandra._base.constants import ConsistencyLevel
 from cassandra._base.copies import set_state, state_of
+from cassandra._base.durations import seconds
 from cassandra._base.errors import OperationTimedOut, TraceUnavailable
 from cassandra._base.public import public
 from cassandra._base.temporal import datetime_from_uuid1
@@ -65,6 +66,7 @@ class QueryTrace:
         """
         if self._session is None:
             raise TraceUnavailable(f"The trace {self.trace_id} was unpickled: it has no session to be read by.")
+        seconds("max_wait", max_wait, negative=True)
         start = time.monotonic()
         delay = FIRST_DELAY
         while True:

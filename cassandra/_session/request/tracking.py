@@ -74,8 +74,9 @@ class Tracking:
         self._threshold = threshold
 
     def begin(self, request: ResponseFuture) -> None:
+        request._execution.sending.tracked = {}
         request._tracking = self
-        request._execution.sending.tracked.clear()
+        request._set_eager()  # it is told on the I/O thread how its attempts end
         self._tell("on_request", request)
 
     def sending(self, request: ResponseFuture, attempt: Attempt) -> None:

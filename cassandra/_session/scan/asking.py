@@ -34,7 +34,7 @@ from cassandra._wire.messages.results import ResultMessage
 from ..background import aio
 from ..request.attempts import NOT_SENT, connection_error, is_timeout
 from ..request.future import ResponseFuture
-from ..request.sending import CLOSED, NO_POOL
+from ..request.sending import NO_POOL, closed_text
 from ..request.tablet_routing import learn_tablet
 from .question import Asked, Came, Question, bound_statement, statement_of
 
@@ -117,7 +117,7 @@ class Asking(Operation):
         """ConnectionShutdown in a forked child; NoHostAvailable where the session has ended."""
         process.stay(self._process)
         if self._session.is_shutdown or self._session._draining:
-            raise NoHostAvailable(CLOSED, {})
+            raise NoHostAvailable(closed_text(self._session), {})
 
     # ---- sending
 
@@ -148,12 +148,12 @@ class Asking(Operation):
 
     def _route_of(self, question: Question) -> Callable[[int | None], Place | None]:
         state, keyspace, table = self._state, question.keyspace, question.table
-        router = self._router(question)
+        router, level = self._router(question), question.profile.consistency_level
         native = getattr(router, "route", None)  # of a policy of our own
         if native is not None:
-            found: Callable[[int | None], Place | None] = native(state, keyspace, table, None)
+            found: Callable[[int | None], Place | None] = native(state, keyspace, table, None, level)
             return found
-        return lambda token: router.start(state, keyspace, token, statement_of(question, token))[0]
+        return lambda token: router.start(state, keyspace, token, statement_of(question, token), level)[0]
 
     def _router(self, question: Question) -> Any:
         session = self._session
@@ -176,9 +176,9 @@ class Asking(Operation):
         router, state = self._router(question), self._session.cluster.metadata.state
         statement = statement_of(question, asked.token)
         where = (state, question.keyspace, asked.token, statement)
-        first, rest = router.start(*where)
+        first, rest = router.start(*where, question.profile.consistency_level)
         if rest is None:
-            rest = router.fallback(*where, first)
+            rest = router.fallback(*where, first, question.profile.consistency_level)
         places = [place for place in (first, *rest) if place is not None]
         places.sort(key=lambda place: place.host in asked.tried)  # stable: else in the order of the plan
         for place in places:

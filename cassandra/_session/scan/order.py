@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.durations import request_timeout
 from cassandra._base.errors import DriverException
 from cassandra._base.names import maybe_escape_name
 from cassandra._base.public import public
@@ -136,7 +137,7 @@ def plan_of(
         schema=schema,
         slice_rows=_whole("slice_rows", slice_rows, MOST_ROWS),
         target_rows=_whole("target_rows", target_rows, MOST_ROWS),
-        timeout=profile.request_timeout if isinstance(timeout, Sentinel) else timeout,
+        timeout=profile.request_timeout if isinstance(timeout, Sentinel) else request_timeout(timeout),
         types=types,
     )
 

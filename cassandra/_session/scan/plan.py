@@ -11,6 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.durations import request_timeout
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.names import maybe_escape_name
 from cassandra._core.columns import ColumnPlan
@@ -146,7 +147,9 @@ class Options:
         self.types = types
         own = {"consistency_level": consistency_level, "retry_policy": FallthroughRetryPolicy()}
         self.profile = session._resolve_profile(EXEC_PROFILE_DEFAULT).replace(**own)
-        self.timeout: float | None = self.profile.request_timeout if isinstance(timeout, Sentinel) else timeout
+        self.timeout: float | None = (
+            self.profile.request_timeout if isinstance(timeout, Sentinel) else request_timeout(timeout)
+        )
         self.values: tuple[Any, ...] = ()
         self.prepared: PreparedStatement | None = None
         self._check_server(bypass_cache)

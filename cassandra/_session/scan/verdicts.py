@@ -22,6 +22,7 @@ from cassandra._base.errors import (
     RateLimitReachedException,
     ReadFailure,
     ReadTimeout,
+    ResponseTooLarge,
     ServerError,
     TruncateError,
     Unavailable,
@@ -38,7 +39,7 @@ CONGESTED = (
     ReadTimeout,
 )
 #: It may have been too much for one request.
-TOO_MUCH = (OperationTimedOut, ReadTimeout)
+TOO_MUCH = (OperationTimedOut, ReadTimeout, ResponseTooLarge)
 #: What passes when the cluster has less to do, or its nodes are back.
 PASSING = (
     *CONGESTED,

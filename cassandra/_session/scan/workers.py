@@ -44,6 +44,7 @@ PLAIN = (
     "max_requests_per_connection",
     "max_requests_per_host",
     "max_requests_per_session",
+    "max_response_bytes",
     "max_waiting_requests",
     "no_compact",
     "port",

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base.constants import TypeId
 from cassandra._base.errors import DriverException, UnsupportedOperation
-from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan, scalar
+from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan, custom_codec
 from cassandra._core.routing import CompiledCache
 from cassandra._wire.encryption import (
     ColumnResolver,
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from ..cluster.prepared_cache import PreparedRegistry
 
 UNSET_VALUE = UNSET
+_AS_THEY_ARE = custom_codec("bytes")  # of values that are serialised already
 
 Specs = Sequence[tuple[str, str, str, Any]]
 
@@ -442,7 +442,7 @@ class BoundStatement(Statement):
     def values(self, values: Sequence[Any]) -> None:
         prepared = self.prepared_statement
         plan = prepared._bind_plan
-        raw = [(keyspace, table, name, scalar(TypeId.BLOB)) for keyspace, table, name, _ in plan.specs]
+        raw = [(keyspace, table, name, _AS_THEY_ARE) for keyspace, table, name, _ in plan.specs]
         self._bound = BindPlan(raw, plan.pk_indexes).bind(values, prepared.protocol_version)
 
     @property

@@ -18,6 +18,9 @@ apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."
 cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"
 cql_empty_type = "empty"
 
+#: Methods of type classes that move values; programs replace them.
+FUNCTIONS = ("serialize", "deserialize", "to_binary", "from_binary")
+
 UNKNOWN = "UNKNOWN"  # num_subtypes of classes that take any number
 
 
@@ -51,14 +54,61 @@ class CassandraTypeType(type):
             casstypes[name] = cls
             if not cls.typename.startswith(apache_cassandra_type_prefix):
                 cqltypes.setdefault(cls.typename, cls)
-            for forget in _on_register:
-                forget()
+            forget_lookups()
         return cls  # type: ignore[no-any-return]
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
+        if name in _SPELLED_BY:
+            _forget_spellings()
         if name in ("support_empty_values", "mapped_class"):
             cls._reconfigure()  # type: ignore[attr-defined]
+        elif name in FUNCTIONS:
+            _functions_changed(cls)
+
+    def __delattr__(cls, name: str) -> None:
+        super().__delattr__(name)
+        if name in _SPELLED_BY:
+            _forget_spellings()
+        if name in FUNCTIONS:
+            _functions_changed(cls)
+
+
+def forget_lookups() -> None:
+    """Classes are found by name anew."""
+    for forget in _on_register:
+        forget()
+
+
+def _functions_changed(cls: type) -> None:
+    from cassandra._wire.types import replaced  # which needs all type classes
+
+    replaced.functions_changed(cls)
+
+
+#: What CQL spellings are made of.
+_SPELLED_BY = frozenset(
+    ("cassname", "cql_parameterized_type", "fieldnames", "keyspace", "subtype", "subtypes", "typename", "vector_size")
+)
+_spelling = object()  # another one whenever such an attribute was set: kept spellings are of one of them
+
+
+def _forget_spellings() -> None:
+    global _spelling
+    _spelling = object()
+
+
+def _has_standard_spelling(kind: Any) -> bool:
+    """Whether the CQL spelling of *kind*, and of all in it, is made of its attributes only."""
+    if not isinstance(kind, CassandraTypeType):
+        return False
+    names = ("cql_parameterized_type", "_spell_cql", "cass_parameterized_type", "cass_parameterized_type_with")
+    own = (defined(kind, name) for name in names)
+    return all(_is_ours(value) for value in own) and all(map(_has_standard_spelling, kind.subtypes))  # type: ignore[attr-defined]
+
+
+def _is_ours(method: Any) -> bool:
+    return str(getattr(getattr(method, "__func__", None), "__module__", "")).startswith("cassandra._wire.types.")
 
 
 def defined(cls: type, name: str) -> Any:
@@ -74,6 +124,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     num_subtypes: ClassVar[int | str] = 0
     cassname: ClassVar[str]
     typename: ClassVar[str] = ""
+    _cql: ClassVar[tuple[Any, Any, str]] = (None, None, "")  # how it was spelled, the class, the text
 
     empty_binary_ok: ClassVar[bool] = False
     """Zero bytes are a value of this type."""
@@ -115,7 +166,10 @@ class _CassandraType(metaclass=CassandraTypeType):
         """The native codec of this type, with an application's overrides in it. Made once per class."""
         codec = cls.__dict__.get("_codec")
         if codec is None:
-            codec = cls._wrapped() if cls._is_overridden() else cls._native()
+            if cls._is_overridden():
+                codec = cls._own_codec = cls._wrapped()
+            else:
+                codec = cls._native()
             cls._codec = codec
         return codec
 
@@ -143,8 +197,8 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _is_overridden(cls) -> bool:
-        """Whether a subclass brought Python functions of its own."""
-        return any(defined(cls, name) is not defined(_CassandraType, name) for name in ("deserialize", "serialize"))
+        """Whether a subclass brought Python functions of its own, or a program has replaced those of the class."""
+        return any(is_own(cls, name) for name in ("deserialize", "serialize"))
 
     @classmethod
     def _reconfigure(cls) -> None:
@@ -187,7 +241,18 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """The CQL spelling, such as ``list<int>``."""
+        """The CQL spelling, such as ``list<int>``. Kept until an attribute that it depends on is set on any type."""
+        kept = cls._cql
+        if kept[0] is _spelling and kept[1] is cls:
+            return kept[2]
+        spelling = _spelling
+        text = cls._spell_cql()
+        if all(map(_has_standard_spelling, cls.subtypes)):
+            type.__setattr__(cls, "_cql", (spelling, cls, text))
+        return text
+
+    @classmethod
+    def _spell_cql(cls) -> str:
         if not cls.subtypes:
             return cls.typename
         return f"{cls.typename}<{', '.join(sub.cql_parameterized_type() for sub in cls.subtypes)}>"
@@ -199,6 +264,16 @@ class _CassandraType(metaclass=CassandraTypeType):
 
 
 CassandraType = _CassandraType
+
+_ORIGINALS = {name: vars(_CassandraType)[name].__func__ for name in FUNCTIONS}
+
+
+def is_own(cls: type, name: str) -> bool:
+    """Whether the method *name* of *cls* is another than the driver's. Its own one that was put back is none."""
+    found = defined(cls, name)
+    if getattr(found, "__func__", found) is not _ORIGINALS[name]:
+        return True
+    return getattr(found, "__self__", cls) is not cls
 
 
 class _UnrecognizedType(_CassandraType):

@@ -45,7 +45,7 @@ class TupleType(_ParameterizedType):
     typename = "tuple"
 
     @classmethod
-    def cql_parameterized_type(cls) -> str:
+    def _spell_cql(cls) -> str:
         return f"frozen<tuple<{', '.join(sub.cql_parameterized_type() for sub in cls.subtypes)}>>"
 
     @classmethod

@@ -14,7 +14,7 @@ class CompositeType(_ParameterizedType):
     typename = "org.apache.cassandra.db.marshal.CompositeType"
 
     @classmethod
-    def cql_parameterized_type(cls) -> str:
+    def _spell_cql(cls) -> str:
         return quote_text(cls.cass_parameterized_type(full=True))
 
     @classmethod
@@ -52,7 +52,7 @@ class DynamicCompositeType(_ParameterizedType):
     typename = "org.apache.cassandra.db.marshal.DynamicCompositeType"
 
     @classmethod
-    def cql_parameterized_type(cls) -> str:
+    def _spell_cql(cls) -> str:
         return quote_text(cls.cass_parameterized_type(full=True))
 
     @classmethod

@@ -19,7 +19,7 @@ __all__ = [
     "type_class",
 ]  # importing the modules registers their classes
 
-_PARAMETERIZED = {"list": ListType, "set": SetType, "map": MapType, "tuple": TupleType}
+PARAMETERIZED = {"list": ListType, "set": SetType, "map": MapType, "tuple": TupleType}
 
 
 def type_class(codec: Codec) -> Any:
@@ -47,6 +47,6 @@ def _find(codec: Codec) -> Any:
         return VectorType.apply_parameters([children[0], codec.dimensions])
     if codec.type_name is not None:
         return from_codec(codec, children)
-    if codec.name in _PARAMETERIZED and codec.kind:
-        return _PARAMETERIZED[codec.name].apply_parameters(children)
+    if codec.name in PARAMETERIZED and codec.kind:
+        return PARAMETERIZED[codec.name].apply_parameters(children)
     return lookup_casstype(codec.name)

@@ -74,7 +74,7 @@ class UserType(TupleType):
         return cls.make_udt_class(spell(subtypes[0]), _from_hex(spell(subtypes[1])), fields, subtypes[2:])
 
     @classmethod
-    def cql_parameterized_type(cls) -> str:
+    def _spell_cql(cls) -> str:
         return f"frozen<{maybe_escape_name(cls.typename)}>"
 
     @classmethod

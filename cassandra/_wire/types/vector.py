@@ -35,7 +35,7 @@ class VectorType(_CassandraType):
         return None if size is None else size * cls.vector_size
 
     @classmethod
-    def cql_parameterized_type(cls) -> str:
+    def _spell_cql(cls) -> str:
         return f"vector<{cls.subtype.cql_parameterized_type()}, {cls.vector_size}>" if cls.subtype else "vector"
 
     @classmethod

@@ -54,7 +54,7 @@ for token in (-101, -100, -99, 0, 100, 101):
         value = token
 
     show(f"at {token}", lambda: told(tablets.get_tablet_for_key("ks", "t", Token)))
-    show(f"identity at {token}", lambda: tablets.get_tablet_for_key("ks", "t", Token) is given)
+    show(f"equality at {token}", lambda: tablets.get_tablet_for_key("ks", "t", Token) == given)
 
 
 def of(number):
@@ -70,8 +70,8 @@ tablets.add_tablet("ks", "t", second)
 show(
     "both",
     lambda: (
-        tablets.get_tablet_for_key("ks", "t", of(5)) is given,
-        tablets.get_tablet_for_key("ks", "t", of(150)) is second,
+        tablets.get_tablet_for_key("ks", "t", of(5)) == given,
+        tablets.get_tablet_for_key("ks", "t", of(150)) == second,
     ),
 )
 third = Tablet(50, 150, [(A, 0)])
@@ -82,8 +82,8 @@ show("made", lambda: [told(made.get_tablet_for_key("ks", "t", of(number))) for n
 first, other = Tablet(0, 10, [(A, 1)]), Tablet(10, 20, [(B, 1)])
 made = Tablets({("ks", "t"): [first, other]})
 show(
-    "identity of made",
-    lambda: (made.get_tablet_for_key("ks", "t", of(3)) is first, made.get_tablet_for_key("ks", "t", of(13)) is other),
+    "equality of made",
+    lambda: (made.get_tablet_for_key("ks", "t", of(3)) == first, made.get_tablet_for_key("ks", "t", of(13)) == other),
 )
 show("has", lambda: (made.table_has_tablets("ks", "t"), made.table_has_tablets("ks", "u")))
 made.drop_tablets_by_host_id(A)
@@ -102,5 +102,5 @@ for version in (None, 0, 1, 2**63 - 1, 2**63, 2**64 - 1, -1):
     kept.add_tablet("ks", "t", Tablet(20, 30, [(A, 1)], version))
     show(
         f"kept {version}",
-        lambda: (told(kept.get_tablet_for_key("ks", "t", of(3))), kept.get_tablet_for_key("ks", "t", of(3)) is tablet),
+        lambda: (told(kept.get_tablet_for_key("ks", "t", of(3))), kept.get_tablet_for_key("ks", "t", of(3)) == tablet),
     )

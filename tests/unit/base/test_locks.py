@@ -90,7 +90,7 @@ with condition:
         print(len(locks._held()))
 print(len(locks._held()))
 """
-    assert outcome(program) == ["2", "0"]
+    assert outcome(program) == ["1", "0"]
 
 
 def test_unchecked_locks_are_plain() -> None:

@@ -319,10 +319,7 @@ MALFORMED = {
     "tls": (b"\x15\x03\x03\x00\x02\x02\x28\x00\x00\x00", "TLS"),
     "http": (b"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP"),
     "a request": (header(version=0x04), "no response header"),
-    "unknown opcode": (header(opcode=0x77), "opcode 0x77"),
-    "request opcode": (header(opcode=wire.QUERY), "opcode 0x07"),
     "negative length": (header(length=-2), "negative length -2"),
-    "too long": (header(length=1_000_001), "1000001 bytes, the limit is 1000000"),
     "unknown stream": (header(stream=4711), "stream 4711, which has no request"),
     "an error on an unknown stream": (
         header(wire.ERROR, stream=4711, length=22) + wire.int32(10) + wire.string("too many clients"),
@@ -377,6 +374,52 @@ def test_malformed_answers_close_their_connection_only(reactor: Reactor, server:
             assert failure.cause is bad_handler.error
         assert isinstance(bad_handler.error, ProtocolError) and expected in str(bad_handler.error)
         assert answer_of(ask(good, b"fine")) == b"fine" and not good_handler.closed.is_set()
+
+
+@pytest.mark.parametrize("opcode", [wire.QUERY, 0x77])
+def test_an_unknown_opcode_is_a_message_of_its_request(reactor: Reactor, opcode: int) -> None:
+    """The stream is in step. Before the protocol version is known the peer may be anything."""
+
+    def script(connection: ScriptedConnection, incoming: Envelope) -> bool:
+        if incoming.body == b"odd":
+            connection.send_raw(header(opcode, incoming.stream, length=7) + void(b"abc"))
+            return True
+        return echo(connection, incoming)
+
+    handler = Handler()
+    handler.when_connected = lambda channel: channel.set_protocol(4)
+    with ScriptedServer(script) as server:
+        channel, _ = connect(reactor, server.address, handler)
+        odd, good = ask(channel, b"odd"), ask(channel, b"good")
+        assert answer_of(odd) == b"abc" and answer_of(good) == b"good"
+        unknown, _ = connect(reactor, server.address)
+        assert f"opcode 0x{opcode:02x}" in failure_of(ask(unknown, b"odd")).message
+
+
+@pytest.mark.parametrize("excess", [1, 200_000, 30 << 20])
+def test_a_body_beyond_the_limit_is_skipped(reactor: Reactor, excess: int) -> None:
+    limit = 1 << 20
+    sizes = {b"large": limit + excess, b"limit": limit}
+
+    def script(connection: ScriptedConnection, incoming: Envelope) -> bool:
+        connection.send(wire.RESULT, bytes(sizes.get(incoming.body, 3)), incoming.stream, version=4)
+        return True
+
+    handler = Handler()
+    handler.when_connected = lambda channel: channel.set_protocol(4, limit)
+    with ScriptedServer(script) as server:
+        channel, _ = connect(reactor, server.address, handler)
+        requests = [ask(channel, body) for body in (b"one", b"large", b"two", b"limit", b"large", b"three")]
+        frames = []
+        for operation in requests:
+            assert operation._wait(TIMEOUT)
+            outcome = operation._take()
+            assert outcome is not None and isinstance(outcome[1], Frame)
+            frames.append(outcome[1])
+        assert [frame.skipped for frame in frames] == [0, limit + excess, 0, 0, limit + excess, 0]
+        assert [len(frame) for frame in frames] == [3, 0, 3, limit, 0, 3]
+        assert [bytes(frames[index]) for index in (1, 3)] == [b"", bytes(limit)]
+        assert reactor.pool.stats().peak < 4 << 20
 
 
 def test_closed_by_the_server(reactor: Reactor) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
@@ -289,25 +290,126 @@ def test_custom_handlers(net: Net) -> None:
 
 @pytest.mark.parametrize(
     ("opcode", "body"),
-    [(wire.RESULT, b"\0\0"), (wire.RESULT, wire.int32(77)), (wire.ERROR, b"\0"), (wire.SUPPORTED, b"\0\1")],
+    [
+        (wire.RESULT, b"\0\0"),
+        (wire.RESULT, wire.int32(77)),
+        (wire.ERROR, b"\0"),
+        (wire.SUPPORTED, b"\0\1"),
+        (wire.QUERY, b"\0\1"),
+        (0x77, b""),
+    ],
 )
-def test_malformed_bodies_close_the_connection(net: Net, opcode: int, body: bytes) -> None:
+def test_malformed_bodies_fail_their_request(
+    net: Net, opcode: int, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
         if request.opcode == wire.QUERY:
             connection.answer(request, opcode, body)
             return True
+        if request.opcode == wire.PREPARE:
+            prepares.append(request)
         return request.opcode == wire.PREPARE
 
+    prepares: list[wire.Envelope] = []
     net.script = script
-    connection, other = net.connect(), net.connect()
+    caplog.set_level("DEBUG", "cassandra.connection")
+    connection = net.connect()
     waiting = Call()
     connection.request_async(PrepareMessage("q"), waiting, PATIENCE)
-    with pytest.raises(errors.ProtocolError, match=r"malformed \w+ message"):
+    for _ in range(5):
+        with pytest.raises(errors.ProtocolError, match=r"malformed \w+ message"):
+            connection.request(QUERY, PATIENCE)
+    assert eventually(lambda: bool(prepares))
+    net.peer.answer(prepares[0], wire.RESULT, wire.int32(1))
+    assert isinstance(waiting.wait(), ResultMessage)
+    assert not connection.is_closed and connection.last_error is None and connection.in_flight == 0
+    assert isinstance(connection.request(OptionsMessage(), PATIENCE), SupportedMessage)
+    told = [record.levelname for record in caplog.records if "cannot be read" in record.getMessage()]
+    assert told == ["WARNING"] + ["DEBUG"] * 4
+
+
+@pytest.mark.parametrize(
+    ("opcode", "body"),
+    [(wire.RESULT, wire.int32(3)), (wire.RESULT, wire.int32(3) + b"\0\5ks"), (wire.ERROR, b"\0"), (wire.RESULT, b"")],
+)
+def test_an_unreadable_answer_to_use_closes_the_connection(net: Net, opcode: int, body: bytes) -> None:
+    """Which keyspace it uses is not known."""
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode == wire.QUERY:
+            connection.answer(request, opcode, body)
+        return request.opcode == wire.QUERY
+
+    net.script = script
+    connection, done = net.connect(), Call()
+    connection.set_keyspace_async("ks", done)
+    assert isinstance(done.wait()[1], errors.ProtocolError)
+    assert connection.is_defunct and connection.keyspace is None
+
+
+def test_an_answer_that_sets_a_keyspace_and_is_cut_short(net: Net) -> None:
+    """Also if it is not known what was asked."""
+    net.script = lambda connection, request: (
+        request.opcode == wire.QUERY and (connection.answer(request, wire.RESULT, wire.int32(3) + b"\0") or True)
+    )
+    connection = net.connect()
+    with pytest.raises(errors.ProtocolError):
         connection.request(QUERY, PATIENCE)
-    error = waiting.wait()
-    assert isinstance(error, errors.ConnectionShutdown) and "malformed" in str(error)
-    assert connection.is_defunct and isinstance(connection.last_error, errors.ProtocolError)
-    assert other.request(OptionsMessage(), PATIENCE)
+    assert connection.is_defunct
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        wire.string("NO SUCH EVENT"),
+        wire.string("STATUS_CHANGE"),
+        wire.string("STATUS_CHANGE") + wire.string("UP") + b"\x05abcde" + wire.int32(1),
+        wire.string("TOPOLOGY_CHANGE") + wire.string("NEW_NODE") + b"\x04\x7f",
+        wire.string("SCHEMA_CHANGE") + b"\0\2\xff\xfe",
+        wire.string("SCHEMA_CHANGE") + wire.string("CREATED") + wire.string("FUNCTION") + wire.string("ks") + b"\0\1",
+    ],
+    ids=repr,
+)
+def test_malformed_events_cost_themselves(net: Net, body: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    seen = Call()
+    connection = net.connect(callbacks={"on_event": seen})
+    for flags in (0, wire.WARNING, wire.PAYLOAD | wire.TRACING, wire.COMPRESSED):
+        net.peer.send(wire.EVENT, body, -1, flags)
+    net.peer.send(wire.EVENT, wire.string("STATUS_CHANGE") + wire.string("UP") + wire.inet("10.0.0.1", 9042), -1)
+    assert seen.wait()[1].event_args["address"] == ("10.0.0.1", 9042)
+    assert not connection.is_closed
+    assert sum(record.levelname == "WARNING" for record in caplog.records) == 1
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_whole_bodies_of_noise(net: Net, version: int) -> None:
+    """Whatever they hold, and whatever their header says of them: the connection goes on."""
+    random = Random(version)
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode != wire.QUERY:
+            return None
+        kind = random.choice([0, 1, 2, 4, 5, 77])
+        body = random.choice([b"", wire.int32(kind)]) + random.randbytes(random.choice([0, 1, 4, 9, 40, 3000]))
+        if body[:4] == wire.int32(3):
+            body = b""
+        opcode = random.choice([*range(0x0C), *range(0x0D, 0x14), 0x42, 0xFF])
+        connection.answer(request, opcode, body, random.choice([0, 0, 1, 2, 4, 8, 14, 15, 0xF0]))
+        return True
+
+    net.script = script
+    connection = net.connect(protocol_version=version)
+    unreadable = 0
+    for _ in range(600):
+        answer = Call()
+        connection.request_async(QUERY, answer, PATIENCE)
+        assert answer._called.wait(PATIENCE)
+        unreadable += isinstance(answer.calls[0][0], errors.ProtocolError)
+        assert not connection.is_closed and connection.in_flight == 0
+    assert unreadable > 300
+    net.script = None
+    assert connection.request(QUERY, PATIENCE).kind == 1
 
 
 @pytest.mark.parametrize("stream", [5, 3000])
@@ -461,14 +563,6 @@ def test_a_callback_that_fails_keeps_the_connection(net: Net, caplog: pytest.Log
     net.peer.send(wire.EVENT, wire.string("STATUS_CHANGE") + wire.string("UP") + wire.inet("10.0.0.1", 9042), -1)
     assert connection.request(QUERY, PATIENCE)
     assert "A callback failed" in caplog.text
-
-
-def test_malformed_events_close_the_connection(net: Net) -> None:
-    closed = Call()
-    net.connect(callbacks={"on_closed": closed})
-    net.peer.send(wire.EVENT, wire.string("STATUS_CHANGE") + b"\0", -1)
-    _, error = closed.wait()
-    assert isinstance(error, errors.ProtocolError) and "malformed EVENT" in str(error)
 
 
 # ---- pieces

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -274,6 +275,74 @@ def test_a_targeted_host_comes_first() -> None:
     assert sorted(plan(policy, None, query)) == hosts
     query.target_host = "10.0.0.99"
     assert sorted(routed(policy, metadata.state, None, query)) == hosts
+
+
+def calls_of(action: Callable[[], object]) -> int:
+    """How many functions and generators of Python run, or go on, in *action*."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("query", [None, Statement(), Statement(keyspace="ks")], ids=["none", "plain", "keyspace"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda hosts: RoundRobinPolicy(),
+        lambda hosts: DCAwareRoundRobinPolicy("dc1", 9),
+        lambda hosts: RackAwareRoundRobinPolicy("dc1", "r1", 9),
+        lambda hosts: TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", 9)),
+        lambda hosts: HostFilterPolicy(TokenAwarePolicy(RoundRobinPolicy()), frozenset(hosts).__contains__),
+        lambda hosts: DefaultLoadBalancingPolicy(TokenAwarePolicy(RoundRobinPolicy())),
+    ],
+    ids=["round robin", "dc", "rack", "token", "filter", "default"],
+)
+def test_no_python_code_runs_for_each_host_of_a_plan(make: Callable[[list[Host]], Any], query: Any) -> None:
+    hosts = [make_host(number, f"dc{1 + number % 2}", "r1") for number in range(40)]
+    metadata = Metadata()
+    for host in hosts:
+        metadata.add_or_return_host(host)
+    policy = populated(make(hosts), hosts, metadata)
+    found: list[Host] = []
+    assert calls_of(lambda: found.extend(policy.make_query_plan("ks", query))) < 20
+    assert len(found) > 20 and len(set(found)) == len(found)
+
+
+def test_a_plan_without_a_token_is_that_of_the_child() -> None:
+    plans: list[Iterator[Host]] = []
+
+    class Child(RoundRobinPolicy):
+        def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+            plans.append(super().make_query_plan(working_keyspace, query))
+            return plans[-1]
+
+    for make in (TokenAwarePolicy, DefaultLoadBalancingPolicy):
+        policy = populated(make(Child()), [make_host(1), make_host(2)], Metadata())
+        assert policy.make_query_plan("ks", Statement()) is plans[-1]
+
+
+def test_a_targeted_host_is_found_by_the_address_it_has_now() -> None:
+    hosts = [make_host(number) for number in (1, 2, 3)]
+    metadata = Metadata()
+    for host in hosts:
+        metadata.add_or_return_host(host)
+    hosts[0].broadcast_rpc_address = "10.1.0.1"
+    policy = populated(DefaultLoadBalancingPolicy(RoundRobinPolicy()), hosts, metadata)
+    query: Any = Statement()
+    query.target_host = "10.1.0.1"
+    assert [plan(policy, None, query)[0] for _ in range(2)] == [hosts[0]] * 2
+    hosts[0].broadcast_rpc_address, hosts[1].broadcast_rpc_address = "10.1.0.9", "10.1.0.1"
+    assert [plan(policy, None, query)[0] for _ in range(2)] == [hosts[1]] * 2
+    assert metadata.get_host("10.1.0.9") is hosts[0]
 
 
 def test_wrapper_policy_hands_everything_on() -> None:

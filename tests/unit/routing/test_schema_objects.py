@@ -1,4 +1,4 @@
-"""Keyspaces, tables and views that a program holds follow what is read later, until they are dropped."""
+"""Keyspaces, tables and views that a program holds stay as they were read; what they are found in follows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,32 +65,34 @@ def without(rows: Rows, part: str, name: str) -> Rows:
     return {**rows, part: [row for row in rows[part] if row[KEYS[part]] != name]}
 
 
-def test_an_altered_table_is_the_same_object(metadata: Metadata, rows: Rows) -> None:
+def test_an_altered_table_is_another_object(metadata: Metadata, rows: Rows) -> None:
     keyspace = metadata.keyspaces["rich"]
     tables, table = keyspace.tables, keyspace.tables["simple"]
-    columns, options = table.columns, table.options
+    before = table.export_as_string()
     after = changed(with_column(rows, "simple", "fresh"), "tables", "simple", comment="altered")
     metadata.apply_schema(SIMPLE, only(after, SIMPLE))
-    assert keyspace is metadata.keyspaces["rich"] and keyspace.tables["simple"] is table
-    assert "fresh" in table.columns and table.options["comment"] == "altered"
-    assert "fresh int" in table.as_cql_query() or "fresh text" in table.as_cql_query()
-    assert all(column.table is table for column in table.columns.values())
-    assert all(column is table.columns[column.name] for column in table.primary_key)
-    assert "fresh" not in columns and options["comment"] != "altered"  # who goes through them is not disturbed
-    assert tables is keyspace.tables
+    altered = keyspace.tables["simple"]
+    assert keyspace is metadata.keyspaces["rich"] and tables is keyspace.tables and altered is not table
+    assert "fresh" in altered.columns and altered.options["comment"] == "altered"
+    assert "fresh int" in altered.as_cql_query() or "fresh text" in altered.as_cql_query()
+    assert table.export_as_string() == before and "fresh" not in table.columns
+    for known in (table, altered):
+        assert all(column.table is known for column in known.columns.values())
+        assert all(column is known.columns[column.name] for column in known.primary_key)
 
 
 @pytest.mark.parametrize("target", [SIMPLE, EVERYTHING], ids=["alone", "everything"])
-def test_a_table_that_was_created_again_is_another_one(metadata: Metadata, rows: Rows, target: SchemaTarget) -> None:
+def test_a_table_that_was_created_again(metadata: Metadata, rows: Rows, target: SchemaTarget) -> None:
     """Though nobody saw that it was dropped in between."""
-    keyspace = metadata.keyspaces["rich"]
-    table, other = keyspace.tables["simple"], keyspace.tables["everything"]
+    table = metadata.keyspaces["rich"].tables["simple"]
     before = table.export_as_string()
+    views = dict(table.views)
     after = changed(with_column(rows, "simple", "fresh"), "tables", "simple", id="another")
+    after["views"] = [row for row in after["views"] if row["base_table_name"] != "simple"]
     metadata.apply_schema(target, only(after, target) if target is SIMPLE else after)
-    assert keyspace.tables["simple"] is not table and "fresh" in keyspace.tables["simple"].columns
-    assert table.export_as_string() == before
-    assert keyspace.tables["everything"] is other
+    found = metadata.keyspaces["rich"].tables["simple"]
+    assert found is not table and "fresh" in found.columns
+    assert table.export_as_string() == before and table.views == views
 
 
 def test_what_is_created_and_dropped_is_seen(metadata: Metadata, rows: Rows) -> None:
@@ -103,18 +106,41 @@ def test_what_is_created_and_dropped_is_seen(metadata: Metadata, rows: Rows) -> 
     assert "by_value" not in keyspace.views and base.views == {}
     metadata.apply_schema(by_value, only(rows, by_value))
     assert keyspace.tables["Select"] is base and base.views["by_value"] is keyspace.views["by_value"] is not view
+    assert metadata.keyspaces["rich"] is keyspace
     metadata.apply_schema(SchemaTarget("TYPE", "rich", "address", dropped=True), {})
     assert "address" not in keyspace.user_types and "street" in keyspace.user_types
 
 
-def test_an_altered_view_is_the_same_object(metadata: Metadata, rows: Rows) -> None:
+def test_an_altered_view_is_another_object(metadata: Metadata, rows: Rows) -> None:
     keyspace = metadata.keyspaces["rich"]
     view, base = keyspace.views["by_value"], keyspace.tables["Select"]
+    before, going = view.export_as_string(), iter(base.views.values())
     target = SchemaTarget.of_table("rich", "by_value")
     metadata.apply_schema(target, only(changed(rows, "views", "by_value", comment="altered"), target))
-    assert keyspace.views["by_value"] is base.views["by_value"] is view
-    assert view.options["comment"] == "altered" and view.columns["v"].table is view
+    altered = keyspace.views["by_value"]
+    assert altered is not view and base is keyspace.tables["Select"] and base.views["by_value"] is altered
+    assert altered.options["comment"] == "altered" and altered.columns["v"].table is altered
+    assert view.export_as_string() == before and view.columns["v"].table is view and next(going) is view
     assert "altered" in base.export_as_string()
+
+
+@pytest.mark.parametrize("is_parsed", [True, False], ids=["looked at", "not looked at"])
+def test_an_altered_keyspace_is_another_object_with_the_same_contents(
+    metadata: Metadata, rows: Rows, is_parsed: bool
+) -> None:
+    keyspace = metadata.keyspaces["rich"]
+    if is_parsed:
+        assert keyspace.tables
+    durable, replication = keyspace.durable_writes, keyspace.replication_strategy
+    row = next(row for row in rows["keyspaces"] if row["keyspace_name"] == "rich")
+    for _ in range(3):
+        metadata.apply_schema(SchemaTarget.of_keyspace("rich"), {"keyspaces": [{**row, "durable_writes": False}]})
+    altered = metadata.keyspaces["rich"]
+    assert altered is not keyspace and altered != keyspace and not altered.durable_writes
+    assert (keyspace.durable_writes, keyspace.replication_strategy) == (durable, replication)
+    for part in ("tables", "indexes", "user_types", "functions", "aggregates", "views"):
+        assert getattr(altered, part) is getattr(keyspace, part) and getattr(altered, part)
+    assert altered.tables["simple"].indexes["by_name"] is altered.indexes["by_name"]
 
 
 def test_a_dropped_keyspace_stays_as_it_was(metadata: Metadata, rows: Rows) -> None:
@@ -126,50 +152,44 @@ def test_a_dropped_keyspace_stays_as_it_was(metadata: Metadata, rows: Rows) -> N
     assert keyspace.export_as_string() == text and keyspace.durable_writes
 
 
-def test_everything_read_again_changes_no_identity(metadata: Metadata, rows: Rows) -> None:
-    keyspaces = dict(metadata.keyspaces)
-    rich = keyspaces["rich"]
-    tables, views = dict(rich.tables), dict(rich.views)
-    text = {name: keyspace.export_as_string() for name, keyspace in keyspaces.items()}
-    metadata.apply_schema(EVERYTHING, rows)
-    assert all(metadata.keyspaces[name] is keyspace for name, keyspace in keyspaces.items())
-    assert {name: keyspace.export_as_string() for name, keyspace in metadata.keyspaces.items()} == text
-    assert all(rich.tables[name] is table for name, table in tables.items())
-    assert all(rich.views[name] is view for name, view in views.items())
-    assert all(rich.tables[view.base_table_name].views[name] is view for name, view in views.items())
-    assert all(index is rich.tables[index.table_name].indexes[name] for name, index in rich.indexes.items())
+def test_everything_read_again_is_new(metadata: Metadata, rows: Rows) -> None:
+    keyspaces = metadata.keyspaces
+    before = dict(keyspaces)
+    rich = before["rich"]
+    tables, text = dict(rich.tables), {name: keyspace.export_as_string() for name, keyspace in before.items()}
+    metadata.apply_schema(EVERYTHING, with_column(rows, "simple", "fresh"))
+    assert metadata.keyspaces is not keyspaces and keyspaces == before
+    assert all(metadata.keyspaces[name] is not keyspace for name, keyspace in before.items())
+    assert {name: keyspace.export_as_string() for name, keyspace in before.items()} == text
+    assert rich.tables == tables and "fresh" not in rich.tables["simple"].columns
+    fresh = metadata.keyspaces["rich"]
+    assert all(fresh.tables[view.base_table_name].views[name] is view for name, view in fresh.views.items())
+    assert all(index is fresh.tables[index.table_name].indexes[name] for name, index in fresh.indexes.items())
+    assert "fresh" in fresh.tables["simple"].columns
 
 
-def test_everything_read_again_reaches_what_is_held(metadata: Metadata, rows: Rows) -> None:
-    rich, table = metadata.keyspaces["rich"], metadata.keyspaces["rich"].tables["simple"]
-    quoted = metadata.keyspaces["QuotedKs"]
-    after = changed(with_column(rows, "simple", "fresh"), "keyspaces", "QuotedKs", durable_writes=True)
-    metadata.apply_schema(EVERYTHING, without(after, "types", "address"))
-    assert rich.tables["simple"] is table and "fresh" in table.columns and "address" not in rich.user_types
-    assert quoted.durable_writes and quoted is metadata.keyspaces["QuotedKs"]
-
-
-def test_what_was_read_again_is_there_after_a_collection(metadata: Metadata, rows: Rows) -> None:
-    """Nobody has looked at it in between."""
-    keyspace = metadata.keyspaces["rich"]
-    for _ in range(20):
-        metadata.apply_schema(EVERYTHING, rows)
-        gc.collect()
-    table = keyspace.tables["simple"]
-    for _ in range(20):
-        metadata.apply_schema(SIMPLE, only(rows, SIMPLE))
-        gc.collect()
-        assert next(iter(table.columns.values())).table is table
-    assert keyspace.tables["simple"] is table
+def test_former_objects_go_when_nobody_holds_them(metadata: Metadata, rows: Rows) -> None:
+    former: list[weakref.ref[Any]] = []
+    for target, found in [(EVERYTHING, rows), (SIMPLE, only(rows, SIMPLE)), (SchemaTarget.of_keyspace("rich"), rows)]:
+        for _ in range(5):
+            keyspace = metadata.keyspaces["rich"]
+            former.append(weakref.ref(keyspace.tables["simple"] if target is SIMPLE else keyspace))
+            del keyspace
+            metadata.apply_schema(target, found)
+    gc.collect()
+    assert [one() for one in former] == [None] * 15
 
 
 def test_contents_of_one_keyspace_read_again(metadata: Metadata, rows: Rows) -> None:
-    rich, table = metadata.keyspaces["rich"], metadata.keyspaces["rich"].tables["simple"]
+    keyspaces, rich = metadata.keyspaces, metadata.keyspaces["rich"]
+    table = rich.tables["simple"]
     target = SchemaTarget.of_keyspace("rich", contents=True)
     after = with_column(rows, "simple", "fresh")
     own = {part: [row for row in found if row.get("keyspace_name") == "rich"] for part, found in after.items()}
     metadata.apply_schema(target, own)
-    assert metadata.keyspaces["rich"] is rich and rich.tables["simple"] is table and "fresh" in table.columns
+    assert metadata.keyspaces is keyspaces and keyspaces["rich"] is not rich
+    assert rich.tables["simple"] is table and "fresh" not in table.columns
+    assert "fresh" in keyspaces["rich"].tables["simple"].columns
 
 
 def test_copies_follow_nothing(metadata: Metadata, rows: Rows) -> None:
@@ -177,8 +197,9 @@ def test_copies_follow_nothing(metadata: Metadata, rows: Rows) -> None:
     table = keyspace.tables["simple"]
     copies = [copy.copy(table), copy.deepcopy(table), pickle.loads(pickle.dumps(table))]
     copied = [copy.copy(keyspace), copy.deepcopy(keyspace), pickle.loads(pickle.dumps(keyspace))]
-    metadata.apply_schema(EVERYTHING, without(with_column(rows, "simple", "fresh"), "types", "address"))
-    assert "fresh" in table.columns
+    metadata.apply_schema(SIMPLE, only(with_column(rows, "simple", "fresh"), SIMPLE))
+    metadata.apply_schema(SchemaTarget("TYPE", "rich", "address", dropped=True), {})
+    assert "fresh" in keyspace.tables["simple"].columns and "address" not in keyspace.user_types
     assert all("fresh" not in one.columns for one in copies)
     assert all("address" in one.user_types for one in copied)
 
@@ -186,14 +207,15 @@ def test_copies_follow_nothing(metadata: Metadata, rows: Rows) -> None:
 def test_what_cannot_be_understood_leaves_what_is_held(metadata: Metadata, rows: Rows, caplog: Any) -> None:
     keyspace = metadata.keyspaces["rich"]
     table = keyspace.tables["simple"]
-    before = table.export_as_string()
-    metadata.apply_schema(EVERYTHING, {**rows, "columns": [{"keyspace_name": "rich", "table_name": "simple"}]})
-    assert table.export_as_string() == before
-    assert "keyspace rich is not understood" in caplog.text
-    with pytest.raises(KeyError):
-        _ = keyspace.tables
+    before, others = table.export_as_string(), set(keyspace.tables) - {"simple"}
+    nameless = {"keyspace_name": "rich", "table_name": "simple"}
+    odd = [nameless if row.get("table_name") == "simple" else row for row in rows["columns"]]
+    metadata.apply_schema(EVERYTHING, {**rows, "columns": odd})
+    assert keyspace.tables["simple"] is table and table.export_as_string() == before
+    assert set(metadata.keyspaces["rich"].tables) == others
+    assert "left out: table rich.simple" in caplog.text
     metadata.apply_schema(EVERYTHING, rows)
-    assert keyspace.tables["simple"].export_as_string() == before
+    assert metadata.keyspaces["rich"].tables["simple"].export_as_string() == before
 
 
 class Pausing(list[Any]):
@@ -209,7 +231,8 @@ class Pausing(list[Any]):
         return super().__iter__()
 
 
-def test_who_is_first_to_look_gets_no_table_that_was_replaced_meanwhile(rows: Rows) -> None:
+def test_who_looks_first_while_settings_change(rows: Rows) -> None:
+    """The keyspace before the change and the one after it have the same tables."""
     pausing = Pausing(rows["types"])
     metadata = read({**rows, "types": pausing})
     keyspace: KeyspaceMetadata = metadata.keyspaces["rich"]
@@ -217,29 +240,27 @@ def test_who_is_first_to_look_gets_no_table_that_was_replaced_meanwhile(rows: Ro
     reader = threading.Thread(target=lambda: found.append(keyspace.tables["simple"]))
     reader.start()
     assert pausing.reached.wait(PATIENCE)
-    metadata.apply_schema(EVERYTHING, with_column(rows, "simple", "fresh"))
+    metadata.apply_schema(SchemaTarget.of_keyspace("rich"), rows)
     pausing.go_on.set()
     reader.join(PATIENCE)
-    assert found[0] is keyspace.tables["simple"] and "fresh" in found[0].columns
-    metadata.apply_schema(EVERYTHING, with_column(rows, "simple", "later"))
-    assert "later" in found[0].columns
+    assert found[0] is keyspace.tables["simple"] is metadata.keyspaces["rich"].tables["simple"]
 
 
 def test_readers_see_tables_of_one_moment(metadata: Metadata, rows: Rows) -> None:
     """Threads read and print while a table is altered to and fro: each text is of one moment."""
     keyspace = metadata.keyspaces["rich"]
-    table = keyspace.tables["simple"]
     plain = only(rows, SIMPLE)
     altered = only(changed(with_column(rows, "simple", "fresh"), "tables", "simple", comment="altered"), SIMPLE)
-    texts = {table.export_as_string()}
+    texts = {keyspace.tables["simple"].export_as_string()}
     metadata.apply_schema(SIMPLE, altered)
-    texts.add(table.export_as_string())
+    texts.add(keyspace.tables["simple"].export_as_string())
     strange: list[Any] = []
     over = threading.Event()
 
     def look() -> None:
         while not over.is_set():
-            text = keyspace.tables["simple"].export_as_string()
+            table = keyspace.tables["simple"]
+            text = table.export_as_string()
             if text not in texts or any(column.table is not table for column in table.columns.values()):
                 strange.append(text)
 

@@ -99,7 +99,7 @@ def test_virtual_things_are_exported_as_comments(metadata: Metadata) -> None:
         assert text.rstrip().endswith("*/")
         statements = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         assert re.sub("//.*", "", statements).strip() == ""
-        assert 'VIRTUAL TABLE system_virtual_schema."columns" (' in text
+        assert "VIRTUAL TABLE system_virtual_schema.columns (" in text
 
 
 def test_the_whole_schema_is_exported(metadata: Metadata) -> None:

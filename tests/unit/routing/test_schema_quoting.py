@@ -17,6 +17,8 @@ from cassandra.metadata import (
     TableMetadata,
     TriggerMetadata,
     UserType,
+    is_valid_name,
+    protect_name,
 )
 
 EVIL = "x\"'; DROP TABLE t; --"
@@ -110,3 +112,22 @@ def test_masks(cql_type: str, value: str, literal: str) -> None:
         "function_argument_nulls": [False],
     }
     assert mask_cql(row) == f"system.{NAME}({literal})"
+
+
+@pytest.mark.parametrize("word", ["columns", "node", "rows", "cluster", "plan", "search", "config", "method"])
+def test_words_that_only_dse_reserves(word: str) -> None:
+    """Servers describe them without quotes; elsewhere the driver quotes them, as scylla-driver does."""
+    made = table(word, word)
+    made.columns[word] = ColumnMetadata(made, word, "text")
+    assert made.as_cql_query().startswith(f"CREATE TABLE {word}.{word} (p int PRIMARY KEY, {word} text)")
+    assert IndexMetadata(word, word, word, "COMPOSITES", {"target": "p"}).as_cql_query() == (
+        f"CREATE INDEX {word} ON {word}.{word} (p)"
+    )
+    assert UserType(word, word, [word], ["int"]).as_cql_query() == f"CREATE TYPE {word}.{word} ({word} int)"
+    assert KeyspaceMetadata(word, True, "LocalStrategy", {}).as_cql_query().startswith(f"CREATE KEYSPACE {word} ")
+    assert protect_name(word) == f'"{word}"' and not is_valid_name(word)
+
+
+@pytest.mark.parametrize("word", ["select", "table", "token", "unset", "mbean", "scylla_clustering_bound", "Columns"])
+def test_words_that_servers_reserve(word: str) -> None:
+    assert table(word).as_cql_query().startswith(f'CREATE TABLE ks."{word}" (')

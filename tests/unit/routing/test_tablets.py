@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+import tracemalloc
+import weakref
 from collections.abc import Iterator
 from itertools import pairwise
 from uuid import UUID
 
 import pytest
 
-from cassandra._core.routing import TabletMap
 from cassandra._routing.metadata import Metadata
 from cassandra.metadata import BytesToken, MD5Token, Murmur3Token
 from cassandra.tablets import Tablet, Tablets, choose_tablet_version_block, random_tablet_version_block
@@ -103,7 +104,8 @@ def test_a_tablet_has_no_dict_and_does_not_change() -> None:
     with pytest.raises(AttributeError):
         tablet.first_token = 1  # type: ignore[misc]
     tablets = make((0, 10))
-    found = TabletMap.get_tablet_for_key(tablets, "ks", "t", 5)  # not the one that was handed in
+    found = tablets.get_tablet_for_key("ks", "t", 5)
+    assert found is not None
     with pytest.raises(TypeError):
         found.__init__(1, 2)  # type: ignore[misc]
     assert found == Tablet(0, 10, REPLICAS)
@@ -388,22 +390,53 @@ def test_versions_without_a_sign() -> None:
         given = Tablet(0, 10, [(UUID(int=1), 3)], version)
         assert given.tablet_version == version and copy.copy(given) == given
         tablets = Tablets({("ks", "t"): [given]})
-        found = TabletMap.get_tablet_for_key(tablets, "ks", "t", Murmur3Token(5))
-        assert found == given and found.tablet_version == version
+        found = tablets.get_tablet_for_key("ks", "t", Murmur3Token(5))
+        assert found is not None and found == given and found.tablet_version == version
     with pytest.raises(OverflowError):
         Tablet(0, 10, [], 2**64)
 
 
-def test_what_a_program_hands_in_it_gets_back() -> None:
+def test_added_tablets_are_found_as_equal_values() -> None:
     host_id = UUID(int=1)
     first, second = Tablet(0, 10, [(host_id, 3)]), Tablet(10, 20, [(host_id, 4)])
     tablets = Tablets({("ks", "t"): [first]})
     tablets.add_tablet("ks", "t", second)
-    assert tablets.get_tablet_for_key("ks", "t", Murmur3Token(10)) is first
-    assert tablets.get_tablet_for_key("ks", "t", Murmur3Token(11)) is second
+    assert tablets.get_tablet_for_key("ks", "t", Murmur3Token(10)) == first
+    assert tablets.get_tablet_for_key("ks", "t", Murmur3Token(11)) == second
     assert tablets.get_tablet_for_key("ks", "u", Murmur3Token(11)) is None
     tablets.replace_tablets("ks", "t", [Tablet(5, 20, [(host_id, 5)])])  # servers told
     found = tablets.get_tablet_for_key("ks", "t", Murmur3Token(11))
     assert found is not None and found.replicas == ((host_id, 5),)
     tablets.drop_tablets("ks", "t")
     assert tablets.get_tablet_for_key("ks", "t", Murmur3Token(11)) is None
+
+
+def test_an_added_tablet_takes_60_bytes_at_most() -> None:
+    size = 20_000
+    step = (1 << 64) // size
+    tablets = Tablets({})
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(size):
+            first = MIN + step * number
+            tablets.add_tablet("ks", "t", Tablet(first, first + step, REPLICAS))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (after - before + tablets.nbytes) / size <= 60
+    found = tablets.get_tablet_for_key("ks", "t", MIN + step * 7 + 1)
+    assert found == Tablet(MIN + step * 7, MIN + step * 8, REPLICAS)
+
+
+def test_a_tablet_that_was_added_and_dropped_is_not_kept() -> None:
+    class Own(Tablet):
+        pass
+
+    tablet = Own(0, 10, REPLICAS)
+    kept = weakref.ref(tablet)
+    tablets = make((20, 30))
+    tablets.add_tablet("ks", "t", tablet)
+    del tablet
+    assert kept() is None
+    assert tablets.get_tablet_for_key("ks", "t", 5) == Tablet(0, 10, REPLICAS)

@@ -238,6 +238,8 @@ class ScriptedPool(PoolFields):
     """A pool of one connection; ``gone`` makes it refuse, ``full`` makes requests that were refused wait."""
 
     is_shutdown = False
+    is_reopening = False
+    may_take = False
     orphaned = 0
     shard: int | None = None
 

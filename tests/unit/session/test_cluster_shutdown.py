@@ -224,6 +224,7 @@ def test_the_interpreter_exits(fake: FakeCluster, ending: str) -> None:
         assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.usefixtures("as_driver_thread")
 def test_events_after_the_end_do_nothing(fake: FakeCluster) -> None:
     cluster, _ = connected(fake)
     control = cluster.control_connection

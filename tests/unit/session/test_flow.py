@@ -220,7 +220,7 @@ def test_cancelled_in_line(flow: Flow) -> None:
     busy = flow.full(session, 1)
     waiting = flow.ask(session, 3)
     assert waiting[1].cancel()
-    assert in_line(session) == 2
+    eventually(lambda: in_line(session) == 2)
     with pytest.raises(CancelledError):
         waiting[1].result()
     flow.answer_all()

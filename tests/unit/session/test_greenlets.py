@@ -434,10 +434,11 @@ def test_what_threads_log_waits_for_no_greenlet(library: str, simulated: Any) ->
     assert said == "ended\n"
 
 
-def test_every_logger_of_the_drivers_threads_is_known(library: str) -> None:
-    root = ROOT / "cassandra"  # as some copies of the package are without the sources of what is native
-    used = set()
-    for path in [*root.rglob("_*/**/*.py"), *root.rglob("*.pxi")]:
-        used |= set(re.findall(r'get_?[lL]ogger\("([^"]+)"\)', path.read_text()))
-    names = re.findall(r'"(cassandra\.[^"]+)"', (root / "_base" / "green_logs.py").read_text())
-    assert sorted(used) == sorted(names)
+def test_every_logger_of_the_driver_is_relayed() -> None:
+    """It comes from get_logger, which has the records of driver threads handled elsewhere."""
+    found = {
+        str(path.relative_to(ROOT))
+        for path in [*(ROOT / "cassandra").rglob("_*/**/*.py"), *(ROOT / "cassandra").rglob("*.pxi")]
+        if re.search(r"logging\.getLogger\(|import getLogger", path.read_text())
+    }
+    assert found == {"cassandra/_base/logs.py"}

@@ -134,6 +134,7 @@ def test_events(cluster: Cluster, fake: FakeCluster, records: list[str]) -> None
     eventually(lambda: any("10.2.2.2" in message for message in records))
 
 
+@pytest.mark.usefixtures("as_driver_thread")
 def test_a_flood_of_events_is_read_as_a_whole(cluster: Cluster, fake: FakeCluster) -> None:
     cluster.connect(wait_for_all_pools=True)
     router = cluster.control_connection.events

@@ -16,6 +16,8 @@ from cassandra.connection import ConnectionException, DefaultEndPoint
 from cassandra.policies import HostDistance, SimpleConvictionPolicy
 from cassandra.pool import Host
 
+pytestmark = pytest.mark.usefixtures("as_driver_thread")
+
 
 class ManualPool:
     """Stands in for HostPool."""

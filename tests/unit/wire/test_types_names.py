@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from cassandra._wire.types.registry import resolve_custom, type_class
 from cassandra.cqltypes import (
     Int32Type,
     ListType,
+    SetType,
     UTF8Type,
     cql_typename,
     cql_types_from_string,
@@ -263,3 +265,31 @@ class TestOwnTypes:
             pass
 
         assert Same.codec() is Int32Type.codec() and type_class(Same.codec()) is Int32Type
+
+
+def test_cql_spellings_are_kept_until_a_type_is_changed() -> None:
+    kind = lookup_casstype("MapType(UTF8Type, ListType(TupleType(Int32Type, VectorType(FloatType, 3))))")
+    text = kind.cql_parameterized_type()
+    assert text == "map<text, list<frozen<tuple<int, vector<float, 3>>>>>"
+    assert kind.cql_parameterized_type() is text
+    own = type("Own", (kind,), {"typename": "own"})
+    assert own.cql_parameterized_type() == text.replace("map", "own", 1)
+    with mock.patch.object(Int32Type, "typename", "number"):
+        assert kind.cql_parameterized_type() == text.replace("int", "number")
+    assert kind.cql_parameterized_type() == text
+    with mock.patch.object(ListType, "cql_parameterized_type", classmethod(lambda cls: "patched")):
+        assert kind.cql_parameterized_type() == "map<text, patched>"
+    assert kind.cql_parameterized_type() == text
+
+
+def test_cql_spellings_of_a_program_are_asked_for_each_time() -> None:
+    class Counted(UTF8Type):
+        calls = 0
+
+        @classmethod
+        def cql_parameterized_type(cls) -> str:
+            cls.calls += 1
+            return f"counted{cls.calls}"
+
+    kind: Any = ListType.apply_parameters((SetType.apply_parameters((Counted,)),))
+    assert [kind.cql_parameterized_type() for _ in range(2)] == ["list<set<counted1>>", "list<set<counted2>>"]

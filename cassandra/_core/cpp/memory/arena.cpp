@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -14,6 +15,20 @@ FrameArena* Pool::open_arena() { return new (std::nothrow) PoolArena(*this); }
 Range* Pool::take_range(size_t size, size_t extra) {
     const Guard guard(lock_);
     return ranges_.take(size, extra);
+}
+
+Range* Pool::begin_range(size_t size, size_t first) {
+    const Guard guard(lock_);
+    Range* warm = ranges_.take_idle(size);
+    return warm ? warm : ranges_.begin(size, first);
+}
+
+bool Pool::grow_range(FrameBlock* block, size_t size) {
+    const Guard guard(lock_);
+    auto* range = static_cast<Range*>(block->origin);
+    if (!ranges_.grow(range, size, false)) return false;
+    block->capacity = range->committed - sizeof(FrameBlock);
+    return true;
 }
 
 void Pool::give_range(Range* range) {
@@ -132,7 +147,29 @@ FrameBlock* PoolArena::allocate(size_t size, AtLimit limit) {
         block = bytes <= kMaxPooled ? from_slab(bytes, force) : from_range(bytes, force);
     }
     if (!block && (!strict || limit != AtLimit::Keep)) block = plain(bytes);
-    if (!block) return nullptr;
+    return block ? made(block, size) : nullptr;
+}
+
+FrameBlock* PoolArena::begin(size_t size, AtLimit limit) {
+    if (strict || size <= kAtOnce) return allocate(size, limit);
+    FrameBlock* block = begin_range(plus(size, sizeof(FrameBlock)));
+    if (!block) block = plain(kAtOnce + sizeof(FrameBlock));
+    return block ? made(block, size) : nullptr;
+}
+
+FrameBlock* PoolArena::grow(FrameBlock* block, size_t used, size_t size) {
+    if (size > SIZE_MAX / 2) return nullptr;
+    if (block->source == FrameBlock::Source::Range && grow_range(block, size + sizeof(FrameBlock))) return block;
+    FrameBlock* larger = plain(size + sizeof(FrameBlock));
+    if (!larger) return nullptr;
+    made(larger, size);
+    std::memcpy(larger->data(), block->data(), used);
+    block->release();
+    return larger;
+}
+
+// To be handed out, for a frame of *size* bytes.
+FrameBlock* PoolArena::made(FrameBlock* block, size_t size) {
     block->refs.store(1, std::memory_order_relaxed);
     live_.fetch_add(kOne + static_cast<int64_t>(block->capacity + sizeof(FrameBlock)), std::memory_order_relaxed);
     if (size >= Pool::kWatched) pool_.watch(block);
@@ -189,18 +226,41 @@ FrameBlock* PoolArena::from_range(size_t bytes, bool force) {
     const size_t least = Ranges::capacity(bytes);
     if (!charge(least, force)) return nullptr;
     if (Range* range = pool_.take_range(bytes, budget.room())) {
-        if (range->committed == least || charge(range->committed - least, force)) {
-            auto* block = new (range->data) FrameBlock;
-            block->source = FrameBlock::Source::Range;
-            block->origin = range;
-            block->capacity = range->committed - sizeof(FrameBlock);
-            block->arena = this;
-            return block;
-        }
+        if (range->committed == least || charge(range->committed - least, force)) return in_range(range);
         pool_.give_range(range);
     }
     budget.discharge(least);
     return nullptr;
+}
+
+FrameBlock* PoolArena::in_range(Range* range) {
+    auto* block = new (range->data) FrameBlock;
+    block->source = FrameBlock::Source::Range;
+    block->origin = range;
+    block->capacity = range->committed - sizeof(FrameBlock);
+    block->arena = this;
+    return block;
+}
+
+// Of a frame of *bytes* that is still to come; it is charged for what it has pages for.
+FrameBlock* PoolArena::begin_range(size_t bytes) {
+    Range* range = pool_.begin_range(bytes, kAtOnce);
+    if (!range) return nullptr;
+    if (charge(range->committed, false)) return in_range(range);
+    pool_.give_range(range);
+    return nullptr;
+}
+
+bool PoolArena::grow_range(FrameBlock* block, size_t bytes) {
+    const size_t before = block->capacity;
+    const size_t more = Ranges::capacity(bytes) - (before + sizeof(FrameBlock));
+    if (!charge(more, false)) return false;
+    if (pool_.grow_range(block, bytes)) {
+        live_.fetch_add(static_cast<int64_t>(block->capacity - before), std::memory_order_relaxed);
+        return true;
+    }
+    pool_.budget().discharge(more);
+    return false;
 }
 
 FrameBlock* PoolArena::plain(size_t bytes) {

@@ -23,6 +23,8 @@ public:
     PoolArena& operator=(const PoolArena&) = delete;
 
     FrameBlock* allocate(size_t size, AtLimit limit) override;
+    FrameBlock* begin(size_t size, AtLimit limit) override;
+    FrameBlock* grow(FrameBlock* block, size_t used, size_t size) override;
     void collect() override;
     void close() override;
     Usage usage() const override;
@@ -52,6 +54,10 @@ private:
     void take_back(FrameBlock* block) override;
     FrameBlock* from_slab(size_t bytes, bool force);
     FrameBlock* from_range(size_t bytes, bool force);
+    FrameBlock* begin_range(size_t bytes);
+    FrameBlock* in_range(Range* range);
+    FrameBlock* made(FrameBlock* block, size_t size);
+    bool grow_range(FrameBlock* block, size_t bytes);
     FrameBlock* plain(size_t bytes);
     bool charge(size_t bytes, bool force);
     size_t cost(size_t size) const;

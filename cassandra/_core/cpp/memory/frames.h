@@ -73,6 +73,13 @@ public:
 
     // Owner thread. With one reference; null when the limit is kept, or when the system has no more.
     virtual FrameBlock* allocate(size_t size, AtLimit limit = AtLimit::Exceed) = 0;
+    // The same for *size* bytes that a peer has announced. At most kAtOnce are taken unless it has them already, or is
+    // strict: there the limit guards them. grow() gets the rest.
+    static constexpr size_t kAtOnce = size_t{16} << 20;
+    virtual FrameBlock* begin(size_t size, AtLimit limit) = 0;
+    // Owner thread: at least *size* bytes instead of *block*, whose only reference is the caller's, with its first *used*
+    // ones. Null without memory: it is as it was.
+    virtual FrameBlock* grow(FrameBlock* block, size_t used, size_t size) = 0;
     // Whether *size* bytes may be had now, or ever. Of strict pools only; any thread.
     virtual bool would_fit(size_t size) const = 0;
     virtual bool may_fit(size_t size) const = 0;

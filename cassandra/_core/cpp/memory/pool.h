@@ -128,6 +128,11 @@ public:
     void watch(FrameBlock* block);
     void unwatch(FrameBlock* block);
     Range* take_range(size_t size, size_t extra);
+    // One that has the pages for *size* bytes already, or else one with pages for *first* that grows to *size* where it is;
+    // null if there is none.
+    Range* begin_range(size_t size, size_t first);
+    // The range of *block*, where it is.
+    bool grow_range(FrameBlock* block, size_t size);
     void give_range(Range* range);
     bool wants_trim(uint32_t& seen) const;
     // The bytes before.

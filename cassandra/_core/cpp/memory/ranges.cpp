@@ -45,6 +45,27 @@ Range* Ranges::take(size_t size, size_t extra) {
     return create(bytes);
 }
 
+Range* Ranges::take_idle(size_t size) {
+    const size_t bytes = capacity(size);
+    return idle_ ? idle_fit(bytes, plus(bytes, bytes / 4)) : nullptr;
+}
+
+Range* Ranges::begin(size_t size, size_t first) {
+    const size_t bytes = capacity(first);
+    if (budget_.would_exceed(bytes)) trim();
+    Range* range = new (std::nothrow) Range{};
+    if (!range) return nullptr;
+    range->reserved = rounded_up(size, kHuge);
+    void* memory = reserve(range->reserved);
+    if (memory != MAP_FAILED) {
+        range->data = static_cast<uint8_t*>(memory);
+        if (commit(range, bytes)) return range;
+        munmap(memory, range->reserved);
+    }
+    delete range;
+    return nullptr;
+}
+
 Range* Ranges::take_warm(size_t size, size_t extra) {
     const size_t bytes = capacity(size);
     return idle_ ? idle_fit(bytes, bytes + std::min(bytes * (kRoom - 1), extra)) : nullptr;

@@ -26,6 +26,10 @@ public:
     static size_t capacity(size_t size);
     // At least capacity(size) bytes, and a quarter or *extra* more at most; null when memory is exhausted.
     Range* take(size_t size, size_t extra);
+    // As take() of one that has the pages already; null if there is none.
+    Range* take_idle(size_t size);
+    // capacity(*first*) bytes, with address space for *size*; null when that is exhausted.
+    Range* begin(size_t size, size_t first);
     // One that has the pages for *size* bytes already, and is not much too large for a buffer that grows; at most *extra*
     // more. Null if there is none: to copy what is written costs less than pages from the system.
     Range* take_warm(size_t size, size_t extra);

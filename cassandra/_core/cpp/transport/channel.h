@@ -115,6 +115,10 @@ public:
     // is closed). The limit is asked separately.
     Wait wait_for_stream(Operation* waiter) noexcept;
     void end_line() noexcept;
+    // Between the two no request is taken but the driver's own: the keyspace of the session is about to change. They nest.
+    void hold() noexcept;
+    void let_go() noexcept;
+    bool held() noexcept;
     uint64_t bytes_sent() const noexcept { return bytes_sent_.load(std::memory_order_relaxed); }
     uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
     // Now, while it is us who do not read: the peer is not silent.
@@ -279,6 +283,7 @@ private:
     StreamIds ids_;
     std::vector<StreamEntry> entries_;
     Line line_;
+    int held_ = 0;
     Ref<Limit> limit_;
     Nanos scan_at_ = kNever;
     static constexpr Nanos kPatient = kNever / 2;  // nobody is told; a moment this much later is one, too

@@ -67,7 +67,7 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bo
 // who wait.
 int Channel::acquire(Right right) {
     if (right == Right::Driver) return ids_.acquire(kMaxStreams);
-    if (line_.formed && right != Right::InLine) return -1;
+    if (held_ > 0 || (line_.formed && right != Right::InLine)) return -1;
     const int stream = ids_.acquire(max_requests());
     if (stream >= 0 && limit_ && !limit_->take(right)) {
         ids_.release(stream);
@@ -94,10 +94,26 @@ Wait Channel::wait_for_stream(Operation* waiter) noexcept {
     Lock lock(mutex_);
     if (state() >= State::Closing) return Wait::Room;
     line_.formed = true;
-    if (ids_.lowest() < max_requests()) return Wait::Room;
+    if (held_ == 0 && ids_.lowest() < max_requests()) return Wait::Room;
     if (line_.waiter) return Wait::Known;
     line_.waiter = waiter;
     return Wait::Armed;
+}
+
+void Channel::hold() noexcept {
+    Lock lock(mutex_);
+    ++held_;
+}
+
+void Channel::let_go() noexcept {
+    Lock lock(mutex_);
+    if (--held_ == 0 && line_.waiter) ask(kRoom);
+    leave(lock);
+}
+
+bool Channel::held() noexcept {
+    Lock lock(mutex_);
+    return held_ > 0;
 }
 
 void Channel::end_line() noexcept {

@@ -34,6 +34,16 @@ bool is_response(uint8_t opcode) {
     }
 }
 
+Frame frame_of(const Header& header) {
+    Frame frame;
+    frame.version = static_cast<uint8_t>(header.version & 0x7f);
+    frame.flags = header.flags;
+    frame.opcode = header.opcode;
+    frame.stream = header.stream;
+    frame.length = static_cast<uint32_t>(header.length);
+    return frame;
+}
+
 bool is_hot_kind(const uint8_t* kind) { return load32(kind) == 1 || load32(kind) == 2; }  // VOID, ROWS
 
 // A compressed body starts with literals: its first four bytes (00 00 00 kind) have no repetition that could
@@ -117,13 +127,10 @@ Fault EnvelopeRules::check(const Header& header) const {
         return Fault::protocol(
             format("answer carries protocol version %u on a connection of version %u", received, version));
     }
-    if (!is_response(header.opcode)) {
+    if (version == 0 && !is_response(header.opcode)) {  // later that is a message which its request cannot use
         return Fault::protocol(format("answer with opcode 0x%02x, which is no response", header.opcode));
     }
     if (header.length < 0) return Fault::protocol(format("answer with negative length %d", header.length));
-    if (static_cast<uint32_t>(header.length) > max_frame) {
-        return Fault::protocol(format("answer of %d bytes, the limit is %u", header.length, max_frame));
-    }
     if ((header.opcode == kEvent) != (header.stream < 0) && header.opcode != kError) {
         return Fault::protocol(
             format("answer with opcode 0x%02x on stream %d", header.opcode, static_cast<int>(header.stream)));
@@ -141,8 +148,19 @@ Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& aren
             size -= part;
             continue;
         }
+        if (skip_ > 0) {
+            const size_t part = std::min(size, skip_);
+            skip_ -= part;
+            data += part;
+            size -= part;
+            continue;
+        }
+        if (partial_.block && room() == 0) {
+            make_room(arena, frames);
+            continue;
+        }
         if (partial_.block) {
-            const size_t part = std::min(size, partial_.length - filled_);
+            const size_t part = std::min(size, room());
             std::memcpy(partial_.block->data() + filled_, data, part);
             data += part;
             size -= part;
@@ -166,39 +184,71 @@ Fault Splitter::feed(const uint8_t* data, size_t size, Block* owner, Arena& aren
         const Header header = Header::parse(head);
         if (Fault fault = rules.check(header)) return fault;
         const auto length = static_cast<size_t>(header.length);
+        if (length > rules.max_frame) {
+            skip(frame_of(header), length, frames);
+            continue;
+        }
         if (owner && length >= kInPlace && length <= size) {
             if (!owner->shared()) owner->since.store(monotonic_now(), std::memory_order_relaxed);
-            frames.push_back(Frame{static_cast<uint8_t>(header.version & 0x7f), header.flags, header.opcode,
-                                   header.stream, static_cast<uint32_t>(length), data, BlockRef(owner)});
+            Frame frame = frame_of(header);
+            frame.body = data;
+            frame.block = BlockRef(owner);
+            frames.push_back(std::move(frame));
             data += length;
             size -= length;
             continue;
         }
-        if (Fault fault = open_partial(header, arena, length <= size + more)) return fault;
-        if (length == 0) close_partial(frames);
+        open_partial(header, arena, length <= size + more, frames);
+        if (length == 0 && partial_.block) close_partial(frames);
     }
     return {};
 }
 
 // *complete*: all of the body is here already, or comes in any case.
-Fault Splitter::open_partial(const Header& header, Arena& arena, bool complete) {
-    const auto length = static_cast<uint32_t>(header.length);
-    BlockRef block =
-        BlockRef::adopt(arena.allocate(length, complete ? Arena::AtLimit::Exceed : Arena::AtLimit::Keep));
+void Splitter::open_partial(const Header& header, Arena& arena, bool complete, std::vector<Frame>& frames) {
+    const auto length = static_cast<size_t>(header.length);
+    BlockRef block = BlockRef::adopt(complete ? arena.allocate(length, Arena::AtLimit::Exceed)
+                                              : arena.begin(length, Arena::AtLimit::Keep));
+    Frame frame = frame_of(header);
     if (!block) {
-        if (complete || !arena.strict || !arena.may_fit(length)) return Fault::memory(length, arena);
+        if (complete || !arena.strict || !arena.may_fit(length)) return skip(frame, length, frames);
         waiting_ = true;
     }
-    const uint8_t* body = block ? block->data() : nullptr;
-    partial_ = Frame{static_cast<uint8_t>(header.version & 0x7f),
-                     header.flags,
-                     header.opcode,
-                     header.stream,
-                     length,
-                     body,
-                     std::move(block)};
+    frame.body = block ? block->data() : nullptr;
+    frame.block = std::move(block);
+    partial_ = std::move(frame);
     filled_ = 0;
-    return {};
+}
+
+// Bytes that the memory of the body has left.
+size_t Splitter::room() const {
+    return std::min<size_t>(partial_.length, partial_.block->capacity) - filled_;
+}
+
+// The memory is full and the body goes on: twice as much.
+void Splitter::make_room(Arena& arena, std::vector<Frame>& frames) {
+    Block* const block = partial_.block.detach();
+    const size_t wanted = std::min<size_t>(partial_.length, 2 * filled_);
+    if (Block* const larger = arena.grow(block, filled_, wanted)) {
+        partial_.block = BlockRef::adopt(larger);
+        partial_.body = larger->data();
+        return;
+    }
+    block->release();
+    skip(partial_, partial_.length - filled_, frames);
+    partial_ = Frame{};
+}
+
+// The body of *head* is not kept. *rest* bytes of it are still to come.
+void Splitter::skip(const Frame& head, size_t rest, std::vector<Frame>& frames) {
+    static const uint8_t nothing = 0;
+    Frame frame = head;
+    frame.skipped = head.length;
+    frame.length = 0;
+    frame.body = &nothing;
+    frame.block = nullptr;
+    frames.push_back(std::move(frame));
+    skip_ = rest;
 }
 
 void Splitter::close_partial(std::vector<Frame>& frames) {
@@ -238,14 +288,14 @@ void Splitter::take_aside() {
     std::vector<uint8_t>().swap(aside_);
 }
 
-uint8_t* Splitter::direct(size_t* room) {
-    if (!partial_.block || partial_.length - filled_ < kInPlace) return nullptr;
-    return direct_any(room);
+uint8_t* Splitter::direct(size_t* size) {
+    if (!partial_.block || room() < kInPlace) return nullptr;
+    return direct_any(size);
 }
 
-uint8_t* Splitter::direct_any(size_t* room) {
+uint8_t* Splitter::direct_any(size_t* size) {
     if (!partial_.block) return nullptr;
-    *room = partial_.length - filled_;
+    *size = room();
     return partial_.block->data() + filled_;
 }
 

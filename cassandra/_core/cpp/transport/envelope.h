@@ -18,7 +18,8 @@ using BlockRef = Ref<Block>;
 
 constexpr size_t kHeaderSize = 9;
 constexpr uint8_t kResponseBit = 0x80;
-constexpr uint32_t kDefaultMaxFrame = 256u << 20;  // spec 2.4.1.5
+constexpr uint32_t kLongestBody = 0x7fffffff;      // a length is a signed number
+constexpr uint32_t kDefaultMaxFrame = 256u << 20;  // before STARTUP was answered
 
 enum Opcode : uint8_t {
     kError = 0x00,
@@ -45,7 +46,8 @@ struct Header {
     }
 };
 
-// One response. The body lies in *block*, which the frame keeps alive.
+// One response. The body lies in *block*, which the frame keeps alive. A body that was *skipped* is not there, and its
+// length is 0.
 struct Frame {
     uint8_t version = 0;
     uint8_t flags = 0;
@@ -54,6 +56,7 @@ struct Frame {
     uint32_t length = 0;
     const uint8_t* body = nullptr;
     BlockRef block;
+    uint32_t skipped = 0;  // bytes that the server announced
 };
 
 // What is wrong with received bytes; the channel closes with it.
@@ -86,13 +89,17 @@ std::string error_text(const Frame& frame);
 // Rules for response headers on one connection.
 struct EnvelopeRules {
     uint8_t version = 0;  // 0 while it is negotiated: any
-    uint32_t max_frame = kDefaultMaxFrame;
+    uint32_t max_frame = kDefaultMaxFrame;  // longer bodies are skipped
 
     Fault check(const Header& header) const;
 };
 
 // Splits a byte stream into envelopes. Large bodies that lie in one chunk are referenced in place, small ones
-// copied so that they never pin a slab, straddling ones assembled in a block of their exact size.
+// copied so that they never pin a slab, straddling ones assembled in a block of their own. That has at most
+// FrameArena::kAtOnce bytes because a server announced them; it grows as bytes arrive.
+//
+// A body that is longer than the limit, or that there is no memory for, is skipped: its frame is there at once, without it,
+// and what comes of it is dropped. The next envelope begins behind it.
 //
 // A strict pool may have no memory for the body of a straddling one: then the splitter waits. What it is fed meanwhile,
 // which has been received already, it keeps aside; nothing more should be received until ask_again() got the memory.
@@ -110,15 +117,15 @@ public:
                size_t more = 0);
 
     // Room for the rest of a large body, so that it can be received where it stays; null if there is none.
-    uint8_t* direct(size_t* room);
+    uint8_t* direct(size_t* size);
     // *size* bytes were received there.
     void direct_filled(size_t size, std::vector<Frame>& frames);
 
     // The same for any body, for when there is no other memory to receive into.
-    uint8_t* direct_any(size_t* room);
+    uint8_t* direct_any(size_t* size);
 
     // True between envelopes.
-    bool idle() const { return head_size_ == 0 && !partial_.block && !waiting_; }
+    bool idle() const { return head_size_ == 0 && !partial_.block && !waiting_ && skip_ == 0; }
     // It has memory for what it is in the middle of.
     bool holds() const { return static_cast<bool>(partial_.block); }
     // It needs memory for this many bytes, to go on.
@@ -127,7 +134,10 @@ public:
     Fault ask_again(Arena& arena);
 
 private:
-    Fault open_partial(const Header& header, Arena& arena, bool complete);
+    void open_partial(const Header& header, Arena& arena, bool complete, std::vector<Frame>& frames);
+    void make_room(Arena& arena, std::vector<Frame>& frames);
+    void skip(const Frame& head, size_t rest, std::vector<Frame>& frames);
+    size_t room() const;
     void take_aside();
     Fault feed_aside(const uint8_t* data, size_t size, Arena& arena, std::vector<Frame>& frames);
     void close_partial(std::vector<Frame>& frames);
@@ -136,6 +146,7 @@ private:
     uint8_t head_size_ = 0;
     Frame partial_;  // its block is set while a body is being assembled
     size_t filled_ = 0;
+    size_t skip_ = 0;  // bytes of a skipped body that are still to come
     bool waiting_ = false;
     std::vector<uint8_t> aside_;  // the body's bytes so far, while waiting
 };

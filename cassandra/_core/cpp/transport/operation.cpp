@@ -38,13 +38,25 @@ int Operation::release_references() {
     return count;
 }
 
+// Whether a dispatch may be scheduled. One that waits in the queue of an event loop is no obstacle if the I/O thread has to
+// decide: the loop may be busy, stopped or closed. It finds nothing to do, then. Locked.
+bool Operation::may_schedule() const {
+    return dispatching_ == Dispatching::Idle || (dispatching_ == Dispatching::Queued && must_decide());
+}
+
+// Who is called has changed: the call under way may leave an outcome that came before to another one. Locked.
+void Operation::run_again() {
+    if (dispatching_ == Dispatching::Running) dispatching_ = Dispatching::RunningAgain;
+}
+
 // Schedules a dispatch. Locked; the caller passes a reference along.
 Next Operation::route(Ref<LoopQueue>* queue) {
-    dispatching_ = Dispatching::Scheduled;
     if (queue_ && !must_decide() && !queue_->closed()) {
+        dispatching_ = Dispatching::Queued;
         *queue = queue_;
         return Next::Enqueue;
     }
+    dispatching_ = Dispatching::Scheduled;
     return Next::Dispatch;
 }
 
@@ -77,11 +89,11 @@ Next Operation::deliver(Outcome&& outcome, Ref<LoopQueue>* queue, std::atomic<ui
                 wake = signal();
             } else if (dispatching_ == Dispatching::Running) {
                 dispatching_ = Dispatching::RunningAgain;
+            } else if (may_schedule() && wants_dispatch()) {
+                stored.holds_reference = false;
+                next = route(queue);
             } else if (dispatching_ == Dispatching::Idle) {
-                if (wants_dispatch()) {
-                    stored.holds_reference = false;
-                    next = route(queue);
-                } else if (!in_drop_list_) {
+                if (!in_drop_list_) {
                     stored.holds_reference = false;
                     drop();
                 }
@@ -163,7 +175,7 @@ Next Operation::put_back(Outcome&& outcome) {
     ++cold_;
     if (dispatching_ == Dispatching::Running) {
         dispatching_ = Dispatching::RunningAgain;
-    } else if (dispatching_ == Dispatching::Idle) {
+    } else if (may_schedule()) {
         dispatching_ = Dispatching::Scheduled;
         return Next::Dispatch;
     }
@@ -238,8 +250,9 @@ Next Operation::leave_wait(bool abandoned, int* references, Ref<LoopQueue>* queu
     Guard guard(lock_);
     --waiters_;
     *references = release_references();
-    if (abandoned && dispatching_ == Dispatching::Idle && unattended() && wants_dispatch())
-        return route(queue);
+    if (!abandoned) return Next::Nothing;
+    run_again();
+    if (may_schedule() && unattended() && wants_dispatch()) return route(queue);
     return Next::Nothing;
 }
 
@@ -269,20 +282,24 @@ Next Operation::set_eager(Ref<LoopQueue>* queue) noexcept {
     Guard guard(lock_);
     eager_ = true;
     calls_.store(true, std::memory_order_relaxed);
-    if (dispatching_ == Dispatching::Idle && unattended() && wants_dispatch()) return route(queue);
+    run_again();
+    if (may_schedule() && unattended() && wants_dispatch()) return route(queue);
     return Next::Nothing;
 }
 
 Next Operation::attach(Ref<LoopQueue> new_queue, Ref<LoopQueue>* target) noexcept {
     Guard guard(lock_);
-    queue_ = std::move(new_queue);
+    const bool moved = dispatching_ == Dispatching::Queued && new_queue.get() != queue_.get();
+    std::swap(queue_, new_queue);  // the old one is let go of after the lock
     calls_.store(eager_ || queue_, std::memory_order_relaxed);
-    if (dispatching_ == Dispatching::Idle && unattended() && wants_dispatch()) return route(target);
+    if ((moved || may_schedule()) && unattended() && wants_dispatch()) return route(target);
     return Next::Nothing;
 }
 
 Operation::Begun Operation::begin_dispatch(bool on_loop) noexcept {
     Guard guard(lock_);
+    const bool queued = dispatching_ == Dispatching::Queued;
+    if (!queued && (on_loop || dispatching_ != Dispatching::Scheduled)) return Begun::Nothing;  // another one came before
     if (!has_first_) {
         dispatching_ = Dispatching::Idle;
         return Begun::Nothing;
@@ -339,6 +356,13 @@ bool LoopQueue::push(Operation* operation, bool* notify) noexcept {
 void LoopQueue::ring() noexcept {
     Guard guard(lock_);
     if (!closed_) bell_.ring();
+}
+
+bool LoopQueue::alert() noexcept {
+    Guard guard(lock_);
+    if (closed_) return false;
+    if (!std::exchange(rung_, true)) bell_.ring();
+    return true;
 }
 
 void LoopQueue::take_all(std::vector<Operation*>& operations) noexcept {

@@ -10,6 +10,13 @@
 //
 // so that the I/O thread never needs the runtime lock for an answer that somebody waits for, or that nobody
 // asked for yet.
+//
+// Who is called for an outcome of an operation whose driver decides: a thread that waits, or an event loop by its queue, if
+// all outcomes are plain results (hot) and nobody else is to be told (eager); else the I/O thread, also if threads wait:
+// they sleep until finish(). Nothing is forgotten between the two, as each change of who is called (set_eager, attach,
+// a waiter that leaves, put_back) looks for an outcome under the same lock. What waits in the queue of an event loop does
+// not count as seen to once the I/O thread has to decide, or another loop awaits: the loop may be busy, stopped or closed.
+// So an operation may be in several queues; who comes first finds it Queued or Scheduled and begins, the others do nothing.
 #pragma once
 
 #include <atomic>
@@ -166,9 +173,13 @@ public:
     void leave_to_parent() noexcept;
 
 private:
-    enum class Dispatching : uint8_t { Idle, Scheduled, Running, RunningAgain };
+    // Queued: for an event loop; Scheduled: for the I/O thread. References are as many as calls to come; the first one
+    // that finds its state begins, the others find another state and do nothing.
+    enum class Dispatching : uint8_t { Idle, Queued, Scheduled, Running, RunningAgain };
 
     bool wants_dispatch() const;
+    bool may_schedule() const;
+    void run_again();
     bool must_decide() const { return driver_decides && (eager_ || cold_ > 0); }
     bool takeable() const { return has_first_ && !must_decide(); }  // by a waiter
     bool unattended() const { return waiters_ == 0 || must_decide(); }  // no waiter will take what is there
@@ -235,6 +246,8 @@ public:
     // *notify*: ring() must follow, once for any number of pushes.
     bool push(Operation* operation, bool* notify) noexcept;
     void ring() noexcept;
+    // There is something beside operations. False when closed.
+    bool alert() noexcept;
     // Loop thread: everything queued, in order.
     void take_all(std::vector<Operation*>& operations) noexcept;
     void close(std::vector<Operation*>& operations) noexcept;

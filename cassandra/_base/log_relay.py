@@ -1,0 +1,153 @@
+"""What the driver's threads log: handled by another thread (L0).
+
+A handler of the program's holds its lock while it emits a record. A caller thread may be interrupted there by the
+handler of a signal that executes a request, or the log handler itself executes one. If the I/O thread had to wait for
+that lock, the request would never end. So a driver thread never handles a record: it appends what the record is made of
+to ``_waiting``, with time and thread, and another thread makes and handles it. Records of one thread, and of driver
+threads among each other, keep their order; records of callers are handled at once, by the caller.
+
+* Usually that other thread is one of ``threads.py``, called when something is logged, which ends when all is handled.
+* In a process that gevent or eventlet has patched it is the thread of a hub, in a greenlet of its own: there the locks
+  of ``logging`` are for greenlets (``green.py``).
+
+A command that ends waits for ``FLUSH_LIMIT`` seconds at most until what was logged before is handled: a program finds
+the records of its call. What is left when the process ends is handled then; in a forked child it is the parent's.
+
+Owner of each thing: ``_waiting`` is appended to by any driver thread, and emptied by whoever handles records.
+``_is_handling`` is guarded by ``_lock``, which only driver threads take. The level of a logger is looked at without its
+cache, which a lock of ``logging`` guards.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import logging
+import sys
+import time
+from _thread import allocate_lock, get_ident
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+#: More than this means that a handler has been blocked for long: then the oldest are lost.
+MOST = 10_000
+FLUSH_LIMIT = 0.1
+EXIT_LIMIT = 2.0
+
+_waiting: deque[tuple[logging.Logger, float, int, str, tuple[Any, ...]]] = deque(maxlen=MOST)
+_lock = allocate_lock()
+_is_handling = False  # a thread was called that has not ended yet
+
+
+def _nowhere() -> str | None:
+    return None
+
+
+_ours: Callable[[], str | None] = _nowhere
+_wake: Callable[[], object] = _nowhere
+
+
+def begin(ours: Callable[[], str | None], wake: Callable[[], object]) -> None:
+    """*ours*: the name of the running thread if it is one of the driver's. *wake*: have :func:`handle_all` called; on a
+    driver thread."""
+    global _ours, _wake
+    _ours, _wake = ours, wake
+
+
+@functools.cache
+def relaying(kind: Any) -> Any:
+    """A class of loggers like *kind*, which is the program's choice, whose records are handled by another thread if one
+    of the driver's logs them."""
+
+    class Relaying(kind):  # type: ignore[misc]
+        def isEnabledFor(self, level: int) -> bool:
+            if _ours() is None:
+                return bool(super().isEnabledFor(level))
+            # As in the standard library, but for the cache, which a lock guards.
+            return not self.disabled and self.manager.disable < level and level >= self.getEffectiveLevel()
+
+        def makeRecord(self, *args: Any, **kwargs: Any) -> Any:
+            thread = _ours()
+            if thread is None:
+                return super().makeRecord(*args, **kwargs)
+            return self, time.time(), get_ident(), thread, args
+
+        def handle(self, record: Any) -> None:
+            if type(record) is tuple:
+                _waiting.append(record)
+                _wake()
+            else:
+                super().handle(record)
+
+        def _handle_relayed(self, created: float, ident: int, thread: str, args: tuple[Any, ...]) -> None:
+            record = super().makeRecord(*args)
+            late = record.created - created
+            record.created, record.thread, record.threadName = created, ident, thread
+            record.msecs = int((created - int(created)) * 1000)
+            record.relativeCreated -= late * 1000
+            super().handle(record)
+
+    for name in ("__name__", "__qualname__", "__module__"):
+        setattr(Relaying, name, getattr(kind, name))
+    return Relaying
+
+
+def call_thread(start: Callable[[Callable[[], None]], object]) -> None:
+    """For *wake*: have a thread, which *start* gets, handle all, unless one does already."""
+    global _is_handling
+    with _lock:
+        if _is_handling:
+            return
+        _is_handling = True
+    try:
+        start(_handle_until_empty)
+    except RuntimeError:  # the interpreter exits, or it is out of threads
+        _handle_until_empty()
+
+
+def _handle_until_empty() -> None:
+    global _is_handling
+    while True:
+        handle_all()
+        with _lock:
+            if not _waiting:
+                _is_handling = False
+                return
+
+
+def handle_all() -> None:
+    """What threads have logged until now."""
+    while _waiting:
+        try:
+            logger, *made_of = _waiting.popleft()
+        except IndexError:  # another one took it
+            return
+        try:
+            logger._handle_relayed(*made_of)  # type: ignore[attr-defined]
+        except Exception as error:  # of a filter or a factory of records; logging sees to those of handlers
+            if logging.raiseExceptions:
+                print(f"cassandra: a log record could not be handled: {error!r}", file=sys.stderr)
+
+
+def flush(limit: float = FLUSH_LIMIT) -> None:
+    """For a caller: wait until what was logged before is handled, at most *limit* seconds."""
+    if not (_is_handling or _waiting):
+        return
+    deadline = time.monotonic() + limit
+    while (_is_handling or _waiting) and time.monotonic() < deadline:
+        time.sleep(0.0005)
+
+
+def leave_to_parent() -> None:
+    """In a forked child: the parent handles them."""
+    global _is_handling, _lock
+    _waiting.clear()
+    _lock = allocate_lock()
+    _is_handling = False
+
+
+@atexit.register
+def _at_exit() -> None:
+    flush(EXIT_LIMIT)
+    handle_all()

@@ -1,0 +1,169 @@
+"""Threads that run one call after another: as many as there are calls under way, and none when there is nothing to do.
+
+L0. For calls that may block: commands of callers (``_session/background/commands.py``), log records of driver threads.
+A call never waits for another one to end: when all threads are busy, one more is started. A thread that is idle for
+``IDLE_LIMIT`` seconds ends, or at once when the last cluster is shut down (:func:`end_idle`).
+
+State: ``_calls`` and ``_idle``, both changed by atomic operations only, so any thread may submit, also in the handler
+of a signal or in a ``__del__`` at any point of another submission. No lost wake-ups: a submitter publishes its call and
+then looks for an idle thread; a thread announces that it is idle and then looks for calls. An exception between the two
+steps of a submitter (Ctrl-C) leaves a call that the next thread that has nothing to do takes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from . import log_relay
+from .locks import CALLER, IO, enter_driver_thread, thread_kind
+from .process import in_child
+from .real import green, start_bare_thread, threading
+
+IDLE_LIMIT = 1.0
+
+_calls: deque[Callable[[], object]] = deque()
+_idle: deque[_Worker] = deque()
+_workers: set[_Worker] = set()
+_here = threading.local()
+
+
+def start(call: Callable[[], object]) -> None:
+    """Run *call* on a driver thread that may block. RuntimeError, and nothing happens, if there is none and none can
+    be started, as while the interpreter exits. *call* must not raise."""
+    _calls.append(call)
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        try:
+            _Worker().start()
+        except RuntimeError:
+            try:
+                _calls.remove(call)
+            except ValueError:  # another thread took it
+                return
+            raise
+    else:
+        worker.gate.give()
+
+
+def ending() -> None:
+    """The call that runs on this thread has nothing left to do but to return."""
+    worker = getattr(_here, "worker", None)
+    if worker is not None:
+        worker.is_busy = False
+
+
+def end_idle() -> list[Any]:
+    """Have the threads end that have nothing to do. Those that were told to, except for the calling one; does not wait
+    for them."""
+    ended = []
+    for worker in _workers.copy():
+        if worker.is_busy:
+            continue
+        worker.is_ending = True  # it looks after it has said that it is idle
+        with contextlib.suppress(ValueError):
+            _idle.remove(worker)
+            worker.gate.give()
+        if worker.thread.ident != threading.get_ident():
+            ended.append(worker.thread)
+    return ended
+
+
+class Signal:
+    """Wakes a driver thread that waits for it; if it is given before, the next wait ends at once."""
+
+    def __init__(self) -> None:
+        self._silent: Any = threading.Lock()  # held but between a signal and the wait that it ends
+        self._silent.acquire()
+
+    def give(self) -> None:
+        """From any thread."""
+        with contextlib.suppress(RuntimeError):  # it was given already
+            self._silent.release()
+
+    def wait(self, timeout: float) -> bool:
+        """Until it is given; False if it was not within *timeout* seconds."""
+        given: bool = self._silent.acquire(timeout=min(timeout, threading.TIMEOUT_MAX))
+        return given
+
+
+class _Worker:
+    def __init__(self) -> None:
+        self.gate = Signal()  # given once by whoever took it from _idle
+        self.is_busy = True
+        self.is_ending = False
+        self.thread = threading.Thread(target=self._work, name="fastcql-worker", daemon=True)
+
+    def start(self) -> None:
+        if thread_kind() != CALLER:
+            self.thread.start()
+        else:  # which may be interrupted, or have an asyncio loop, and then may not wait for the thread to begin
+            start_bare_thread(self._start_apart, ())
+
+    def _start_apart(self) -> None:
+        try:
+            self.thread.start()
+        except RuntimeError:  # out of threads, but for this one
+            self._work()
+
+    def _work(self) -> None:
+        enter_driver_thread()
+        _here.worker = self
+        _workers.add(self)
+        try:
+            while self._run_calls() or self._waits():
+                pass
+        finally:
+            _workers.discard(self)
+
+    def _run_calls(self) -> bool:
+        """False if there was none."""
+        try:
+            call = _calls.popleft()
+        except IndexError:
+            return False
+        self.is_busy = True
+        try:
+            call()
+        finally:
+            self.is_busy = False
+        return True
+
+    def _waits(self) -> bool:
+        """Until there may be a call. False if this thread ends."""
+        self.is_busy = False
+        _idle.append(self)
+        rung = not _calls and not self.is_ending and self.gate.wait(IDLE_LIMIT)
+        if not rung:
+            try:
+                _idle.remove(self)
+            except ValueError:  # a submitter took it just now
+                self.gate.wait(IDLE_LIMIT)  # it may have been interrupted, and never ring
+                return not self.is_ending or bool(_calls)
+            return bool(_calls)
+        return not self.is_ending or bool(_calls)
+
+
+def _in_child() -> None:
+    _calls.clear()
+    _idle.clear()
+    _workers.clear()
+    log_relay.leave_to_parent()
+
+
+in_child(_in_child)
+
+
+def _name() -> str | None:
+    """Of this thread, if it is one of the driver's."""
+    kind = thread_kind()
+    if kind == CALLER:
+        return None
+    return "fastcql-io" if kind == IO else threading.current_thread().name
+
+
+if green is None:
+    log_relay.begin(_name, lambda: log_relay.call_thread(start))

@@ -1,0 +1,311 @@
+#include "codec/retention.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#include <malloc.h>
+#endif
+
+namespace fastcql::retention {
+
+std::atomic<uint64_t> decoded{0};
+std::atomic<uint64_t> mark{kBegin};
+std::atomic<uint32_t> epoch{0};
+__thread uint32_t anchored = 0;
+
+namespace {
+
+constexpr int kTicks = 4;          // of a period
+constexpr size_t kAnchor = 64 << 10;  // the least whose freeing makes glibc look at the top of its arena
+constexpr size_t kAnchors = 128;
+constexpr size_t kArenas = kMost >> 18;  // those of Python 3.9 had 256 KiB
+constexpr size_t kThreadStack = 128 << 10;
+constexpr int kRestingTrim = 64 << 20, kMmap = 32 << 20, kPad = 128 << 10;  // what glibc's own reach at most; its default
+
+class Guard {
+public:
+    Guard() { pthread_mutex_lock(&mutex); }
+    ~Guard() { pthread_mutex_unlock(&mutex); }
+    static pthread_mutex_t mutex;
+};
+pthread_mutex_t Guard::mutex = PTHREAD_MUTEX_INITIALIZER;
+
+// Guarded by the mutex.
+bool prepared = false, running = false, sets_malloc = false, wrapped = false;
+double period = kPeriod;
+double period_began = 0;  // while nothing is kept
+uint64_t ticks[kTicks];   // bytes of the last ones
+int tick = 0;
+size_t kept = 0;          // bytes that may be kept: the target
+uint32_t epochs = 0;
+void* anchors[kAnchors];
+size_t next_anchor = 0;
+Arenas python{};
+void* arenas[kArenas];  // freed ones, the last one on top
+size_t arena_count = 0, cold = 0;  // the lowest of them have no memory
+size_t arena_bytes = 0;
+
+double now() noexcept {
+    timespec at{};
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return static_cast<double>(at.tv_sec) + static_cast<double>(at.tv_nsec) * 1e-9;
+}
+
+#ifdef __GLIBC__
+bool is_glibc_malloc() noexcept {  // not one that was preloaded or linked in
+    Dl_info libc{}, used{};
+    void* const symbol = dlsym(RTLD_DEFAULT, "malloc");
+    void* const version = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+    return symbol && version && dladdr(symbol, &used) && dladdr(version, &libc) && used.dli_fbase == libc.dli_fbase;
+}
+
+bool is_set_by_environment() noexcept {
+    for (const char* name : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"})
+        if (std::getenv(name)) return true;
+    const char* const tunables = std::getenv("GLIBC_TUNABLES");
+    if (!tunables) return false;
+    for (const char* name : {"glibc.malloc.trim_threshold", "glibc.malloc.mmap_threshold", "glibc.malloc.top_pad"})
+        if (std::strstr(tunables, name)) return true;
+    return false;
+}
+
+void keep_large_blocks() noexcept {
+    if (sets_malloc) mallopt(M_MMAP_THRESHOLD, kMmap);
+}
+
+void set_malloc(size_t trim) noexcept {
+    if (!sets_malloc) return;
+    // A heap of a thread has 64 MiB: without a larger pad those behind the first are unmapped when they are empty.
+    mallopt(M_TOP_PAD, trim > kLeast ? static_cast<int>(kLeast) + kPad : kPad);
+    mallopt(M_TRIM_THRESHOLD, static_cast<int>(trim));
+}
+
+void trim_malloc(size_t bytes) noexcept {
+    if (sets_malloc) malloc_trim(bytes);
+}
+
+void add_anchor() noexcept {
+    if (!sets_malloc) return;
+    void* const made = std::malloc(kAnchor);
+    void*& place = anchors[next_anchor++ % kAnchors];
+    std::free(place);
+    place = made;
+}
+
+void give_malloc_back() noexcept {
+    void* freed[kAnchors];
+    {
+        const Guard guard;
+        if (!sets_malloc) return;
+        std::memcpy(freed, anchors, sizeof(freed));
+        std::memset(anchors, 0, sizeof(anchors));
+        mallopt(M_TOP_PAD, kPad);
+        mallopt(M_TRIM_THRESHOLD, 0);
+    }
+    for (void* anchor : freed) std::free(anchor);
+    malloc_trim(0);
+}
+#else
+bool is_glibc_malloc() noexcept { return false; }
+bool is_set_by_environment() noexcept { return false; }
+void keep_large_blocks() noexcept {}
+void set_malloc(size_t) noexcept {}
+void trim_malloc(size_t) noexcept {}
+void add_anchor() noexcept {}
+void give_malloc_back() noexcept {}
+#endif
+
+void set_target(size_t bytes) noexcept {
+    kept = bytes;
+    mark.store(bytes, std::memory_order_relaxed);
+    set_malloc(bytes);
+}
+
+size_t target() noexcept {
+    uint64_t sum = decoded.load(std::memory_order_relaxed);
+    for (const uint64_t bytes : ticks) sum += bytes;
+    size_t bytes = kLeast;
+    while (bytes < sum && bytes < kMost) bytes *= 2;
+    return bytes;
+}
+
+// The memory of arenas beyond *bytes* goes back; their addresses stay, as only Python may free them. One at a time, so
+// that Python does not wait for long.
+void cool(size_t bytes) noexcept {
+    while (true) {
+        const Guard guard;
+        const size_t most = arena_bytes ? bytes / arena_bytes : 0;
+        if (cold + most >= arena_count) return;
+        madvise(arenas[cold++], arena_bytes, MADV_DONTNEED);
+    }
+}
+
+void* allocate_arena(void*, size_t bytes) {
+    void* found = nullptr;
+    {
+        const Guard guard;
+        if (arena_count && bytes == arena_bytes) {
+            found = arenas[--arena_count];
+            cold = std::min(cold, arena_count);
+        }
+    }
+    return found ? found : python.allocate(python.context, bytes);
+}
+
+void free_arena(void*, void* arena, size_t bytes) {
+    {
+        const Guard guard;
+        if (!arena_count) arena_bytes = bytes;
+        if (running && bytes == arena_bytes && arena_count < kArenas && (arena_count + 1) * bytes <= kept) {
+            arenas[arena_count++] = arena;
+            return;
+        }
+    }
+    python.free(python.context, arena, bytes);
+}
+
+// Adds up the last ticks, and lowers the target if they took less. False: there is next to nothing.
+bool adjust(size_t& lowered) noexcept {
+    const Guard guard;
+    lowered = 0;
+    ticks[tick++ % kTicks] = decoded.exchange(0, std::memory_order_relaxed);
+    uint64_t sum = 0;
+    for (const uint64_t bytes : ticks) sum += bytes;
+    if (sum < kIdle) {
+        kept = 0;
+        epoch.store(0, std::memory_order_relaxed);
+        return false;
+    }
+    const size_t wanted = target();
+    if (wanted < kept) {
+        set_target(wanted);
+        lowered = wanted;
+    }
+    return true;
+}
+
+void rest() noexcept {
+    const Guard guard;
+    set_malloc(kRestingTrim);
+    std::memset(ticks, 0, sizeof(ticks));
+    decoded.store(0, std::memory_order_relaxed);
+    mark.store(kBegin, std::memory_order_relaxed);
+    period_began = now();
+    running = false;
+}
+
+void* watch(void*) noexcept {
+    timespec nap{};
+    {
+        const Guard guard;
+        const double seconds = period / kTicks;
+        nap.tv_sec = static_cast<time_t>(seconds);
+        nap.tv_nsec = static_cast<long>((seconds - static_cast<double>(nap.tv_sec)) * 1e9);
+    }
+    while (true) {
+        timespec left = nap;
+        while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+        }
+        size_t lowered = 0;
+        if (!adjust(lowered)) break;
+        if (lowered) {
+            cool(lowered);
+            trim_malloc(lowered);
+        }
+    }
+    cool(0);  // this takes a while: pages may be decoded meanwhile
+    give_malloc_back();
+    rest();
+    return nullptr;
+}
+
+bool start_thread() noexcept {
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) return false;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, kThreadStack);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // it handles no signals
+    pthread_t thread;
+    const bool started = pthread_create(&thread, &attributes, watch, nullptr) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+void before_fork() { pthread_mutex_lock(&Guard::mutex); }
+void in_parent() { pthread_mutex_unlock(&Guard::mutex); }
+void in_child() {
+    if (running) {
+        running = false;
+        std::memset(ticks, 0, sizeof(ticks));
+        decoded.store(0, std::memory_order_relaxed);
+        mark.store(0, std::memory_order_relaxed);  // the next page begins a thread: there is memory to give back
+        epoch.store(0, std::memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&Guard::mutex);
+}
+
+void prepare() noexcept {
+    prepared = true;
+    period_began = now();
+    if (const char* given = std::getenv("FASTCQL_KEEP_FREED")) {
+        char* end = nullptr;
+        const double seconds = std::strtod(given, &end);
+        if (end != given && seconds >= 0 && seconds <= 86400) period = seconds;
+    }
+    sets_malloc = period > 0 && is_glibc_malloc() && !is_set_by_environment();
+    if (period > 0) pthread_atfork(before_fork, in_parent, in_child);
+    else mark.store(UINT64_MAX, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool begin(size_t bytes) noexcept {
+    const Guard guard;
+    if (!prepared) prepare();
+    if (period <= 0) return false;
+    if (!running) {
+        const double at = now();
+        if (mark.load(std::memory_order_relaxed) && at - period_began > period) {  // little is decoded
+            period_began = at;
+            decoded.store(bytes, std::memory_order_relaxed);
+            if (bytes <= kBegin) return false;
+        }
+        if (!start_thread()) return false;
+        running = true;
+        tick = 0;
+        keep_large_blocks();
+        set_target(target());
+        epochs = epochs == UINT32_MAX ? 1 : epochs + 1;
+        epoch.store(epochs, std::memory_order_relaxed);
+    } else if (const size_t wanted = target(); wanted > kept && kept) {
+        set_target(wanted);
+    }
+    const uint32_t of = epoch.load(std::memory_order_relaxed);
+    if (of && anchored != of) {
+        anchored = of;
+        add_anchor();
+    }
+    if (wrapped) return false;
+    wrapped = true;
+    return true;
+}
+
+Arenas wrap(const Arenas& given) noexcept {
+    python = given;
+    return {nullptr, allocate_arena, free_arena};
+}
+
+}  // namespace fastcql::retention

@@ -1,0 +1,34 @@
+"""Commands of sessions and clusters: those of ``_base/commands.py``, also for tasks of an asyncio loop.
+
+L5. No state of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cassandra._base.commands import Command, command, run, submit
+
+from . import aio
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Command", "command", "run", "run_async", "submit"]
+
+T = TypeVar("T")
+
+
+async def run_async(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = None) -> T:
+    """As :func:`run`, for a task of an asyncio loop. If the task is cancelled the command goes on."""
+    waiter: asyncio.Future[None] = aio.running_loop().create_future()
+    command = Command(fn, args, lambda: aio.resolve(waiter, None), undo)
+    try:
+        command.start()
+        await waiter
+        return command.outcome()
+    except BaseException as error:
+        if error is not command.error:
+            command.leave()
+        raise

@@ -1,0 +1,57 @@
+"""USE: the keyspace of a session changes on the I/O thread, and no other request is sent meanwhile.
+
+L5. A caller's thread holds all connections of the session and posts the request, both in one native section. The I/O
+thread, which no handler of a signal interrupts, sends the USE and processes its answer (``completing.follow``); the
+hold ends with the page, whatever that comes to. Requests that are made meanwhile find the connections busy and wait for
+room: they are sent when every connection is in the keyspace that the session says it is in. So a program that is
+interrupted while it waits for a USE goes on in one definite keyspace, and so do its other threads.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cassandra._core.transport import DRIVER, Hold, Reactor
+
+if TYPE_CHECKING:
+    from ..session import Session
+    from .future import ResponseFuture
+
+
+def hand_over(request: ResponseFuture, page: int) -> bool:
+    """Whether the I/O thread sends *request*, a USE. False if this is it, where connections are held from now on; and
+    if there is none."""
+    session = request.session
+    if session.is_shutdown:
+        return False
+    reactor: Any = session.cluster.reactor
+    if not isinstance(reactor, Reactor):
+        return False
+    if reactor.in_reactor():
+        if not any(isinstance(timer, Hold) for timer in request._timers or ()):
+            hold = _hold_of(session)
+            hold.begin()
+            _send_held(request, page, hold)
+        return False
+    hold = _hold_of(session)
+    return hold.begin(reactor, partial(_send, request, page, hold))
+
+
+def _hold_of(session: Session) -> Hold:
+    connections = [one for pool in session._pools.values() for one in pool.get_connections()]
+    return Hold([one.channel for one in connections if one.channel is not None])
+
+
+def _send_held(request: ResponseFuture, page: int, hold: Hold) -> None:
+    request._right = DRIVER  # what it holds does not apply to itself
+    request._add_timer(page, hold)
+
+
+def _send(request: ResponseFuture, page: int, hold: Hold) -> None:
+    _send_held(request, page, hold)
+    if not request._is_over(page):
+        try:
+            request._execution.sending.send(request, page)
+        except Exception as error:  # a policy of the user
+            request._fail(page, error)
