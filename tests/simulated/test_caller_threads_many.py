@@ -347,6 +347,7 @@ def test_ingest_interrupted(simulated: SimulatedCluster, tables: None, connect: 
     session = connect(simulated, "ks", **({} if limit is None else {"max_requests_per_session": limit}))
     select = filled(session)
     rows = {"id": np.arange(200, dtype=np.int32), "v": np.arange(200, dtype=np.int32)}
+    session.ingest("t", rows)  # modules are imported
     with signals(raises) as handler:
         for _ in range(100):
             try:
@@ -365,6 +366,7 @@ def test_ingest_async_interrupted(simulated: SimulatedCluster, tables: None, con
     session = connect(simulated, "ks")
     select = filled(session)
     rows = {"id": np.arange(200, dtype=np.int32), "v": np.arange(200, dtype=np.int32)}
+    session.ingest("t", rows)  # modules are imported
 
     async def run() -> None:
         report = await session.ingest_async("t", rows)
@@ -380,6 +382,7 @@ def test_ingest_async_interrupted(simulated: SimulatedCluster, tables: None, con
 def test_scan_interrupted(simulated: SimulatedCluster, tables: None, connect: Connect) -> None:
     session = connect(simulated, "ks")
     select = filled(session)
+    assert len(list(session.scan("t").rows())) == ROWS  # modules are imported
     with signals(raises) as handler:
         for _ in range(100):
             try:
@@ -415,6 +418,7 @@ def test_handlers_that_execute_during_bulk_work(
     session = connect(simulated, "ks", max_requests_per_session=4)
     select = filled(session)
     rows = {"id": np.arange(200, dtype=np.int32), "v": np.arange(200, dtype=np.int32)}
+    session.ingest("t", rows)  # modules are imported
     with signals(executes(session, select)) as handler:
         for _ in range(50):
             handler.arm()
