@@ -218,6 +218,16 @@ def locks_made_by_hand(source: str) -> list[int]:
     return found
 
 
+def test_every_logger_of_the_driver_is_relayed() -> None:
+    """It comes from get_logger, which has the records of driver threads handled elsewhere."""
+    found = {
+        str(path.relative_to(ROOT))
+        for path in [*PACKAGE.rglob("_*/**/*.py"), *PACKAGE.rglob("*.pxi")]
+        if re.search(r"logging\.getLogger\(|import getLogger", path.read_text())
+    }
+    assert found == {"cassandra/_base/logs.py"}
+
+
 def test_locks_are_driver_locks_or_caller_locks() -> None:
     """``cassandra/_base/locks.py`` says which threads may acquire which."""
     found = {}
