@@ -421,7 +421,7 @@ class HostPool(PoolFields):
     def close(self, drain: bool = False) -> None:
         """Close all connections, now or, with *drain*, when what is in flight was answered. Idempotent."""
         if thread_kind() == CALLER:
-            commands.submit(self.close, drain)
+            commands.run(self.close, drain)
             return
         with self._lock:
             first = not self.is_shutdown
