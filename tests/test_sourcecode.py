@@ -187,16 +187,17 @@ MADE_BY_HAND = {
     "_base/locks.py": "makes them",
     "_base/copies.py": "makes the locks of copies, of the kind that the original has",
     "_base/green.py": "what real threads are made of under gevent and eventlet",
+    "_base/threads.py": "a signal that one thread waits for and another one gives",
     "_compat/libraries.py": "names of the standard library that programs import",
     "_base/real.py": "a gate that one thread waits for and another one releases",
 }
 # Locks that are of neither kind yet: file, and how many.
 PLAIN = {
-    "_base/threads.py": 1, "_compat/attributes.py": 1, "_compat/attributes_of_policies.py": 2,
-    "_compat/attributes_of_schema.py": 1, "_compat/finals.py": 1, "_compat/futures.py": 1, "_compat/scheduling.py": 1,
-    "_compat/timers.py": 1, "_compat/unopened.py": 1, "_mapper/connections.py": 2, "_mapper/query/reading.py": 2,
-    "_routing/host.py": 2, "_routing/policies/dcaware.py": 2, "_routing/policies/roundrobin.py": 1,
-    "_session/cluster/contact.py": 1, "_session/cluster/metrics.py": 3, "_session/request/fallback.py": 1,
+    "_compat/attributes.py": 1, "_compat/attributes_of_policies.py": 2, "_compat/attributes_of_schema.py": 1,
+    "_compat/finals.py": 1, "_compat/futures.py": 1, "_compat/scheduling.py": 1, "_compat/timers.py": 1,
+    "_compat/unopened.py": 1, "_mapper/connections.py": 2, "_mapper/query/reading.py": 2, "_routing/host.py": 2,
+    "_routing/policies/dcaware.py": 2, "_routing/policies/roundrobin.py": 1, "_session/cluster/contact.py": 1,
+    "_session/cluster/metrics.py": 3, "_session/request/fallback.py": 1,
     "_session/request/plan.py": 1, "_session/scan/crew.py": 1, "_session/scan/fold.py": 1,
     "_session/scan/workers.py": 2, "_session/session.py": 1, "_session/statements/timestamps.py": 1,
 }  # fmt: skip

@@ -76,9 +76,9 @@ cdef int tell_rows(tuple calls, unmade) except -1:
     try:
         rows = unmade.rows()
     except Exception as error:
-        import logging
+        from cassandra._base.logs import get_logger
 
-        logging.getLogger("cassandra.cluster").error("The rows of a request cannot be read: %s", error)
+        get_logger("cassandra.cluster").error("The rows of a request cannot be read: %s", error)
         return 0
     for call in calls:
         call_back(call, rows)
@@ -94,9 +94,9 @@ cdef int call_back(tuple call, value, bint here=False) except -1:
     except BaseException as error:  # CancelledError and SystemExit too
         if here and not isinstance(error, Exception):
             raise
-        import logging
+        from cassandra._base.logs import get_logger
 
-        logging.getLogger("cassandra.cluster").exception("A callback of a request raised: %r", function)
+        get_logger("cassandra.cluster").exception("A callback of a request raised: %r", function)
     return 0
 
 
