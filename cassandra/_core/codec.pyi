@@ -79,9 +79,7 @@ def encrypted_codec(stored: Codec, cipher: Any) -> Codec:
     """Of the kind and name of *stored*; *cipher* has ``encode(value, protocol_version)`` and ``decode(bytes,
     protocol_version)``, and never gets to see null."""
 
-def replace_functions(
-    codec: Codec, decode: Callable[[bytes, int], Any], encode: Callable[[Any, int], bytes]
-) -> None:
+def replace_functions(codec: Codec, decode: Callable[[bytes, int], Any], encode: Callable[[Any, int], bytes]) -> None:
     """Have *decode* and *encode* move the values of *codec*, in all plans and nested types that it is part of. For
     types whose functions a program has replaced; costs nothing where none were. Calling it again replaces them again."""
 
