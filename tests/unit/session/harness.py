@@ -393,7 +393,6 @@ class FakeCluster:
     max_request_wait: float | None = 0  # where nothing is said about it, a full host is one more that refuses
     max_waiting_requests: int = 32768
     request_tracker: Any = None
-    is_shutdown: bool = False
     slow_request_threshold: float | None = None
     type_context: TypeContext = field(default_factory=TypeContext)
     metadata: Any = field(default_factory=FakeMetadata)
