@@ -183,6 +183,13 @@ class Request(Operation):
     def _leave(self, waiter: Any) -> None: ...
     def cancel(self) -> bool: ...
 
+class RowsOfPages:
+    """The rows of page after page of a ResultSet. After an exception it goes on where it was."""
+
+    def __init__(self, result: Any) -> None: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __next__(self) -> Any: ...
+
 def replaced(owner: object, name: str, before: object, after: object) -> bool:
     """Atomically: give the attribute *name* of *owner*, a slot, the value *after* if it has *before*."""
 
@@ -347,6 +354,8 @@ class Answer:
     def _of(cls, future: Any, outcome: tuple[Any, ...]) -> Self:
         """The page that *future* has come to."""
     def _future_of(self, flight: Flight) -> Any: ...  # override: the future of a request that had none
+    def _turn(self, rows: Any, came: tuple[Any, ...], page_iter: Any) -> None:
+        """To another page, in one native section: *rows*, what came with them, and an iterator over them."""
 
 # What Writes.launch and again return: as many were sent as asked for; there are no more rows; so many are in flight
 # that none is sent before one of them has ended; a write could not be sent, or its rows not written: see ``ended``.

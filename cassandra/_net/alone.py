@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.commands import command
 from cassandra._base.durations import seconds
-from cassandra._base.locks import IO, driver_lock, enter_driver_thread
+from cassandra._base.locks import driver_lock
 from cassandra._base.process import renew
 from cassandra._core.transport import Reactor
 from cassandra._net.handshake.auth import Authenticator, AuthProvider
@@ -57,7 +56,6 @@ class _Thread:
             self._users += 1
             if self._reactor is None:
                 self._reactor = Reactor(name="fastcql-alone")
-                self._reactor.call_soon(partial(enter_driver_thread, IO))
             return self._reactor
 
     def leave(self) -> None:

@@ -24,6 +24,7 @@ from cassandra._base.errors import (
     ProtocolVersionUnsupported,
     RequestValidationException,
 )
+from cassandra._base.locks import IO, enter_driver_thread
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
 from cassandra._base.real import socket
@@ -156,6 +157,7 @@ class Opening:
     # ---- addresses
 
     def _start(self) -> None:
+        enter_driver_thread(IO)  # the first that runs on this thread, whoever has made the reactor
         try:
             self._timer = self._reactor.call_later(self._options.open_timeout, self._on_deadline)
         except RuntimeError as error:

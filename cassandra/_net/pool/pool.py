@@ -121,6 +121,7 @@ class HostPool(PoolFields):
 
     # ---- opening
 
+    @commands.command
     def open(self, on_done: Callable[[BaseException | None], None]) -> None:
         """Connect; *on_done* gets None or the error of the first connection, exactly once, on the I/O thread. After an
         error the pool is closed. The other shards follow."""
@@ -401,6 +402,7 @@ class HostPool(PoolFields):
 
     # ---- keyspace
 
+    @commands.command
     def set_keyspace(self, keyspace: str, on_done: Callable[[list[BaseException]], None]) -> None:
         """USE *keyspace* on every connection, also on those to come. *on_done* gets the errors, exactly once. A
         connection that cannot use it is closed and opened again by the schedule; one that was lost is no error."""
@@ -419,7 +421,7 @@ class HostPool(PoolFields):
     def close(self, drain: bool = False) -> None:
         """Close all connections, now or, with *drain*, when what is in flight was answered. Idempotent."""
         if thread_kind() == CALLER:
-            commands.submit(self.close, drain)
+            commands.run(self.close, drain)
             return
         with self._lock:
             first = not self.is_shutdown

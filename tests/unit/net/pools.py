@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from cassandra._base import errors
-from cassandra._core.transport import Reactor
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._net.handshake.options import ConnectionOptions
@@ -16,6 +15,7 @@ from cassandra._wire.messages.requests import QueryMessage
 from tests.fakes import wire
 from tests.fakes.scripted import Script, ScriptedConnection, ScriptedServer
 from tests.patience import PATIENCE
+from tests.unit.net.reactors import made_reactor
 
 QUERY = QueryMessage("q", 1)
 
@@ -38,7 +38,7 @@ class Net:
     """A reactor, a server that can go away and come back, and pools on it."""
 
     def __init__(self) -> None:
-        self.reactor = Reactor()
+        self.reactor = made_reactor()
         self.script: Script | None = None
         self.server = self._serve(0)
         self.host = Host(DefaultEndPoint(self.server.host, self.server.port))

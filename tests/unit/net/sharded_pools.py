@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from cassandra._core.routing import ShardingInfo
-from cassandra._core.transport import Reactor
 from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._net.handshake.options import ConnectionOptions
 from cassandra._net.pool.pool import HostPool
@@ -18,6 +17,7 @@ from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection
 from tests.fakes.sharded import ShardedServer
 from tests.patience import PATIENCE, eventually
+from tests.unit.net.reactors import made_reactor
 
 QUERY = QueryMessage("q", 1)
 NEVER = 3600.0
@@ -28,7 +28,7 @@ class Net:
     """A reactor, a server with shards, and pools on it."""
 
     def __init__(self, shards: int) -> None:
-        self.reactor = Reactor()
+        self.reactor = made_reactor()
         self.server = ShardedServer(shards)
         self.host: Any = SimpleNamespace(
             endpoint=DefaultEndPoint("127.0.0.1", self.server.plain.port), host_id="h-1", sharding_info=None

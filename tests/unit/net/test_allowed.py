@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from cassandra._base.errors import ConnectionException
-from cassandra._core.transport import Reactor
 from cassandra._net.allowed import AllowedAddresses
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint, UnixSocketEndPoint
 from cassandra.cluster import Cluster
 from tests.fakes.scripted import ScriptedServer
 from tests.patience import PATIENCE
 from tests.unit.net.openings import connect, endpoint_of, fails
+from tests.unit.net.reactors import made_reactor
 
 LISTED = AllowedAddresses(
     [
@@ -121,7 +121,7 @@ def test_options_of_a_cluster() -> None:
 
 @pytest.mark.usefixtures("no_leaks")
 def test_no_connection_leads_elsewhere() -> None:
-    reactor = Reactor()
+    reactor = made_reactor()
     with ScriptedServer() as server:
         error = fails(reactor, server, allowed_addresses=AllowedAddresses(["10.0.0.0/8"]))
         assert isinstance(error, ConnectionException)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra._base import errors
-from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure, Operation, Reactor
+from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure, Operation
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._net.exchange import failure_error, run_blocking
@@ -24,6 +24,7 @@ from cassandra._wire.messages.results import ResultMessage, SupportedMessage
 from tests.fakes import wire
 from tests.fakes.scripted import Script, ScriptedConnection, ScriptedServer
 from tests.patience import PATIENCE, eventually
+from tests.unit.net.reactors import made_reactor
 
 QUERY = QueryMessage("q", 1)
 
@@ -32,7 +33,7 @@ class Net:
     """A reactor and a server, and connections between them."""
 
     def __init__(self) -> None:
-        self.reactor = Reactor()
+        self.reactor = made_reactor()
         self.script: Script | None = None
         self.server = ScriptedServer(lambda connection, request: self.script and self.script(connection, request))
 
@@ -225,7 +226,7 @@ def test_busy(net: Net) -> None:
 
 
 def test_not_open_yet() -> None:
-    reactor = Reactor()
+    reactor = made_reactor()
     connection = Connection(reactor, DefaultEndPoint("10.0.0.1"), ConnectionOptions())
     with pytest.raises(errors.ConnectionShutdown, match="not open"):
         connection.request(QUERY, 1)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from cassandra._base import errors
-from cassandra._core.transport import Reactor
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._net.handshake.options import ConnectionOptions
@@ -19,6 +18,7 @@ from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection
 from tests.patience import PATIENCE, eventually, ever_longer
 from tests.unit.net.pools import Net, opened, picked
+from tests.unit.net.reactors import made_reactor
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_no_heartbeats(net: Net) -> None:
 
 
 def test_heartbeats_end_with_the_reactor() -> None:
-    reactor = Reactor()
+    reactor = made_reactor()
     assert reactor.stop(30)
     beat = Heartbeat(reactor, 1.0, 1.0, list)
     beat.start()

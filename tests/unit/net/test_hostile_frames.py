@@ -17,13 +17,14 @@ from tests.fakes.scripted import ScriptedConnection, ScriptedServer
 from tests.fakes.wire import Envelope
 from tests.patience import PATIENCE
 from tests.unit.net.openings import connect, fails
+from tests.unit.net.reactors import made_reactor
 
 SIZE = 50_000_000
 
 
 @pytest.fixture
 def reactor() -> Iterator[Reactor]:
-    made = Reactor()
+    made = made_reactor()
     yield made
     assert made.stop(PATIENCE)
 

@@ -18,6 +18,7 @@ from tests.fakes.wire import Envelope
 from tests.patience import PATIENCE, eventually
 from tests.servers.certificates import Certificates
 from tests.unit.net.openings import connect
+from tests.unit.net.reactors import made_reactor
 
 MIB = 1 << 20
 LIMIT = MIB
@@ -26,7 +27,7 @@ BLOB = wire.int32(1) + wire.int32(1) + wire.string("ks") + wire.string("t") + wi
 
 @pytest.fixture
 def reactor() -> Iterator[Reactor]:
-    made = Reactor()
+    made = made_reactor()
     yield made
     assert made.stop(PATIENCE)
 
@@ -105,7 +106,7 @@ def test_an_announced_length_takes_no_memory(reactor: Reactor) -> None:
         return request.opcode == wire.QUERY
 
     pool = MemoryPool(64 * MIB)
-    own = Reactor(pool=pool)
+    own = made_reactor(pool=pool)
     try:
         with ScriptedServer(script) as server:
             connection = connect(own, server, protocol_version=4)
@@ -125,7 +126,7 @@ def test_an_announced_length_takes_no_memory(reactor: Reactor) -> None:
 def test_growing_in_a_pool_that_is_full() -> None:
     """A body that outgrows the pool goes on in plain memory."""
     pool = MemoryPool(24 * MIB)
-    own = Reactor(pool=pool)
+    own = made_reactor(pool=pool)
     try:
         with ScriptedServer(answers) as server:
             connection = connect(own, server, protocol_version=4, compression=False)
@@ -141,7 +142,7 @@ def test_growing_in_a_pool_that_is_full() -> None:
 
 def test_beyond_a_strict_pool() -> None:
     pool = MemoryPool(2 * MIB, strict=True)
-    own = Reactor(pool=pool)
+    own = made_reactor(pool=pool)
     try:
         with ScriptedServer(answers) as server:
             connection = connect(own, server, protocol_version=4, compression=False)

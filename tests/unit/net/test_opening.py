@@ -25,12 +25,13 @@ from tests.fakes import wire
 from tests.fakes.scripted import SUPPORTED, ScriptedConnection, ScriptedServer
 from tests.patience import PATIENCE
 from tests.unit.net.openings import connect, endpoint_of, fails, fails_saying
+from tests.unit.net.reactors import made_reactor
 
 
 @pytest.fixture
 def reactor(request: pytest.FixtureRequest, no_leaks: None) -> Iterator[Reactor]:
     """Stopped and gone before leaks are looked for."""
-    reactor = Reactor()
+    reactor = made_reactor()
     yield reactor
     assert reactor.stop(PATIENCE)
     request.node.funcargs.pop("reactor")

@@ -18,12 +18,13 @@ from cassandra._net.opening import Awaited
 from tests.fakes.scripted import ScriptedServer
 from tests.patience import PATIENCE, eventually
 from tests.unit.net.openings import connect, endpoint_of
+from tests.unit.net.reactors import made_reactor
 
 
 @pytest.fixture
 def reactor(request: pytest.FixtureRequest, no_leaks: None) -> Iterator[Reactor]:
     """Stopped and gone before leaks are looked for."""
-    reactor = Reactor()
+    reactor = made_reactor()
     yield reactor
     assert reactor.stop(PATIENCE)
     request.node.funcargs.pop("reactor")
@@ -48,7 +49,7 @@ def test_cancel(reactor: Reactor) -> None:
 
 
 def test_a_stopped_reactor() -> None:
-    reactor = Reactor()
+    reactor = made_reactor()
     reactor.stop(PATIENCE)
     outcome: list[Any] = []
     opening = Connection.open(reactor, DefaultEndPoint("127.0.0.1"), ConnectionOptions(), outcome.append)
@@ -116,7 +117,7 @@ class Slow(EndPoint):
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_the_reactor_stops_during_a_look_up(no_leaks: None, cancelled: bool) -> None:
     """Whoever waits is told, once."""
-    reactor = Reactor()
+    reactor = made_reactor()
     endpoint = Slow()
     outcome: list[Any] = []
     done = threading.Event()

@@ -19,12 +19,13 @@ from tests.fakes.scripted import ScriptedServer
 from tests.patience import PATIENCE
 from tests.servers.certificates import Certificates
 from tests.unit.net.openings import PASSWORD, connect, endpoint_of, fails, fails_saying
+from tests.unit.net.reactors import made_reactor
 
 
 @pytest.fixture
 def reactor(request: pytest.FixtureRequest, no_leaks: None) -> Iterator[Reactor]:
     """Stopped and gone before leaks are looked for."""
-    reactor = Reactor()
+    reactor = made_reactor()
     yield reactor
     assert reactor.stop(PATIENCE)
     request.node.funcargs.pop("reactor")

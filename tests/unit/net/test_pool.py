@@ -125,6 +125,7 @@ def test_the_state_of_the_host_does_not_matter(net: Net, is_up: bool | None) -> 
     eventually(lambda: pool.open_count == 1 and picked(pool) not in (None, first))  # closed is seen before it is lost
 
 
+@pytest.mark.usefixtures("as_driver_thread")
 def test_one_at_a_time(net: Net) -> None:
     """A successor that is lost while the place is being filled does not make a second filler."""
     net.delays = (0.01,)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra._base import errors
-from cassandra._core.transport import Operation, Reactor
+from cassandra._core.transport import Operation
 from cassandra._net import silence
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DefaultEndPoint
@@ -24,6 +24,7 @@ from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection, ScriptedServer
 from tests.fakes.sharded import ShardedServer
 from tests.patience import PATIENCE, eventually
+from tests.unit.net.reactors import made_reactor
 
 QUERY = QueryMessage("q", 1)
 
@@ -54,7 +55,7 @@ class Node:
 
 class Net:
     def __init__(self) -> None:
-        self.reactor = Reactor()
+        self.reactor = made_reactor()
         self.node = Node()
         self.host = self.host_at(self.node.server.address)
         self.options = ConnectionOptions(connect_timeout=PATIENCE)

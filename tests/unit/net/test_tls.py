@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from cassandra._base.errors import ConnectionException
-from cassandra._core.transport import Channel, Frame, Reactor
+from cassandra._core.transport import Channel, Frame
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint
 from cassandra._net.handshake.options import ConnectionOptions
 from cassandra._net.tls.context import build_context
 from cassandra._net.tls.sessions import SSLSessionCache
 from cassandra._net.tls.tls import TlsFilter, make_filter
 from tests.servers.certificates import Certificates
+from tests.unit.net.reactors import made_reactor
 
 ENDPOINT = DefaultEndPoint("127.0.0.1")
 
@@ -174,7 +175,7 @@ def test_the_peer_is_told_why_it_ends(
     context = server_context(certificates if trusted else strangers)
     context.maximum_version = version
     reader = Reader(context)
-    reactor = Reactor()
+    reactor = made_reactor()
     handler = Closing(reader)
     client = TlsFilter(certificates.context(), ENDPOINT)
     reactor.connect(socket.AF_INET, reader.address, handler, timeout=30, byte_filter=client)

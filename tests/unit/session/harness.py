@@ -375,6 +375,7 @@ class FakeCluster:
 
     profile_manager: ProfileManager
     protocol_version: int = 4
+    is_shutdown: bool = False
     version_blocks: bool = False
     metadata_ids: bool = False
     reactor: ManualReactor = field(default_factory=ManualReactor)

@@ -205,6 +205,7 @@ def patient(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clus
         yield cluster
 
 
+@pytest.mark.usefixtures("as_driver_thread")
 def test_events_within_the_window_are_read_together(patient: Cluster, fake: FakeCluster) -> None:
     router = patient.control_connection.events
     before = asked(fake, "system_schema.tables")
@@ -338,6 +339,7 @@ def test_a_forced_token_rebuild(cluster: Cluster, fake: FakeCluster) -> None:
 # ---- topology events
 
 
+@pytest.mark.usefixtures("as_driver_thread")
 def test_topology_events_within_the_window_are_one_refresh(patient: Cluster, fake: FakeCluster) -> None:
     router = patient.control_connection.events
     before = asked(fake, "system.peers")

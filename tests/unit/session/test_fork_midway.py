@@ -74,7 +74,8 @@ def test_locks_that_other_threads_held(fake: FakeCluster) -> None:
         def owners():
             yield from (vars(module) for name, module in list(sys.modules.items()) if name.startswith("cassandra"))
             for thing in gc.get_objects():
-                if str(type(thing).__module__).startswith("cassandra") and type(thing) not in (Bell, Signal):  # held by nobody
+                is_ours = str(type(thing).__module__).startswith("cassandra")
+                if is_ours and type(thing) not in (Bell, Signal):  # held by nobody
                     slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
                     yield {**getattr(thing, "__dict__", {}), **{name: getattr(thing, name, None) for name in slots}}
 
