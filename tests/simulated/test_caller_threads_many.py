@@ -305,6 +305,7 @@ def test_execute_concurrent_async_interrupted(
         results = await _of_all(session, statement, values)
         assert [result.one().v for _, result in results] == [number % ROWS for number in range(50)]
 
+    asyncio.run(run())  # modules are imported
     with signals(raises_in_loop) as handler:
         for _ in range(ROUNDS):
             run_interrupted(handler, run)
@@ -372,6 +373,7 @@ def test_ingest_async_interrupted(simulated: SimulatedCluster, tables: None, con
         report = await session.ingest_async("t", rows)
         assert report.rows == 200
 
+    asyncio.run(run())  # modules are imported
     with signals(raises_in_loop) as handler:
         for _ in range(100):
             run_interrupted(handler, run)
@@ -404,6 +406,7 @@ def test_scan_async_interrupted(simulated: SimulatedCluster, tables: None, conne
         found = [row.id async for row in session.scan("t", columns=["id", "v"], page_size=5).rows()]
         assert sorted(found) == list(range(ROWS))
 
+    asyncio.run(run())  # modules are imported
     with signals(raises_in_loop) as handler:
         for _ in range(100):
             run_interrupted(handler, run)
