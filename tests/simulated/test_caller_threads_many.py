@@ -112,12 +112,16 @@ def raises_in_loop() -> None:
 
 def run_interrupted(handler: Signals, main: Callable[[], Any]) -> bool:
     """Run the coroutine of *main* on a loop of its own, as ``asyncio.run`` does; whether it was interrupted."""
+
+    async def begun() -> None:  # a loop that is interrupted may lose the call that begins a task
+        handler.arm()
+        await main()
+
     loop = asyncio.new_event_loop()
-    task = loop.create_task(main())
+    task = loop.create_task(begun())
     before = handler.handled - handler.unraisable
     interrupted = False
     try:
-        handler.arm()
         loop.run_until_complete(task)
         handler.disarm()
         assert handler.handled - handler.unraisable == before, "the exception was swallowed"
