@@ -112,12 +112,16 @@ def raises_in_loop() -> None:
 
 def run_interrupted(handler: Signals, main: Callable[[], Any]) -> bool:
     """Run the coroutine of *main* on a loop of its own, as ``asyncio.run`` does; whether it was interrupted."""
+
+    async def begun() -> None:  # a loop that is interrupted may lose the call that begins a task
+        handler.arm()
+        await main()
+
     loop = asyncio.new_event_loop()
-    task = loop.create_task(main())
+    task = loop.create_task(begun())
     before = handler.handled - handler.unraisable
     interrupted = False
     try:
-        handler.arm()
         loop.run_until_complete(task)
         handler.disarm()
         assert handler.handled - handler.unraisable == before, "the exception was swallowed"
@@ -305,6 +309,7 @@ def test_execute_concurrent_async_interrupted(
         results = await _of_all(session, statement, values)
         assert [result.one().v for _, result in results] == [number % ROWS for number in range(50)]
 
+    asyncio.run(run())  # modules are imported
     with signals(raises_in_loop) as handler:
         for _ in range(ROUNDS):
             run_interrupted(handler, run)
@@ -372,6 +377,7 @@ def test_ingest_async_interrupted(simulated: SimulatedCluster, tables: None, con
         report = await session.ingest_async("t", rows)
         assert report.rows == 200
 
+    asyncio.run(run())  # modules are imported
     with signals(raises_in_loop) as handler:
         for _ in range(100):
             run_interrupted(handler, run)
@@ -404,6 +410,7 @@ def test_scan_async_interrupted(simulated: SimulatedCluster, tables: None, conne
         found = [row.id async for row in session.scan("t", columns=["id", "v"], page_size=5).rows()]
         assert sorted(found) == list(range(ROWS))
 
+    asyncio.run(run())  # modules are imported
     with signals(raises_in_loop) as handler:
         for _ in range(100):
             run_interrupted(handler, run)
