@@ -378,3 +378,58 @@ def test_loops_in_threads_that_wait_for_the_same_request() -> None:
         return (await future).one().n  # type: ignore[no-any-return]
 
     assert run_in_threads(4, main) == [3] * 4
+
+
+class Interrupted(asyncio.SelectorEventLoop):
+    """As if the handler of a signal raised in the next call of one of its methods, when that is nearly through."""
+
+    interrupted = ""
+
+    def _end(self, name: str) -> None:
+        if self.interrupted == name:
+            self.interrupted = ""
+            raise KeyboardInterrupt
+
+    def get_debug(self) -> bool:
+        self._end("get_debug")
+        return super().get_debug()
+
+    def call_soon(self, *args: Any, **kwargs: Any) -> asyncio.Handle:
+        handle = super().call_soon(*args, **kwargs)
+        self._end("call_soon")
+        return handle
+
+
+class TestInterruptions:
+    def test_a_task_goes_on_when_the_call_of_it_was_interrupted(self) -> None:
+        lab = Lab()
+        loop = Interrupted()
+        task = loop.create_task(awaited(lab.session.execute_async(QUERY)))
+        loop.run_until_complete(asyncio.sleep(0))
+        lab[0].answer(rows(3))
+        loop.call_soon(setattr, loop, "interrupted", "get_debug")
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(task)
+        assert loop.run_until_complete(asyncio.wait_for(task, PATIENCE)).one() == (3,)
+        loop.close()
+
+    def test_a_cancellation_that_is_repeated_goes_on_once(self) -> None:
+        lab = Lab()
+        loop = Interrupted()
+
+        async def main() -> str:
+            try:
+                await lab.session.execute_async(QUERY)
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.05)
+                return "cancelled"
+            return "answered"
+
+        task = loop.create_task(main())
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.interrupted = "call_soon"
+        with pytest.raises(KeyboardInterrupt):
+            task.cancel()
+        task.cancel()
+        assert loop.run_until_complete(asyncio.wait_for(task, PATIENCE)) == "cancelled"
+        loop.close()
