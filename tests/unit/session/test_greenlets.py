@@ -434,7 +434,7 @@ def test_what_threads_log_waits_for_no_greenlet(library: str, simulated: Any) ->
     assert said == "ended\n"
 
 
-def test_every_logger_of_the_driver_is_relayed() -> None:
+def test_every_logger_of_the_driver_is_relayed(library: str) -> None:
     """It comes from get_logger, which has the records of driver threads handled elsewhere."""
     found = {
         str(path.relative_to(ROOT))
