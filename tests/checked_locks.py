@@ -9,6 +9,7 @@ import os
 
 os.environ["FASTCQL_CHECK_LOCKS"] = "1"
 
+from cassandra._base import locks
 from cassandra._base.locks import violations
 
-__all__ = ["violations"]
+__all__ = ["locks", "violations"]

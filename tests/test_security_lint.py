@@ -60,6 +60,7 @@ QUOTING = {
     "integer_literal",
     "map_literal",
     "maybe_escape_name",
+    "name_as_described",
     "protect_name",
     "protect_names",
     "protect_value",

@@ -188,7 +188,7 @@ MADE_BY_HAND = {
     "_base/copies.py": "makes the locks of copies, of the kind that the original has",
     "_base/green.py": "what real threads are made of under gevent and eventlet",
     "_base/threads.py": "a signal that one thread waits for and another one gives",
-    "_compat/libraries.py": "names that programs import",
+    "_compat/libraries.py": "names of the standard library that programs import",
     "_base/real.py": "a gate that one thread waits for and another one releases",
 }
 # Locks that are of neither kind yet: file, and how many.
@@ -197,7 +197,7 @@ PLAIN = {
     "_compat/finals.py": 1, "_compat/futures.py": 1, "_compat/scheduling.py": 1, "_compat/timers.py": 1,
     "_compat/unopened.py": 1, "_mapper/connections.py": 2, "_mapper/query/reading.py": 2, "_routing/host.py": 2,
     "_routing/policies/dcaware.py": 2, "_routing/policies/roundrobin.py": 1, "_session/cluster/contact.py": 1,
-    "_session/cluster/metrics.py": 3, "_session/request/content.py": 1, "_session/request/fallback.py": 1,
+    "_session/cluster/metrics.py": 3, "_session/request/fallback.py": 1,
     "_session/request/plan.py": 1, "_session/scan/crew.py": 1, "_session/scan/fold.py": 1,
     "_session/scan/workers.py": 2, "_session/session.py": 1, "_session/statements/timestamps.py": 1,
 }  # fmt: skip
@@ -217,6 +217,16 @@ def locks_made_by_hand(source: str) -> list[int]:
         elif isinstance(node, ast.ImportFrom) and node.module == "threading":
             found += [node.lineno for name in node.names if name.name in LOCKS]
     return found
+
+
+def test_every_logger_of_the_driver_is_relayed() -> None:
+    """It comes from get_logger, which has the records of driver threads handled elsewhere."""
+    found = {
+        str(path.relative_to(ROOT))
+        for path in [*PACKAGE.rglob("_*/**/*.py"), *PACKAGE.rglob("*.pxi")]
+        if re.search(r"logging\.getLogger\(|import getLogger", path.read_text())
+    }
+    assert found == {"cassandra/_base/logs.py"}
 
 
 def test_locks_are_driver_locks_or_caller_locks() -> None:

@@ -75,6 +75,8 @@ class Operation:
     def _take_all(self) -> list[tuple[int, Frame | Failure]]:
         """Every outcome that is there, oldest first: for an operation with many requests, told apart by the attempt
         they were submitted with. Each was taken exactly once, as by :meth:`_take`."""
+    def _take_into(self, found: deque[tuple[int, Frame | Failure]]) -> bool:
+        """Append all outcomes to *found*, in one native section. Whether there were any but those for NOTHING_ELSE."""
     def _wait(self, timeout: float | None = None) -> bool:
         """Block without the GIL until an outcome is ready or ``_finish`` was called; False when *timeout* (seconds)
         passed. Signal handlers run; KeyboardInterrupt comes out of here at once."""
@@ -181,6 +183,13 @@ class Request(Operation):
     def _leave(self, waiter: Any) -> None: ...
     def cancel(self) -> bool: ...
 
+class RowsOfPages:
+    """The rows of page after page of a ResultSet. After an exception it goes on where it was."""
+
+    def __init__(self, result: Any) -> None: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __next__(self) -> Any: ...
+
 def replaced(owner: object, name: str, before: object, after: object) -> bool:
     """Atomically: give the attribute *name* of *owner*, a slot, the value *after* if it has *before*."""
 
@@ -214,6 +223,10 @@ def deliver_to(loop: Any, operation: Operation) -> None:
     """Have the outcomes of *operation* processed on the thread of *loop*. For the first time on that thread itself."""
 
 def bridge_to(loop: Any) -> Bridge: ...
+def new_awaiting(loop: Any) -> Any:
+    """A waiter on *loop* for :func:`resolve`, which is awaited: its task goes on even if the handler of a signal
+    interrupts what resolves it."""
+
 def resolve(waiter: Any, value: object) -> None:
     """Complete *waiter*, an asyncio future or its like, from any thread; nothing if its loop was closed meanwhile."""
 
@@ -279,14 +292,42 @@ class Flights(Operation):
         comes out of here."""
     def send(self) -> None: ...  # what was queued
     _holds: Final[bool]  # outcomes that were taken and not harvested yet
+    ended: Final[deque[Any]]
+    """What ended elsewhere: (index, success, value); *success* is None where *value* is (future, outcome)."""
+    singles: Final[dict[int, Any]]
+    """Requests that a :class:`Single` tells of and that are not harvested, by index."""
     def _harvest(
-        self, results: Results, failed: Callable[..., None], go_on: Callable[..., None], most: int = 0
+        self,
+        results: Results,
+        failed: Callable[[int, BaseException], object] | None,
+        go_on: Callable[[Flight], tuple[Request, Attempt]],
+        most: int = 0,
     ) -> None:
         """Take all outcomes that are there, or *most*: ``(True, result)`` as *entry_type* for plain ones,
-        ``failed(index, error)`` if rows could not be made, ``go_on(flight, outcome)`` for all others. Never waits."""
+        ``failed(index, error)``, or ``(False, error)`` without *failed*, if rows could not be made; others are handed
+        over to the request that *go_on* returns. Never waits. One that was interrupted is begun again by the next
+        call."""
+    def _harvest_ended(
+        self,
+        results: Results,
+        failed: Callable[[int, BaseException], object] | None,
+        made: Callable[[Any, Any], Any],
+    ) -> None:
+        """The same of :attr:`ended`; ``made(future, outcome)`` is the result of a request."""
     def _flight(self, slot: int) -> Flight | None: ...  # the one in *slot*, if it is still in flight; any thread
     def _forget(self, slot: int | None = None) -> None:
         """The flight in *slot*, or all of them: their outcomes do not count any more."""
+
+class Single:
+    """Has *flights* hear of the outcome of *future*, its request *index*, on *loop*; in place of an asyncio future."""
+
+    loop: Final[Any]
+    future: Final[Any]
+    index: Final[int]
+    def __init__(self, flights: Flights, loop: Any, index: int, future: Any) -> None: ...
+    def get_loop(self) -> Any: ...
+    def done(self) -> bool: ...
+    def set_result(self, outcome: Any) -> None: ...
 
 class Results:
     """``(success, result)`` of requests by their numbers; known to the garbage collector when they are handed over."""
@@ -313,6 +354,8 @@ class Answer:
     def _of(cls, future: Any, outcome: tuple[Any, ...]) -> Self:
         """The page that *future* has come to."""
     def _future_of(self, flight: Flight) -> Any: ...  # override: the future of a request that had none
+    def _turn(self, rows: Any, came: tuple[Any, ...], page_iter: Any) -> None:
+        """To another page, in one native section: *rows*, what came with them, and an iterator over them."""
 
 # What Writes.launch and again return: as many were sent as asked for; there are no more rows; so many are in flight
 # that none is sent before one of them has ended; a write could not be sent, or its rows not written: see ``ended``.
@@ -438,8 +481,8 @@ class AdmissionEntry:
     """The lower the older."""
 
 class AdmissionQueue:
-    """Counts requests that wait for room, and keeps the changes that the I/O thread has not seen. Any thread; each method
-    is one native section, which no handler of a signal interrupts."""
+    """Counts requests that wait for room, and keeps the changes that the I/O thread has not seen. Any thread; each
+    method is one native section, which no handler of a signal interrupts."""
 
     held_up: Final[int]
     """Requests that wait for a place in the queue."""

@@ -191,3 +191,38 @@ def test_names_are_quoted_as_the_server_describes_them(cassandra_node: Any, clus
                 assert ours.split()[-1] == theirs.split()[-1]
                 compared += 1
     assert compared > 50
+
+
+def test_what_was_altered_is_another_object(pair: tuple[Session, Cluster]) -> None:
+    session, cluster = pair[0], pair[0].cluster
+    session.execute(f"CREATE TABLE {KEYSPACE}.t (k int PRIMARY KEY, v int)")
+    session.execute(f"CREATE TABLE {KEYSPACE}.other (k int PRIMARY KEY, v int)")
+    session.execute(f"CREATE INDEX idx ON {KEYSPACE}.t (v)")
+    session.execute(f"CREATE TYPE {KEYSPACE}.part (a int)")
+    before = keyspace_of(cluster)
+    keyspaces, table, other, index, part = (
+        cluster.metadata.keyspaces, before.tables["t"], before.tables["other"], before.indexes["idx"],
+        before.user_types["part"],
+    )  # fmt: skip
+    session.execute(f"ALTER KEYSPACE {KEYSPACE} WITH durable_writes = false")
+    altered = keyspace_of(cluster)
+    assert altered is not before and altered != before
+    assert before.durable_writes and not altered.durable_writes
+    for name in ("tables", "indexes", "functions", "aggregates", "user_types", "views"):
+        assert getattr(altered, name) is getattr(before, name)
+    assert altered.indexes["idx"] is index is altered.tables["t"].indexes["idx"]
+    session.execute(f"ALTER TABLE {KEYSPACE}.t ADD w int")
+    assert keyspace_of(cluster) is altered and altered.tables["t"] is not table and altered.tables["other"] is other
+    assert "w" in altered.tables["t"].columns and "w" not in table.columns
+    assert altered.indexes["idx"] is altered.tables["t"].indexes["idx"] is not index
+    session.execute(f"ALTER TYPE {KEYSPACE}.part ADD b int")
+    assert altered.user_types["part"] is not part and part.field_names == ["a"]
+    table = altered.tables["t"]
+    cluster.refresh_table_metadata(KEYSPACE, "t")
+    assert keyspace_of(cluster) is altered and altered.tables["t"] is not table
+    assert altered.tables["t"].as_cql_query() == table.as_cql_query()
+    cluster.refresh_keyspace_metadata(KEYSPACE)
+    assert keyspace_of(cluster) is not altered and cluster.metadata.keyspaces is keyspaces
+    cluster.refresh_schema_metadata()
+    assert cluster.metadata.keyspaces is not keyspaces
+    assert keyspace_of(cluster).export_as_string() == keyspaces[KEYSPACE].export_as_string()

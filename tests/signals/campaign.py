@@ -89,7 +89,8 @@ def _run_process(work: Work, result: Result) -> int | None:
     if (folder / "at").exists():
         number, where, interrupts = json.loads((folder / "at").read_text())
     result.interrupts += interrupts
-    text = f"hangs for {HANGS:.0f} s" if dump.startswith("Timeout") else f"ends with {process.returncode}: {errors[-600:]}"
+    crashed = f"ends with {process.returncode}: {errors[-600:]}"
+    text = f"hangs for {HANGS:.0f} s" if dump.startswith("Timeout") else crashed
     result.faults.append(Fault(work, number, text, where, dump[:4000]))
     return number if interrupts else None
 

@@ -170,9 +170,9 @@ class Scene:
                     yield f"no connection to {host}"
             if session is not None and len(states) < len(self.server.endpoints):
                 yield f"{len(states)} pools"
-        line = self.session._pool_set.line
-        if getattr(line, "_size", 0):
-            yield f"{line._size} requests in the admission queue"
+        waiting = len(self.session._pool_set.line)
+        if waiting:
+            yield f"{waiting} requests in the admission queue"
 
     def value_of(self, number: int, keyspace: str = "one") -> Any:
         rows = self.server.execute(f"SELECT v FROM t WHERE id = {number}", keyspace)

@@ -45,10 +45,10 @@ ALL_CALLS: dict[str, Call] = {**CALLS, **ASYNC_CALLS}
 class Work:
     """What a worker does.
 
-    *mode*: what the handler does: ``raise`` (KeyboardInterrupt), ``except`` (raises an Exception), ``execute``,
-    ``both`` (executes and raises KeyboardInterrupt), ``cancel`` (the task, in asyncio). *kind*: of connections. *loop*:
-    None, ``asyncio`` or ``uvloop``. *moments*: ``chosen`` or ``random``. Interrupts are numbered from *first*;
-    there are *limit* of them, chosen ones spread over all moments of the call.
+    *mode*: what the handler does: ``raise`` (KeyboardInterrupt), ``except`` (raises an Exception, which may be caught),
+    ``execute``, ``both`` (executes and raises KeyboardInterrupt), ``cancel`` (the task, in asyncio). *kind*: of
+    connections. *loop*: None, ``asyncio`` or ``uvloop``. *moments*: ``chosen`` or ``random``. Interrupts are numbered
+    from *first*; there are *limit* of them, chosen ones spread over all moments of the call.
     """
 
     call: str
@@ -252,10 +252,10 @@ class Worker:
         handler = self.handler
         if error is None:
             is_lost = handler.has_run and handler.raises and not handler.is_unraisable
-            if is_lost and ended and not (self.work.loop and handler.mode == "except"):
+            if is_lost and ended and handler.mode != "except":
                 return "the handler's exception is swallowed"
             return None
-        if handler.has_run and isinstance(error, (Alarm, Interrupt)):
+        if handler.has_run and (isinstance(error, (Alarm, Interrupt)) or is_caused_by_alarm(error)):
             return None
         if handler.has_run and handler.mode == "cancel" and isinstance(error, asyncio.CancelledError):
             return None
@@ -273,6 +273,13 @@ class Worker:
         if number % THOROUGH == 0:
             scene.check_every_kind()
             scene.check_quiet()
+
+
+def is_caused_by_alarm(error: BaseException | None) -> bool:
+    """Code that tolerates or describes exceptions (a value that cannot be decoded) cannot tell an Alarm from others."""
+    while error is not None and not isinstance(error, Alarm):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def in_another_thread(check: Callable[[], None]) -> BaseException | None:

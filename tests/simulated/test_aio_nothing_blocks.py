@@ -80,7 +80,10 @@ class Watch:
 
     def _on_event(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "c_call":
-            name, blocks = argument.__name__, argument.__name__ in NATIVE
+            name = argument.__name__
+            # a command may need one more thread, and does not wait for that to begin
+            starts_bare_thread = name.startswith("start_") and frame.f_globals.get("__name__") == "cassandra._base.threads"
+            blocks = name in NATIVE and not starts_bare_thread
         elif event == "call":
             name = frame.f_code.co_name
             blocks = (frame.f_globals.get("__name__"), name) in PYTHON

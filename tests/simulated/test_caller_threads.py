@@ -323,6 +323,30 @@ def test_interrupted_pages_are_neither_lost_nor_doubled(session: Session) -> Non
     assert interrupted > 0
 
 
+def test_interrupted_iteration_goes_on_where_it_was(session: Session) -> None:
+    session.execute("CREATE TABLE pages (p int, c int, PRIMARY KEY (p, c))")
+    for number in range(50):
+        session.execute("INSERT INTO pages (p, c) VALUES (1, %s)", (number,))
+    statement = SimpleStatement("SELECT c FROM pages WHERE p = 1", fetch_size=5)
+    interrupted = 0
+    with alarms() as alarm:
+        for _ in range(ROUNDS // 3):
+            rows, found = iter(session.execute(statement)), []
+            while len(found) < 50:
+                row = None
+                try:
+                    alarm()
+                    row = next(rows)
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except Alarm:
+                    interrupted += 1
+                if row is not None:
+                    found.append(row.c)
+            assert found == list(range(50))
+            assert next(rows, None) is None
+    assert interrupted > 0
+
+
 @pytest.mark.parametrize("first", ["busy", "stopped", "closed"])
 @pytest.mark.parametrize("answer", ["rows", "timeout"])
 def test_a_future_awaited_in_two_loops_of_which_the_first_is_gone(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cassandra.cluster import PreparedStatement, Session
@@ -29,6 +30,10 @@ Arm = Callable[[], None]
 
 class Alarm(BaseException):
     """Raised by the handler of a signal."""
+
+
+class LoopAlarm(KeyboardInterrupt):
+    """Raised by the handler of a signal while a loop runs; asyncio lets no other kind out of it."""
 
 
 class Hang(BaseException):
@@ -67,7 +72,7 @@ def signals(action: Callable[[], object], seed: int = 11) -> Iterator[Signals]:
         raise Hang("it hangs")
 
     def note(found: Any) -> None:
-        if found.exc_type is not Alarm:
+        if found.exc_type not in (Alarm, LoopAlarm):
             hook(found)
             return
         made.unraisable += 1
@@ -99,6 +104,40 @@ def signals(action: Callable[[], object], seed: int = 11) -> Iterator[Signals]:
 
 def raises() -> None:
     raise Alarm
+
+
+def raises_in_loop() -> None:
+    raise LoopAlarm
+
+
+def run_interrupted(handler: Signals, main: Callable[[], Any]) -> bool:
+    """Run the coroutine of *main* on a loop of its own, as ``asyncio.run`` does; whether it was interrupted."""
+
+    async def begun() -> None:  # a loop that is interrupted may lose the call that begins a task
+        handler.arm()
+        await main()
+
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(begun())
+    before = handler.handled - handler.unraisable
+    interrupted = False
+    try:
+        loop.run_until_complete(task)
+        handler.disarm()
+        assert handler.handled - handler.unraisable == before, "the exception was swallowed"
+    except LoopAlarm:
+        handler.disarm()
+        interrupted = True
+    try:
+        task.cancel()
+        loop.run_until_complete(asyncio.wait([task], timeout=PATIENCE))
+        assert task.done(), "the task never ends"
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    except LoopAlarm as error:
+        raise AssertionError("the exception came twice") from error
+    finally:
+        loop.close()
+    return interrupted
 
 
 def executes(session: Session, statement: PreparedStatement) -> Callable[[], None]:
@@ -220,8 +259,8 @@ def test_execute_concurrent_interrupted(
     select = filled(session)
     with signals(raises) as handler:
         for _ in range(ROUNDS):
-            handler.arm()
             try:
+                handler.arm()
                 results = execute_concurrent_with_args(
                     session, select, [(number % ROWS,) for number in range(50)], concurrency=10
                 )
@@ -259,35 +298,21 @@ def test_handlers_that_execute_during_execute_concurrent(
 def test_execute_concurrent_async_interrupted(
     simulated: SimulatedCluster, tables: None, connect: Connect, limit: int | None, text: bool
 ) -> None:
-    """The exception of the handler comes out of ``run_until_complete``, as of any coroutine; if it does not, the results
-    are complete."""
+    """The exception of the handler comes out of the loop, as of any coroutine; if it does not, the results are
+    complete."""
     session = connect(simulated, "ks", **({} if limit is None else {"max_requests_per_session": limit}))
     select = filled(session)
     statement: Any = "SELECT v FROM t WHERE id = %s" if text else select
 
-    async def run() -> list[Any]:
+    async def run() -> None:
         values = [(number % ROWS,) for number in range(50)]
-        results = await asyncio.wait_for(_of_all(session, statement, values), PATIENCE)
+        results = await _of_all(session, statement, values)
         assert [result.one().v for _, result in results] == [number % ROWS for number in range(50)]
-        return results
 
-    with signals(raises) as handler:
+    asyncio.run(run())  # modules are imported
+    with signals(raises_in_loop) as handler:
         for _ in range(ROUNDS):
-            loop = asyncio.new_event_loop()
-            task = loop.create_task(run())
-            before = handler.handled - handler.unraisable
-            handler.arm()
-            try:
-                loop.run_until_complete(task)
-                handler.disarm()
-                assert handler.handled - handler.unraisable == before, "the exception was swallowed"
-            except Alarm:
-                handler.disarm()
-                task.cancel()  # as asyncio.run does
-                loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
-            finally:
-                loop.run_until_complete(loop.shutdown_asyncgens())
-                loop.close()
+            run_interrupted(handler, run)
     assert handler.handled > 0
     works(session, select)
 
@@ -316,3 +341,118 @@ def test_handlers_that_execute_during_execute_concurrent_async(
         asyncio.run(run())
     assert handler.handled > 0
     works(session, select)
+
+
+# ---- ingests, scans, folds and the mapper
+
+
+@pytest.mark.parametrize("limit", [None, 4])
+def test_ingest_interrupted(simulated: SimulatedCluster, tables: None, connect: Connect, limit: int | None) -> None:
+    """Rows that the exception says are unfinished may be written; all others are."""
+    session = connect(simulated, "ks", **({} if limit is None else {"max_requests_per_session": limit}))
+    select = filled(session)
+    rows = {"id": np.arange(200, dtype=np.int32), "v": np.arange(200, dtype=np.int32)}
+    session.ingest("t", rows)  # modules are imported
+    with signals(raises) as handler:
+        for _ in range(100):
+            try:
+                handler.arm()
+                report = session.ingest("t", rows)
+                handler.disarm()
+                assert report.rows == 200
+            except Alarm:
+                pass
+    assert handler.handled > 0
+    works(session, select)
+    assert session.ingest("t", rows).rows == 200
+
+
+def test_ingest_async_interrupted(simulated: SimulatedCluster, tables: None, connect: Connect) -> None:
+    session = connect(simulated, "ks")
+    select = filled(session)
+    rows = {"id": np.arange(200, dtype=np.int32), "v": np.arange(200, dtype=np.int32)}
+    session.ingest("t", rows)  # modules are imported
+
+    async def run() -> None:
+        report = await session.ingest_async("t", rows)
+        assert report.rows == 200
+
+    asyncio.run(run())  # modules are imported
+    with signals(raises_in_loop) as handler:
+        for _ in range(100):
+            run_interrupted(handler, run)
+    assert handler.handled > 0
+    works(session, select)
+
+
+def test_scan_interrupted(simulated: SimulatedCluster, tables: None, connect: Connect) -> None:
+    session = connect(simulated, "ks")
+    select = filled(session)
+    assert len(list(session.scan("t").rows())) == ROWS  # modules are imported
+    with signals(raises) as handler:
+        for _ in range(100):
+            try:
+                handler.arm()
+                found = sorted(row.id for row in session.scan("t", columns=["id", "v"], page_size=5).rows())
+                handler.disarm()
+                assert found == list(range(ROWS))
+            except Alarm:
+                pass
+    assert handler.handled > 0
+    works(session, select)
+
+
+def test_scan_async_interrupted(simulated: SimulatedCluster, tables: None, connect: Connect) -> None:
+    session = connect(simulated, "ks")
+    select = filled(session)
+
+    async def run() -> None:
+        found = [row.id async for row in session.scan("t", columns=["id", "v"], page_size=5).rows()]
+        assert sorted(found) == list(range(ROWS))
+
+    asyncio.run(run())  # modules are imported
+    with signals(raises_in_loop) as handler:
+        for _ in range(100):
+            run_interrupted(handler, run)
+    assert handler.handled > 0
+    works(session, select)
+
+
+@pytest.mark.parametrize("work", ["ingest", "scan"])
+def test_handlers_that_execute_during_bulk_work(
+    simulated: SimulatedCluster, tables: None, connect: Connect, work: str
+) -> None:
+    session = connect(simulated, "ks", max_requests_per_session=4)
+    select = filled(session)
+    rows = {"id": np.arange(200, dtype=np.int32), "v": np.arange(200, dtype=np.int32)}
+    session.ingest("t", rows)  # modules are imported
+    with signals(executes(session, select)) as handler:
+        for _ in range(50):
+            handler.arm()
+            if work == "ingest":
+                assert session.ingest("t", rows).rows == 200
+            else:
+                assert {row.id for row in session.scan("t", columns=["id"], page_size=5).rows()} >= set(range(ROWS))
+    assert handler.handled > 0
+    works(session, select)
+
+
+@pytest.mark.parametrize("action", ["raises", "executes"])
+def test_metrics_are_read_and_counted(simulated: SimulatedCluster, tables: None, connect: Connect, action: str) -> None:
+    """Whoever reads them holds up no request."""
+    session = connect(simulated, "ks", metrics_enabled=True)
+    select = filled(session)
+    metrics = session.cluster.metrics
+    with signals(raises if action == "raises" else executes(session, select)) as handler:
+        for _ in range(200):
+            try:
+                handler.arm(0.001)
+                for _ in range(5):
+                    metrics.get_stats()
+                    session.execute(select, (1,))
+                handler.disarm()
+            except Alarm:
+                pass
+    assert handler.handled > 0
+    works(session, select)
+    assert metrics.request_timer["count"] >= 1

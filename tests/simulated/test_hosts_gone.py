@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.connection import DefaultEndPoint
 from cassandra.policies import (
+    AddressTranslator,
     ConstantReconnectionPolicy,
     DCAwareRoundRobinPolicy,
     HostFilterPolicy,
@@ -98,3 +100,21 @@ def test_nothing_of_a_host_that_left_stays(treated: str, no_leaks: None, monkeyp
                 return [host for host in (one() for one in gone) if host is not None]
 
             eventually(lambda: not left())
+
+
+def test_end_points_of_nodes_that_left_are_forgotten(no_leaks: None) -> None:
+    """Each control connection tells where the contact points' datacenter is: the last one counts."""
+
+    class Moves(AddressTranslator):
+        def translate(self, addr: str) -> str:
+            return addr
+
+    with (
+        SimulatedCluster(1, 1) as simulated,
+        Cluster(simulated.contact_points, port=simulated.port, address_translator=Moves()) as cluster,
+    ):
+        cluster.connect()
+        given = cluster.endpoints_resolved
+        for number in range(20):
+            cluster.contacts.add(DefaultEndPoint(f"10.0.0.{number}"))
+        assert cluster.endpoints_resolved == [*given, DefaultEndPoint("10.0.0.19")]

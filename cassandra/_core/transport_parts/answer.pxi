@@ -49,9 +49,73 @@ cdef class Answer:
     def response_future(self, future):
         self.future = future
 
+    def _turn(self, rows, tuple came not None, page_iter):
+        """To another page: *rows*, what *came* with them, and an iterator over them. One native section."""
+        self._page_iter = page_iter
+        self.rows = rows
+        self._plan = came[0]
+        self._paging_state = came[1]
+        self._beside = came[2]
+        self._kept = came[3]
+        self._fetching = self._ahead = None
+        self._turned = True
+
     def _future_of(self, Flight flight):
         """Override. The future of a request that had none."""
         raise NotImplementedError
+
+
+@cython.final
+cdef class RowsOfPages:
+    """The rows of page after page of *result*. What asking for a page raises, or the handler of a signal meanwhile, leaves it
+    where it was: it goes on from there when it is asked again."""
+
+    cdef object result
+    cdef object page
+    cdef int taken  # of the page: no row, one, or more
+    cdef bint ended
+
+    def __init__(self, result):
+        self.result = result
+        self.page = result._page_iter or iter(())
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        while not self.ended:
+            if self.taken == 1:  # a program that wants the first row alone asks for no more
+                self.result._go_ahead()
+                self.taken = 2
+            row = next_of(self.page)
+            if row is not NO_ROW:
+                if self.taken == 0:
+                    self.taken = 1
+                return row
+            self.turn()
+        raise StopIteration
+
+    cdef int turn(self) except -1:
+        cdef bint last = False
+        if self.taken == 0:  # it is empty
+            self.result._go_ahead()
+            self.taken = 2
+        if self.result._page_iter is self.page:  # else somebody turned the page already
+            last = not self.result._turn_page()
+        page = self.result._page_iter
+        if last:
+            self.ended = True
+        else:
+            self.page = iter(()) if page is None else page
+            self.taken = 0
+        return 0
+
+
+cdef object NO_ROW = object()
+
+
+cdef inline object next_of(iterator):
+    return next(iterator, NO_ROW)
 
 
 cdef object answer_of(kind, future, tuple outcome):
@@ -76,9 +140,9 @@ cdef int tell_rows(tuple calls, unmade) except -1:
     try:
         rows = unmade.rows()
     except Exception as error:
-        import logging
+        from cassandra._base.logs import get_logger
 
-        logging.getLogger("cassandra.cluster").error("The rows of a request cannot be read: %s", error)
+        get_logger("cassandra.cluster").error("The rows of a request cannot be read: %s", error)
         return 0
     for call in calls:
         call_back(call, rows)
@@ -94,9 +158,9 @@ cdef int call_back(tuple call, value, bint here=False) except -1:
     except BaseException as error:  # CancelledError and SystemExit too
         if here and not isinstance(error, Exception):
             raise
-        import logging
+        from cassandra._base.logs import get_logger
 
-        logging.getLogger("cassandra.cluster").exception("A callback of a request raised: %r", function)
+        get_logger("cassandra.cluster").exception("A callback of a request raised: %r", function)
     return 0
 
 

@@ -132,6 +132,7 @@ cdef class _Awaiting:
 
     def cancel(self, msg=None):
         if self.state != AWAITING_PENDING:
+            self.call_soon()  # those that were not called, as a signal's handler has interrupted that
             return False
         self.state = AWAITING_CANCELLED
         self.message = msg
@@ -143,6 +144,11 @@ cdef class _Awaiting:
 
         return asyncio.CancelledError() if self.message is None else asyncio.CancelledError(self.message)
 
+    def __await__(self):
+        self._asyncio_future_blocking = True
+        yield self
+        return self.result()
+
     # ---- what the request tells
 
     def set_result(self, outcome):
@@ -152,11 +158,10 @@ cdef class _Awaiting:
 
     cdef bint settle(self, outcome) noexcept:
         """True if somebody is to be called now."""
-        if self.state != AWAITING_PENDING:
-            return False
-        self.state = AWAITING_DONE
-        self.outcome = outcome
-        return self.callback is not None
+        if self.state == AWAITING_PENDING:
+            self.state = AWAITING_DONE
+            self.outcome = outcome
+        return self.state == AWAITING_DONE and self.callback is not None
 
     cdef list callbacks(self):
         if self.callback is None:
@@ -187,6 +192,13 @@ cdef class _Awaiting:
         finally:
             PyContext_Exit(context)
         return 0
+
+
+def new_awaiting(loop):
+    cdef _Awaiting awaiting = _Awaiting.__new__(_Awaiting)
+    awaiting.loop = loop
+    awaiting.queue = bridge_to(loop).queue
+    return awaiting
 
 
 @cython.final

@@ -111,6 +111,12 @@ cdef bint all_of_loop(tuple waiters, LoopQueue queue) except -1:
 
 
 def resolve(waiter, value):
+    cdef LoopQueue queue
+    if type(waiter) is _Awaiting:
+        queue = (<_Awaiting> waiter).queue
+        if queue is not None and not queue.is_of_parent():  # in one native step; while the queue is drained it is seen to
+            queue.tell(waiter, value, queue if fastcql_turn.loop == <PyObject*> (<_Awaiting> waiter).loop else None)
+            return
     tell(waiter, value)
 
 

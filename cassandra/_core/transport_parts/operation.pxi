@@ -40,6 +40,13 @@ cdef inline double seconds_now() noexcept:
     return <double> monotonic_now() / <double> SECOND
 
 
+NOTHING_ELSE = (1 << 32) - 1
+cdef int64_t LAST_SLOT = NOTHING_ELSE
+cdef Failure NUDGE = Failure(CLOSED, "something else has ended", False, 0.0)
+
+cdef enum:
+    MOST_INTERRUPTIONS = 4
+
 ORDINARY = 0
 IN_LINE = 1
 DRIVER = 2
@@ -50,6 +57,7 @@ cdef class Operation:
 
     cdef COperation core
     cdef uint32_t process  # the fork generation of the process that its request is of
+    cdef int interruptions  # one after the other
     cdef Reactor home  # where it was submitted last: a waiter polls it; its I/O thread takes over what he leaves behind
 
     def __cinit__(self):
@@ -93,6 +101,12 @@ cdef class Operation:
                 taken.append((batch.at(index).attempt, wrap_outcome(batch.at(index))))
             self.core.give_back(move(batch))
         return taken
+
+    def _take_into(self, found not None):
+        """Append all outcomes to *found*, a deque, in one native section. Whether there were any but nudges."""
+        cdef list news = [one for one in self._take_all() if one[0] != LAST_SLOT]
+        found.extend(news)
+        return len(news) > 0
 
     def _wait(self, timeout=None):
         return self.wait(NO_TIMEOUT if timeout is None else timeout)
@@ -248,8 +262,17 @@ cdef class Operation:
         return 0
 
     cdef int on_outcome_in_loop(self, LoopQueue queue) except -1:
-        """As on_outcome, on the thread of the event loop that *queue* is of, while it is drained."""
-        return self.on_outcome()
+        """As on_outcome, on the thread of the event loop that *queue* is of, while it is drained. It is called once more if
+        the handler of a signal interrupts it: _on_outcome leaves what it is not through with where it is."""
+        try:
+            self.on_outcome()
+        except BaseException:
+            self.interruptions += 1
+            if self.interruptions < MOST_INTERRUPTIONS:  # else it is no handler that raises
+                self._inject(LAST_SLOT, NUDGE)
+            raise
+        self.interruptions = 0
+        return 0
 
     def _on_outcome(self):
         """Override. Takes and processes outcomes; must not block and must not raise."""

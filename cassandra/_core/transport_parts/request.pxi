@@ -39,8 +39,17 @@ cdef extern from *:
     static inline PyObject* fastcql_new_object(PyTypeObject* kind, PyObject* no_arguments) noexcept {
         return kind->tp_new(kind, no_arguments, nullptr);
     }
+
+    // Ends a generator, or what is awaited like one, with *value*.
+    static inline void fastcql_stop_with(PyObject* value) noexcept {
+        PyObject* const error = PyObject_CallFunctionObjArgs(PyExc_StopIteration, value, nullptr);
+        if (error == nullptr) return;
+        PyErr_SetObject(PyExc_StopIteration, error);
+        Py_DECREF(error);
+    }
     """
     object fastcql_new_object(PyTypeObject* kind, PyObject* no_arguments)
+    void fastcql_stop_with(object value) noexcept
 
 cdef tuple NO_ARGUMENTS = ()
 
@@ -84,6 +93,95 @@ cdef class _Rest:
 
     def __call__(self):
         self.request.do_rest(self)
+
+
+cdef enum Settling:
+    SETTLING_BEGINS
+    SETTLING_PASSES  # the loop has its turn
+    SETTLING_WAITS
+    SETTLING_ENDED
+
+
+@cython.final
+@cython.freelist(128)
+cdef class _Settling:
+    """One ``await`` of a request. A task that is cancelled meanwhile gives the page up, unless somebody else waits for it. It
+    ends with the outcome, or, *as_result*, with what the application gets of it.
+
+    An object and not a generator: one that is closed by the garbage collector would look for the exception that was handled
+    when it was resumed, which may be gone."""
+
+    cdef Request request
+    cdef _Awaiting waiter
+    cdef bint as_result
+    cdef Settling state
+    cdef object result
+
+    def __iter__(self):
+        return self
+
+    def __await__(self):
+        return self
+
+    def __next__(self):
+        waiter = self.go_on()
+        if waiter is not self:
+            return waiter
+        fastcql_stop_with(self.result)
+        raise StopIteration  # with what is set already, and without a traceback, which would cost a tenth of the await
+
+    def send(self, value):
+        return self.__next__()
+
+    def throw(self, kind, value=None, trace=None):
+        error = kind() if value is None and isinstance(kind, type) else kind if value is None else value
+        self.close()
+        raise error
+
+    def close(self):
+        cdef bint waits = self.state == SETTLING_WAITS
+        self.state = SETTLING_ENDED
+        if waits:  # cancelled, or the loop ended and the coroutine with it
+            self.request._leave(self.waiter)
+
+    cdef object go_on(self):
+        """What the task is to wait for; this object itself at the end, with the result."""
+        cdef Request request = self.request
+        cdef Settling state = self.state
+        cdef _Awaiting waiter
+        if state == SETTLING_ENDED:
+            self.result = None
+            return self
+        if state == SETTLING_WAITS:
+            return self.end(self.waiter.result())
+        if state == SETTLING_BEGINS and request.attached and not (self.as_result and request._outcome is not None):
+            request.take_plain(None)  # the loop that it was queued for may have ended
+            if request._outcome is not None:
+                self.state = SETTLING_PASSES  # the loop has its turn, however fast pages come
+                return None
+        if request._outcome is None:
+            waiter = _Awaiting.__new__(_Awaiting)
+            waiter.loop = running_loop()
+            request.attached = True
+            if request.join(waiter.loop, waiter) is None:
+                waiter._asyncio_future_blocking = True
+                self.waiter = waiter
+                self.state = SETTLING_WAITS
+                return waiter
+        return self.end(request._outcome)
+
+    cdef object end(self, outcome):
+        self.state = SETTLING_ENDED
+        self.result = self.request.awaited(outcome) if self.as_result else outcome
+        return self
+
+
+cdef _Settling settling(Request request, bint as_result):
+    cdef _Settling made = _Settling.__new__(_Settling)
+    made.request = request
+    made.as_result = as_result
+    made.state = SETTLING_BEGINS
+    return made
 
 
 cdef bint post(Reactor reactor, _Rest rest) noexcept:
@@ -271,6 +369,9 @@ cdef class Request(Operation):
         hand_on(self, self.core.put_back(move(outcome)), queue)
 
     def _hand_over(self, Attempt attempt not None, answer):
+        self.hand_over(attempt, answer)
+
+    cdef int hand_over(self, Attempt attempt, answer) except -1:
         """The I/O thread goes on with *attempt*, which was sent by another operation, and *answer*, its outcome."""
         cdef Outcome outcome
         cdef Ref[CLoopQueue] queue
@@ -282,6 +383,7 @@ cdef class Request(Operation):
         outcome.hot = False
         hand_on(self, self.core.put_back(move(outcome)), queue)
         Py_DECREF(self)
+        return 0
 
     def _handle(self, Attempt attempt not None, answer):
         """On the I/O thread: what on_outcome does, for an attempt that another request sent."""
@@ -787,34 +889,11 @@ cdef class Request(Operation):
         return answer_of(result_type, self, outcome)
 
     def __await__(self):
-        return self._settling(True)
+        return settling(self, True)
 
     def _settle_async(self):
-        return self._settling(False)
-
-    def _settling(self, bint as_result):
-        """As :meth:`_settle`, without blocking the running loop: what an ``await`` delegates to. A task that is cancelled
-        meanwhile gives the page up, unless somebody else waits for it. It ends with the outcome, or, *as_result*, with
-        what the application gets of it."""
-        cdef _Awaiting waiter
-        if self.attached and not (as_result and self._outcome is not None):
-            self.take_plain(None)  # the loop that it was queued for may have ended
-            if self._outcome is not None:
-                yield  # the loop has its turn, however fast pages come
-        if self._outcome is None:
-            waiter = _Awaiting.__new__(_Awaiting)
-            waiter.loop = running_loop()
-            self.attached = True
-            if self.join(waiter.loop, waiter) is None:
-                waiter._asyncio_future_blocking = True
-                try:
-                    yield waiter
-                except BaseException:  # cancelled, or the loop ended and the coroutine with it
-                    self._leave(waiter)
-                    raise
-                outcome = waiter.result()
-                return self.awaited(outcome) if as_result else outcome
-        return self.awaited(self._outcome) if as_result else self._outcome
+        """As :meth:`_settle`, without blocking the running loop: what an ``await`` delegates to."""
+        return settling(self, False)
 
     cdef object awaited(self, tuple outcome):
         """The result of *outcome*, for one of several tasks that may wait for it at a time, or its exception raised."""

@@ -93,9 +93,9 @@ cdef void runtime_call(void* target) noexcept:
 
 cdef void runtime_warn(const char* text) noexcept:
     try:
-        import logging
+        from cassandra._base.logs import get_logger
 
-        logging.getLogger("cassandra.memory").warning(text.decode())
+        get_logger("cassandra.memory").warning(text.decode())
     except BaseException as exception:
         report(exception, None)
 

@@ -1,5 +1,10 @@
 # Flights: many compiled requests under one operation; the head of _session/concurrent/volley.py says who owns what.
 #
+# The thread that harvests may be interrupted by the handler of a signal wherever Python code runs: in a row factory, in what
+# is called for an outcome that is not plain, and between the calls. So an outcome stays where it is (``held``, ``ended``) until
+# all of that is done, and leaves in the native step that also puts the result in place or hands the request over; until then
+# it is begun once more by the next harvest. On a loop the next one is queued natively when one was interrupted.
+#
 # The results of a hundred thousand requests lie about until the last one is there, and the garbage collector would walk
 # over all of them again and again, which was a third of the cost of the requests. Until they are handed over nobody else
 # has a reference to one of them, so none can be in a cycle: only then is the collector told of them.
@@ -12,22 +17,22 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    // ``tuple.__new__(kind, (True, result))`` for a kind of tuple, without the other tuple.
-    static inline PyObject* fastcql_new_entry(PyTypeObject* kind, PyObject* result) noexcept {
+    // ``tuple.__new__(kind, (success, result))`` for a kind of tuple, without the other tuple.
+    static inline PyObject* fastcql_new_entry(PyTypeObject* kind, PyObject* success, PyObject* result) noexcept {
         PyObject* const entry = kind->tp_alloc(kind, 2);
         if (entry == nullptr) return nullptr;
-        Py_INCREF(Py_True);
+        Py_INCREF(success);
         Py_INCREF(result);
-        PyTuple_SET_ITEM(entry, 0, Py_True);
+        PyTuple_SET_ITEM(entry, 0, success);
         PyTuple_SET_ITEM(entry, 1, result);
         return entry;
     }
     """
-    object fastcql_new_entry(PyTypeObject* kind, PyObject* result)
+    object fastcql_new_entry(PyTypeObject* kind, PyObject* success, PyObject* result)
 
 
-cdef inline object new_entry(kind, Answer result):
-    return fastcql_new_entry(<PyTypeObject*> kind, <PyObject*> result)
+cdef inline object new_entry(kind, success, result):
+    return fastcql_new_entry(<PyTypeObject*> kind, <PyObject*> success, <PyObject*> result)
 
 
 cdef inline void track(found) noexcept:
@@ -112,8 +117,6 @@ cdef class Results:
         return entry
 
 
-NOTHING_ELSE = (1 << 32) - 1
-cdef int64_t LAST_SLOT = NOTHING_ELSE
 cdef enum:
     SEATS = 512  # a power of two
 
@@ -152,6 +155,9 @@ cdef class Flight:
 cdef class Flights(Operation):
     """Requests in flight, and the results of those that came to plain rows or nothing."""
 
+    cdef readonly object ended  # a deque of (index, success, value); success is None for (future, outcome)
+    cdef readonly dict singles  # by index: those that are told by a Single and are not harvested
+
     cdef readonly object session
     cdef PoolSetFields pool_set  # of the session
     cdef list seats  # the flight of a slot, at its lower bits
@@ -163,8 +169,11 @@ cdef class Flights(Operation):
     cdef object reactor  # where its requests are
     cdef object result_type
     cdef object entry_type
+    cdef bint told  # the loop is to look at what has ended
 
     def __cinit__(self, *args, **kwargs):
+        self.ended = _deque()
+        self.singles = {}
         self.clear()
 
     cdef clear(self):
@@ -251,15 +260,13 @@ cdef class Flights(Operation):
             end = self.at + most
         while self.at < end:
             slot = self.held.at(self.at).attempt
-            self.at += 1
-            if slot == LAST_SLOT:
-                continue
-            flight = self.land(slot)
+            flight = None if slot == LAST_SLOT else self.aloft(slot)
             if flight is None:  # forgotten meanwhile
+                self.pass_over()
                 continue
             outcome = None
-            if self.held.at(self.at - 1).failure.get() == NULL:
-                small = move(self.held.at(self.at - 1).frame)
+            if self.held.at(self.at).failure.get() == NULL:
+                small = self.held.at(self.at).frame
                 if small.length > UNOWNED:
                     outcome = wrap_frame(small)
                     frame = &(<Frame> outcome).native
@@ -269,7 +276,9 @@ cdef class Flights(Operation):
                     plain = plain_of(frame, outcome, flight.results, flight.lane.result_plan, flight.lane.row_factory)
                 except Exception as error:
                     if not isinstance(error, error_class("ProtocolError")):  # a row factory: of this request only
-                        failed(flight.index, error)
+                        self.put_failure(results, failed, flight.index, error)
+                        self.land(slot)
+                        self.pass_over()
                         continue
                     plain = None  # to be read again, and reported
                 if plain is not None:
@@ -280,22 +289,76 @@ cdef class Flights(Operation):
                     answer._kept = (<tuple> plain)[2]
                     answer._plan = None if rows is None else flight.lane.result_plan
                     answer._paging_state = (<tuple> plain)[1]
-                    entry = new_entry(self.entry_type, answer)
+                    entry = new_entry(self.entry_type, True, answer)
                     if type(answer.rows) is list:
                         PyObject_GC_UnTrack(answer.rows)
                     PyObject_GC_UnTrack(flight)
                     PyObject_GC_UnTrack(answer)
                     PyObject_GC_UnTrack(entry)
                     results.put(flight.index, entry)
+                    self.land(slot)
+                    self.pass_over()
                     continue
                 if outcome is None:
                     outcome = wrap_frame(small)
             else:
-                outcome = wrap_outcome(self.held.at(self.at - 1))
-            go_on(flight, outcome)
+                outcome = wrap_outcome(self.held.at(self.at))
+            try:
+                future, attempt = go_on(flight)
+            except Exception as error:
+                self.put_failure(results, failed, flight.index, error)
+                self.land(slot)
+                self.pass_over()
+                continue
+            (<Request> future).hand_over(<Attempt> attempt, outcome)
+            self.land(slot)
+            self.pass_over()
         if end == self.held.size():
             self._holds = False
             self.core.give_back(move(self.held))
+
+    cdef void pass_over(self) noexcept:
+        """Through with one of the outcomes that are held."""
+        cdef CFrame used = move(self.held.at(self.at).frame)
+        self.at += 1
+
+    cdef int put_failure(self, Results results, failed, int64_t index, error) except -1:
+        """*failed* is called with failures, if there is one: then they end the run."""
+        if failed is None:
+            results.put(index, new_entry(self.entry_type, False, error))
+        else:
+            failed(index, error)
+        return 0
+
+    def _harvest_ended(self, Results results not None, failed, made):
+        """The same of what ended elsewhere; ``made(future, outcome)`` is the result of that."""
+        cdef int64_t index
+        self.told = False
+        while self.ended:
+            index, success, value = self.ended[0]
+            if success is None:
+                success = value[1][1] is None
+                value = made(value[0], value[1]) if success else value[1][1]
+            if success:
+                results.put(index, new_entry(self.entry_type, True, value))
+            else:
+                self.put_failure(results, failed, index, value)
+            self.singles.pop(index, None)
+            self.ended.popleft()
+
+    cdef int tell_ended(self, loop, bint by_queue) except -1:
+        """Something has ended elsewhere. On the thread of *loop*, or *by_queue*."""
+        if by_queue:
+            if not self.told:
+                self.told = True
+                self._inject(LAST_SLOT, NUDGE)
+            return 0
+        try:
+            self._on_outcome()
+        except BaseException:
+            loop.call_soon(self._on_outcome)
+            raise
+        return 0
 
     def _flight(self, slot):
         return self.aloft(slot)
@@ -305,3 +368,36 @@ cdef class Flights(Operation):
             self.clear()
         else:
             self.land(slot)
+
+
+@cython.final
+cdef class Single:
+    """Has *flights* hear of the request *index*, *future*, on *loop*: in the place of an asyncio future."""
+
+    cdef readonly object loop
+    cdef readonly object future
+    cdef readonly int64_t index
+    cdef Flights flights
+    cdef bint is_told
+    cdef bint by_queue  # of the loop: it is told on any thread
+
+    def __init__(self, Flights flights not None, loop, int64_t index, future):
+        cdef Bridge bridge = bridge_of(loop)
+        self.by_queue = bridge is not None and bridge.queue is not None
+        self.flights = flights
+        self.loop = loop
+        self.index = index
+        self.future = future
+
+    def get_loop(self):
+        return self.loop
+
+    def done(self):
+        return self.is_told
+
+    def set_result(self, outcome):
+        ended = (self.index, None, (self.future, outcome))
+        if not self.is_told:
+            self.is_told = True
+            self.flights.ended.append(ended)
+            self.flights.tell_ended(self.loop, self.by_queue)

@@ -6,15 +6,15 @@ password can be sent only once by mistake. Each warning is logged once per polic
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from typing import Any
 
 from cassandra._base.errors import AuthenticationFailed
+from cassandra._base.logs import get_logger
 from cassandra._net.endpoint import EndPoint, is_local
 from cassandra._net.handshake.auth import Authenticator, TransitionalModePlainTextAuthProvider, sends_password
 
-log = logging.getLogger("cassandra.auth")
+log = get_logger("cassandra.auth")
 
 ANY = "*"
 

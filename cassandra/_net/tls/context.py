@@ -8,7 +8,6 @@ A context that a program gives is used as it is: it is neither copied nor change
 
 from __future__ import annotations
 
-import logging
 import os
 import ssl
 from collections import deque
@@ -17,7 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-log = logging.getLogger("cassandra.connection")
+from cassandra._base.logs import get_logger
+
+log = get_logger("cassandra.connection")
 
 _CONTEXT_OPTIONS: Final = {
     "ca_certs",

@@ -71,6 +71,10 @@ class LatencyAwarePolicy(WrapperPolicy):
     def _measured(self, host: Host, seconds: float, answered: bool) -> None:
         """A request to *host* ended after *seconds*. One that was not *answered* as it should counts only if that was
         slow: a host that refuses everything is quick."""
-        meter, now = self._meter_of(host), monotonic()
+        meter, now = self._meters.get(host), monotonic()
+        if meter is None:
+            if host.is_up is False:  # it may have left
+                return
+            meter = self._meter_of(host)
         if answered or seconds > meter.read(now):
             meter.add(seconds, now)

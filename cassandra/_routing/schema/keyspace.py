@@ -27,7 +27,7 @@ class _Part:
         contents = keyspace._contents
         if contents is None:
             raise AttributeError(f"{keyspace!r} has no {self._name}: they were deleted")
-        return contents.parts()[self._name]
+        return keyspace.__dict__.setdefault(self._name, contents.parts()[self._name])
 
 
 def _part() -> Any:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from cassandra._core.transport import bridge_to, bridges, deliver_to, may_wait, resolve, send_waiting
+from cassandra._core.transport import bridge_to, bridges, deliver_to, may_wait, new_awaiting, resolve, send_waiting
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop as Loop
 
-__all__ = ["Waiter", "bridges", "deliver_to", "may_wait", "resolve", "send_waiting"]
+__all__ = ["Waiter", "bridges", "deliver_to", "may_wait", "new_awaiting", "resolve", "send_waiting"]
 
 _T = TypeVar("_T", contravariant=True)
 

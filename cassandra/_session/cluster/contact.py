@@ -39,6 +39,7 @@ class ContactPoints:
         self._options = options
         self._told: set[str] = set()  # names that the log has a warning of
         self._resolved: list[EndPoint] | None = None  # before anybody has looked
+        self._found: EndPoint | None = None  # the one among them that was not looked up
         self.unresolved: Mapping[str, Exception] = {}  # those that could not be looked up
 
     @property
@@ -84,9 +85,10 @@ class ContactPoints:
         return endpoints
 
     def add(self, endpoint: EndPoint) -> None:
-        """A contact point turned out to be *endpoint*."""
+        """A contact point turned out to be *endpoint*, and not what was said before."""
         if endpoint not in self.known:
-            self._resolved = [*self.known, endpoint]
+            self._resolved = [*(one for one in self.known if one is not self._found), endpoint]
+            self._found = endpoint
 
 
 class LookUp:

@@ -2,13 +2,18 @@
 
 L5. Only a cluster with ``metrics_enabled=True`` has a :class:`Metrics`; everybody else pays one comparison per
 request. Class and key names are those of the ``scales`` library that scylla-driver shows its metrics through; the
-small stats here stand in for it. Each stat guards its own numbers, the registry is guarded by ``_lock``.
+small stats here stand in for it.
+
+Threads: to count never waits, whoever else counts or reads: a counter is native, and a distribution takes its values
+from a deque when there are some, or when it is read. So a caller that the handler of a signal interrupts while it reads
+holds up no request. The registry is a dict that changes by single operations.
 """
 
 from __future__ import annotations
 
 import math
 import operator
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import count
 from random import randrange
@@ -20,7 +25,9 @@ from cassandra._base.errors import (
     UnavailableErrorMessage,
     WriteTimeoutErrorMessage,
 )
+from cassandra._base.locks import caller_lock
 from cassandra._base.real import threading
+from cassandra._core.routing import Count
 
 from ..request.attempts import IGNORE, RETHROW, Decision
 
@@ -28,9 +35,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _registry: dict[str, StatsCollection] = {}
-_lock = threading.Lock()
 _names = count()
 
+AT_ONCE = 64  # values that are taken into a distribution at a time
 RESERVOIR = 1024  # samples kept for the percentiles of a PmfStat
 
 
@@ -87,26 +94,30 @@ class IntStat(_Number):
     """A number that is counted up, also by ``+=``."""
 
     __module__ = "cassandra.metrics"
-    __slots__ = ("_lock", "_value")
+    __slots__ = ("_lock", "_more", "_ones")
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._lock = threading.RLock()  # see Session._request_lock
-        self._value = 0
+        self._ones = Count()
+        self._lock = caller_lock("a number of a program")  # of _more, which only programs change
+        self._more = 0
 
     def increment(self) -> None:
         """Add one."""
-        self.__iadd__(1)
+        self._ones.advance()
 
     def __iadd__(self, more: int) -> Self:
-        with self._lock:
-            self._value += more
+        if more == 1:
+            self.increment()
+        else:
+            with self._lock:
+                self._more += more
         return self
 
     @property
     def value(self) -> int:
         """The count so far."""
-        return self._value
+        return int(self._ones.value) + self._more
 
 
 class Stat(_Number):
@@ -129,11 +140,12 @@ class PmfStat:
     """A distribution: count, min, max, mean, deviation, and percentiles over a uniform sample of all values."""
 
     __module__ = "cassandra.metrics"
-    __slots__ = ("_count", "_lock", "_max", "_mean", "_min", "_sample", "_squares", "name")
+    __slots__ = ("_count", "_lock", "_max", "_mean", "_min", "_new", "_sample", "_squares", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._lock = threading.RLock()  # see Session._request_lock
+        self._lock = threading.RLock()  # not waited for where values are added
+        self._new: deque[float] = deque()  # values that are not in the figures yet
         self._sample: list[float] = []
         self._count = 0
         self._min = math.inf
@@ -142,8 +154,18 @@ class PmfStat:
         self._squares = 0.0  # sum of squared distances from the mean (Welford)
 
     def addValue(self, value: float) -> None:
-        """Take *value* (seconds, for a timer) into the distribution."""
-        with self._lock:
+        """Take *value* (seconds, for a timer) into the distribution. Never waits."""
+        self._new.append(value)
+        if len(self._new) >= AT_ONCE and self._lock.acquire(blocking=False):
+            try:
+                self._take_new()
+            finally:
+                self._lock.release()
+
+    def _take_new(self) -> None:
+        """Locked."""
+        while self._new:
+            value = self._new.popleft()
             self._count += 1
             self._min = min(self._min, value)
             self._max = max(self._max, value)
@@ -159,6 +181,7 @@ class PmfStat:
     def value(self) -> dict[str, float]:
         """The distribution as a dict with the keys of ``scales``."""
         with self._lock:
+            self._take_new()
             counted, sample = self._count, sorted(self._sample)
             low, high, mean, squares = self._min, self._max, self._mean, self._squares
         if not counted:
@@ -187,7 +210,7 @@ class PmfStat:
         }
 
     def __repr__(self) -> str:
-        return f"PmfStat({self.name}, count={self._count})"
+        return f"PmfStat({self.name}, count={self.value['count']})"
 
     def __getitem__(self, key: str) -> float:
         return self.value[key]
@@ -246,15 +269,12 @@ def collection(name: str, *stats: IntStat | Stat | PmfStat) -> StatsCollection:
 
 def init(obj: StatsCollection, path: str) -> None:
     """Register *obj* under *path*, where :func:`getStats` shows it."""
-    with _lock:
-        _registry[path] = obj
+    _registry[path] = obj
 
 
 def getStats() -> dict[str, dict[str, Any]]:
     """Values of all registered collections, by their names."""
-    with _lock:
-        collections = dict(_registry)
-    return {name: made._values() for name, made in collections.items()}
+    return {name: made._values() for name, made in dict(_registry).items()}
 
 
 def _figure(name: str, doc: str) -> property:
@@ -351,18 +371,15 @@ class Metrics:
         name."""
         if stats_name == self.stats_name:
             return
-        with _lock:
-            if stats_name in _registry:
-                raise ValueError(f'"{stats_name}" already exists in stats.')
-            _registry.pop(self.stats_name, None)
-            _registry[stats_name] = self.stats
+        if _registry.setdefault(stats_name, self.stats) is not self.stats:
+            raise ValueError(f'"{stats_name}" already exists in stats.')
+        _registry.pop(self.stats_name, None)
         self.stats_name = stats_name
 
     def shutdown(self) -> None:
         """Take the figures off the registry."""
-        with _lock:
-            if _registry.get(self.stats_name) is self.stats:
-                del _registry[self.stats_name]
+        if _registry.get(self.stats_name) is self.stats:
+            _registry.pop(self.stats_name, None)
 
 
 _COUNTED = (

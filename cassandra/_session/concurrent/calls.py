@@ -99,7 +99,7 @@ class Calls:
         """Request *index* could not be made."""
         self._failed(error, index)
 
-    def collect(self, results: Results, failed: Callable[[int, BaseException], None], most: int) -> None:
+    def collect(self, results: Results, failed: Callable[[int, BaseException], object] | None, most: int) -> None:
         """Wait until something ended, and take all that did. Ctrl-C interrupts the wait."""
         self.send()
         if not self._ended and self._on_io_thread is not None and self._on_io_thread():
@@ -108,8 +108,8 @@ class Calls:
             self._bell.wait(_LOOK)
         while self._ended:
             index, success, value = self._ended.popleft()
-            if success:
-                results[index] = ExecutionResult(True, value)
+            if success or failed is None:
+                results[index] = ExecutionResult(success, value)
             else:
                 failed(index, value)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._base import process
 from cassandra._core.transport import Results
@@ -158,13 +158,11 @@ class _BlockingRun:
 
     def _collect(self, results: Results) -> None:
         """Wait until something ended, and add all that did."""
-
-        def failed(index: int, error: BaseException) -> None:
-            if self._fail_fast:
-                raise error
-            results[index] = ExecutionResult(False, error)
-
         process.stay(self._process)
         before = len(results)
-        self._volley.collect(results, failed, self._most)
+        self._volley.collect(results, _raise if self._fail_fast else None, self._most)
         self._in_flight -= len(results) - before
+
+
+def _raise(index: int, error: BaseException) -> NoReturn:
+    raise error

@@ -2,9 +2,15 @@
 
 L5. Whoever awaits or iterates draws the statements and keeps up to *concurrency* requests in flight. Prepared
 statements go as a volley (:class:`_LoopVolley`) that the loop drains; all others, and those that the volley cannot do,
-have a :class:`_Single` each that hears of the outcome. None has a task, and the one who waits is woken at most once per
+have a ``Single`` each that hears of the outcome. None has a task, and the one who waits is woken at most once per
 turn of the loop. Only an asynchronous source of statements has a task: results must come while it is waited for. All of
 it happens on the loop's thread, so there are no locks; outcomes from elsewhere come there by ``aio.resolve``.
+
+The handler of a signal may raise on that thread, between any two bytecodes. Where it interrupts the task, that ends
+with the exception. Where it interrupts what the loop calls for outcomes (``_on_outcome``), the exception leaves the
+loop, and the call is repeated for what is left if the loop goes on: results and failures are noted natively, in the
+step that also takes the outcome away (``transport_parts/volley.pxi``), a :class:`Single` is told in one native step,
+and to wake twice does no harm.
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.public import public
-from cassandra._core.transport import Results
+from cassandra._core.transport import Results, Single
 
 from ..background import aio
 from ..cluster.profiles import EXEC_PROFILE_DEFAULT
@@ -136,29 +142,6 @@ async def _with(statement: Any, parameters: AsyncIterable[Any]) -> AsyncGenerato
         yield statement, item
 
 
-class _Single:
-    """Hears of one request, in the place of an asyncio future."""
-
-    __slots__ = ("future", "index", "run")
-
-    def __init__(self, run: _AsyncRun, index: int, future: ResponseFuture) -> None:
-        self.run = run
-        self.index = index
-        self.future = future
-
-    def get_loop(self) -> asyncio.AbstractEventLoop:
-        return self.run.loop
-
-    def done(self) -> bool:
-        return self.index not in self.run.in_flight
-
-    def set_result(self, outcome: Outcome) -> None:
-        run = self.run
-        del run.in_flight[self.index]
-        run.record(self.index, self.future, outcome)
-        run.wake()
-
-
 class _LoopVolley(Volley):
     """The prepared statements of a run. Those that go on as a ResponseFuture are single."""
 
@@ -174,7 +157,7 @@ class _LoopVolley(Volley):
         if self._finished:  # abandoned: what was queued for the loop by then
             self._take_all()
             return
-        self.harvest(self._run.results, self._run.failed)
+        self.harvest(self._run.results, self._run.fail if self._run.fail_fast else None)
         self._run.wake()
 
     def _lane(self, statement: Any, profile: ResolvedProfile) -> Lane | None:
@@ -198,10 +181,9 @@ class _AsyncRun:
     ) -> None:
         self.loop = aio.running_loop()
         self._process = process.here()
-        self.in_flight: dict[int, _Single] = {}
         self._session = session
         self._concurrency = concurrency
-        self._fail_fast = fail_fast
+        self.fail_fast = fail_fast
         self._profile = execution_profile
         self._own = own
         self.results = Results()
@@ -210,9 +192,9 @@ class _AsyncRun:
         self._limit: int | None = None  # of what may be sent by now
         self._at_once = 0  # how many had their outcome at once since the loop had its turn
         self._exhausted = False
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: list[Any] = []
         self._statements: Iterator[tuple[Any, Any]] = iter(())
-        self._volley: _LoopVolley | None = None
+        self._volley = _LoopVolley(session, self)
         self._feeder: asyncio.Task[None] | None = None
         if isinstance(statements, AsyncIterable):
             self._feeder = self.loop.create_task(self._feed(statements))
@@ -223,9 +205,7 @@ class _AsyncRun:
 
     def _room(self) -> int:
         """How many may be sent now."""
-        room = self._concurrency - len(self.in_flight) - self._at_once
-        if self._volley is not None:
-            room -= self._volley.in_flight
+        room = self._concurrency - len(self._volley.singles) - self._at_once - self._volley.in_flight
         return room if self._limit is None else min(room, self._limit - self._sent)
 
     def _fill(self) -> None:
@@ -233,8 +213,6 @@ class _AsyncRun:
         room = self._room()
         if self._exhausted or self._feeder is not None or room <= 0:
             return
-        if self._volley is None:
-            self._volley = _LoopVolley(self._session, self)
         profile = self._volley.profile(self._profile, self._own)
         self._sent, ended = self._volley.fill(self._statements, room, self._sent, profile, self._start)
         self._exhausted |= ended
@@ -279,11 +257,12 @@ class _AsyncRun:
 
     def watch(self, future: ResponseFuture, index: int) -> bool:
         """Hear of *future*, which is request *index*. True if its outcome is here at once."""
-        single = self.in_flight[index] = _Single(self, index, future)
+        singles = self._volley.singles
+        single = singles[index] = Single(self._volley, self.loop, index, future)
         outcome = future._join(self.loop, single)
         if outcome is None:
-            return index not in self.in_flight  # on some loops it may have come meanwhile
-        del self.in_flight[index]
+            return index not in singles  # on some loops it may have come meanwhile
+        del singles[index]
         self.record(index, future, outcome)
         return True
 
@@ -298,9 +277,13 @@ class _AsyncRun:
 
     def failed(self, index: int, error: BaseException) -> None:
         """Request *index* failed."""
-        if not self._fail_fast:
+        if self.fail_fast:
+            self.fail(index, error)
+        else:
             self.results[index] = ExecutionResult(False, error)
-            return
+
+    def fail(self, index: int, error: BaseException) -> None:
+        """Request *index* failed, and that ends it all."""
         self._exhausted = True
         if self._error is None:
             self._error = error
@@ -309,14 +292,13 @@ class _AsyncRun:
         """There is something new for those who wait."""
         if self._waiting:
             for waiter in self._waiting:
-                if not waiter.done():
-                    waiter.set_result(None)
+                aio.resolve(waiter, None)
             self._waiting.clear()
 
     async def _change(self) -> None:
         """Wait for something new; the loop has its turn in any case."""
         process.stay(self._process)
-        waiter: asyncio.Future[None] = self.loop.create_future()
+        waiter = aio.new_awaiting(self.loop)
         if self._at_once:
             self._at_once = 0
             self.loop.call_soon(self.wake)
@@ -362,17 +344,15 @@ class _AsyncRun:
         self._fill()
         if self._error is not None:
             raise self._error
-        flying = self._volley is not None and self._volley.in_flight
-        return not self._exhausted or bool(self.in_flight or self._at_once or flying)
+        volley = self._volley
+        return not self._exhausted or bool(volley.singles or self._at_once or volley.in_flight)
 
     async def _stop(self) -> None:
         """Nobody wants the rest."""
         self._exhausted = True
-        given_up, self.in_flight = self.in_flight, {}
-        for single in given_up.values():
+        for single in list(self._volley.singles.values()):
             single.future._leave(single)
-        if self._volley is not None:
-            self._volley.abandon()
+        self._volley.abandon()
         feeder = self._feeder
         if feeder is not None and not feeder.done():
             feeder.cancel()

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.errors import DriverException
 from cassandra._core.routing import Place
-from cassandra._core.transport import CLOSED, NOTHING_ELSE, Attempt, Failure, Flights, Frame, has_default_ending
+from cassandra._core.transport import CLOSED, NOTHING_ELSE, Attempt, Failure, Flights, has_default_ending
 
 from ..background import aio
 from ..request.compiled import compiled_for
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 _NUDGE = Failure(CLOSED, "something else has ended", False, 0.0)
 
-#: Index of a request, whether it succeeded, and its result or exception.
-Ended = tuple[int, bool, Any]
 #: ``start(index, statement, values, error)``
 Start = Callable[[int, Any, Any, "Exception | None"], bool]
 
@@ -55,7 +54,6 @@ class Volley(Flights):
     """Sends compiled requests and collects what they come to. :attr:`ended` is what ended elsewhere."""
 
     def __init__(self, session: Session, one_by_one: bool = False) -> None:
-        self.ended: deque[Ended] = deque()
         self.silent: deque[int] = deque()
         self._replaced: tuple[ResolvedProfile, ResolvedProfile] | None = None
         self._one_by_one = one_by_one  # by a ResponseFuture each
@@ -117,7 +115,7 @@ class Volley(Flights):
 
     # ---- outcomes
 
-    def collect(self, results: Results, failed: Callable[[int, BaseException], None], most: int) -> None:
+    def collect(self, results: Results, failed: Callable[[int, BaseException], object] | None, most: int) -> None:
         """Send what was queued, wait until something ended, and :meth:`harvest` *most* of it; the rest is for the next
         call, which does not wait then. Ctrl-C interrupts the wait."""
         self.send()
@@ -130,19 +128,15 @@ class Volley(Flights):
             self._wait(None)
         self.harvest(results, failed, most)
 
-    def harvest(self, results: Results, failed: Callable[[int, BaseException], None], most: int = 0) -> None:
+    def harvest(self, results: Results, failed: Callable[[int, BaseException], object] | None, most: int = 0) -> None:
         """Take what ended: the results of those that succeeded, and *failed* called for the others, by the requests'
-        indexes. Never waits."""
-        ended = self.ended
+        indexes; without *failed* they are results as well. Never waits. What was not dealt with when the handler of a
+        signal interrupts it is left for the next call."""
         self._harvest(results, failed, self._go_on, most)
         while self.silent:
-            self._leave(self.silent.popleft())
-        while ended:
-            index, success, value = ended.popleft()
-            if success:
-                results[index] = ExecutionResult(True, value)
-            else:
-                failed(index, value)
+            self._leave(self.silent[0])
+            self.silent.popleft()
+        self._harvest_ended(results, failed, ResultSet._of)
 
     def nudge(self) -> None:
         """Any thread: end a :meth:`collect` that waits."""
@@ -162,13 +156,14 @@ class Volley(Flights):
         self.ended.append((index, False, error))
         self.nudge()
 
-    def _go_on(self, flight: Flight, outcome: Frame | Failure) -> None:
+    def _go_on(self, flight: Flight) -> tuple[ResponseFuture, Attempt]:
+        """What goes on with *flight* when it is handed over; nothing changes before."""
         future = future_of(flight)
         plan = flight.compiled.result_plan
         attempt = Attempt(flight.host, flight.pool, flight.connection, 0, None, 0, plan)
         attempt.stream = flight.stream
         self.watch(future, flight.index)
-        future._hand_over(attempt, outcome)
+        return future, attempt
 
     # ---- when a peer is silent
 
@@ -184,14 +179,15 @@ class Volley(Flights):
 
     def _leave(self, slot: int) -> None:
         flight = self._flight(slot)
-        if flight is None or not flight.connection.orphan(flight.stream, self, slot):
-            return  # it was answered meanwhile
-        self._forget(slot)
+        if flight is None:
+            return
         future = future_of(flight)
-        self.watch(future, flight.index)
-        sending = future._execution.sending
-        sending.unsure = True  # it was sent
-        sending.send(future, 0)
+        future._execution.sending.unsure = True  # it was sent
+        send = partial(_send, future)
+        if flight.connection.orphan(flight.stream, self, slot):  # else it was answered meanwhile
+            self.watch(future, flight.index)
+            self._forget(slot)
+            self.session.cluster.reactor.call_soon(send)
 
     # ---- the end
 
@@ -199,6 +195,14 @@ class Volley(Flights):
         """Nobody waits any more: outcomes that are still to come are dropped."""
         self._forget()
         self._finish()
+
+
+def _send(future: ResponseFuture) -> None:
+    """On the I/O thread."""
+    try:
+        future._execution.sending.send(future, 0)
+    except Exception as error:  # a policy of the user
+        future._fail(0, error)
 
 
 def future_of(flight: Flight) -> ResponseFuture:

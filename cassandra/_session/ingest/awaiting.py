@@ -103,7 +103,7 @@ class _LoopWriting(Writing):
 
     def __init__(self, options: Options, target: Target) -> None:
         self._loop = asyncio.get_running_loop()
-        self._waiter: asyncio.Future[None] | None = None
+        self._waiter: Any = None
         super().__init__(options.session, target, options.concurrency, options.wish.timestamp, options.stops)
         aio.deliver_to(self._loop, self)
 
@@ -119,8 +119,8 @@ class _LoopWriting(Writing):
 
     def wake(self, *_: Any) -> None:
         """End a wait."""
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        if self._waiter is not None:
+            aio.resolve(self._waiter, None)
 
     async def change(self, limit: float) -> None:
         """Until something has ended or is due."""
@@ -131,7 +131,7 @@ class _LoopWriting(Writing):
 
     async def _called(self, limit: float) -> None:
         due = self.wait_time()
-        waiter = self._waiter = self._loop.create_future()
+        waiter = self._waiter = aio.new_awaiting(self._loop)
         timer = self._loop.call_later(limit if due is None else min(limit, due), self.wake)
         try:
             await waiter

@@ -8,10 +8,10 @@ future, in a thread, with ``await`` or not at all.
 
 Pools, and the session's own limit, tell when there may be room (``look``). Then the oldest request that waits for that
 host is sent along a fresh plan; if it is taken the next one follows, if not it keeps its place, and the pool tells
-again. As long as there is a line, newcomers are refused natively and join it at its end: a request is overtaken only by those
-that join in the very moment in which the line ends. Nothing is lost between "full" and "tell me": a ticket is in line
-before the pool is asked to tell, and a pool that is full no more says so, which counts as being told; what room it has
-by then is for the line, too.
+again. As long as there is a line, newcomers are refused natively and join it at its end: a request is overtaken only by
+those that join in the very moment in which the line ends. Nothing is lost between "full" and "tell me": a ticket is in
+line before the pool is asked to tell, and a pool that is full no more says so, which counts as being told; what room it
+has by then is for the line, too.
 
 A ticket ends when its request is sent or fails, when its time is up, when the request is over for another reason (it is
 one of the request's timers and is cancelled like one), or when the session is shut down. The line is bounded: beyond
@@ -197,7 +197,7 @@ class Line:
     def _may_block(self) -> bool:
         return not self._session._on_io_thread() and ("asyncio" not in sys.modules or aio.loop_or_none() is None)
 
-    def _pools_of(self, hosts: Iterable[Host | None]) -> list[HostPool]:
+    def _pools_of(self, hosts: Iterable[Host]) -> list[HostPool]:
         pools = self._session._pools
         return [pool for host in hosts for pool in (pools.get(host),) if pool is not None]
 
@@ -214,6 +214,7 @@ class Line:
     def _changed(self) -> None:
         """Tickets have entered or left."""
         joined: set[Host] = set()
+        ticket: Any
         for ticket in self.queue.take_changes():
             if ticket.state == LEFT or ticket.request._is_over(ticket.page):
                 self._forget(ticket)

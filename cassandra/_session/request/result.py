@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sized
-from itertools import chain, islice
+from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from cassandra._base.errors import DriverException, OperationTimedOut, Unsupport
 from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._core.codec import UnmadeRows
+from cassandra._core.transport import RowsOfPages
 from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory
 
 from ..statements.batch import BatchStatement
@@ -94,17 +95,7 @@ class ResultSet(Columnar, OfRows[Row]):
         self._turn_to_rows(result)
 
     def _turn_to_rows(self, result: Any) -> None:
-        if isinstance(result, (list, UnmadeRows)):
-            self._current_rows = result
-        elif isinstance(result, Mapping):
-            self._current_rows = [result] if result else []
-        else:
-            try:
-                iter(result)
-            except TypeError:
-                self._current_rows = [result] if result else []
-            else:
-                self._current_rows = result  # what a user's row factory made
+        self._current_rows = _as_rows(result)
 
     __reduce__ = not_copied("it fetches later pages by its session; list(result) can be")
 
@@ -229,12 +220,13 @@ class ResultSet(Columnar, OfRows[Row]):
             self._fetching = self._ahead = None
 
     def _turn_to(self, outcome: Outcome) -> None:
-        self._fetching = self._ahead = None
-        self._turned = True
-        self._came_with(outcome[2])
-        self._turn_to_rows(outcome[0])
-        if self._page_iter is not None:
-            self._page_iter = iter(self._current_rows or ())
+        """All at once: an interruption before leaves the page to be asked for, one after has it here."""
+        rows, page_iter = _as_rows(outcome[0]), self._page_iter
+        if page_iter is not None:
+            if isinstance(rows, UnmadeRows):
+                rows = rows.rows()
+            page_iter = iter(rows or ())
+        self._turn(rows, outcome[2], page_iter)
 
     def _pass_over_empty_pages(self) -> None:
         while self._paging_state is not None and not self._current_rows:
@@ -252,14 +244,23 @@ class ResultSet(Columnar, OfRows[Row]):
 
     def _gather(self) -> list[Any]:
         """The current page becomes one with all that follow."""
-        rows = list(self._current_rows or ())
+        pages = [self._current_rows or ()]
         try:
             while self._paging_state is not None:
                 self.fetch_next_page()
                 self._go_ahead()
-                rows.extend(self._current_rows or ())
+                pages.append(self._current_rows or ())
         finally:
-            self._current_rows = rows
+            rows = self._become_one(pages)
+        return rows
+
+    def _become_one(self, pages: list[Any]) -> list[Any]:
+        """What is read so far is the current page: *pages*, and the one that an interruption left out."""
+        current = self._current_rows or ()
+        if current is not pages[-1]:
+            pages.append(current)
+        rows = list(chain.from_iterable(pages))
+        self._current_rows = rows
         return rows
 
     async def all_async(self) -> list[Row]:
@@ -269,15 +270,14 @@ class ResultSet(Columnar, OfRows[Row]):
         """
         if self._page_iter is not None or self._list_mode:
             return [row async for row in self]
-        rows = list(self._current_rows or ())
+        pages = [self._current_rows or ()]
         try:
             while self._paging_state is not None:
                 await self.fetch_next_page_async()
                 self._go_ahead()
-                rows.extend(self._current_rows or ())
-        except BaseException:
-            self._current_rows = rows
-            raise
+                pages.append(self._current_rows or ())
+        finally:
+            rows = self._become_one(pages)
         self._current_rows = []
         self._page_iter = iter(())
         return rows
@@ -307,26 +307,11 @@ class ResultSet(Columnar, OfRows[Row]):
             self._page_iter = iter(self._current_rows or ())
         if self._iterates_its_own_way():
             return self
-        return chain.from_iterable(self._pages())
+        return RowsOfPages(self)
 
     def _iterates_its_own_way(self) -> bool:
         cls = type(self)
         return cls.__next__ is not _NEXT or cls.next is not ResultSet.next
-
-    def _pages(self) -> Iterator[Iterator[Any]]:
-        """The rows of page after page, for ``chain``, which then needs no Python call per row. It never raises: chain
-        would take that for the end. What fetching a page raises comes out of the iterator that stands between two
-        pages, each time it is asked."""
-        while True:
-            page = self._page_iter or iter(())
-            yield islice(page, 1)
-            yield _Ahead(self)  # not before: a program that wants the first row alone asks for no more
-            yield page
-            turn = _Turn(self, page)
-            yield turn
-            if turn.was_last:
-                return
-            del page, turn  # the bytes of a large page must not wait for the end of the next one
 
     def next(self) -> Row:
         """The next row; StopIteration after the last row of the last page."""
@@ -462,41 +447,18 @@ def described(result: Any) -> str:
     return f"{len(result)} row{'' if len(result) == 1 else 's'}"
 
 
+def _as_rows(result: Any) -> Any:
+    """What ``current_rows`` are, of what a request came to."""
+    if isinstance(result, (list, UnmadeRows)):
+        return result
+    if not isinstance(result, Mapping):
+        try:
+            iter(result)
+        except TypeError:
+            pass
+        else:
+            return result  # what a user's row factory made
+    return [result] if result else []
+
+
 _NEXT: Any = ResultSet.__dict__["__next__"]
-
-
-class _Ahead:
-    """Stands behind the first row of a page, as an iterator without rows."""
-
-    __slots__ = ("_result",)
-
-    def __init__(self, result: ResultSet[Any]) -> None:
-        self._result = result
-
-    def __iter__(self) -> _Ahead:
-        return self
-
-    def __next__(self) -> Any:
-        self._result._go_ahead()
-        raise StopIteration
-
-
-class _Turn:
-    """Stands between two pages, as an iterator without rows: asked for one, it fetches the next page, or raises why it
-    cannot, each time anew."""
-
-    __slots__ = ("_page", "_result", "was_last")
-
-    def __init__(self, result: ResultSet[Any], page: Iterator[Any]) -> None:
-        self._result = result
-        self._page = page
-        self.was_last = False
-
-    def __iter__(self) -> _Turn:
-        return self
-
-    def __next__(self) -> Any:
-        result = self._result
-        if result._page_iter is self._page:  # else somebody turned the page already
-            self.was_last = not result._turn_page()
-        raise StopIteration

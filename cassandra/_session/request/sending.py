@@ -180,9 +180,6 @@ class Sending:
     def look(self, request: ResponseFuture) -> None:
         """A peer is silent (see ``silence.py``), and it does no harm to send the request to another host too. By the
         thread that processes its outcomes."""
-        # First nobody else is with the plan, then the look: another thread that goes on with the plan, because an
-        # attempt has ended, takes the attempt out before it does so.
-        self.plan.passed()
         attempts = list(request._attempts.values())
         if attempts and all(attempt.connection.is_silent for attempt in attempts):
             self._speculate(request, attempts[0].page)

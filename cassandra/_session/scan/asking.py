@@ -227,11 +227,11 @@ class Asking(Operation):
 
     def outcomes(self) -> Iterator[tuple[Asked, Any]]:
         """What has ended since the last time: a :class:`Came`, or what it failed with."""
-        self._arrived.extend(self._take_all())
+        self._take_into(self._arrived)
         while self._arrived:
             slot, outcome = self._arrived.popleft()
             asked = self._flying.pop(slot, None)
-            if asked is not None:  # else it is a nudge
+            if asked is not None:
                 self._landed(asked)
                 found = self._read(asked, outcome)
                 if found is not None:
@@ -348,13 +348,11 @@ class Asking(Operation):
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._wake)
             return
-        taken = self._take_all()
-        news = [one for one in taken if one[0] != NOTHING_ELSE]
-        self._arrived.extend(news)
+        news = self._take_into(self._arrived)
         if self._loop is not None:
             self._wake()
         elif news:
-            self.nudge()  # whoever has begun to wait meanwhile
+            self.nudge()  # the thread that has begun to wait meanwhile
 
     def _on_forked(self) -> None:
         return
@@ -381,7 +379,7 @@ class Asking(Operation):
         """As :meth:`wait`, without blocking the running loop."""
         if self.has_news:
             return
-        waiter = self._waiter = self._loop.create_future()
+        waiter = self._waiter = aio.new_awaiting(self._loop)
         timer = self._loop.call_later(seconds, self._wake)
         try:
             await waiter
@@ -390,8 +388,8 @@ class Asking(Operation):
             self._waiter = None
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        if self._waiter is not None:
+            aio.resolve(self._waiter, None)
 
     # ---- the end
 

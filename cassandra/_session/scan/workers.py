@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.locks import caller_lock
 from cassandra._base.process import in_child, renew
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._net.endpoint import DefaultEndPointFactory
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ class _Kept:
     """A session that was or will be connected."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()  # of connecting
+        self.lock = caller_lock("of connecting for tasks")
         self.session: Session | None = None
         self.users = 0
 
 
-_lock = threading.Lock()
+_lock = caller_lock("of the sessions of tasks")
 _sessions: dict[bytes, _Kept] = {}  # those used last are last
 
 

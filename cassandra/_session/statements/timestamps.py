@@ -31,7 +31,7 @@ class MonotonicTimestampGenerator:
     warning_interval: float = 1
 
     def __init__(self, warn_on_drift: bool = True, warning_threshold: float = 1, warning_interval: float = 1) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # the handler of a signal may make a request while this thread has it
         self._clock = TimestampClock()
         self.warn_on_drift = warn_on_drift
         self.warning_threshold = warning_threshold

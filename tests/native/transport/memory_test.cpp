@@ -70,11 +70,11 @@ TEST(a_frame_that_never_fits) {
     auto* request = new Request;
     submit(*channel, *request, frame(std::to_string(2 * kMiB)));
     CHECK(request->wait());
-    CHECK(!request->outcome().failure && request->outcome().frame.skipped == 2 * kMiB);
+    CHECK(!request->outcome().failure && request->outcome().frame.skipped == 2 * kMiB + 11);  // and what frames it
     release(request);
     auto* next = new Request;
     submit(*channel, *next, frame(std::to_string(1000)));
-    CHECK(next->wait() && next->outcome().frame.length == 1000 && !events.is_closed());
+    CHECK(next->wait() && right(*next, 1000) && !events.is_closed());
     release(next);
 }
 

@@ -187,3 +187,15 @@ def test_a_users_policy_below_it_is_followed() -> None:
     assert first == Place(hosts[2])
     assert rest is not None
     assert list(rest) == [Place(hosts[1]), Place(hosts[0])]
+
+
+def test_a_late_answer_of_a_host_that_left() -> None:
+    policy = LatencyAwarePolicy(RoundRobinPolicy())
+    host = make_host(1, "dc1", "r1")
+    host.set_up()
+    policy._measured(host, 0.5, True)
+    assert policy.latency(host)
+    host.set_down()
+    policy.on_remove(host)
+    policy._measured(host, 0.5, True)
+    assert policy.latency(host) is None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from cassandra._base.locks import enter_driver_thread
 from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._core.routing import MetadataFields, PoolFields
 from cassandra._core.transport import CLOSED, TIMED_OUT, Failure, Frame, Operation
@@ -375,6 +376,7 @@ class FakeCluster:
 
     profile_manager: ProfileManager
     protocol_version: int = 4
+    is_shutdown: bool = False
     version_blocks: bool = False
     metadata_ids: bool = False
     reactor: ManualReactor = field(default_factory=ManualReactor)
@@ -434,9 +436,11 @@ OBSERVERS = ("request_tracker", "slow_request_threshold")
 
 
 class Lab:
-    """A session, its hosts and their connections."""
+    """A session, its hosts and their connections. There is no I/O thread: the thread of the test processes outcomes, so
+    it is a driver thread until the test ends."""
 
     def __init__(self, hosts: int = 1, protocol_version: int = 4, **profile: Any) -> None:
+        enter_driver_thread()
         self.hosts = [Host(DefaultEndPoint(f"10.0.0.{n + 1}"), SimpleConvictionPolicy) for n in range(hosts)]
         for host in self.hosts:
             host.set_up()

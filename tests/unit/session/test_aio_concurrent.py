@@ -319,6 +319,7 @@ class TestPrepared:
         assert not results[9].success
 
     @forms
+    @pytest.mark.usefixtures("as_driver_thread")  # the lab has none of its own
     def test_one_that_the_server_forgot(self, form: Any) -> None:
         lab, statement = routed_lab()
 

@@ -56,7 +56,7 @@ class TestPlan:
     def test_nobody_takes_it(self) -> None:
         lab = Lab(hosts=3)
         lab.pools[lab.hosts[0]].gone = True
-        lab[1].script = [ConnectionBusy("no free stream")]
+        lab[1].script = [ConnectionShutdown("closing")]
         lab[2].script = [ConnectionShutdown("closed")]
         with pytest.raises(NoHostAvailable) as caught:
             lab.session.execute("SELECT 1")
@@ -65,7 +65,7 @@ class TestPlan:
         assert set(errors) == set(lab.hosts)
         assert [type(errors[host]).__name__ for host in lab.hosts] == [
             "NoConnectionsAvailable",
-            "ConnectionBusy",
+            "ConnectionShutdown",
             "ConnectionShutdown",
         ]
 

@@ -6,7 +6,6 @@ Each script runs in an interpreter of its own; scripted or simulated servers liv
 from __future__ import annotations
 
 import importlib
-import re
 import select
 import signal
 import subprocess
@@ -432,13 +431,3 @@ def test_what_threads_log_waits_for_no_greenlet(library: str, simulated: Any) ->
         """,
     )
     assert said == "ended\n"
-
-
-def test_every_logger_of_the_driver_is_relayed(library: str) -> None:
-    """It comes from get_logger, which has the records of driver threads handled elsewhere."""
-    found = {
-        str(path.relative_to(ROOT))
-        for path in [*(ROOT / "cassandra").rglob("_*/**/*.py"), *(ROOT / "cassandra").rglob("*.pxi")]
-        if re.search(r"logging\.getLogger\(|import getLogger", path.read_text())
-    }
-    assert found == {"cassandra/_base/logs.py"}

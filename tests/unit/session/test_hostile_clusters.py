@@ -78,6 +78,11 @@ def check(fake: FakeCluster, used: int) -> None:
         [str(host) for host in cluster.metadata.all_hosts()]
 
 
+def shown(value: object) -> str:
+    """The id of a parameter, the same in each process."""
+    return str(sorted(value, key=str) if isinstance(value, set) else value)[:60]
+
+
 @pytest.mark.parametrize(
     ("column", "kind", "value", "used"),
     [
@@ -104,7 +109,7 @@ def check(fake: FakeCluster, used: int) -> None:
         ("peer", INT, 5, 2),
         ("peer_port", TEXT_LIST, ["x"], 3),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_a_peer(fake: FakeCluster, column: str, kind: Type, value: Any, used: int) -> None:
     """One odd value; for all others the column's type is good as well, where that can be."""
@@ -140,7 +145,7 @@ def test_a_peer(fake: FakeCluster, column: str, kind: Type, value: Any, used: in
         ("rpc_port", TEXT, "x"),
         ("broadcast_address", TEXT_LIST, ["x"]),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_the_node_that_is_asked(fake: FakeCluster, column: str, kind: Type, value: Any) -> None:
     tell(fake, "system.local", {**LOCAL, column: kind}, lambda row: {**row, column: value})
@@ -186,7 +191,7 @@ def test_a_token_beyond_64_bits_costs_the_tokens_of_its_host(
         ("columns", COLUMNS, {"keyspace_name": "ks", "table_name": "odd", "column_name": None, "type": None}),
         ("columns", COLUMNS, {"keyspace_name": "ks", "table_name": "odd", "type": "list<" * 5000}),
     ],
-    ids=lambda value: str(value)[:60],
+    ids=shown,
 )
 def test_the_schema(fake: FakeCluster, table: str, columns: dict[str, Type], odd: Row) -> None:
     getattr(fake, table).append({name: odd.get(name) for name in columns})
@@ -214,7 +219,7 @@ def test_the_schema(fake: FakeCluster, table: str, columns: dict[str, Type], odd
         ("NO_SUCH_EVENT", ()),
         ("STATUS_CHANGE", ()),
     ],
-    ids=lambda value: str(value)[:50],
+    ids=shown,
 )
 def test_events(fake: FakeCluster, event_type: str, parts: tuple[bytes, ...], caplog: pytest.LogCaptureFixture) -> None:
     windows = {"status_event_refresh_window": 0, "topology_event_refresh_window": 0, "schema_event_refresh_window": 0}
@@ -247,7 +252,7 @@ def test_events(fake: FakeCluster, event_type: str, parts: tuple[bytes, ...], ca
         {"COMPRESSION": ["", "\n", "zip"]},
         {"": [""], "\n": ["x"] * 3000},
     ],
-    ids=lambda value: str(value)[:50],
+    ids=shown,
 )
 def test_options(fake: FakeCluster, options: dict[str, list[str]]) -> None:
     supported = {"CQL_VERSION": ["3.4.7"], "COMPRESSION": ["lz4"], **options}

@@ -331,7 +331,7 @@ class TestSettingsOfAWrongType:
             ({"fetch_size": "5"}, {}, "fetch_size must be an int, not '5'"),
             ({}, {"paging_state": "00ff"}, "paging_state must be bytes, not '00ff'"),
             ({}, {"custom_payload": {"who": "me"}}, "custom_payload\\['who'\\] must be bytes, not 'me'"),
-            ({}, {"timeout": "1"}, "timeout must be a number of seconds or None, not '1'"),
+            ({}, {"timeout": "1"}, "timeout should be a number of seconds or None, not '1'"),
         ],
         ids=["consistency", "fetch_size", "paging_state", "payload", "timeout"],
     )

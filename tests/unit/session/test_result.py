@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import itertools
 import struct
 from typing import Any
 
 import pytest
 
 from cassandra import DriverException, UnsupportedOperation
+from cassandra._core.transport import RowsOfPages
 from cassandra._wire.rows import PageRows
 from cassandra.cluster import ResultSet
 from cassandra.query import BatchStatement, SimpleStatement, dict_factory, ordered_dict_factory, tuple_factory
@@ -357,7 +357,7 @@ class TestSharedPosition:
         made = result(rows(1, 2, 3, more=b"x"), rows(4))
         made.next = made.__next__ = pytest.fail  # type: ignore[method-assign, assignment]
         assert [row.n for row in made] == [1, 2, 3, 4]
-        assert type(iter(made)) is itertools.chain
+        assert type(iter(made)) is RowsOfPages
 
 
 class TestEmptyPages:

@@ -13,6 +13,7 @@ from cassandra.cluster import Cluster
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.testing import SimulatedCluster
 from cassandra.timestamps import MonotonicTimestampGenerator
+from tests.patience import PATIENCE
 
 
 def test_never_repeats_and_follows_the_clock() -> None:
@@ -118,3 +119,23 @@ def test_a_replaced_time_is_the_time(monkeypatch: pytest.MonkeyPatch, plain: boo
             expected = int(frozen * 1_000_000)
             assert sorted(rows)[1:] == [(1, expected), (2, expected + 1), (3, expected + 2), (5, expected + 3)]
             assert sorted(rows)[0][1] < expected
+
+
+def test_a_generator_that_is_asked_while_it_is_asked() -> None:
+    """As by the handler of a signal that makes a request while its thread makes one."""
+
+    class Nested(MonotonicTimestampGenerator):
+        depth = 0
+
+        def _next_timestamp(self, now: int, last: int) -> int:
+            self.depth += 1
+            if self.depth == 1:
+                self()
+            return super()._next_timestamp(now, self.last)
+
+    generate = Nested()
+    given: list[int] = []
+    thread = threading.Thread(target=lambda: given.append(generate()), daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert given and given[0] == generate.last

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException, InvalidRequest, OperationTimedOut
+from cassandra._base.locks import enter_driver_thread
 from cassandra.cluster import NoHostAvailable, ResponseFuture
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra.connection import ConnectionBusy
@@ -43,6 +44,7 @@ def started(lab: Lab, *args: Any, **kwargs: Any) -> tuple[threading.Thread, list
     found: list[Any] = []
 
     def run() -> None:
+        enter_driver_thread()  # the lab has none of its own
         try:
             found.extend(execute_concurrent_with_args(lab.session, *args, **kwargs))
         except Exception as raised:
@@ -134,6 +136,7 @@ class TestWhatEndsOtherwise:
         with pytest.raises(TypeError):
             execute_concurrent_with_args(lab.session, select, [("x",)])
 
+    @pytest.mark.usefixtures("as_driver_thread")  # the lab has none of its own
     def test_unprepared_ones_are_prepared_and_sent_again(self) -> None:
         lab, select = routed_lab()
         lab[0].script = [unprepared(), prepared(), rows(7), rows(8)]
@@ -171,6 +174,7 @@ class TestWhatEndsOtherwise:
         with pytest.raises(NoHostAvailable):
             execute_concurrent_with_args(lab.session, select, [(1,)])
 
+    @pytest.mark.usefixtures("as_driver_thread")  # it gives the answers
     def test_an_answer_that_comes_later_from_a_future(self) -> None:
         """It ends on another thread while the caller waits."""
         lab, select = routed_lab()
