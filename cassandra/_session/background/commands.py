@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._base.commands import Command, command, run, submit
+from cassandra._base.process import catch_up
 
 from . import aio
 
@@ -22,6 +23,7 @@ T = TypeVar("T")
 
 async def run_async(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = None) -> T:
     """As :func:`run`, for a task of an asyncio loop. If the task is cancelled the command goes on."""
+    catch_up()
     waiter: asyncio.Future[None] = aio.running_loop().create_future()
     command = Command(fn, args, lambda: aio.resolve(waiter, None), undo)
     try:
