@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,10 @@ class Signals:
         )
         self._moments = random.Random(seed)
 
+    def tosses(self) -> bool:
+        """One of two things, at random."""
+        return self._moments.random() < 0.5
+
     def arm(self, longest: float = 0.003) -> None:
         """The next one."""
         signal.setitimer(signal.ITIMER_REAL, self._moments.uniform(0.00005, longest))
@@ -59,12 +64,21 @@ class Signals:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def is_of_asyncio(frame: FrameType | None) -> bool:
+    """A loop that is interrupted there may lose a callback: ``_run_once`` takes one from its queue, and then calls it;
+    a future drops its callbacks if ``call_soon`` raises. No library can help that."""
+    return frame is not None and str(frame.f_globals.get("__name__")).startswith("asyncio.")
+
+
 @contextmanager
-def signals(action: Callable[[], object], seed: int = 11) -> Iterator[Signals]:
+def signals(action: Callable[[], object], seed: int = 11, spares_asyncio: bool = False) -> Iterator[Signals]:
     """*action* is what the handler does. A main thread that hangs is interrupted, too."""
     made = Signals(seed)
 
-    def handle(number: int, frame: object) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
+        if spares_asyncio and is_of_asyncio(frame):
+            signal.setitimer(signal.ITIMER_REAL, 0.00002)  # a little later
+            return
         made.handled += 1
         action()
 
@@ -111,9 +125,10 @@ def raises_in_loop() -> None:
 
 
 def run_interrupted(handler: Signals, main: Callable[[], Any]) -> bool:
-    """Run the coroutine of *main* on a loop of its own, as ``asyncio.run`` does; whether it was interrupted."""
+    """Run the coroutine of *main* on a loop of its own, as ``asyncio.run`` does; whether it was interrupted. Then the
+    loop goes on until the task has ended, which is cancelled in every second case only."""
 
-    async def begun() -> None:  # a loop that is interrupted may lose the call that begins a task
+    async def begun() -> None:
         handler.arm()
         await main()
 
@@ -129,12 +144,14 @@ def run_interrupted(handler: Signals, main: Callable[[], Any]) -> bool:
         handler.disarm()
         interrupted = True
     try:
-        task.cancel()
+        cancelled = handler.tosses() and task.cancel()
         loop.run_until_complete(asyncio.wait([task], timeout=PATIENCE))
         assert task.done(), "the task never ends"
+        error = None if task.cancelled() else task.exception()
+        assert isinstance(error, LoopAlarm) if error is not None else cancelled or not task.cancelled()
         loop.run_until_complete(loop.shutdown_asyncgens())
-    except LoopAlarm as error:
-        raise AssertionError("the exception came twice") from error
+    except LoopAlarm as again:
+        raise AssertionError("the exception came twice") from again
     finally:
         loop.close()
     return interrupted
@@ -310,7 +327,7 @@ def test_execute_concurrent_async_interrupted(
         assert [result.one().v for _, result in results] == [number % ROWS for number in range(50)]
 
     asyncio.run(run())  # modules are imported
-    with signals(raises_in_loop) as handler:
+    with signals(raises_in_loop, spares_asyncio=True) as handler:
         for _ in range(ROUNDS):
             run_interrupted(handler, run)
     assert handler.handled > 0
@@ -378,7 +395,7 @@ def test_ingest_async_interrupted(simulated: SimulatedCluster, tables: None, con
         assert report.rows == 200
 
     asyncio.run(run())  # modules are imported
-    with signals(raises_in_loop) as handler:
+    with signals(raises_in_loop, spares_asyncio=True) as handler:
         for _ in range(100):
             run_interrupted(handler, run)
     assert handler.handled > 0
@@ -411,7 +428,7 @@ def test_scan_async_interrupted(simulated: SimulatedCluster, tables: None, conne
         assert sorted(found) == list(range(ROWS))
 
     asyncio.run(run())  # modules are imported
-    with signals(raises_in_loop) as handler:
+    with signals(raises_in_loop, spares_asyncio=True) as handler:
         for _ in range(100):
             run_interrupted(handler, run)
     assert handler.handled > 0

@@ -169,20 +169,35 @@ cdef class _Awaiting:
         return [(self.callback, self.context), *(self.more or ())]
 
     cdef int call_soon(self) except -1:
-        """In the loop's next turn."""
-        for callback, context in self.callbacks():
+        """In the loop's next turn. If the handler of a signal interrupts it, it is done once more."""
+        if self.callback is None:
+            return 0
+        if not self.loop.get_debug():
+            self.loop.call_soon(self._call_all)
+            return 0
+        for callback, context in self.callbacks():  # it wants to know how long each one takes
             self.loop.call_soon(callback, self, context=context)
         self.callback = self.context = self.more = None
         return 0
 
-    cdef int call_now(self) except -1:
-        if self.more is not None or self.callback is None:
-            return self.call_soon()
+    def _call_all(self):
+        try:
+            while self.callback is not None:
+                self.call_next()
+        except BaseException:
+            self.call_soon()
+            raise
+
+    cdef int call_next(self) except -1:
+        """It leaves the others before it is called."""
         callback, context = self.callback, self.context
-        self.callback = self.context = None
+        if self.more:
+            self.callback, self.context = self.more.pop(0)
+        else:
+            self.callback = self.context = None
         PyContext_Enter(context)
         try:
-            callback(woken_with(callback, self))
+            callback(self if self.state == AWAITING_CANCELLED else woken_with(callback, self))
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:  # what a task raises is its own; but anybody may add a callback
@@ -218,17 +233,19 @@ cdef int go_on(told) except -1:
     cdef object debugged = None  # it wants to know how long each one takes
     while count > 0 and told:
         count -= 1
-        waiter, outcome = told.popleft()
+        waiter, outcome = told[0]  # it leaves in the native step in which its callback does, or when that is scheduled
         if type(waiter) is _Awaiting:
-            if debugged is None:
-                debugged = bool((<_Awaiting> waiter).loop.get_debug())
-            if not (<_Awaiting> waiter).settle(outcome):
-                continue
-            if debugged:
+            if (<_Awaiting> waiter).settle(outcome):
+                if debugged is None:
+                    debugged = bool((<_Awaiting> waiter).loop.get_debug())
+                if not debugged and (<_Awaiting> waiter).more is None:
+                    told.popleft()
+                    (<_Awaiting> waiter).call_next()
+                    continue
                 (<_Awaiting> waiter).call_soon()
-            else:
-                (<_Awaiting> waiter).call_now()
+            told.popleft()
             continue
+        told.popleft()
         again = type(waiter) is _Waiter
         one = (<_Waiter> waiter).waiter if again else waiter
         try:

@@ -175,6 +175,9 @@ cdef Bridge open_bridge(loop):
         contextvars.Context().run(loop.add_reader, queue.fileno(), queue.drain)
     except NotImplementedError:
         queue = None
+    except BaseException:  # the handler of a signal
+        loop.remove_reader(queue.fileno())
+        raise
 
     def forget(_):
         _bridges.pop(key, None)

@@ -6,15 +6,12 @@ L5. No state of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from cassandra._base.commands import Command, command, run, submit
 from cassandra._base.process import catch_up
 
 from . import aio
-
-if TYPE_CHECKING:
-    import asyncio
 
 __all__ = ["Command", "command", "run", "run_async", "submit"]
 
@@ -24,7 +21,7 @@ T = TypeVar("T")
 async def run_async(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = None) -> T:
     """As :func:`run`, for a task of an asyncio loop. If the task is cancelled the command goes on."""
     catch_up()
-    waiter: asyncio.Future[None] = aio.running_loop().create_future()
+    waiter = aio.new_awaiting(aio.running_loop())
     command = Command(fn, args, lambda: aio.resolve(waiter, None), undo)
     try:
         command.start()

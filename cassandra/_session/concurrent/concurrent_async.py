@@ -10,12 +10,13 @@ The handler of a signal may raise on that thread, between any two bytecodes. Whe
 with the exception. Where it interrupts what the loop calls for outcomes (``_on_outcome``), the exception leaves the
 loop, and the call is repeated for what is left if the loop goes on: results and failures are noted natively, in the
 step that also takes the outcome away (``transport_parts/volley.pxi``), a :class:`Single` is told in one native step,
-and to wake twice does no harm.
+and to wake twice does no harm. No coroutine is made that an interruption could leave without having begun, as Python
+warns of such: what is awaited here are generators and native waiters.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Generator, Iterable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,7 @@ class ConcurrentResults:
         return _AsyncRun(*arguments)
 
     def __await__(self) -> Generator[Any, None, list[ExecutionResult]]:
-        return self._begin().all().__await__()
+        return self._begin().all()
 
     def __aiter__(self) -> AsyncGenerator[ExecutionResult, None]:
         return self._begin().in_order()
@@ -195,9 +196,10 @@ class _AsyncRun:
         self._waiting: list[Any] = []
         self._statements: Iterator[tuple[Any, Any]] = iter(())
         self._volley = _LoopVolley(session, self)
-        self._feeder: asyncio.Task[None] | None = None
+        self._source: AsyncIterable[tuple[Any, Any]] | None = None
+        self._feeder: asyncio.Task[None] | None = None  # of the source
         if isinstance(statements, AsyncIterable):
-            self._feeder = self.loop.create_task(self._feed(statements))
+            self._source = statements
         else:
             self._statements = iter(statements or ())
 
@@ -211,7 +213,7 @@ class _AsyncRun:
     def _fill(self) -> None:
         """Send until *concurrency* requests are in flight, the statements are used up, or the limit is reached."""
         room = self._room()
-        if self._exhausted or self._feeder is not None or room <= 0:
+        if self._exhausted or self._source is not None or room <= 0:
             return
         profile = self._volley.profile(self._profile, self._own)
         self._sent, ended = self._volley.fill(self._statements, room, self._sent, profile, self._start)
@@ -295,27 +297,29 @@ class _AsyncRun:
                 aio.resolve(waiter, None)
             self._waiting.clear()
 
-    async def _change(self) -> None:
-        """Wait for something new; the loop has its turn in any case."""
+    def _change(self) -> Awaitable[None]:
+        """To wait for something new; the loop has its turn in any case."""
         process.stay(self._process)
-        waiter = aio.new_awaiting(self.loop)
+        waiter: Awaitable[None] = aio.new_awaiting(self.loop)
         if self._at_once:
             self._at_once = 0
             self.loop.call_soon(self.wake)
         self._waiting.append(waiter)
-        await waiter
+        return waiter
 
     # ---- the two forms
 
-    async def all(self) -> list[ExecutionResult]:
-        """All outcomes."""
+    def all(self) -> Generator[Any, None, list[ExecutionResult]]:
+        """All outcomes; what ``__await__`` returns."""
         try:
             while self._goes_on():
-                await self._change()
+                yield from self._change().__await__()
             found: list[ExecutionResult] = self.results.all(self._sent)
             return found
         finally:
-            await self._stop()
+            self._stop()
+            while self._feeds():
+                yield from self._change().__await__()
 
     async def in_order(self) -> AsyncGenerator[ExecutionResult, None]:
         """One outcome after another, in the order of the statements."""
@@ -336,30 +340,31 @@ class _AsyncRun:
                 else:
                     return
         finally:
-            await self._stop()
+            self._stop()
+            while self._feeds():
+                await self._change()
 
     def _goes_on(self) -> bool:
         """Send what may be sent; whether there is something to wait for. Raises what ends it all."""
         process.stay(self._process)
+        if self._source is not None and self._feeder is None:
+            self._feeder = self.loop.create_task(self._feed(self._source))
         self._fill()
         if self._error is not None:
             raise self._error
         volley = self._volley
         return not self._exhausted or bool(volley.singles or self._at_once or volley.in_flight)
 
-    async def _stop(self) -> None:
-        """Nobody wants the rest."""
+    def _stop(self) -> None:
+        """The rest is given up."""
         self._exhausted = True
         for single in list(self._volley.singles.values()):
             single.future._leave(single)
         self._volley.abandon()
-        feeder = self._feeder
-        if feeder is not None and not feeder.done():
-            feeder.cancel()
-            await _ended(feeder)
+        if self._feeds():
+            self._feeder.cancel()
+            self._feeder.add_done_callback(lambda _: self.wake())
 
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    import asyncio
-
-    await asyncio.wait([task])
+    def _feeds(self) -> bool:
+        """Whether the task of the source has not ended."""
+        return self._feeder is not None and not self._feeder.done()

@@ -21,7 +21,6 @@ any more); *over*.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,7 @@ from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._routing.ring.ranges import FULL_RING, TokenRange
 
+from ..background import aio
 from .checkpoint import Checkpoint, CheckpointError, Kept
 from .coverage import Coverage, Span
 from .crew import Chain, Crew
@@ -231,12 +231,12 @@ class Fold:
             self._result = self.reducer.finish(acc) if self._finishes else acc
 
     async def _until(self, condition: Callable[[], bool]) -> None:
-        loop = asyncio.get_running_loop()
+        loop = aio.running_loop()
         while not condition():
-            changed = asyncio.Event()
-            self._crew.on_change = partial(_tell, loop, changed)
+            changed = aio.new_awaiting(loop)
+            self._crew.on_change = partial(aio.resolve, changed, None)
             if not condition():
-                await changed.wait()
+                await changed
         self._crew.on_change = None
 
     def close(self) -> None:
@@ -256,11 +256,6 @@ class Fold:
                 raise CheckpointError("the reducer's combine() has failed: nothing is known of what was done")
             keep = Kept if self._over else Kept.frozen
             return Checkpoint(self.what, self.totals.parts(keep), self._rows, self.totals.cuts)
-
-
-def _tell(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(changed.set)
 
 
 def left_over(ranges: Sequence[TokenRange], resume: Checkpoint | None) -> list[TokenRange]:
