@@ -361,9 +361,10 @@ class _AsyncRun:
         for single in list(self._volley.singles.values()):
             single.future._leave(single)
         self._volley.abandon()
-        if self._feeds():
-            self._feeder.cancel()
-            self._feeder.add_done_callback(lambda _: self.wake())
+        feeder = self._feeder
+        if feeder is not None and not feeder.done():
+            feeder.cancel()
+            feeder.add_done_callback(lambda _: self.wake())
 
     def _feeds(self) -> bool:
         """Whether the task of the source has not ended."""
