@@ -194,6 +194,7 @@ MADE_BY_HAND = {
 # Locks that are of neither kind yet: file, and how many.
 PLAIN = {
     "_compat/attributes.py": 1, "_compat/attributes_of_policies.py": 2, "_compat/attributes_of_schema.py": 1,
+    "_compat/connection.py": 1,
     "_compat/finals.py": 1, "_compat/futures.py": 1, "_compat/scheduling.py": 1, "_compat/timers.py": 1,
     "_compat/unopened.py": 1, "_mapper/connections.py": 2, "_mapper/query/reading.py": 2, "_routing/host.py": 2,
     "_routing/policies/dcaware.py": 2, "_routing/policies/roundrobin.py": 1, "_session/cluster/contact.py": 1,

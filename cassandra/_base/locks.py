@@ -62,6 +62,13 @@ def enter_driver_thread(kind: str = WORKER) -> None:
     _here.kind = kind
 
 
+def leave_to_parent() -> None:
+    """In a forked child: whoever looked at the order of locks is not here."""
+    global _order_lock
+    if not _order_lock._is_owned():  # type: ignore[attr-defined]
+        _order_lock = threading.RLock()
+
+
 def thread_kind() -> str:
     """Of this thread: CALLER, WORKER or IO."""
     return getattr(_here, "kind", CALLER)

@@ -15,9 +15,10 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable
+from sys import is_finalizing
 from typing import Any
 
-from . import log_relay
+from . import locks, log_relay
 from .locks import CALLER, IO, enter_driver_thread, thread_kind
 from .process import in_child
 from .real import green, start_bare_thread, threading
@@ -33,6 +34,8 @@ _here = threading.local()
 def start(call: Callable[[], object]) -> None:
     """Run *call* on a driver thread that may block. RuntimeError, and nothing happens, if there is none and none can
     be started, as while the interpreter exits. *call* must not raise."""
+    if is_finalizing():  # threads that are idle are there, but do not run any more
+        raise RuntimeError("The interpreter ends")
     _calls.append(call)
     try:
         worker = _idle.pop()
@@ -61,7 +64,7 @@ def end_idle() -> list[Any]:
     for them."""
     ended = []
     for worker in _workers.copy():
-        if worker.is_busy:
+        if worker.is_busy or is_finalizing():
             continue
         worker.is_ending = True  # it looks after it has said that it is idle
         with contextlib.suppress(ValueError):
@@ -151,6 +154,7 @@ def _in_child() -> None:
     _calls.clear()
     _idle.clear()
     _workers.clear()
+    locks.leave_to_parent()
     log_relay.leave_to_parent()
 
 

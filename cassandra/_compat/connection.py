@@ -163,7 +163,7 @@ class Connection:
 
     @property
     def lock(self: Any) -> Any:
-        return self._lock
+        return self.__dict__.setdefault("_lent_lock", threading.RLock())
 
     @property
     def is_idle(self: Any) -> bool:
@@ -176,9 +176,8 @@ class Connection:
 
     def get_request_id(self: Any) -> int:
         """A number for ``send_msg``."""
-        with self._lock:
-            numbers: Any = self.__dict__.setdefault("_request_numbers", count(1))
-            return next(numbers)  # type: ignore[no-any-return]
+        numbers: Any = self.__dict__.setdefault("_request_numbers", count(1))
+        return next(numbers)  # type: ignore[no-any-return]
 
     def send_msg(
         self: Any,

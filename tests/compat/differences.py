@@ -23,6 +23,7 @@ LIVE: dict[str, str] = {
     "IndexMetadata.index_options": "a plain dict: keys are text",
     "Metadata.refresh": "read by Cluster.refresh_schema_metadata() and its like, on the control connection alone",
     "QueryTrace.events": "a list, to be sorted and filtered",
+    "TimestampGen.lock": "re-entrant: the handler of a signal may make a request while its thread has it",
     "TableMetadata.columns": "a plain dict: every dict keeps its order",
     "TableMetadata.extensions": "a plain dict: keys are text",
     "TableMetadata.triggers": "a plain dict: every dict keeps its order",

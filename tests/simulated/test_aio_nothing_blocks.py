@@ -82,10 +82,8 @@ class Watch:
         if event == "c_call":
             name = argument.__name__
             # a command may need one more thread, and does not wait for that to begin
-            starts_bare_thread = (
-                name.startswith("start_") and frame.f_globals.get("__name__") == "cassandra._base.threads"
-            )
-            blocks = name in NATIVE and not starts_bare_thread
+            is_bare = name.startswith("start_") and frame.f_globals.get("__name__") == "cassandra._base.threads"
+            blocks = name in NATIVE and not is_bare
         elif event == "call":
             name = frame.f_code.co_name
             blocks = (frame.f_globals.get("__name__"), name) in PYTHON

@@ -139,8 +139,8 @@ def test_interrupted_waits_leave_the_request_to_others(
             ended = threading.Event()
             future = session.execute_async(select, (1,)) if text is None else session.execute_async(text)
             future.add_callbacks(lambda _, ended=ended: ended.set(), lambda _, ended=ended: ended.set())
-            alarm()
             try:
+                alarm()
                 with pytest.raises(InvalidRequest) if text and "missing" in text else _nothing():
                     future.result()
                 signal.setitimer(signal.ITIMER_REAL, 0)

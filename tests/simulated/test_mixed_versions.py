@@ -14,6 +14,7 @@ from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.testing import SimulatedCluster
 from cassandra.testing.faults import Close
+from tests.checked_locks import as_driver
 from tests.patience import PATIENCE
 from tests.simulated.conftest import eventually
 
@@ -202,7 +203,7 @@ def test_requests_in_flight_survive_the_change(
             simulated.nodes[1].versions = versions
             for pool in session.get_pools():  # a connection that is opened anew tells
                 if pool.host.address == simulated.nodes[1].address:
-                    pool._replace(pool.get_connections()[0])
+                    as_driver(pool._replace, pool.get_connections()[0])
             eventually(lambda versions=versions: speaks_everywhere(session, 2, max(versions)) or errors)
             assert not errors
     finally:

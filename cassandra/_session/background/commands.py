@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cassandra._base.commands import Command, command, run, submit
+from cassandra._base.process import catch_up
 
 from . import aio
 
@@ -19,6 +20,7 @@ T = TypeVar("T")
 
 async def run_async(fn: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = None) -> T:
     """As :func:`run`, for a task of an asyncio loop. If the task is cancelled the command goes on."""
+    catch_up()
     waiter = aio.new_awaiting(aio.running_loop())
     command = Command(fn, args, lambda: aio.resolve(waiter, None), undo)
     try:

@@ -134,6 +134,7 @@ class Scheduler:
     def submit(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
         """Run ``fn(*args, **kwargs)`` when less than *workers* others run; the future has its outcome, and is cancelled
         by a shutdown."""
+        catch_up()
         future: Future[T] = Future()
         self._join(self._submitted, Task(fn, args, kwargs, future))
         return future

@@ -33,6 +33,7 @@ from cassandra._net.exchange import Exchange
 from cassandra._wire.messages.requests import PrepareMessage
 from cassandra._wire.messages.results import ResultMessage
 
+from ..background import commands
 from ..control.queries import query, rows_of
 from ..statements.parameters import columns_query, has_types_of
 from .attempts import KEYSPACE_PER_REQUEST, NOT_SENT, is_timeout
@@ -70,6 +71,7 @@ class Repreparing:
         self._lock = driver_lock("Repreparing")
         self._under_way: dict[Key, Preparation] = {}
 
+    @commands.command
     def join(self, request: ResponseFuture, attempt: Attempt) -> None:
         """Have *attempt* answered when its statement is prepared on its host, or cannot be."""
         remaining = request._remaining()

@@ -415,7 +415,7 @@ with connect() as session:
             lambda: (keyspace.virtual, keyspace.durable_writes, type(keyspace.replication_strategy).__name__),
         )
         show(f"{name} cql", lambda: keyspace.as_cql_query())
-        show(f"{name} export", lambda: keyspace.export_as_string())
+        show(f"{name} export", lambda: keyspace.export_as_string().replace('"columns"', "columns"))
     tell_table("table clients", cluster.metadata.keyspaces["system_views"].tables["clients"])
     tell_hosts(cluster, session)
     tell_pools(session)

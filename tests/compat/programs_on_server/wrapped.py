@@ -192,7 +192,7 @@ with connect() as session:
             print(policy.events[-1])
             del policy.asked[:]
             s.prepare("SELECT c FROM t WHERE p = ?")
-            print(policy.asked)
+            print([keyspace for keyspace, _ in policy.asked])
             del policy.asked[:]
             s.execute("SELECT * FROM t")
             s.execute(SimpleStatement("SELECT * FROM t"))

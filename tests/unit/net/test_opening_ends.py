@@ -165,7 +165,8 @@ class Closable:
 def test_nobody_waits_any_more_for_a_connection() -> None:
     """One that comes late is closed."""
     awaited, connection = Awaited(), Closable()
-    assert awaited._outcome.cancel()
+    with pytest.raises(errors.OperationTimedOut):
+        awaited.wait(Late(awaited), 0.001)  # type: ignore[arg-type]
     awaited(connection)  # type: ignore[arg-type]
     assert connection.closed
 
@@ -181,14 +182,11 @@ def test_a_wait_that_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C while the connection comes: nobody has it."""
     awaited, connection = Awaited(), Closable()
     opening = Late(awaited, connection)
-    real = awaited._outcome.result
 
-    def interrupted(timeout: float | None = None) -> Any:
-        if timeout is not None:
-            raise KeyboardInterrupt
-        return real()
+    def interrupted(timeout: float) -> bool:
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(awaited._outcome, "result", interrupted)
+    monkeypatch.setattr(awaited._rung, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         awaited.wait(opening, 30)  # type: ignore[arg-type]
     assert opening.cancelled == 1 and connection.closed

@@ -18,6 +18,7 @@ from cassandra._net.exchange import Exchange
 from cassandra._net.pool import filling
 from cassandra._net.pool.pool import HostPool
 from cassandra._wire.messages.requests import QueryMessage
+from tests.checked_locks import as_driver
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection
 from tests.patience import PATIENCE, eventually
@@ -91,7 +92,7 @@ def test_only_a_few_are_opened_at_a_time(net: Net) -> None:
     pool = net.open()
     eventually(lambda: len(held) == filling.LANES)
     assert len(pool._openings) == filling.LANES
-    pool._filling.look()
+    as_driver(pool._filling.look)
     assert len(pool._openings) == filling.LANES
     all_held.set()
     for connection, request in held:

@@ -354,6 +354,7 @@ class FakeMetadata(MetadataFields):
     def __init__(self) -> None:
         self.state = EMPTY
         self.keyspaces: dict[str, Any] = {}
+        self._odd_tablets: set[tuple[str, str]] = set()
 
     def all_hosts(self) -> list[Host]:
         return []

@@ -12,6 +12,7 @@ import pytest
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.control.agreement import SchemaAgreementScope
 from cassandra.policies import RoundRobinPolicy
+from tests.checked_locks import as_driver
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, eventually
 from tests.patience import PATIENCE
@@ -85,7 +86,7 @@ def test_one_fetch_per_change(cluster: Cluster, fake: FakeCluster, ddl: DDL, mon
     before = asked(fake, "system_schema.tables")
     for number in range(5):
         session.execute(f"CREATE TABLE ks.fresh{number} (k text PRIMARY KEY)")
-    events._refresh_schema()  # the events' window passes
+    as_driver(events._refresh_schema)  # the events' window passes
     cluster.control_connection.strand.call(lambda: None)
     assert asked(fake, "system_schema.tables") == before + 5
 
@@ -174,7 +175,7 @@ def test_a_change_that_is_not_everywhere_though_the_others_agree(cluster: Cluste
     control_peers = control.peers
     control.peers = lambda: [{**row, "schema_version": before} for row in control_peers()]  # type: ignore[method-assign]
     event = {"target_type": "TABLE", "change_type": "CREATED", "keyspace": "ks", "table": "t"}
-    cluster.handle_schema_change(event, host, lambda *args: done.append(args))
+    as_driver(cluster.handle_schema_change, event, host, lambda *args: done.append(args))
     eventually(lambda: control.asked("SELECT schema_version") >= 2)
     assert session and not done
     for node in fake.nodes:
@@ -193,7 +194,7 @@ def test_a_shutdown_ends_the_wait(fake: FakeCluster) -> None:
     cluster.shutdown()
     assert done.wait(PATIENCE)
     outcome: list[Any] = []
-    cluster.handle_schema_change({}, None, lambda *args: outcome.append(args))
+    as_driver(cluster.handle_schema_change, {}, None, lambda *args: outcome.append(args))
     assert outcome[0][0] is False and "shut down" in str(outcome[0][1])
 
 

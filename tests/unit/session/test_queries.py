@@ -13,6 +13,7 @@ from cassandra._core.codec import ResultDecoder, TypeContext
 from cassandra._session.control import queries
 from cassandra._session.control.queries import Rows, gather_async
 from cassandra._wire.messages.results import ResultMessage
+from tests.checked_locks import as_driver
 from tests.unit.core.codec_frames import INT, TEXT, encoded, page_of, rows_body
 from tests.unit.core.codec_frames import decode as decode_result
 from tests.unit.core.test_codec_result import frame
@@ -105,5 +106,5 @@ def test_queries_at_once_leave_together() -> None:
             on_done(message)
 
     answers: list[Any] = []
-    gather_async(Connection(), ["a", "b", "c"], 1.0, answers.extend)  # type: ignore[arg-type]
+    as_driver(gather_async, Connection(), ["a", "b", "c"], 1.0, answers.extend)
     assert sent == [("a", True), ("b", True), ("c", False)] and answers == ["a", "b", "c"]

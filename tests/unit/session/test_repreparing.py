@@ -47,6 +47,8 @@ from tests.unit.session.harness import (
 PREPARE, EXECUTE, BATCH = 9, 10, 13
 MANY = 50
 
+pytestmark = pytest.mark.usefixtures("as_driver_thread")  # which answers of a Lab come on
+
 
 def a_statement(lab: Lab) -> Any:
     lab[0].script = [prepared()]
