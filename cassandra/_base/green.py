@@ -30,6 +30,7 @@ import importlib.util
 import sys
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
@@ -208,8 +209,11 @@ class EventletLoop(Loop):
         )
 
     def close(self) -> None:
+        remove = self.hub.remove
+        if hasattr(self.hub, "poll"):  # shared with the parent, which would not hear of its own any more
+            remove = partial(importlib.import_module("eventlet.hubs.hub").BaseHub.remove, self.hub)
         for listener in self._watched:
-            self.hub.remove(listener)
+            remove(listener)
         for end in (self._out, self._in):
             self._os.close(end)
 

@@ -107,6 +107,8 @@ class _Worker:
             start_bare_thread(self._start_apart, ())
 
     def _start_apart(self) -> None:
+        if green is not None:
+            green.note_thread(self.thread.name)  # it gets no hub
         try:
             self.thread.start()
         except RuntimeError:  # out of threads, but for this one
