@@ -13,6 +13,7 @@ is interrupted leaves no opening behind that never ends. Callers read ``pools``.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -306,12 +307,11 @@ class PoolSet(PoolSetFields):
     def reopen(self) -> None:
         """Open the pools for the requests that wait. Never blocks."""
         opening = self.update()
-        left = len(opening)
+        ended = itertools.count(1)
 
-        def one_done(future: Future[bool]) -> None:  # on the I/O thread, one after the other
-            nonlocal left
-            left -= 1
-            if future.result() or not left:
+        def one_done(future: Future[bool]) -> None:  # on driver threads, perhaps two at a time
+            is_last = next(ended) == len(opening)
+            if future.result() or is_last:
                 self._end_waiting()
 
         for future in opening:

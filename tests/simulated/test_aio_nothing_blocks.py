@@ -188,6 +188,14 @@ def test_the_watch_sees() -> None:
 async def use(session: Session) -> None:
     """A bit of everything."""
     await session.execute_async("CREATE TABLE t (p int, c int, PRIMARY KEY (p, c))")
+    await read_and_write(session)
+    await session.execute_async("USE ks")
+    await session.execute_async("ALTER TABLE t ADD more int")
+    await session.execute_async("DROP TABLE t")
+
+
+async def read_and_write(session: Session) -> None:
+    """In the table t."""
     insert = await session.prepare_async("INSERT INTO t (p, c) VALUES (?, ?)")
     await session.execute_async(insert, (1, 0))
     await asyncio.gather(*(session.execute_async(insert, (1, n)) for n in range(1, 20)))
@@ -197,11 +205,8 @@ async def use(session: Session) -> None:
     assert len(await (await session.execute_async(pages)).all_async()) == 40
     async for success, _ in execute_concurrent_async(session, [("SELECT c FROM t WHERE p = 1", None)] * 5):
         assert success
-    await session.execute_async("USE ks")
-    await session.execute_async("ALTER TABLE t ADD more int")
     with pytest.raises(Exception, match="nowhere"):
         await session.execute_async("SELECT * FROM nowhere")
-    await session.execute_async("DROP TABLE t")
 
 
 def test_from_connect_to_shutdown(simulated: SimulatedCluster, named: str) -> None:
@@ -228,8 +233,9 @@ def test_requests_start_no_threads(simulated: SimulatedCluster) -> None:
     async def main() -> None:
         async with Cluster(simulated.contact_points, port=simulated.port) as cluster:
             session = await cluster.connect_async("ks", wait_for_all_pools=True)
+            await session.execute_async("CREATE TABLE t (p int, c int, PRIMARY KEY (p, c))")  # which may need a worker
             before = set(threading.enumerate())
-            await use(session)
+            await read_and_write(session)
             started = {thread for thread in set(threading.enumerate()) - before if thread.name.startswith("fastcql")}
             assert not started
 
