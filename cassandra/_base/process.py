@@ -19,6 +19,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
+from time import monotonic
 from typing import Any, TypeVar
 
 from cassandra._base.logs import get_logger
@@ -30,6 +31,7 @@ T = TypeVar("T")
 
 log = get_logger("cassandra.cluster")
 
+WAIT_SLICE = 0.5  # seconds: a signal that comes just before a thread sleeps is handled at the end of the slice
 CATCH_UP_LIMIT = 5.0  # seconds that a thread waits for another one that does what is to be done in a child
 
 #: What calls that last began in: another one in each process.
@@ -113,13 +115,20 @@ class Bell:
         _waited_at.add(self)
         try:
             stay(self._process)  # the fork may have been just before
-            rung: bool = self._silent.acquire(
-                timeout=-1 if timeout is None else min(max(0.0, timeout), threading.TIMEOUT_MAX)
-            )
+            rung = self._wait(timeout)
         finally:
             _waited_at.discard(self)
         stay(self._process)
         return rung
+
+    def _wait(self, timeout: float | None) -> bool:
+        deadline = None if timeout is None else monotonic() + timeout
+        while True:
+            left = WAIT_SLICE if deadline is None else max(0.0, deadline - monotonic())
+            if self._silent.acquire(timeout=min(left, WAIT_SLICE)):
+                return True
+            if deadline is not None and left <= WAIT_SLICE:
+                return False
 
     def result(self, future: Future[T], timeout: float | None = None) -> T:
         """As ``future.result(timeout)``, but that it raises ConnectionShutdown in a forked child."""

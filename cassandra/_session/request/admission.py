@@ -181,8 +181,9 @@ class Line:
             return not self._closed
         for timer in timers:
             timer.cancel()
-        for pool in self._pools_of(ticket.hosts):  # newcomers are refused from here on, and have to join
-            pool.wait_for_room()
+        if ticket.patience > 0:
+            for pool in self._pools_of(ticket.hosts):  # newcomers are refused from here on, and have to join
+                pool.wait_for_room()
         may_be_held_up = self._may_block() and ticket.patience > 0
         most = self._cluster.max_waiting_requests if ticket.patience > 0 else 0
         if self._closed or not self.queue.enter(ticket, most, may_be_held_up, self._cluster.reactor):
