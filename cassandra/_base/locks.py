@@ -4,7 +4,7 @@ L0. Caller threads wait, driver threads decide. A *driver thread* is the I/O thr
 the driver starts; every other thread is a *caller thread*. Each lock of the driver is of one of two kinds:
 
 * A *driver lock* guards state that driver threads change. Only driver threads acquire it. A caller thread that needs
-  such a change submits a command and waits for it (``_session/background/commands.py``).
+  such a change submits a command and waits for it (``commands.py``).
 * A *caller lock* guards state of caller threads, such as an object that is created on first use. The I/O thread does
   not acquire it, and no thread acquires it while it holds a driver lock. State that it guards changes by one
   assignment, as the handler of a signal may raise between any two bytecodes of a caller.
@@ -63,7 +63,7 @@ def enter_driver_thread(kind: str = WORKER) -> None:
 
 
 def leave_to_parent() -> None:
-    """In a forked child: whoever looked at the order of locks is not here."""
+    """In a forked child: another thread of the parent may have held the lock of the order."""
     global _order_lock
     if not _order_lock._is_owned():  # type: ignore[attr-defined]
         _order_lock = threading.RLock()

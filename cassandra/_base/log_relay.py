@@ -13,9 +13,11 @@ threads among each other, keep their order; records of callers are handled at on
 A command that ends waits for ``FLUSH_LIMIT`` seconds at most until what was logged before is handled: a program finds
 the records of its call. What is left when the process ends is handled then; in a forked child it is the parent's.
 
-Owner of each thing: ``_waiting`` is appended to by any driver thread, and emptied by whoever handles records.
-``_is_handling`` is guarded by ``_lock``, which only driver threads take. The level of a logger is looked at without its
-cache, which a lock of ``logging`` guards.
+State: any driver thread appends to ``_waiting``, and threads that handle records empty it. ``_right`` holds one item
+while no thread handles records; the thread that pops it handles them. There is no lock, as garbage collection may run
+a ``__del__`` that logs at any point. No record is left behind: a thread appends its record before it tries to pop,
+and the handling thread looks at ``_waiting`` again after it has put the item back. The level of a logger is read
+without its cache, which a lock of ``logging`` guards.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import functools
 import logging
 import sys
 import time
-from _thread import allocate_lock, get_ident
+from _thread import get_ident
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -36,8 +38,7 @@ FLUSH_LIMIT = 0.1
 EXIT_LIMIT = 2.0
 
 _waiting: deque[tuple[logging.Logger, float, int, str, tuple[Any, ...]]] = deque(maxlen=MOST)
-_lock = allocate_lock()
-_is_handling = False  # a thread was called that has not ended yet
+_right: deque[None] = deque([None])  # to handle records
 
 
 def _nowhere() -> str | None:
@@ -95,25 +96,29 @@ def relaying(kind: Any) -> Any:
 
 def call_thread(start: Callable[[Callable[[], None]], object]) -> None:
     """For *wake*: have a thread, which *start* gets, handle all, unless one does already."""
-    global _is_handling
-    with _lock:
-        if _is_handling:
-            return
-        _is_handling = True
+    if not _acquire():
+        return
     try:
         start(_handle_until_empty)
     except RuntimeError:  # the interpreter exits, or it is out of threads
         _handle_until_empty()
 
 
+def _acquire() -> bool:
+    """Whether this thread has the right to handle records now."""
+    try:
+        _right.pop()
+    except IndexError:
+        return False
+    return True
+
+
 def _handle_until_empty() -> None:
-    global _is_handling
     while True:
         handle_all()
-        with _lock:
-            if not _waiting:
-                _is_handling = False
-                return
+        _right.append(None)
+        if not _waiting or not _acquire():
+            return
 
 
 def handle_all() -> None:
@@ -132,19 +137,18 @@ def handle_all() -> None:
 
 def flush(limit: float = FLUSH_LIMIT) -> None:
     """For a caller: wait until what was logged before is handled, at most *limit* seconds."""
-    if not (_is_handling or _waiting):
+    if _right and not _waiting:
         return
     deadline = time.monotonic() + limit
-    while (_is_handling or _waiting) and time.monotonic() < deadline:
+    while (not _right or _waiting) and time.monotonic() < deadline:
         time.sleep(0.0005)
 
 
 def leave_to_parent() -> None:
     """In a forked child: the parent handles them."""
-    global _is_handling, _lock
+    global _right
     _waiting.clear()
-    _lock = allocate_lock()
-    _is_handling = False
+    _right = deque([None])
 
 
 @atexit.register

@@ -1,5 +1,5 @@
-"""Loggers of the driver (L0). What they log is one printable line, whatever a server has sent. Driver threads leave it
-to others to handle records: ``log_relay.py``."""
+"""Loggers of the driver (L0). What they log is one printable line, whatever a server has sent. Records that
+driver threads log are handled by another thread: ``log_relay.py``."""
 
 import contextlib
 import logging

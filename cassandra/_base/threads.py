@@ -1,6 +1,6 @@
 """Threads that run one call after another: as many as there are calls under way, and none when there is nothing to do.
 
-L0. For calls that may block: commands of callers (``_session/background/commands.py``), log records of driver threads.
+L0. For calls that may block: commands of callers (``commands.py``), log records of driver threads.
 A call never waits for another one to end: when all threads are busy, one more is started. A thread that is idle for
 ``IDLE_LIMIT`` seconds ends, or at once when the last cluster is shut down (:func:`end_idle`).
 
@@ -95,7 +95,7 @@ class Signal:
 
 class _Worker:
     def __init__(self) -> None:
-        self.gate = Signal()  # given once by whoever took it from _idle
+        self.gate = Signal()  # given once by the thread that took this worker from _idle
         self.is_busy = True
         self.is_ending = False
         self.thread = threading.Thread(target=self._work, name="fastcql-worker", daemon=True)

@@ -89,6 +89,9 @@ def restore_functions(codec: Codec) -> None:
 def native_copy(codec: Codec) -> Codec:
     """A codec of the same type with the functions of the driver, also while those of *codec* are replaced."""
 
+def all_codecs() -> list[Codec]:
+    """The codecs that are alive."""
+
 def set_on_new(function: Callable[[Codec], object] | None) -> None:
     """*function* is called with each codec with parameters that is made of a server's metadata from now on."""
 

@@ -78,6 +78,9 @@ _SCALARS = {
 }
 
 
+cdef PyObject* newest = NULL  # of the codecs that are alive, a list through their ``older``
+
+
 @cython.final
 cdef class Codec:
     """A compiled CQL type. Made by :func:`scalar` and its companions, never directly."""
@@ -100,8 +103,15 @@ cdef class Codec:
     cdef object _decode
     cdef object _encode
     cdef tuple _before  # operation, atomic, and functions, while a program has replaced them
+    cdef PyObject* newer
+    cdef PyObject* older
 
     def __cinit__(self):
+        global newest
+        self.older = newest
+        if newest != NULL:
+            (<Codec>newest).newer = <PyObject*>self
+        newest = <PyObject*>self
         self.children = ()
         self.field_names = ()
         self._empty = None
@@ -115,6 +125,13 @@ cdef class Codec:
         raise TypeError("codecs are made by scalar(), list_codec() and so on")
 
     def __dealloc__(self):
+        global newest
+        if self.newer == NULL:
+            newest = self.older
+        else:
+            (<Codec>self.newer).older = self.older
+        if self.older != NULL:
+            (<Codec>self.older).newer = self.newer
         free(self._children_store)
 
     @property
@@ -366,6 +383,16 @@ def native_copy(Codec codec not None):
     if op == UDT:
         set_factory(copy, codec._factory)
     return copy
+
+
+def all_codecs():
+    """The codecs that are alive."""
+    cdef list found = []
+    cdef PyObject* at = newest
+    while at != NULL:
+        found.append(<Codec>at)  # may run the garbage collector; *at* is alive from here on
+        at = (<Codec>at).older
+    return found
 
 
 cdef object _on_new = None  # a function of codecs while functions of types that have parameters are replaced

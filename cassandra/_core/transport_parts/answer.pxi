@@ -100,7 +100,7 @@ cdef class RowsOfPages:
         if self.taken == 0:  # it is empty
             self.result._go_ahead()
             self.taken = 2
-        if self.result._page_iter is self.page:  # else somebody turned the page already
+        if self.result._page_iter is self.page:  # else another iterator has turned the page already
             last = not self.result._turn_page()
         page = self.result._page_iter
         if last:

@@ -15,11 +15,12 @@
 #   with nothing beside, of a request without callbacks, timers, trackers, metrics and meter (``take_plain``). Reading one
 #   changes nothing; then ``conclude_plain`` sets the outcome and wakes those that wait. What is more than that, and what
 #   could not be read, is put back for the I/O thread.
-# * The I/O thread takes all other outcomes (``on_outcome``): errors, USE, DDL, UNPREPARED, and whatever callbacks hear of.
+# * The I/O thread takes all other outcomes (``on_outcome``): errors, USE, DDL, UNPREPARED, and results
+#   of requests with callbacks.
 # * A caller that ends a page itself (``cancel``, the last task to leave, an error of sending) sets the outcome, wakes those
 #   that wait, and posts the rest (``_Rest``: timers, attempts to give up, trackers, callbacks) to the I/O thread.
-# * A caller that asks for the next page makes the request pending and is answerable for it from then on: whatever is raised
-#   until the page is on its way, the page ends with it.
+# * A caller that asks for the next page makes the request pending and is answerable for it from then on: an
+#   exception raised before the page is sent ends the page.
 #
 # Why that holds when the handler of a signal raises in a caller: Python runs handlers between bytecodes, and where native
 # code asks for it. State changes in *critical sections*, code without a call into Python, in which the GIL cannot change

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def hand_over(request: ResponseFuture, page: int) -> bool:
-    """Whether the I/O thread sends *request*, a USE. False if this is it, where connections are held from now on; and
-    if there is none."""
+    """Have the I/O thread send *request*, a USE, and hold the connections. False if the caller is to send it: on the
+    I/O thread, where connections are held from now on, and where the session has no I/O thread any more."""
     session = request.session
     if session.is_shutdown:
         return False

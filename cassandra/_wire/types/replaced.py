@@ -4,18 +4,25 @@ Plans run codecs, not classes. So when one of ``FUNCTIONS`` of a class is set or
 of its subclasses call the class from then on, wherever they are: in plans of statements that are prepared, in nested
 types. When the functions are the driver's again, they run natively again. Where none were replaced, nothing is asked.
 
-Replacing is rare, and may take long: codecs of types with parameters are found among all objects of the process. They
-change one after the other, so that requests of other threads see some of them replaced meanwhile. One thread at a time
+Replacing looks at every codec of the process. They change one after the other, so that requests of other threads see
+some of them replaced meanwhile. One thread at a time
 may replace.
 """
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 from weakref import WeakSet
 
-from cassandra._core.codec import Codec, native_copy, replace_functions, restore_functions, scalar, set_on_new
+from cassandra._core.codec import (
+    Codec,
+    all_codecs,
+    native_copy,
+    replace_functions,
+    restore_functions,
+    scalar,
+    set_on_new,
+)
 
 from .base import FUNCTIONS, forget_lookups, is_own
 from .registry import PARAMETERIZED, type_class
@@ -33,7 +40,7 @@ def functions_changed(cls: Any) -> None:
     found = [vars(kind)["_own_codec"] for kind in kinds if "_own_codec" in vars(kind)]
     found += map(scalar, scalar_classes)
     if not issubclass(cls, _ScalarType):
-        found += _all_codecs()
+        found += all_codecs()
         _with_parameters.add(cls)
     for codec in found:
         if _may_be(codec, cls):
@@ -54,16 +61,6 @@ def _forget(cls: Any) -> list[Any]:
         kinds += kind.__subclasses__()
     forget_lookups()
     return kinds
-
-
-def _all_codecs() -> list[Codec]:
-    is_frozen = gc.get_freeze_count() > 0
-    if is_frozen:  # what is frozen is not told of
-        gc.unfreeze()
-    found = [one for one in gc.get_objects() if type(one) is Codec]
-    if is_frozen:
-        gc.freeze()
-    return found
 
 
 def _may_be(codec: Codec, cls: Any) -> bool:

@@ -1,5 +1,5 @@
 // Memory of rows that were freed stays with the process for a while: the next page needs as much again, and pages that
-// come from the kernel anew cost more than decoding the rows in them.
+// are faulted in again cost more than decoding the rows in them.
 //
 // Values of up to 512 bytes are in arenas of Python's allocator, larger ones in memory of malloc. Both give memory back at
 // once when a page of rows is freed. Here freed arenas are kept in a stack, and glibc's thresholds are raised, by as much

@@ -12,7 +12,7 @@
 // asked for yet.
 //
 // Who is called for an outcome of an operation whose driver decides: a thread that waits, or an event loop by its queue, if
-// all outcomes are plain results (hot) and nobody else is to be told (eager); else the I/O thread, also if threads wait:
+// all outcomes are plain results (hot) and there are no callbacks (eager); else the I/O thread, also if threads wait:
 // they sleep until finish(). Nothing is forgotten between the two, as each change of who is called (set_eager, attach,
 // a waiter that leaves, put_back) looks for an outcome under the same lock. What waits in the queue of an event loop does
 // not count as seen to once the I/O thread has to decide, or another loop awaits: the loop may be busy, stopped or closed.
@@ -87,7 +87,7 @@ public:
     Right right = Right::Ordinary;
 
     // True: a waiter and an event loop take plain results only (RESULT with rows or void, without anything beside, of an
-    // operation without callbacks); the I/O thread takes all else, whoever waits. False: the one thread that waits takes
+    // operation without callbacks); the I/O thread takes all else, also if threads wait. False: the one thread that waits takes
     // all outcomes. Set before the operation is used.
     bool driver_decides = false;
 
