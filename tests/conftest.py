@@ -6,8 +6,10 @@ import gc
 import inspect
 import os
 import signal
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -225,7 +227,17 @@ def no_leaks(
     deadline = time.monotonic() + PATIENCE
     while (found := excess()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not found, f"leaked: {found}"
+    assert not found, f"leaked: {found}\n{stacks()}"
+
+
+def stacks() -> str:
+    """What each thread does now."""
+    frames = sys._current_frames()
+    return "\n".join(
+        f"{thread.name} ({thread.ident}):\n{''.join(traceback.format_stack(frames[thread.ident]))}"
+        for thread in threading.enumerate()
+        if thread.ident in frames
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -228,7 +228,7 @@ def test_while_the_cluster_is_waited_for(fake: FakeCluster, call: str) -> None:
             while frame is not None:
                 codes.append((os.path.basename(frame.f_code.co_filename), frame.f_code.co_name))
                 frame = frame.f_back
-            return codes[0][1] == "wait" and ("threading.py", "start") not in codes
+            return ("process.py", "wait") in codes and ("threading.py", "start") not in codes
 
         def interrupt():
             '''Again and again: a signal just before a thread falls asleep is only noted, and does not wake it.'''
