@@ -7,6 +7,8 @@ import signal
 import time
 from typing import Any
 
+from tests.interrupts import handlers_raise
+
 KEYSPACES = ("use_first", "use_second")
 
 
@@ -34,16 +36,17 @@ def run(session: Any, seconds: float) -> None:
     before = signal.signal(signal.SIGALRM, handler)
     try:
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            number = len(found)
-            try:
-                signal.setitimer(signal.ITIMER_REAL, moments.uniform(0.00005, 0.003))
-                session.execute(f"USE {KEYSPACES[number % 2]}")
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            except Alarm:
-                interrupted += 1
-            session.execute("INSERT INTO t (id) VALUES (%s)", (number,))
-            found[number] = session.keyspace
+        with handlers_raise(Alarm):
+            while time.monotonic() < end:
+                number = len(found)
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, moments.uniform(0.00005, 0.003))
+                    session.execute(f"USE {KEYSPACES[number % 2]}")
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except Alarm:
+                    interrupted += 1
+                session.execute("INSERT INTO t (id) VALUES (%s)", (number,))
+                found[number] = session.keyspace
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

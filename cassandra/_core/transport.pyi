@@ -512,10 +512,17 @@ class LoopQueue:
     def close(self) -> None:
         """Operations waiting in it are processed by this call; later outcomes go where they would without a queue."""
 
-class Hold:
-    """Keeps channels from taking requests, but DRIVER ones: they raise ConnectionBusy. Holds nest."""
+class ChannelGroup:
+    """The channels that the requests of one session go to. Any thread, each method in one native section."""
 
-    def __init__(self, channels: list[Channel]) -> None: ...
+    def add(self, channel: Channel) -> None: ...
+    def discard(self, channel: Channel) -> None: ...
+
+class Hold:
+    """Keeps the channels of *group* from taking requests, but DRIVER ones: they raise ConnectionBusy. Channels that are
+    added meanwhile are held too. Holds nest."""
+
+    def __init__(self, group: ChannelGroup) -> None: ...
     def begin(self, reactor: Reactor | None = None, callback: Callable[[], object] | None = None) -> bool:
         """Hold them and have *reactor* call *callback*, in one native section. False, with nothing held, if it was
         stopped."""

@@ -23,6 +23,7 @@ from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.real import Future
 from cassandra._core.routing import PoolSetFields
+from cassandra._core.transport import ChannelGroup
 from cassandra._net.delays import Delays
 from cassandra._net.pool.pool import SILENCE_LIMIT, HostPool
 from cassandra._net.repeated import Repeated
@@ -59,6 +60,7 @@ class PoolSet(PoolSetFields):
         self.line = Line(session)
         self.pools: dict[Host, HostPool] = {}
         self.errors: dict[Host, BaseException] = {}
+        self.channels = ChannelGroup()
 
     @commands.command
     def add_or_renew(self, host: Host, is_host_addition: bool) -> Future[bool] | None:
@@ -94,6 +96,7 @@ class PoolSet(PoolSetFields):
             on_defunct=self._cluster.signal_connection_failure,
             max_requests=self._cluster.max_requests_per_host,
             limit=self.line.limit,
+            group=self.channels,
             on_room=self.line.look,
             shards=self._cluster.shard_aware_options,
             silence_limit=self._silence_limit(),

@@ -7,6 +7,7 @@ import asyncio
 import random
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from cassandra.testing import SimulatedCluster
 from cassandra.testing.faults import Hold
 from tests import interrupted_use
 from tests.interrupted_use import Alarm
+from tests.interrupts import handlers_raise
 from tests.patience import PATIENCE, eventually
 
 ROUNDS = 300
@@ -56,7 +58,8 @@ def alarms(seed: int = 5) -> Iterator[Callable[[], None]]:
 
     before = signal.signal(signal.SIGALRM, handler)
     try:
-        yield lambda: signal.setitimer(signal.ITIMER_REAL, moments.uniform(0.00005, 0.003))
+        with handlers_raise(Alarm):
+            yield lambda: signal.setitimer(signal.ITIMER_REAL, moments.uniform(0.00005, 0.003))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -224,6 +227,32 @@ def test_requests_wait_for_a_use_that_is_under_way(
     insert.result()
     assert prepared.result().one().v == "one"
     assert session.execute(f"SELECT id FROM {interrupted_use.KEYSPACES[0]}.t").one().id == 1
+
+
+def test_connections_that_are_opened_during_a_use_are_held_too(
+    simulated: SimulatedCluster, session: Session, select: PreparedStatement
+) -> None:
+    interrupted_use.create(session, "{'class': 'NetworkTopologyStrategy', 'dc1': 1}")
+    pools = session.get_pools()
+    eventually(lambda: all(pool.open_count == 4 for pool in pools))
+    rule = simulated.inject(Hold(), query="USE use_first", times=1)
+    use = session.execute_async("USE use_first")
+    eventually(lambda: rule.hits > 0)
+    before = {id(connection) for pool in pools for connection in pool.get_connections()}
+    for pool in pools:
+        for connection in pool.get_connections():
+            if not connection.in_flight:  # the USE is not on it
+                connection.close()
+    eventually(lambda: all(pool.open_count == 4 for pool in pools))
+    assert {id(connection) for pool in pools for connection in pool.get_connections()} - before
+    inserts = [session.execute_async(f"INSERT INTO t (id) VALUES ({number})") for number in range(20)]
+    time.sleep(0.05)
+    assert not any(insert._has_come() for insert in inserts)
+    rule.remove()
+    use.result()
+    for insert in inserts:
+        insert.result()
+    assert {row.id for row in session.execute("SELECT id FROM use_first.t")} == set(range(20))
 
 
 @pytest.mark.parametrize("ended_by", ["cancel", "refused", "unknown host"])

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,10 +19,11 @@ import pytest
 from cassandra.cluster import PreparedStatement, Session
 from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args
 from cassandra.testing import SimulatedCluster
+from tests.interrupts import handlers_raise
 from tests.patience import PATIENCE, eventually
 from tests.simulated.conftest import Connect
 
-ROUNDS = 300
+ROUNDS = 100
 ROWS = 20
 
 Arm = Callable[[], None]
@@ -46,9 +46,7 @@ class Signals:
 
     def __init__(self, seed: int) -> None:
         self.handled = 0
-        self.unraisable = (
-            0  # the handler ran in a callback of a weak reference, or in a ``__del__``, of whatever module
-        )
+        self.ignored: list[str] = []  # finalizers and callbacks of weak references, of any module, that it interrupted
         self._moments = random.Random(seed)
 
     def tosses(self) -> bool:
@@ -85,14 +83,6 @@ def signals(action: Callable[[], object], seed: int = 11, spares_asyncio: bool =
     def end_hang(number: int, frame: object) -> None:
         raise Hang("it hangs")
 
-    def note(found: Any) -> None:
-        if found.exc_type not in (Alarm, LoopAlarm):
-            hook(found)
-            return
-        made.unraisable += 1
-        print("unraisable:", found.object)
-
-    hook, sys.unraisablehook = sys.unraisablehook, note
     before = signal.signal(signal.SIGALRM, handle), signal.signal(signal.SIGUSR1, end_hang)
     ended = threading.Event()
 
@@ -106,12 +96,12 @@ def signals(action: Callable[[], object], seed: int = 11, spares_asyncio: bool =
     watchdog = threading.Thread(target=watch, daemon=True)
     watchdog.start()
     try:
-        yield made
+        with handlers_raise(Alarm, LoopAlarm) as made.ignored:
+            yield made
     finally:
         made.disarm()
         ended.set()
         watchdog.join()
-        sys.unraisablehook = hook
         signal.signal(signal.SIGALRM, before[0])
         signal.signal(signal.SIGUSR1, before[1])
 
@@ -134,12 +124,12 @@ def run_interrupted(handler: Signals, main: Callable[[], Any]) -> bool:
 
     loop = asyncio.new_event_loop()
     task = loop.create_task(begun())
-    before = handler.handled - handler.unraisable
+    before = handler.handled - len(handler.ignored)
     interrupted = False
     try:
         loop.run_until_complete(task)
         handler.disarm()
-        assert handler.handled - handler.unraisable == before, "the exception was swallowed"
+        assert handler.handled - len(handler.ignored) == before, "the exception was swallowed"
     except LoopAlarm:
         handler.disarm()
         interrupted = True

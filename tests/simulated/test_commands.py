@@ -18,6 +18,7 @@ import pytest
 from cassandra.cluster import Cluster, Session
 from cassandra.policies import HostStateListener
 from cassandra.testing import SimulatedCluster
+from tests.interrupts import handlers_raise
 from tests.patience import PATIENCE
 
 Connect = Callable[..., Session]
@@ -46,7 +47,7 @@ def alarms(handle: Callable[[], object], seed: int) -> Iterator[Callable[[], Non
 
 def interrupt(call: Callable[[], Any], handle: Callable[[], object], seed: int, rounds: int = ROUNDS) -> None:
     """*call*, again and again, with signals."""
-    with alarms(handle, seed) as alarm:
+    with handlers_raise(Alarm), alarms(handle, seed) as alarm:
         for _ in range(rounds):
             with contextlib.suppress(Alarm):
                 try:
@@ -149,7 +150,6 @@ def open_sessions(cluster: Cluster) -> list[Session]:
     return [session for session in cluster.sessions if not session.is_shutdown]
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the handler interrupts a __del__
 def test_interrupted_shutdowns_end_and_the_next_call_returns(simulated: SimulatedCluster) -> None:
     def whole_life() -> None:
         cluster = Cluster(simulated.contact_points, port=simulated.port)

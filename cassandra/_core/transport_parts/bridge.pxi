@@ -116,6 +116,8 @@ def resolve(waiter, value):
         queue = (<_Awaiting> waiter).queue
         if queue is not None and not queue.is_of_parent():  # in one native step; while the queue is drained it is seen to
             queue.tell(waiter, value, queue if fastcql_turn.loop == <PyObject*> (<_Awaiting> waiter).loop else None)
+            if (<_Awaiting> waiter).loop.is_closed():  # looked at last: what is in the queue would keep the loop alive
+                close_the_closed()
             return
     tell(waiter, value)
 

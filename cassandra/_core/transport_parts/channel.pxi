@@ -208,24 +208,51 @@ cdef class Channel:
 
 
 @cython.final
+cdef class ChannelGroup:
+    """The channels that the requests of one session go to. Each method is one native section."""
+
+    cdef set channels
+    cdef list holds  # those that have begun and are not cancelled
+
+    def __init__(self):
+        self.channels = set()
+        self.holds = []
+
+    def add(self, Channel channel not None):
+        if channel in self.channels:
+            return
+        for hold in self.holds:
+            (<Hold> hold).add(channel)
+        self.channels.add(channel)
+
+    def discard(self, Channel channel not None):
+        self.channels.discard(channel)
+
+
+@cython.final
 cdef class Hold:
-    """Until it is cancelled *channels* take no requests but DRIVER ones."""
+    """Until it is cancelled the channels of *group*, also those that are added meanwhile, take no requests but DRIVER
+    ones."""
 
+    cdef ChannelGroup group
     cdef list channels
-    cdef bint holds
 
-    def __init__(self, list channels not None):
-        for channel in channels:
-            <Channel?> channel
-        self.channels = channels
+    def __init__(self, ChannelGroup group not None):
+        self.group = group
+        self.channels = []
+
+    cdef int add(self, Channel channel) except -1:
+        self.channels.append(channel)
+        if not channel.core.reactor().foreign():
+            channel.core.hold()
+        return 0
 
     def begin(self, Reactor reactor=None, callback=None):
         """All of it is one native section. False, and nothing is held, if the *reactor* that is to call *callback* was
         stopped."""
-        self.holds = True
-        for channel in self.channels:
-            if not (<Channel> channel).core.reactor().foreign():
-                (<Channel> channel).core.hold()
+        self.group.holds.append(self)
+        for channel in self.group.channels:
+            self.add(<Channel> channel)
         if reactor is None:
             return True
         Py_INCREF(callback)
@@ -236,7 +263,8 @@ cdef class Hold:
         return False
 
     def cancel(self):
-        if self.holds:
-            self.holds = False
-            for channel in self.channels:
-                (<Channel> channel).let_go()
+        if self in self.group.holds:
+            self.group.holds.remove(self)
+        channels, self.channels = self.channels, []
+        for channel in channels:
+            (<Channel> channel).let_go()

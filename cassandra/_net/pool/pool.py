@@ -39,7 +39,7 @@ from cassandra._base.logs import get_logger
 from cassandra._base.public import public
 from cassandra._core.codec import TypeContext
 from cassandra._core.routing import PoolFields, murmur3_token
-from cassandra._core.transport import Limit, Picks, Reactor, Timer
+from cassandra._core.transport import ChannelGroup, Limit, Picks, Reactor, Timer
 from cassandra._net.connection import Connection
 from cassandra._net.exchange import guarded
 from cassandra._net.handshake.options import ConnectionOptions
@@ -80,18 +80,20 @@ class HostPool(PoolFields):
         on_defunct: Callable[[Any, BaseException], object] | None = None,
         max_requests: int | None = None,
         limit: Limit | None = None,
+        group: ChannelGroup | None = None,
         on_room: Callable[[Any], object] | None = None,
         shards: ShardChoice | None = None,
         silence_limit: float = SILENCE_LIMIT,
         on_suspect: Callable[[Any], object] | None = None,
     ) -> None:
-        """*host* has ``endpoint`` and ``host_id``. *options* is asked before every connection attempt;
-        *delays* gives a fresh reconnection schedule; *on_defunct* (host, error) hears of every connection that was lost
-        or could not be opened again, and may close the pool. At most *max_requests* are in flight on all connections
-        together, within the *limit* that the pool shares with others. *on_room* (host) hears that requests that were
-        refused may fare otherwise now: there may be room, or nothing to wait for any more. *shards* says how to reach
-        the shards of the host, if it has any. A connection that gives no sign of life for *silence_limit* seconds is
-        closed; *on_suspect* (host) hears much sooner that it was one of this pool that made the host a suspect."""
+        """*host* has ``endpoint`` and ``host_id``. *options* is asked before every connection attempt; *delays* gives a
+        fresh reconnection schedule; *on_defunct* (host, error) hears of every connection that was lost or could not be
+        opened again, and may close the pool. At most *max_requests* are in flight on all connections together, within
+        the *limit* that the pool shares with others; *group* has the channels of all of them. *on_room* (host) hears
+        that requests that were refused may fare otherwise now: there may be room, or nothing to wait for any more.
+        *shards* says how to reach the shards of the host, if it has any. A connection that gives no sign of life for
+        *silence_limit* seconds is closed; *on_suspect* (host) hears much sooner that it was one of this pool that made
+        the host a suspect."""
         self.host = host
         self.host_distance = host_distance
         self.keyspace = keyspace
@@ -110,6 +112,7 @@ class HostPool(PoolFields):
         self._on_suspect = on_suspect
         self._relief = Relief(self)
         self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
+        self._group = group if group is not None else ChannelGroup()
         self._taking: tuple[Connection, ...] = ()  # that take requests
         self.picks = Picks(None, None)
         self._openings: set[Opening] = set()
@@ -217,8 +220,14 @@ class HostPool(PoolFields):
 
     def _publish(self) -> None:
         """Locked. ``pick`` sees what changed."""
-        slots = self._slots
+        slots, gone = self._slots, self._taking
+        for connection in slots.taking:
+            if connection.channel is not None:  # before it can be picked: it may have to be held
+                self._group.add(connection.channel)
         self._taking, self.picks = slots.taking, Picks(slots.sole, slots.picker)
+        for connection in gone:
+            if connection.channel is not None and connection not in slots.taking:
+                self._group.discard(connection.channel)
 
     def _watch(self, connection: Connection, retired: Iterable[Connection]) -> None:
         watch = watch_of(self.host)

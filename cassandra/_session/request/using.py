@@ -1,10 +1,11 @@
 """USE: the keyspace of a session changes on the I/O thread, and no other request is sent meanwhile.
 
-L5. A caller's thread holds all connections of the session and posts the request, both in one native section. The I/O
-thread, which no handler of a signal interrupts, sends the USE and processes its answer (``completing.follow``); the
-hold ends with the page, whatever that comes to. Requests that are made meanwhile find the connections busy and wait for
-room: they are sent when every connection is in the keyspace that the session says it is in. So a program that is
-interrupted while it waits for a USE goes on in one definite keyspace, and so do its other threads.
+L5. A caller's thread holds all connections of the session, those to come too, and posts the request, in one native
+section. The I/O thread, which no handler of a signal interrupts, sends the USE and processes its answer
+(``completing.follow``); the hold ends with the page, whatever that comes to. Requests that are made meanwhile find the
+connections busy and wait for room: they are sent when every connection is in the keyspace that the session says it is
+in. So a program that is interrupted while it waits for a USE goes on in one definite keyspace, and so do its other
+threads.
 """
 
 from __future__ import annotations
@@ -39,8 +40,7 @@ def hand_over(request: ResponseFuture, page: int) -> bool:
 
 
 def _hold_of(session: Session) -> Hold:
-    connections = [one for pool in session._pools.values() for one in pool.get_connections()]
-    return Hold([one.channel for one in connections if one.channel is not None])
+    return Hold(session._pool_set.channels)
 
 
 def _send_held(request: ResponseFuture, page: int, hold: Hold) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import os
 import random
 import signal
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ import pytest
 from cassandra._base import threads
 from cassandra._base.locks import WORKER, thread_kind
 from cassandra._session.background import commands
+from tests.interrupts import handlers_raise
 from tests.patience import eventually
 
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="none")
@@ -138,12 +142,13 @@ def test_every_result_is_received_or_undone() -> None:
         ended.append(number)
         return number
 
-    with alarms(raise_alarm) as alarm:
+    run = partial(commands.run, command, undo=undone.append)
+    with handlers_raise(Alarm), alarms(raise_alarm) as alarm:
         for number in range(1500):
             try:
                 try:
                     alarm(moments.uniform(0.00005, 0.002))
-                    received.append(commands.run(command, number, undo=undone.append))
+                    received.extend(map(run, (number,)))  # natively: no handler runs between return and append
                 finally:
                     signal.setitimer(signal.ITIMER_REAL, 0)
             except Alarm:
@@ -169,6 +174,20 @@ def test_a_task_waits_for_a_command() -> None:
         return await commands.run_async(lambda: (thread_kind(), variable.get()))
 
     assert asyncio.run(main()) == (WORKER, "task's")
+
+
+def test_a_command_that_outlives_a_loop_does_not_keep_it() -> None:
+    gate = threading.Event()
+
+    async def main() -> weakref.ref[asyncio.AbstractEventLoop]:
+        task = asyncio.ensure_future(commands.run_async(gate.wait))
+        await asyncio.sleep(0)
+        task.cancel()
+        return weakref.ref(asyncio.get_running_loop())
+
+    loop = asyncio.run(main())
+    gate.set()
+    eventually(lambda: gc.collect() >= 0 and loop() is None)
 
 
 def test_a_cancelled_task_s_command_is_undone() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from cassandra._base import threads
 from cassandra._session.background.scheduler import Scheduler, Strand
+from tests.interrupts import handlers_raise
 from tests.patience import PATIENCE, eventually, ever_longer
 
 
@@ -351,7 +352,6 @@ def test_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran == [4]
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the handler interrupts a finaliser
 def test_a_strand_of_a_caller_that_was_interrupted_goes_on(scheduler: Scheduler) -> None:
     """The handler of a signal raises in the middle of a post: what comes later runs."""
 
@@ -362,18 +362,19 @@ def test_a_strand_of_a_caller_that_was_interrupted_goes_on(scheduler: Scheduler)
     ran: list[int] = []
     before = signal.signal(signal.SIGALRM, raise_alarm)
     try:
-        for number in range(1000):
-            with contextlib.suppress(InterruptedError):
-                try:
-                    signal.setitimer(signal.ITIMER_REAL, moments.uniform(0.00005, 0.0005))
-                    for _ in range(100):  # what raises in a finaliser is ignored
-                        strand.post(ran.append, number)
-                        scheduler.submit(int)
-                        scheduler.schedule(0.0001, int)
-                        time.sleep(0.0001)
-                finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-            assert strand.call(lambda: 1, timeout=PATIENCE) == 1
+        with handlers_raise(InterruptedError):
+            for number in range(1000):
+                with contextlib.suppress(InterruptedError):
+                    try:
+                        signal.setitimer(signal.ITIMER_REAL, moments.uniform(0.00005, 0.0005))
+                        for _ in range(100):  # what raises in a finalizer is ignored
+                            strand.post(ran.append, number)
+                            scheduler.submit(int)
+                            scheduler.schedule(0.0001, int)
+                            time.sleep(0.0001)
+                    finally:
+                        signal.setitimer(signal.ITIMER_REAL, 0)
+                assert strand.call(lambda: 1, timeout=PATIENCE) == 1
     finally:
         signal.signal(signal.SIGALRM, before)
     assert scheduler.submit(lambda: 2).result(PATIENCE) == 2
