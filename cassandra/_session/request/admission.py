@@ -309,13 +309,14 @@ class Line:
         if not self.queue.leave(ticket):
             return
         self._forget(ticket)
-        self._refuse(ticket, self._own_time(ticket), self._full() if held_up else "its time is up (max_request_wait)")
+        why = self._full() if held_up else "its time is up (max_request_wait)"
+        self._refuse(ticket, monotonic() - ticket.since, self._own_time(ticket), why)
 
     def _refuse_at_once(self, ticket: Ticket) -> None:
         if ticket.patience > 0:
-            self._refuse(ticket, False, self._full())
+            self._refuse(ticket, 0.0, False, self._full())
         else:
-            self._refuse(ticket, self._own_time(ticket), "it may not wait")
+            self._refuse(ticket, 0.0, self._own_time(ticket), "it may not wait")
 
     def _full(self) -> str:
         return f"{len(self)} requests wait already and no more may (max_waiting_requests)"
@@ -416,10 +417,10 @@ class Line:
 
     # ---- errors
 
-    def _refuse(self, ticket: Ticket, timed_out: bool, why: str) -> None:
-        """Fail the request that could not wait (any longer); *timed_out*: by its own timeout."""
+    def _refuse(self, ticket: Ticket, waited: float, timed_out: bool, why: str) -> None:
+        """Fail the request that has waited for *waited* seconds in line, or was not let in (0); *timed_out*: by its own
+        timeout."""
         request = ticket.request
-        waited = monotonic() - ticket.since
         errors = {host: self._explained(ticket, host, error, waited) for host, error in request._errors.items()}
         error: Any
         if timed_out:
@@ -442,7 +443,7 @@ class Line:
         load = "it has no pool any more" if pool is None else pool.load()
         if self.limit is not None:
             load += f", {self.limit.in_flight} of {self.limit.maximum} of the session"
-        kind = NoConnectionsAvailable if waited >= 0.001 else ConnectionBusy
+        kind = NoConnectionsAvailable if waited else ConnectionBusy
         text = f"{host} has no room for another request: {load}, {len(self)} waiting"
         explained = kind(f"{text}. Send fewer at a time, or raise the limit that is reached")
         explained.__cause__ = error

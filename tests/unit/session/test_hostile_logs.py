@@ -103,6 +103,7 @@ def test_a_life_of_a_cluster(cluster: Cluster, fake: FakeCluster, records: list[
     session = cluster.connect(wait_for_all_pools=True)
     records.clear()
     session.execute("warn")
+    eventually(lambda: any(str(MANY - 5) in message for message in records))
     warnings = [message for message in records if message.startswith("Server warning")]
     assert 1 < len(warnings) < 10 and str(MANY - 5) in warnings[-1]
     for code in ("0", "a", "1001", "1002", "1003", "2000", "2100", "2200", "2300", "8000", "7777"):
