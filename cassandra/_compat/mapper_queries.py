@@ -17,6 +17,7 @@ class _Given:
     """Pages of rows that somebody else has read: one, with all of them."""
 
     has_more = True
+    passed = 0
 
     def __init__(self, rows: Iterator[Mapping[str, Any]]) -> None:
         self.rows = rows
@@ -31,9 +32,10 @@ class _Given:
     async def anext(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         return self.next()
 
-    def taken(self) -> None:
-        self.has_more = False
+    def taken(self, passed: int) -> None:
         self._read = []
+        self.passed = passed
+        self.has_more = False
 
 
 class _ResultGenerator:

@@ -14,6 +14,8 @@ import pytest
 
 import cassandra.cqlengine.connection
 from cassandra import InvalidRequest
+from cassandra._mapper.query.loading import Pages
+from cassandra._mapper.query.models import ModelQuerySet
 from cassandra.cluster import Cluster, Session
 from cassandra.cqlengine import columns, connection, models
 from cassandra.cqlengine.models import Model
@@ -447,6 +449,53 @@ def test_rows_of_a_page_that_could_not_be_read_are_there_when_it_is_read_again(
             asyncio.run(rows.aall()) if awaited else list(rows)
     found = asyncio.run(rows.aall()) if awaited else list(rows)
     assert [row.at for row in found] == list(range(7)) and len(rows) == 7
+
+
+@pytest.mark.parametrize("when", ["instances are made", "rows are added", "the page is dropped", "it is taken"])
+def test_interrupted_reading_goes_on_with_every_row_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """The handler of a signal raises between two steps of taking a page."""
+    for number in range(7):
+        Item.create(part=1, at=number, name=str(number))
+    fails = True
+
+    def interrupt() -> None:
+        nonlocal fails
+        if fails:
+            fails = False
+            raise KeyboardInterrupt
+
+    made_of, taken = ModelQuerySet._made_of, Pages.taken
+
+    def made(self: Any, names: Any, rows: Any) -> Any:
+        found = made_of(self, names, rows)
+        if when == "instances are made":
+            interrupt()
+        return found
+
+    def take(self: Any, passed: int) -> None:
+        if when == "rows are added":
+            interrupt()
+        if when == "the page is dropped":
+            self._result._current_rows = []
+            interrupt()
+        taken(self, passed)
+        if when == "it is taken":
+            interrupt()
+
+    monkeypatch.setattr(ModelQuerySet, "_made_of", made)
+    monkeypatch.setattr(Pages, "taken", take)
+    for pages in range(4):  # that are read before
+        query = Item.objects(part=1).fetch_size(2)
+        fails = False
+        reading = iter(query)
+        for _ in range(pages * 2):
+            next(reading)
+        fails = True
+        with pytest.raises(KeyboardInterrupt):
+            list(query)
+        assert [item.at for item in query] == list(range(7))
 
 
 def test_rows_that_somebody_else_is_told_of_stay_rows(session: Session) -> None:

@@ -112,11 +112,12 @@ class Pages:
     """Columns and rows of a result, page after page. Of the thread or the task that reads them, which says when it has
     taken a page: until then it is there again for who asks."""
 
-    __slots__ = ("_result", "_waits")
+    __slots__ = ("_result", "_waits", "passed")
 
     def __init__(self, result: Any) -> None:
         self._result = result
         self._waits = True
+        self.passed = 0  # rows of the pages that were taken
 
     @property
     def has_more(self) -> bool:
@@ -125,24 +126,29 @@ class Pages:
 
     def next(self) -> tuple[tuple[str, ...], Any]:
         """The page that was not taken, or the next one, if there is one."""
-        if not self._waits:
+        if not self._is_here():
             self._result.fetch_next_page()
-            self._waits = True
+        self._waits = True
         return self._rows()
 
     async def anext(self) -> tuple[tuple[str, ...], Any]:
         """As :meth:`next`, without blocking the running loop."""
-        if not self._waits:
+        if not self._is_here():
             await self._result.fetch_next_page_async()
-            self._waits = True
+        self._waits = True
         return self._rows()
 
-    def taken(self) -> None:
-        """The page is somebody's: instances have its rows, and take their place in its list, or in one of their own
-        where somebody else may have that."""
-        self._waits = False
+    def _is_here(self) -> bool:
+        """Whether a page was fetched that was not taken."""
+        return self._waits or (type(self._result) is ResultSet and bool(self._result._current_rows))
+
+    def taken(self, passed: int) -> None:
+        """Instances have its rows, and take their place in its list, or in one of their own where other code may have
+        that. *passed*: rows up to its end. May be called again after an interrupt."""
         if type(self._result) is ResultSet:
             self._result._current_rows = []
+        self.passed = passed
+        self._waits = False
 
     def _rows(self) -> tuple[tuple[str, ...], Any]:
         result = self._result

@@ -1,7 +1,8 @@
 """What a query set has read: rows page by page, kept for all that is asked of it later.
 
 Several threads may read a query set at a time, or several tasks of a loop: one of them reads a page, the others wait
-for it and find its rows.
+for it and find its rows. The handler of a signal may raise at any point: each step can be done again, and no row is
+added twice (``Pages.passed``).
 """
 
 from __future__ import annotations
@@ -119,12 +120,13 @@ class Reading(Generic[T]):
             self._add(pages, *await pages.anext())
 
     def _add(self, pages: Pages, names: tuple[str, ...], rows: Any) -> None:
-        found = self._made_of(names, rows)
-        pages.taken()
-        if self._result_cache is None:  # nobody else has seen it
-            self._result_cache = found
-        else:
-            self._result_cache += found
+        if len(self._result_cache or ()) == pages.passed:  # or its rows were added, and the thread was interrupted then
+            found = self._made_of(names, rows)
+            if self._result_cache is None:  # no other thread has seen it
+                self._result_cache = found
+            else:
+                self._result_cache += found
+        pages.taken(len(self._result_cache or ()))
         if not pages.has_more:
             self._pages = None
             self._count = len(self._result_cache)

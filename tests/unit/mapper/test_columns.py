@@ -349,5 +349,5 @@ def test_rows_of_a_mock_are_none() -> None:
     pages = Pages(mock.MagicMock())
     pages.next()
     assert pages.has_more, "nobody has taken it yet"
-    pages.taken()
+    pages.taken(0)
     assert not pages.has_more
