@@ -13,7 +13,7 @@ from tests.signals.campaign import ASYNC_MODES, LOOPS, MODES, Result, faults_tex
 from tests.signals.server import KINDS
 from tests.signals.worker import ALL_CALLS, Work
 
-EACH = 50  # interrupts of a call, spread over its moments
+EACH = 30  # interrupts of a call, spread over its moments
 AT_ONCE = 2
 
 Running = dict[str, "Future[Result]"]

@@ -120,16 +120,18 @@ class Reading(Generic[T]):
             self._add(pages, *await pages.anext())
 
     def _add(self, pages: Pages, names: tuple[str, ...], rows: Any) -> None:
-        if len(self._result_cache or ()) == pages.passed:  # or its rows were added, and the thread was interrupted then
+        cache = self._result_cache
+        if len(cache or ()) == pages.passed:  # or its rows were added, and the thread was interrupted then
             found = self._made_of(names, rows)
-            if self._result_cache is None:  # no other thread has seen it
-                self._result_cache = found
+            if cache is None:  # no other thread has seen it
+                self._result_cache = cache = found
             else:
-                self._result_cache += found
-        pages.taken(len(self._result_cache or ()))
+                cache += found
+        assert cache is not None
+        pages.taken(len(cache))
         if not pages.has_more:
             self._pages = None
-            self._count = len(self._result_cache)
+            self._count = len(cache)
 
     def _has(self, at: int) -> bool:
         """Whether there is a row *at* that place. Reads pages until that is known: a page may have no rows."""
