@@ -12,6 +12,7 @@ be fetched is asked for again, as the result does it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,8 +70,8 @@ class ArrowBatches:
         return self.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        batches = iter(self.batches)
-        return stream(self.schema, lambda: next(batches, None))
+        # No Python code that the handler of a signal could interrupt: consumers make an OSError of what it raises.
+        return stream(self.schema, partial(next, iter(self.batches), None))
 
 
 @public("cassandra.columns")
