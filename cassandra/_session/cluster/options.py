@@ -54,6 +54,8 @@ def made() -> Any:
     return None
 
 
+_set = object.__setattr__
+
 #: Options that are seconds, and what they may be besides a positive number: see ``seconds``.
 _DURATIONS: dict[str, dict[str, bool]] = {
     "connect_timeout": {"zero": False},
@@ -144,7 +146,7 @@ class Options:
         rule = _DURATIONS.get(name)
         if rule is not None:
             seconds(name, value, **rule)
-        super().__setattr__(name, value)
+        _set(self, name, value)
 
     # ---- groups
 
