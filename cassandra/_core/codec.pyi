@@ -86,8 +86,9 @@ def replace_functions(codec: Codec, decode: Callable[[bytes, int], Any], encode:
 def restore_functions(codec: Codec) -> None:
     """Undo :func:`replace_functions`; without effect where nothing was replaced."""
 
-def native_copy(codec: Codec) -> Codec:
-    """A codec of the same type with the functions of the driver, also while those of *codec* are replaced."""
+def native_copy(codec: Codec, deep: bool = False) -> Codec:
+    """A codec of the same type with the functions of the driver, also while those of *codec* are replaced. *deep*:
+    for the types within it too."""
 
 def all_codecs() -> list[Codec]:
     """The codecs that are alive."""

@@ -143,12 +143,12 @@ class Scene:
             self.check_keyspace()
 
     def check_keyspace(self) -> None:
-        """Requests without a keyspace go to the one that the session names."""
-        keyspace = self.session.keyspace
+        """Requests without a keyspace go to the one that the session names: while a USE goes on they wait."""
         numbers = [next(self.ids) for _ in range(4)]
         futures = [self.session.execute_async(f"INSERT INTO t (id, v) VALUES ({number}, 'k')") for number in numbers]
         for future in futures:
             future.result()
+        keyspace = self.session.keyspace
         for number in numbers:
             there = [name for name in KEYSPACES if self.value_of(number, name) is not None]
             holds(there == [keyspace], f"a row is written to {there}, and the session says {keyspace!r}")

@@ -361,7 +361,7 @@ def restore_functions(Codec codec not None):
         codec._before = None
 
 
-def native_copy(Codec codec not None):
+def native_copy(Codec codec not None, bint deep=False):
     """A codec of the same type, whose functions are those of the driver; see the stub."""
     op, atomic, decode, encode = codec._before or (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
     cdef Codec copy = new_codec(codec.kind, op, codec.name)
@@ -376,7 +376,7 @@ def native_copy(Codec codec not None):
     copy._encode = encode
     copy.empty_value = codec._empty
     if codec.children:
-        adopt(copy, codec.children)
+        adopt(copy, tuple([native_copy(child, True) for child in codec.children]) if deep else codec.children)
     copy.node.arity = codec.node.arity
     copy.node.fixed = codec.node.fixed
     copy.node.atomic = atomic

@@ -14,6 +14,7 @@ from cassandra._base.errors import DriverException, InvalidRequest, repeated_pag
 from cassandra._base.names import cql_quote, protect_value
 from cassandra._routing.tablets.tablets import Tablet
 from cassandra._wire.rows import decode_page, tuple_factory
+from cassandra._wire.types.base import with_own_functions
 
 from ..background import commands
 from .queries import gather, query
@@ -107,4 +108,4 @@ def _rows(answer: Any) -> Any:
     """The rows of an answer; what is none is raised."""
     if isinstance(answer, BaseException):
         raise answer
-    return decode_page(answer.page, tuple_factory)
+    return decode_page(with_own_functions(answer.page), tuple_factory)

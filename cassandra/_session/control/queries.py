@@ -17,6 +17,7 @@ from cassandra._base.process import Bell
 from cassandra._core.codec import RowsPage, UnreadRows
 from cassandra._wire.messages.requests import QueryMessage
 from cassandra._wire.rows import decode_page, dict_factory
+from cassandra._wire.types.base import with_own_functions
 
 if TYPE_CHECKING:
     from cassandra._net.connection import Connection
@@ -39,7 +40,8 @@ def rows_of(message: Any) -> list[Row]:
 
 
 def _decoded(page: RowsPage | UnreadRows) -> list[Row]:
-    return list(decode_page(page.page() if isinstance(page, UnreadRows) else page, dict_factory))
+    page = page.page() if isinstance(page, UnreadRows) else page
+    return list(decode_page(with_own_functions(page), dict_factory))
 
 
 class Rows(Sequence[Row]):

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from cassandra._base.names import quote_text
 from cassandra._base.public import public
-from cassandra._core.codec import Codec, custom_codec
+from cassandra._core.codec import Codec, ResultPlan, RowsPage, custom_codec, described_page, native_copy
 
 apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."
 cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"
@@ -80,10 +80,23 @@ def forget_lookups() -> None:
         forget()
 
 
+_were_set = False  # functions of a type class, by the program
+
+
 def _functions_changed(cls: type) -> None:
+    global _were_set
     from cassandra._wire.types import replaced  # which needs all type classes
 
+    _were_set = True
     replaced.functions_changed(cls)
+
+
+def with_own_functions(page: RowsPage) -> RowsPage:
+    """*page*, whose values are decoded by the driver's functions, also while a program has replaced those of their type
+    classes: for the driver's own queries."""
+    if not _were_set:
+        return page
+    return described_page(page, ResultPlan([(*spec[:3], native_copy(spec[3], deep=True)) for spec in page.plan.specs]))
 
 
 #: What CQL spellings are made of.
