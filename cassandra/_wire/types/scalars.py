@@ -162,6 +162,9 @@ class TimeUUIDType(DateType):
     typename = "timeuuid"
     type_id = TypeId.TIMEUUID
     fixed_size = 16
+    # Of its own: those of DateType may be replaced.
+    deserialize: Any = vars(_CassandraType)["deserialize"]
+    serialize: Any = vars(_CassandraType)["serialize"]
 
     def my_timestamp(self) -> float:
         """Seconds since the epoch."""

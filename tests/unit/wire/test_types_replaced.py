@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
+from uuid import UUID
 
 import pytest
 
@@ -13,12 +14,15 @@ from cassandra._core.codec import BindPlan, Codec, list_codec, map_codec, scalar
 from cassandra.cqltypes import (
     AsciiType,
     BytesType,
+    DateType,
     Int32Type,
     IntegerType,
     ListType,
     LongType,
     MapType,
     SetType,
+    TimestampType,
+    TimeUUIDType,
     TupleType,
     UserType,
     UTF8Type,
@@ -27,6 +31,7 @@ from cassandra.cqltypes import (
 )
 from tests.unit.session.harness import Lab, prepared, rows
 
+TIMESTAMP, TIMEUUID = scalar(0x0B), scalar(0x0F)
 ASCII, INT, TEXT, VARINT = scalar(0x01), scalar(0x09), scalar(0x0D), scalar(0x0E)
 
 
@@ -87,6 +92,16 @@ def test_around_the_one_that_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Int32Type.to_binary(1, 4) == b"\0\0\0\2" and Int32Type.from_binary(b"\0\0\0\2", 4) == 20
     monkeypatch.undo()
     assert bound(INT, 1) == b"\0\0\0\1" and INT.decode(b"\0\0\0\2") == 2
+
+
+def test_timeuuids_are_no_dates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their class is a subclass, with functions of its own."""
+    monkeypatch.setattr(DateType, "deserialize", staticmethod(lambda data, version: "a date"))
+    monkeypatch.setattr(DateType, "serialize", staticmethod(lambda value, version: b"a date"))
+    value = UUID(int=1 << 76)
+    assert TIMEUUID.decode(value.bytes) == value and bound(TIMEUUID, value) == value.bytes
+    assert TimeUUIDType.from_binary(value.bytes, 4) == value
+    assert TIMESTAMP.decode(bytes(8)) == TimestampType.from_binary(bytes(8), 4) == "a date"
 
 
 def test_a_class_method_that_calls_super(monkeypatch: pytest.MonkeyPatch) -> None:
