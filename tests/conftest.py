@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from cassandra._base import log_relay
+from cassandra._base import log_relay, threads
 from tests.checked_locks import locks, violations
 from tests.patience import PATIENCE
 from tests.servers import Options, ServerCluster, ServerNode
@@ -152,10 +152,10 @@ class Held:
         from cassandra._core import columns, memory, transport
 
         gc.collect()
-        threads = frozenset(f"{thread.name} ({thread.ident})" for thread in threading.enumerate())
+        names = frozenset(f"{thread.name} ({thread.ident})" for thread in threading.enumerate())
         native = transport.debug_counters() | memory.debug_counters() | columns.debug_counters()
         del native["pools"]  # applications' objects
-        return cls(threads, len(list(Path("/proc/self/fd").iterdir())), native)
+        return cls(names, len(list(Path("/proc/self/fd").iterdir())), native)
 
     def excess(self, before: Held) -> dict[str, Any]:
         """What is held in addition to *before*."""
@@ -222,6 +222,7 @@ def no_leaks(
         reported.clear()  # exceptions in log records refer to frames, and these to connections
         for phase in ("setup", "call", "teardown"):
             caplog.get_records(phase).clear()
+        threads.end_idle()  # they would end by themselves a second later
         return Held.now().excess(before)
 
     deadline = time.monotonic() + PATIENCE
