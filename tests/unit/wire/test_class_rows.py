@@ -340,10 +340,11 @@ def test_rows_that_are_being_made_are_not_to_be_seen() -> None:
 
     class Looks:
         def __init__(self, k: int, name: str) -> None:
-            seen.append(sum(type(one) is list and len(one) == 4321 for one in gc.get_objects()))
+            if len(seen) < 3:
+                seen.append(sum(type(one) is list and len(one) == 4321 for one in gc.get_objects()))
 
     made = decode_page(page(["k", "name"], [INT, TEXT], [(1, "a")] * 3 + [(2, "b")] * 4318), class_row(Looks))[:2]
-    assert len(made) == 2 and set(seen[:3]) == {0}
+    assert len(made) == 2 and seen == [0, 0, 0]
 
 
 def test_two_rows_do_not_share_what_they_are_made_of() -> None:
