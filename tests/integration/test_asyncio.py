@@ -137,6 +137,10 @@ class TestCancel:
                 await task
             (pool,) = proxied.get_pools()
             (connection,) = pool.get_connections()
+            begin = time.monotonic()
+            while not connection.orphaned:  # the I/O thread gives it up
+                await asyncio.sleep(0.01)
+                assert time.monotonic() - begin < PATIENCE
             assert connection.orphaned == 1
             proxy.release()
             begin = time.monotonic()
