@@ -495,7 +495,7 @@ def test_interrupted_reading_goes_on_with_every_row_once(
         fails = True
         with pytest.raises(KeyboardInterrupt):
             list(query)
-        assert [item.at for item in query] == list(range(7))
+        assert [(item.at, item.name) for item in query] == [(number, str(number)) for number in range(7)]
 
 
 def test_rows_that_somebody_else_is_told_of_stay_rows(session: Session) -> None:

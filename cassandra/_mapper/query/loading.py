@@ -143,8 +143,7 @@ class Pages:
         return self._waits or (type(self._result) is ResultSet and bool(self._result._current_rows))
 
     def taken(self, passed: int) -> None:
-        """Instances have its rows, and take their place in its list, or in one of their own where other code may have
-        that. *passed*: rows up to its end. May be called again after an interrupt."""
+        """The page was read. *passed*: the number of rows up to its end. May be called again after an interrupt."""
         if type(self._result) is ResultSet:
             self._result._current_rows = []
         self.passed = passed
@@ -154,7 +153,5 @@ class Pages:
         result = self._result
         if type(result) is not ResultSet:
             return tuple(getattr(result, "column_names", None) or ()), list(getattr(result, "current_rows", result))
-        future = result.response_future
-        seen = future._callbacks or future._ending is not None or future.session._listeners
-        rows = result.current_rows
-        return () if result._plan is None else result._plan.names, list(rows) if seen else rows
+        # A copy: instances take the place of its rows, and after an interrupt they are made of the rows again.
+        return () if result._plan is None else result._plan.names, list(result.current_rows)
