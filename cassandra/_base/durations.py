@@ -11,8 +11,7 @@ def seconds(name: str, value: Any, *, optional: bool = True, negative: bool = Fa
     has zero. TypeError for what is no number, a truth value included; ValueError for NaN and what is out of range."""
     if value is None and optional:
         return None
-    kind = type(value)
-    if kind is not float and kind is not int and (kind is bool or not isinstance(value, Real)):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} should be a number of seconds{' or None' if optional else ''}, not {value!r}")
     if value != value:
         raise ValueError(f"{name} should be a number of seconds, not {value!r}")

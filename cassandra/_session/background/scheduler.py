@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from heapq import heappop, heappush
 from itertools import count
@@ -304,10 +304,12 @@ class Scheduler:
         if gate is not None:
             gate.give()
         for lane in (self._submitted, self._delayed):
-            for task in _taken_from(lane.ready):
-                task.cancel()
-        for timer in _taken_from(self._fresh):
-            timer[2].cancel()
+            with contextlib.suppress(IndexError):
+                while True:
+                    lane.ready.popleft().cancel()
+        with contextlib.suppress(IndexError):
+            while True:
+                self._fresh.popleft()[2].cancel()
         for timer in list(self._timers):
             timer[2].cancel()
         for strand in list(self._strands):
@@ -328,16 +330,6 @@ class Scheduler:
                 if not self._ended.wait(max(0.0, deadline - monotonic())) and monotonic() >= deadline:
                     return not any(ident != current for ident in list(self._active.values()))
         return True
-
-
-def _taken_from(queue: deque[T]) -> Iterator[T]:
-    """Its items, until it is empty. Other threads may take some of them too."""
-    while queue:
-        try:
-            item = queue.popleft()
-        except IndexError:
-            return
-        yield item
 
 
 def end_idle_threads() -> None:
@@ -408,8 +400,9 @@ class Strand:
 
     def abandon(self) -> None:
         """Cancel everything that has not started (the scheduler shuts down)."""
-        for task in _taken_from(self._queue):
-            task.cancel()
+        with contextlib.suppress(IndexError):
+            while True:
+                self._queue.popleft().cancel()
 
     def _put(self, task: Task, here: bool = False) -> bool:
         """*here*: this thread drains next, if the strand has nothing to do: no other thread has to be called."""

@@ -54,8 +54,6 @@ def made() -> Any:
     return None
 
 
-_set = object.__setattr__
-
 #: Options that are seconds, and what they may be besides a positive number: see ``seconds``.
 _DURATIONS: dict[str, dict[str, bool]] = {
     "connect_timeout": {"zero": False},
@@ -146,7 +144,7 @@ class Options:
         rule = _DURATIONS.get(name)
         if rule is not None:
             seconds(name, value, **rule)
-        _set(self, name, value)
+        super().__setattr__(name, value)
 
     # ---- groups
 
