@@ -209,7 +209,8 @@ cdef class Channel:
 
 @cython.final
 cdef class ChannelGroup:
-    """The channels that the requests of one session go to. Each method is one native section."""
+    """The channels that the requests of one session go to. Each method is one native section: it calls no Python code,
+    so that the GIL makes it atomic, and a hold has each channel that was added before it or meanwhile."""
 
     cdef set channels
     cdef list holds  # those that have begun and are not cancelled
@@ -219,8 +220,6 @@ cdef class ChannelGroup:
         self.holds = []
 
     def add(self, Channel channel not None):
-        if channel in self.channels:
-            return
         for hold in self.holds:
             (<Hold> hold).add(channel)
         self.channels.add(channel)

@@ -220,13 +220,14 @@ class HostPool(PoolFields):
 
     def _publish(self) -> None:
         """Locked. ``pick`` sees what changed."""
-        slots, gone = self._slots, self._taking
-        for connection in slots.taking:
-            if connection.channel is not None:  # before it can be picked: it may have to be held
+        slots = self._slots
+        before, now = set(self._taking), set(slots.taking)
+        for connection in now - before:  # before it can be picked: a USE may hold the channels of the session
+            if connection.channel is not None:
                 self._group.add(connection.channel)
         self._taking, self.picks = slots.taking, Picks(slots.sole, slots.picker)
-        for connection in gone:
-            if connection.channel is not None and connection not in slots.taking:
+        for connection in before - now:
+            if connection.channel is not None:
                 self._group.discard(connection.channel)
 
     def _watch(self, connection: Connection, retired: Iterable[Connection]) -> None:

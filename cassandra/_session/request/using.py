@@ -2,9 +2,9 @@
 
 L5. A caller's thread holds all connections of the session, those to come too, and posts the request, in one native
 section. The I/O thread, which no handler of a signal interrupts, sends the USE and processes its answer
-(``completing.follow``); the hold ends with the page, whatever that comes to. Requests that are made meanwhile find the
-connections busy and wait for room: they are sent when every connection is in the keyspace that the session says it is
-in. So a program that is interrupted while it waits for a USE goes on in one definite keyspace, and so do its other
+(``completing.follow``); the hold ends when the request has succeeded or failed. Requests that are made meanwhile find
+the connections busy and wait for room: they are sent when every connection is in the keyspace that the session says it
+is in. So a program that is interrupted while it waits for a USE goes on in one definite keyspace, and so do its other
 threads.
 """
 

@@ -80,21 +80,21 @@ def forget_lookups() -> None:
         forget()
 
 
-_were_set = False  # functions of a type class, by the program
+_any_replaced = False  # whether a program has ever set one of FUNCTIONS
 
 
 def _functions_changed(cls: type) -> None:
-    global _were_set
+    global _any_replaced
     from cassandra._wire.types import replaced  # which needs all type classes
 
-    _were_set = True
+    _any_replaced = True
     replaced.functions_changed(cls)
 
 
 def with_own_functions(page: RowsPage) -> RowsPage:
-    """*page*, whose values are decoded by the driver's functions, also while a program has replaced those of their type
-    classes: for the driver's own queries."""
-    if not _were_set:
+    """Return *page* with the driver's functions to decode its values, even if a program has replaced those of the type
+    classes. For the driver's own queries."""
+    if not _any_replaced:
         return page
     return described_page(page, ResultPlan([(*spec[:3], native_copy(spec[3], deep=True)) for spec in page.plan.specs]))
 

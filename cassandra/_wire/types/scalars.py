@@ -162,7 +162,7 @@ class TimeUUIDType(DateType):
     typename = "timeuuid"
     type_id = TypeId.TIMEUUID
     fixed_size = 16
-    # Of its own: those of DateType may be replaced.
+    # Not inherited: a program may replace those of DateType, which must not apply to UUIDs.
     deserialize: Any = vars(_CassandraType)["deserialize"]
     serialize: Any = vars(_CassandraType)["serialize"]
 

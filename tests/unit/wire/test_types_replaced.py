@@ -94,7 +94,7 @@ def test_around_the_one_that_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bound(INT, 1) == b"\0\0\0\1" and INT.decode(b"\0\0\0\2") == 2
 
 
-def test_timeuuids_are_no_dates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_of_dates_do_not_apply_to_timeuuids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their class is a subclass, with functions of its own."""
     monkeypatch.setattr(DateType, "deserialize", staticmethod(lambda data, version: "a date"))
     monkeypatch.setattr(DateType, "serialize", staticmethod(lambda value, version: b"a date"))
