@@ -18,8 +18,8 @@ class Alarm(Exception):
 
 def create(session: Any, replication: str) -> None:
     for keyspace in KEYSPACES:
-        session.execute(f"CREATE KEYSPACE {keyspace} WITH replication = {replication}")
-        session.execute(f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY)")
+        session.execute(f"CREATE KEYSPACE {keyspace} WITH replication = {replication}", timeout=60)
+        session.execute(f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY)", timeout=60)
 
 
 def run(session: Any, seconds: float) -> None:
@@ -52,5 +52,8 @@ def run(session: Any, seconds: float) -> None:
         signal.signal(signal.SIGALRM, before)
     assert interrupted > 0
     for keyspace in KEYSPACES:
-        there = {row.id for row in session.execute(f"SELECT id FROM {keyspace}.t")}
-        assert there == {number for number, expected in found.items() if expected == keyspace}
+        there = {row.id for row in session.execute(f"SELECT id FROM {keyspace}.t", timeout=60)}
+        expected = {number for number, said in found.items() if said == keyspace}
+        assert there == expected, (
+            f"in {keyspace}: missing {sorted(expected - there)}, unexpected {sorted(there - expected)}"
+        )

@@ -1,11 +1,13 @@
-"""Signals whose handlers raise in the main thread."""
+"""Signals whose handlers raise in the main thread, and exceptions that come between any two bytecodes."""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 
@@ -37,3 +39,35 @@ def handlers_raise(*kinds: type[BaseException]) -> Iterator[list[str]]:
         sys.unraisablehook = hook
         logger.propagate = propagates
         logger.removeHandler(nowhere)
+
+
+class Interrupt(BaseException):
+    """Raised between two bytecodes."""
+
+
+def interrupted_everywhere(call: Callable[[], object]) -> Iterator[int]:
+    """Run *call* again and again; raise before the first bytecode of it, then before the second, until it ends. After
+    each run, the number of bytecodes that were executed."""
+    for limit in itertools.count():
+        left = limit
+
+        def trace(frame: FrameType, event: str, argument: object) -> Any:
+            nonlocal left
+            frame.f_trace_opcodes = True
+            if event == "opcode":
+                left -= 1
+                if left < 0:
+                    sys.settrace(None)
+                    raise Interrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            call()
+        except Interrupt:
+            yield limit
+        else:
+            return
+        finally:
+            sys.settrace(before)

@@ -36,6 +36,8 @@ CHECKED = os.environ.get("FASTCQL_CHECK_LOCKS") == "1"
 #: Descriptions of violations of the rule, oldest first. Filled in checked processes only.
 violations: list[str] = []
 
+OF_PROGRAMS = "_lock_of_programs"
+
 CALLER, WORKER, IO = "a caller thread", "a worker", "the I/O thread"
 
 _here = threading.local()
@@ -55,6 +57,12 @@ def driver_lock(name: str) -> Any:
 def caller_lock(name: str) -> Any:
     """A re-entrant lock for caller threads, and for foreign code on workers."""
     return _Checked(name, False) if CHECKED else threading.RLock()
+
+
+def lock_of_programs(owner: Any) -> Any:
+    """The re-entrant lock of *owner*, which has a ``__dict__``: an attribute of scylla-driver. Programs acquire it,
+    the driver does not."""
+    return owner.__dict__.setdefault(OF_PROGRAMS, threading.RLock())
 
 
 def enter_driver_thread(kind: str = WORKER) -> None:
@@ -111,6 +119,10 @@ class _Checked:
 
     def _at_fork_reinit(self) -> None:
         self._lock._at_fork_reinit()
+
+    def __reduce__(self) -> Any:
+        """A copy is another lock."""
+        return _Checked, (self._name, self._of_driver)
 
     def _check(self) -> None:
         held = _held()

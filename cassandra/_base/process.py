@@ -138,6 +138,37 @@ class Bell:
         return future.result()
 
 
+class Event:
+    """As ``threading.Event``, without a lock: the handler of a signal that raises in a thread that waits or sets cannot
+    leave one held, for which the thread that sets would wait for ever. ConnectionShutdown in a forked child that
+    waits."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._waiting: set[Bell] = set()
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def set(self) -> None:
+        """From any thread."""
+        self._is_set = True
+        for bell in list(self._waiting):
+            bell.ring()
+
+    def clear(self) -> None:
+        self._is_set = False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Until it is set; False if it was not within *timeout* seconds."""
+        bell = Bell()
+        self._waiting.add(bell)  # then look, as set() sets and then looks
+        try:
+            return self._is_set or bell.wait(timeout)
+        finally:
+            self._waiting.discard(bell)
+
+
 def renew(lock: Any) -> None:
     """In a forked child: free *lock* of the thread that had it in the parent. If that thread is this one, it keeps it:
     it is in the middle of something."""

@@ -10,8 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cassandra._base import threads
 from cassandra._base.constants import ConsistencyLevel
-from cassandra._base.real import Future, threading
+from cassandra._base.locks import lock_of_programs
+from cassandra._base.process import Bell
+from cassandra._base.real import Future
 from cassandra._routing.policies import NoSpeculativeExecutionPlan
 from cassandra._session.cluster.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra._session.concurrent.concurrent import execute_concurrent, execute_concurrent_with_args
@@ -39,8 +42,8 @@ class Session:
 
     @property
     def _lock(self: Any) -> Any:
-        """One that no request of the driver takes."""
-        return self.__dict__.setdefault("_lent_lock", threading.RLock())
+        """The driver does not acquire it."""
+        return lock_of_programs(self)
 
     @property
     def _profile_manager(self: Any) -> Any:
@@ -126,7 +129,7 @@ class Session:
             else:
                 future.set_result(outcomes)
 
-        threading.Thread(target=run, name="execute_concurrent_async", daemon=True).start()
+        threads.start(run)
         return future
 
 
@@ -202,8 +205,8 @@ class _Event:
 
     def wait(self, timeout: float | None = None) -> bool:
         if not self.is_set():
-            over = threading.Event()
-            self._request.add_callbacks(lambda *_: over.set(), lambda *_: over.set())
+            over = Bell()
+            self._request.add_callbacks(over.ring, over.ring)
             over.wait(timeout)
         return self.is_set()
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any
 
-from cassandra._base.real import threading
+from cassandra._base.locks import lock_of_programs
 
 
 class LoadBalancingPolicy:
-    """Of ``cassandra.policies.LoadBalancingPolicy``: a lock that nothing of the driver takes, one per policy."""
-
-    _one_at_a_time: ClassVar[Any] = threading.Lock()
+    """Of ``cassandra.policies.LoadBalancingPolicy``: a lock that the driver does not acquire, one per policy."""
 
     @property
     def _hosts_lock(self: Any) -> Any:
-        with LoadBalancingPolicy._one_at_a_time:
-            return self.__dict__.setdefault("_lent_hosts_lock", threading.RLock())
+        return lock_of_programs(self)
 
 
 class _LiveHosts:

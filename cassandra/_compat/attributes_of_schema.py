@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from cassandra._base.real import threading
+from cassandra._base.locks import lock_of_programs
 from cassandra._routing.schema import MaterializedViewMetadata, ddl
 
 from .internals import _ConsistencyMode
@@ -26,8 +26,8 @@ class Metadata:
 
     @property
     def _hosts_lock(self: Any) -> Any:
-        """One that nothing of the driver takes."""
-        return self.__dict__.setdefault("_lent_hosts_lock", threading.RLock())
+        """The driver does not acquire it."""
+        return lock_of_programs(self)
 
     def _get_host_by_address(self: Any, address: str, port: int | None = None) -> Any:
         return self.get_host(address, port)

@@ -14,7 +14,8 @@ from time import monotonic
 from typing import Any
 
 from cassandra._base.errors import ConnectionShutdown
-from cassandra._base.real import threading
+from cassandra._base.locks import lock_of_programs
+from cassandra._base.process import Event
 from cassandra._net.exchange import Exchange
 from cassandra._net.handshake.options import MAX_REQUESTS
 from cassandra._wire.handlers import ProtocolHandler
@@ -83,7 +84,7 @@ class Connection:
     @property
     def connected_event(self: Any) -> Any:
         """Set: nobody has a connection before it is open."""
-        opened = threading.Event()
+        opened = Event()
         opened.set()
         return opened
 
@@ -163,7 +164,7 @@ class Connection:
 
     @property
     def lock(self: Any) -> Any:
-        return self.__dict__.setdefault("_lent_lock", threading.RLock())
+        return lock_of_programs(self)
 
     @property
     def is_idle(self: Any) -> bool:

@@ -5,8 +5,9 @@ nobody has touched ends without them. Where one of them is assigned to a request
 (``mock.patch.object``, ``wrapt``), the native engine asks :func:`ending` in the place of ``Request._end``: that calls
 what was put there, which calls ours, which ends the request. If it does not, the request ends all the same.
 
-A :class:`_Finals` belongs to its request. Its lock guards which page is being ended, and by whom; nothing foreign is
-called with it held.
+A :class:`_Finals` belongs to its request. Callers assign, and driver threads end pages: the first of them that enters
+a page into ``begun`` ends it, and the first that enters it into ``told`` calls what was assigned. Both are one
+``dict.setdefault``, which is atomic.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from types import MethodType
 from typing import Any
 
 from cassandra._base.logs import get_logger
-from cassandra._base.real import threading
 from cassandra._core.transport import set_default_ending
 from cassandra._session.request.outcome import NOTHING
 
@@ -29,11 +29,19 @@ class _Finals:
     """What is known of one request: what was assigned to it, and the page that is being ended."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
         self.assigned: dict[str, Callable[[Any], Any]] = {}
         self.ending: tuple[int | None, Any] = (None, NOTHING)  # the page that is being ended, what came with its answer
-        self.page: int | None = None  # the last one that was ended, or is being ended
-        self.told: int | None = None  # the last page that something assigned was called for
+        self.begun: dict[int, object] = {}  # the last page that was ended, or is being ended
+        self.told: dict[int, object] = {}  # the last page that something assigned was called for
+
+
+def _is_first(entered: dict[int, object], page: int) -> bool:
+    """Enter *page*. Whether it was not there."""
+    mine = object()
+    if entered.setdefault(page, mine) is not mine:
+        return False
+    entered.pop(page - 1, None)
+    return True
 
 
 def _finals_of(request: Any) -> _Finals:
@@ -45,15 +53,14 @@ def ending(request: Any, page: int, result: Any, error: BaseException | None, ca
     """In the place of ``request._end``: the same, by way of what stands for the two methods."""
     finals = _finals_of(request)
     name, what = (RESULT, result) if error is None else (EXCEPTION, error)
-    with finals.lock:
-        if finals.page == page or request._is_over(page):
-            return False  # somebody else is at it
-        finals.page = page
-        finals.ending = (page, came)
-        if name in finals.assigned:
-            finals.told = page
+    if request._is_over(page) or not _is_first(finals.begun, page):
+        return False  # another thread ends it
+    finals.ending = (page, came)
     request._coming = None if error is not None else came  # tracers ask whether there are more pages
-    _call(getattr(request, name), what)
+    function = getattr(request, name)
+    if function is finals.assigned.get(name):
+        _is_first(finals.told, page)
+    _call(function, what)
     request._coming = None
     request._end(page, result, error, came)
     return True
@@ -109,11 +116,9 @@ class Final:
             return  # ``ending`` is asked
         result, error, _, page = outcome
         name, what = (RESULT, result) if error is None else (EXCEPTION, error)
-        with finals.lock:
-            if name != self._name or finals.told == page:
-                return
-            finals.told = finals.page = page
-        _call(function, what)
+        if name == self._name and _is_first(finals.told, page):
+            _is_first(finals.begun, page)
+            _call(function, what)
 
 
 def replaced(are: bool) -> None:

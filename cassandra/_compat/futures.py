@@ -28,8 +28,9 @@ from cassandra._base.errors import (
     UnavailableErrorMessage,
     WriteTimeoutErrorMessage,
 )
+from cassandra._base.locks import caller_lock
+from cassandra._base.process import Event
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._routing.policies import NoSpeculativeExecutionPlan, RetryPolicy
 from cassandra._session.request import future
 from cassandra._wire.handlers import ProtocolHandler
@@ -115,8 +116,8 @@ class ResponseFuture(future.ResponseFuture):
         self._host = host
         self._start_time = monotonic() if start_time is None else start_time
         self._errors = {}
-        self._guard = threading.Lock()
-        self._event = threading.Event()
+        self._guard = caller_lock("of a future of a program")
+        self._event = Event()
         self._callbacks, self._errbacks, self.attempted_hosts = [], [], []
         self._make_query_plan()
         self._start_timer()

@@ -11,6 +11,7 @@ from typing import Any
 
 from cassandra._base.errors import ConnectionException, OperationTimedOut
 from cassandra._base.logs import get_logger
+from cassandra._base.process import Event
 from cassandra._base.public import public
 from cassandra._base.real import threading
 from cassandra._net.connection import Connection
@@ -35,7 +36,7 @@ class HeartbeatFuture:
         self.connection = connection
         self.owner = owner
         self._exception: BaseException | None = None
-        self._event = threading.Event()
+        self._event = Event()
         with connection.lock:
             room = _counts_itself(connection) or connection.in_flight < connection.max_request_id
             if room:
@@ -80,7 +81,7 @@ class ConnectionHeartbeat(threading.Thread):
         self._interval = interval_sec
         self._timeout = timeout
         self._get_connection_holders = get_connection_holders
-        self._shutdown_event = threading.Event()
+        self._shutdown_event = Event()
         self.start()
 
     def run(self) -> None:

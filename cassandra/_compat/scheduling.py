@@ -1,13 +1,16 @@
 """scylla-driver's thread for delayed calls, as programs make one of their own (L6). Clusters have another scheduler.
 
-``_tasks`` and ``_unique`` are guarded by ``_wake``; what is due is handed to the executor without it.
+Any thread puts calls into ``_new``, in one native step. The scheduler's thread takes them from there; ``_tasks`` and
+``_unique`` belong to it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import time
+from _queue import Empty, SimpleQueue  # real ones, also where gevent has patched queue
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +32,7 @@ class _Scheduler(threading.Thread):
     def __init__(self, executor: Any) -> None:
         super().__init__(name="Task Scheduler", daemon=True)
         self._executor = executor
-        self._wake = threading.Condition()
+        self._new: SimpleQueue[tuple[float, int, Call, bool] | None] = SimpleQueue()
         self._tasks: list[tuple[float, int, Call]] = []
         self._unique: set[Call] = set()
         self._order = itertools.count()
@@ -42,33 +45,25 @@ class _Scheduler(threading.Thread):
 
     def schedule_unique(self, delay: float, fn: Callable[..., object], *args: Any, **kwargs: Any) -> None:
         """The same, unless this call waits already."""
-        call = (fn, args, tuple(kwargs.items()))
-        with self._wake:
-            if call not in self._unique:
-                self._add(delay, call)
+        self._add(delay, (fn, args, tuple(kwargs.items())), is_unique=True)
 
-    def _add(self, delay: float, call: Call) -> bool:
-        with self._wake:
-            if self.is_shutdown:
-                return False
-            self._unique.add(call)
-            heapq.heappush(self._tasks, (time.monotonic() + delay, next(self._order), call))
-            self._wake.notify()
-            return True
+    def _add(self, delay: float, call: Call, is_unique: bool = False) -> bool:
+        if self.is_shutdown:
+            return False
+        hash(call)  # TypeError is the caller's
+        self._new.put((time.monotonic() + delay, next(self._order), call, is_unique))
+        return True
 
     def shutdown(self) -> None:
         """Nothing is called any more."""
-        with self._wake:
-            self.is_shutdown = True
-            self._tasks.clear()
-            self._wake.notify()
+        self.is_shutdown = True
+        self._new.put(None)
         if self.is_alive() and self is not threading.current_thread():
             self.join(LONGEST_WAIT)
 
     def run(self) -> None:
         while True:
-            with self._wake:
-                call = self._next()
+            call = self._next()
             if call is None:
                 return
             fn, args, kwargs = call
@@ -85,8 +80,18 @@ class _Scheduler(threading.Thread):
                 call = heapq.heappop(self._tasks)[2]
                 self._unique.discard(call)
                 return call
-            self._wake.wait(left)
+            with contextlib.suppress(Empty):
+                self._take(self._new.get(timeout=left))
+        self._tasks.clear()
         return None
+
+    def _take(self, new: tuple[float, int, Call, bool] | None) -> None:
+        if new is None:
+            return
+        end, number, call, is_unique = new
+        if not (is_unique and call in self._unique):
+            self._unique.add(call)
+            heapq.heappush(self._tasks, (end, number, call))
 
     def _log_if_failed(self, future: Any) -> None:
         error = future.exception()

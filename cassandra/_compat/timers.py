@@ -14,7 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from cassandra._base.errors import OperationTimedOut
+from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
+from cassandra._base.process import Event
 from cassandra._base.public import public
 from cassandra._base.real import threading
 
@@ -87,8 +89,8 @@ class _Loop:
 
     def __init__(self) -> None:
         self._timers = TimerManager()
-        self._wake = threading.Event()
-        self._lock = threading.Lock()
+        self._wake = Event()
+        self._lock = caller_lock("of a loop of timers")
         self._thread: threading.Thread | None = None
         self._shutdown = False
 
@@ -153,7 +155,7 @@ class WaitableTimer(Timer):
     def __init__(self, timeout: float, callback: Callable[[], object]) -> None:
         super().__init__(timeout, callback)
         self.callback_raised: BaseException | None = None
-        self._finished = threading.Event()
+        self._finished = Event()
 
     def finish(self, time_now: float) -> bool:
         try:
@@ -210,7 +212,7 @@ class ResponseWaiter:
         self.fail_on_error = fail_on_error
         self.error: Exception | None = None
         self.responses: list[Any] = [None] * num_responses
-        self.event = threading.Event()
+        self.event = Event()
 
     def got_response(self, response: Any, index: int) -> None:
         """The answer, or the exception, to one request."""

@@ -16,10 +16,11 @@ from typing import Any
 
 from cassandra._base.constants import ProtocolVersion
 from cassandra._base.errors import ConnectionException, ConnectionShutdown, ProtocolError
+from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.names import escape_name
+from cassandra._base.process import Event
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._net import connection
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
 from cassandra._net.handshake.features import ProtocolFeatures
@@ -94,11 +95,11 @@ class Connection(connection.Connection):
         self.request_ids = deque(range(REQUEST_IDS))
         self.orphaned_request_ids: set[int] = set()
         self.orphaned_threshold = MAX_REQUESTS * 3 // 4
-        self._lock = threading.RLock()
+        self._lock = caller_lock("of a connection of a program")
         self._requests: dict[int, Any] = {}
         self._push_watchers: defaultdict[str, set[Any]] = defaultdict(set)
         self._iobuf = BytesIO()
-        self.connected_event = threading.Event()
+        self.connected_event = Event()
 
     # ---- what a subclass does
 

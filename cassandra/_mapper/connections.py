@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cassandra._base.errors import UserTypeDoesNotExist
+from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import in_child, renew
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._core.models import ConnectionFields
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.session import Session
@@ -103,8 +103,8 @@ class Connection(ConnectionFields):
         self.lazy_connect = lazy_connect
         self.retry_connect = retry_connect
         self.cluster_options = {} if cluster_options is None else cluster_options
-        self.lazy_connect_lock = threading.RLock()
-        self._adopting = threading.Lock()
+        self.lazy_connect_lock = caller_lock("of connecting when first used")
+        self._adopting = caller_lock("of adopting a session")
         self._connecting: asyncio.Task[None] | None = None
 
     @classmethod
@@ -124,22 +124,24 @@ class Connection(ConnectionFields):
         made, lazily = self._new_cluster(), self.lazy_connect
         try:
             session = made.connect()
+            adopted = self._adopt(made, session, lazily)
         except BaseException:
             made.shutdown()
             self._failed()
             raise
-        if not self._adopt(made, session, lazily):
+        if not adopted:
             made.shutdown()
 
     async def _connect_async(self) -> None:
         made, lazily = self._new_cluster(), self.lazy_connect
         try:
             session = await made.connect_async()
+            adopted = self._adopt(made, session, lazily)
         except BaseException:
             await made.shutdown_async()
             self._failed()
             raise
-        if not self._adopt(made, session, lazily):
+        if not adopted:
             await made.shutdown_async()
 
     def _new_cluster(self) -> Cluster:

@@ -8,14 +8,16 @@ from uuid import UUID
 
 from cassandra._base.commands import command
 from cassandra._base.copies import set_state, state_of
+from cassandra._base.locks import driver_lock, lock_of_programs
 from cassandra._base.printable import printable
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._core.routing import HostState
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
 
 if TYPE_CHECKING:
     from cassandra._routing.policies.conviction import ConvictionPolicy
+
+_handlers = driver_lock("of reconnection handlers")
 
 
 @public("cassandra.pool")
@@ -24,7 +26,7 @@ class Host(HostState):
 
     Hosts compare, order and hash by :attr:`endpoint`; one is also equal to the text of its address. Attributes that
     describe the node are written by the control connection only; ``is_up`` (True up, False down, None not yet known)
-    and the reconnection handler change under :attr:`lock`.
+    and the reconnection handler change on driver threads.
 
     :raises ValueError: no endpoint or no conviction policy factory.
     """
@@ -35,8 +37,6 @@ class Host(HostState):
     conviction_policy: ConvictionPolicy = None  # type: ignore[assignment]
     #: Server version as the node reports it, such as ``"5.0.6"``.
     release_version: str | None = None
-    #: Guards transitions of the state of this host.
-    lock: threading.RLock = None  # type: ignore[assignment]
 
     #: Addresses and ports from ``system.local`` and ``system.peers*``; None where the server does not say.
     broadcast_address: str | None = None
@@ -67,12 +67,16 @@ class Host(HostState):
         if conviction_policy_factory is None:
             raise ValueError("conviction_policy_factory may not be None")
         self.endpoint = endpoint if isinstance(endpoint, EndPoint) else DefaultEndPoint(endpoint)
-        self.lock = threading.RLock()
         self.host_id = host_id
         self._datacenter = datacenter
         self._rack = rack
         self._reconnection_handler: Any = None
         self.conviction_policy = conviction_policy_factory(self)
+
+    @property
+    def lock(self) -> Any:
+        """A re-entrant lock of programs. The driver does not acquire it."""
+        return lock_of_programs(self)
 
     @property
     def endpoint(self) -> EndPoint:
@@ -124,7 +128,7 @@ class Host(HostState):
     @command
     def get_and_set_reconnection_handler(self, new_handler: Any) -> Any:
         """Atomically replace the reconnection handler (None: nobody reconnects); returns the previous one."""
-        with self.lock:
+        with _handlers:
             old, self._reconnection_handler = self._reconnection_handler, new_handler
             return old
 

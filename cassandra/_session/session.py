@@ -15,7 +15,7 @@ from cassandra._base.copies import not_copied
 from cassandra._base.errors import NoHostAvailable, UnsupportedOperation
 from cassandra._base.names import protect_name
 from cassandra._base.public import public
-from cassandra._base.real import Future, threading
+from cassandra._base.real import Future
 from cassandra._core.routing import SessionFields
 from cassandra._routing.policies.router import Router, router_for
 from cassandra._wire.handlers import ProtocolHandler
@@ -135,7 +135,6 @@ class Session(Bulk, SessionFields):
         self._protocol_version = cluster.protocol_version
         self.session_id = uuid4()
         self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
-        self._request_lock = threading.RLock()  # a __del__ that garbage collection runs may make a request anywhere
         self._on_io_thread: Callable[[], bool] = cluster.reactor.in_reactor
         self._ending = Ending(self)
         self._overrides: dict[str, Any] = {}

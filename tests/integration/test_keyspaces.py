@@ -28,7 +28,7 @@ def two(session: Session) -> Iterator[None]:
         session.execute(f"INSERT INTO {name}.t (k) VALUES ('{name}')")
     yield
     for name in NAMES:
-        session.execute(f"DROP KEYSPACE {name}", timeout=30)
+        session.execute(f"DROP KEYSPACE {name}", timeout=60)
 
 
 def where(session: Session) -> str:
@@ -140,7 +140,7 @@ def test_one_that_is_dropped_and_created_again(cluster_to: Connect, cassandra_no
     insert = session.prepare("INSERT INTO t (k) VALUES (?)")
     try:
         for lose in (False, True):
-            other.execute(f"DROP KEYSPACE {name}", timeout=30)
+            other.execute(f"DROP KEYSPACE {name}", timeout=60)
             if lose:
                 for connection in [one for pool in session.get_pools() for one in pool.get_connections()]:
                     connection.close()
@@ -153,17 +153,17 @@ def test_one_that_is_dropped_and_created_again(cluster_to: Connect, cassandra_no
             session.execute(insert, ("bound",))
             assert {row.k for row in session.execute("SELECT k FROM t")} == {"text", "bound"}
     finally:
-        other.execute(f"DROP KEYSPACE {name}", timeout=30)
+        other.execute(f"DROP KEYSPACE {name}", timeout=60)
 
 
 def test_interrupted_use(cluster_to: Connect, cassandra_node: Any) -> None:
     """No row is written in another keyspace than the session says it is in."""
     session = cluster_to(cassandra_node).connect()
     for keyspace in interrupted_use.KEYSPACES:
-        session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}", timeout=30)
+        session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}", timeout=60)
     interrupted_use.create(session, "{'class': 'SimpleStrategy', 'replication_factor': 1}")
     try:
         interrupted_use.run(session, 10)
     finally:
         for keyspace in interrupted_use.KEYSPACES:
-            session.execute(f"DROP KEYSPACE {keyspace}", timeout=30)
+            session.execute(f"DROP KEYSPACE {keyspace}", timeout=60)

@@ -81,7 +81,7 @@ def signals(action: Callable[[], object], seed: int = 11, spares_asyncio: bool =
         action()
 
     def end_hang(number: int, frame: object) -> None:
-        raise Hang("it hangs")
+        raise Hang(f"it hangs; Python ignored the exception in {made.ignored}")
 
     before = signal.signal(signal.SIGALRM, handle), signal.signal(signal.SIGUSR1, end_hang)
     ended = threading.Event()

@@ -35,8 +35,15 @@ def cluster(simulated: SimulatedCluster) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def session(cluster: Cluster) -> Session:
-    return cluster.connect(wait_for_all_pools=True)
+def session(simulated: SimulatedCluster, cluster: Cluster) -> Session:
+    return whole(simulated, cluster.connect(wait_for_all_pools=True))
+
+
+def whole(simulated: SimulatedCluster, session: Session) -> Session:
+    """With one connection to each shard: none is being opened."""
+    shards = simulated.nodes[0].shards
+    assert eventually(lambda: all(state["open_count"] == shards for state in session.get_pool_state().values()))
+    return session
 
 
 def lose(simulated: SimulatedCluster, session: Session) -> None:
@@ -126,7 +133,7 @@ def test_a_session_that_is_shut_down(simulated: SimulatedCluster, session: Sessi
 
 def test_a_program_that_does_not_wait(simulated: SimulatedCluster) -> None:
     with Cluster(simulated.contact_points, port=simulated.port, max_request_wait=0) as cluster:
-        session = cluster.connect(wait_for_all_pools=True)
+        session = whole(simulated, cluster.connect(wait_for_all_pools=True))
         with simulated.inject(Drop(), opcode="CONNECT"):
             lose(simulated, session)
             began = time.monotonic()

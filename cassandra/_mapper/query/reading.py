@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Generic, TypeVar
 
-from cassandra._base.real import patched_by, threading
+from cassandra._base.locks import caller_lock
+from cassandra._base.real import green, threading
 from cassandra._mapper.errors import CQLEngineException
 from cassandra._mapper.execution.steps import arun, run
 from cassandra._mapper.instances import left_out
@@ -25,26 +26,28 @@ LOCKS = ("_turns", "_lock_of_loop")
 READ = ("_result_cache", "_pages", "_count", *LOCKS)
 
 
+POLLED = 0.001  # seconds
+
+
 class Turns:
-    """A lock that is held while the thread waits for a page: greenlets wait for it with their hub."""
+    """A lock that is held while a greenlet waits for a page: others poll it, and wait with their hub.
+
+    ``with`` acquires and releases it in one native call each, so that the handler of a signal that raises leaves it
+    free. Such a call wakes no greenlet: hence the polling.
+    """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._taken = False
+        self._lock = threading.Lock()
 
-    def __enter__(self) -> None:
-        with self._changed:
-            while self._taken:
-                self._changed.wait()
-            self._taken = True
+    @property
+    def __enter__(self) -> Any:
+        while self._lock.locked():
+            green.sleep(POLLED)
+        return self._lock.__enter__
 
-    def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._taken = False
-            self._changed.notify()
-
-
-new_turns: Any = threading.Lock if patched_by is None else Turns
+    @property
+    def __exit__(self) -> Any:
+        return self._lock.__exit__
 
 
 class Reading(Generic[T]):
@@ -97,7 +100,12 @@ class Reading(Generic[T]):
 
     def _turn(self) -> Any:
         """One thread at a time reads a page; the others find its rows then."""
-        return self.__dict__.setdefault("_turns", new_turns())
+        turns = self.__dict__.get("_turns")
+        if turns is None:
+            turns = self.__dict__.setdefault("_turns", caller_lock("of a query set") if green is None else Turns())
+        if green is None and turns._is_owned():
+            raise CQLEngineException("the query set is being read by this thread")
+        return turns
 
     def _aturn(self) -> Any:
         """As :meth:`_turn`, of the tasks of the running loop."""

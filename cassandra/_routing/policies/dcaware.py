@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._core.routing import Count, TierPlan
 
 from .base import HostDistance, LoadBalancingPolicy, with_host, without_host
@@ -80,7 +80,7 @@ class DCAwareRoundRobinPolicy(LoadBalancingPolicy):
         self._view = _View()
         self._turn = Count()
         self._changes = Count()
-        self._lock = threading.Lock()
+        self._lock = caller_lock("of a policy")
 
     @property
     def local_dc(self) -> str:
@@ -203,7 +203,7 @@ class RackAwareRoundRobinPolicy(LoadBalancingPolicy):
         self._view = _View()
         self._turn = Count()
         self._changes = Count()
-        self._lock = threading.Lock()
+        self._lock = caller_lock("of a policy")
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
         with self._lock:

@@ -6,8 +6,8 @@ import socket
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.locks import caller_lock
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._core.routing import Count, Rotation
 from cassandra._net.endpoint import EndPoint
 
@@ -29,7 +29,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
         self._hosts: tuple[Host, ...] = ()
         self._turn = Count()
         self._changes = Count()
-        self._lock = threading.Lock()
+        self._lock = caller_lock("of a policy")
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
         self._replace(tuple(hosts))

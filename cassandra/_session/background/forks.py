@@ -73,9 +73,6 @@ def _leave_to_parent(cluster: Cluster) -> None:
 def _locks(cluster: Cluster) -> Iterator[Any]:
     """The locks of all objects that live on in the child."""
     yield cluster.metadata._lock
-    yield from (host.lock for host in cluster.metadata.all_hosts())
-    for session in cluster.sessions:
-        yield session._request_lock
     owners: list[Any] = [cluster.timestamp_generator, cluster.ssl_session_cache]
     for policy in cluster.profile_manager.policies():
         nested: Any = policy

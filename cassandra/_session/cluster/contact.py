@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import commands
 from cassandra._base.errors import NoHostAvailable, UnresolvableContactPoints
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import Bell
 from cassandra._base.real import socket, threading
@@ -102,7 +103,7 @@ class LookUp:
         """*told*: names that the log has a warning of; kept up to date, so that there is one until a name is found."""
         self._points = [point if isinstance(point, (tuple, EndPoint)) else (point, default_port) for point in points]
         self._told = told
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(driver_lock("LookUp"))
         self._answers: dict[tuple[str, int], list[EndPoint] | Exception] = {}
         self._woken = False
         names = dict.fromkeys(one for one in self._points if isinstance(one, tuple) and not is_numeric(one[0]))

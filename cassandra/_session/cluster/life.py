@@ -25,8 +25,8 @@ from cassandra._base import threads
 from cassandra._base.errors import DriverException
 from cassandra._base.locks import IO, driver_lock, enter_driver_thread
 from cassandra._base.logs import get_logger
-from cassandra._base.process import catch_up, in_child, renew
-from cassandra._base.real import Future, threading
+from cassandra._base.process import Event, catch_up, in_child, renew
+from cassandra._base.real import Future
 from cassandra._core.transport import Reactor
 from cassandra._net.heartbeat import Heartbeat
 
@@ -58,7 +58,7 @@ class Life:
         self._stopping = False
         self.is_draining = False
         self._is_waiting_over = False
-        self._stopped = threading.Event()
+        self._stopped = Event()
         self._heartbeat: Heartbeat | None = None
         self._dormant = False
         self.reactor: Reactor | None = None
@@ -147,7 +147,7 @@ class Life:
     def leave_to_parent(self) -> None:
         """In a forked child: what runs is the parent's, and what the parent has begun to end is ended here."""
         renew(self._lock)
-        self._stopped = threading.Event()
+        self._stopped = Event()
         self._is_waiting_over = False
         self._stopping |= self.is_draining
         self._heartbeat = None

@@ -4,9 +4,9 @@ L5. Only a cluster with ``metrics_enabled=True`` has a :class:`Metrics`; everybo
 request. Class and key names are those of the ``scales`` library that scylla-driver shows its metrics through; the
 small stats here stand in for it.
 
-Threads: to count never waits, whoever else counts or reads: a counter is native, and a distribution takes its values
-from a deque when there are some, or when it is read. So a caller that the handler of a signal interrupts while it reads
-holds up no request. The registry is a dict that changes by single operations.
+Threads: counting never waits. A counter is native; values of a distribution are appended to a deque, and driver threads
+take them from there: when there are some, or when the distribution is read. The registry is a dict that changes by
+single operations.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from itertools import count
 from random import randrange
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.commands import run, submit
 from cassandra._base.errors import (
     ConnectionException,
     ReadTimeoutErrorMessage,
     UnavailableErrorMessage,
     WriteTimeoutErrorMessage,
 )
-from cassandra._base.locks import caller_lock
-from cassandra._base.real import threading
+from cassandra._base.locks import CALLER, caller_lock, driver_lock, thread_kind
 from cassandra._core.routing import Count
 
 from ..request.attempts import IGNORE, RETHROW, Decision
@@ -144,7 +144,7 @@ class PmfStat:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._lock = threading.RLock()  # not waited for where values are added
+        self._lock = driver_lock("of a distribution")
         self._new: deque[float] = deque()  # values that are not in the figures yet
         self._sample: list[float] = []
         self._count = 0
@@ -156,7 +156,15 @@ class PmfStat:
     def addValue(self, value: float) -> None:
         """Take *value* (seconds, for a timer) into the distribution. Never waits."""
         self._new.append(value)
-        if len(self._new) >= AT_ONCE and self._lock.acquire(blocking=False):
+        if len(self._new) >= AT_ONCE:
+            if thread_kind() == CALLER:
+                submit(self._take_some)
+            else:
+                self._take_some()
+
+    def _take_some(self) -> None:
+        """Unless another driver thread does. On a driver thread."""
+        if self._lock.acquire(blocking=False):
             try:
                 self._take_new()
             finally:
@@ -177,13 +185,16 @@ class PmfStat:
             elif (place := randrange(self._count)) < RESERVOIR:
                 self._sample[place] = value
 
+    def _figures(self) -> tuple[int, list[float], float, float, float, float]:
+        """On a driver thread."""
+        with self._lock:
+            self._take_new()
+            return self._count, sorted(self._sample), self._min, self._max, self._mean, self._squares
+
     @property
     def value(self) -> dict[str, float]:
         """The distribution as a dict with the keys of ``scales``."""
-        with self._lock:
-            self._take_new()
-            counted, sample = self._count, sorted(self._sample)
-            low, high, mean, squares = self._min, self._max, self._mean, self._squares
+        counted, sample, low, high, mean, squares = run(self._figures)
         if not counted:
             low = high = 0.0
 

@@ -10,11 +10,12 @@ keyspace that is done; elsewhere only sessions of the same keyspace have the con
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from cassandra._base.errors import ConnectionException, NoHostAvailable
-from cassandra._base.real import threading
+from cassandra._base.locks import driver_lock
 from cassandra._core.transport import Attempt
 from cassandra._wire.messages.requests import ExecuteMessage
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 #: The sessions whose requests depend on a connection's keyspace, and whether they changed it by a USE of their own.
 _tenants: WeakKeyDictionary[Connection, WeakKeyDictionary[Session, bool]] = WeakKeyDictionary()
-_lock = threading.RLock()  # a __del__ that garbage collection runs may send requests anywhere
+_lock = driver_lock("of the sessions that use a control connection")
 
 
 def falls_back(cluster: Cluster) -> bool:
@@ -40,7 +41,7 @@ def falls_back(cluster: Cluster) -> bool:
 
 def sent_elsewhere(request: ResponseFuture, page: int) -> bool:
     """See to *page* of *request*, which no pool takes; False if there is nothing else that could."""
-    return _sent_when_open(request, page) or send_by_control(request, page)
+    return _sent_when_open(request, page) or _sent_by_control(request, page)
 
 
 def _sent_when_open(request: ResponseFuture, page: int) -> bool:
@@ -64,12 +65,33 @@ def _sent_when_open(request: ResponseFuture, page: int) -> bool:
     return missed
 
 
-def send_by_control(request: ResponseFuture, page: int) -> bool:
-    """Send *page* of *request* over the control connection; False if that may not or cannot be done."""
-    cluster = request.session.cluster
-    connection = cluster.control_connection.connection
-    if connection is None or request.attempted_hosts or not falls_back(cluster):
+def _sent_by_control(request: ResponseFuture, page: int) -> bool:
+    """Send *page* of *request* over the control connection; False if that may not or cannot be done. The I/O thread
+    does it: a caller's thread could be interrupted while it has the lock, which the I/O thread may wait for."""
+    session = request.session
+    connection = session.cluster.control_connection.connection
+    if connection is None or request.attempted_hosts or not falls_back(session.cluster):
         return False
+    if session._on_io_thread():
+        return _send_by_control(request, page, connection)
+    try:
+        session.cluster.reactor.call_soon(partial(_send_from_io_thread, request, page))
+    except RuntimeError:  # it was stopped
+        return False
+    return True
+
+
+def _send_from_io_thread(request: ResponseFuture, page: int) -> None:
+    """It asks no host twice: the plan has none left."""
+    if not request._is_over(page):
+        try:
+            request._execution.sending.send(request, page)
+        except Exception as error:  # a policy of the user
+            request._fail(page, error)
+
+
+def _send_by_control(request: ResponseFuture, page: int, connection: Connection) -> bool:
+    cluster = request.session.cluster
     host = cluster.get_control_connection_host()
     if host is None or request._execution.sending.plan.only not in (None, host):
         return False

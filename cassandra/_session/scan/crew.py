@@ -1,73 +1,74 @@
-"""Crew: the threads that fold.
+"""Crew: the driver threads that fold.
 
-L5. Work is given in *chains*: what is given to one is done in order, one at a time; different chains are done at the
-same time by as many threads as there are. The caller's thread gives, and sees to it that no more waits than there is
-room for.
+L5. Work is given in *chains*: the jobs of one chain are done in order, one at a time; different chains are done at the
+same time, by up to *threads* driver threads.
 
-The lock is held for moments, and not while something is done. What is done raises into ``error``: the first one stays,
-nothing is begun after it, and who gives or waits is told by ``check()``.
+Threads and owners: the *consumer*, one caller's thread or task, gives jobs, and has no more waiting than there is room
+for. It appends to the queue of a chain (``deque.append`` is atomic) and has a driver thread look at the chain; it
+acquires no lock, so the handler of a signal that interrupts it anywhere leaves none held. ``_given`` belongs to it.
+Everything else changes on driver threads, with the lock, which is held for moments and not while a job runs. A consumer
+that is interrupted between the two steps closes the crew, as its fold has failed.
+
+What a job raises is kept in ``error``: the first error stays, no job begins after it, and :meth:`check` raises it.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
-from cassandra._base import process
+from cassandra._base import commands, process, threads
+from cassandra._base.locks import driver_lock
 from cassandra._base.real import threading
 
 Job = Callable[[], object]
 
 
 class Chain:
-    """Work that is done in order."""
+    """Jobs that are done in order."""
 
-    __slots__ = ("busy", "jobs")
+    __slots__ = ("is_busy", "jobs")
 
     def __init__(self) -> None:
         self.jobs: deque[Job] = deque()
-        self.busy = False  # a thread has it, or it waits for one
+        self.is_busy = False  # a thread has it, or it waits for one
 
 
 class Crew:
-    """*threads* threads; begun with the first job, ended by :meth:`close`. There is room for *room* jobs."""
+    """Up to *threads* threads at a time, until :meth:`close`. There is room for *room* jobs."""
 
     def __init__(self, threads: int, room: int) -> None:
         self.error: BaseException | None = None
-        self.on_change: Callable[[], object] | None = None  # called by its threads when something was done
+        self.on_change: Callable[[], object] | None = None  # called on its threads when a job was done
         self._size = threads
         self._room = room
-        self._lock = threading.Lock()
-        self._something = threading.Condition(self._lock)  # for the threads
-        self._ready: deque[Chain] = deque()
-        self._open = 0  # jobs that are not done
+        self._lock = driver_lock("Crew")
+        self._ended = threading.Condition(self._lock)  # for close()
+        self._ready: deque[Chain] = deque()  # chains with jobs that no thread has
+        self._running = 0  # threads
+        self._given = 0
+        self._done = 0
         self._closed = False
-        self._threads: list[threading.Thread] = []
-        self._bell = process.Bell()  # for the one who waits
+        self._bell = process.Bell()  # for the consumer
         self._process = process.here()
 
     def give(self, chain: Chain, job: Job) -> None:
-        process.stay(self._process)  # in a forked child there are no threads, and the lock may be held for ever
-        with self._something:
-            self._open += 1
-            chain.jobs.append(job)
-            if not chain.busy:
-                chain.busy = True
-                self._ready.append(chain)
-                self._something.notify()
-        if len(self._threads) < min(self._size, self._open):
-            thread = threading.Thread(target=self._work, name="cassandra-fold", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        """Have *job* done after the other jobs of *chain*."""
+        process.stay(self._process)  # a forked child has none of the threads
+        self._given += 1
+        chain.jobs.append(job)
+        threads.start(partial(self._look, chain))
 
     @property
     def has_room(self) -> bool:
-        """Whether another job may be given; also when something has failed, and none will be done."""
-        return self._open < self._room or self.error is not None
+        """Whether another job may be given; also after an error, when none is done any more."""
+        return self._given - self._done < self._room or self.error is not None
 
     @property
     def is_idle(self) -> bool:
-        return not self._open or self.error is not None
+        """Whether all jobs are done, or none is done any more."""
+        return self._given == self._done or self.error is not None
 
     def check(self) -> None:
         """Raise what a job has raised."""
@@ -75,28 +76,40 @@ class Crew:
             raise self.error
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        """Until *condition*, which work that is done may make true."""
+        """Until *condition*, which a job that is done may make true."""
         while not condition():
             self._bell.wait()
 
     def close(self) -> None:
-        """No job is begun any more; those that are being done are waited for."""
-        if self._process is not process.current:
-            return
-        with self._something:
+        """No job begins any more; those that run are waited for."""
+        if self._process is process.current:
             self._closed = True
-            self._something.notify_all()
-        for thread in self._threads:
-            thread.join()
+            commands.run(self._close)
+
+    def _close(self) -> None:
+        with self._lock:
+            while self._running:
+                self._ended.wait()
+
+    # ---- on driver threads
+
+    def _look(self, chain: Chain) -> None:
+        """*chain* has another job."""
+        with self._lock:
+            if not chain.is_busy and chain.jobs:
+                chain.is_busy = True
+                self._ready.append(chain)
+            if not self._ready or self._running == self._size:
+                return
+            self._running += 1
+        self._work()
 
     def _work(self) -> None:
         while True:
-            with self._something:
-                while not self._ready:
-                    if self._closed:
-                        return
-                    self._something.wait()
-                if self._closed or self.error is not None:
+            with self._lock:
+                if not self._ready or self._closed or self.error is not None:
+                    self._running -= 1
+                    self._ended.notify_all()
                     return
                 chain = self._ready.popleft()
                 job = chain.jobs.popleft()
@@ -106,14 +119,13 @@ class Crew:
                 if self.error is None:
                     self.error = error
             del job
-            with self._something:
-                self._open -= 1
+            with self._lock:
+                self._done += 1
                 if chain.jobs:
                     self._ready.append(chain)
-                    self._something.notify()
                 else:
-                    chain.busy = False
+                    chain.is_busy = False
             self._bell.ring()
-            tell = self.on_change
-            if tell is not None:
-                tell()
+            changed = self.on_change
+            if changed is not None:
+                changed()

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
 from cassandra._base.errors import ConnectionShutdown, DriverException
+from cassandra._base.locks import caller_lock
 from cassandra._base.public import public
-from cassandra._base.real import threading
 from cassandra._routing.ring.ranges import FULL_RING, TokenRange
 
 from ..background import aio
@@ -93,7 +93,7 @@ class Fold:
         self._rows_of = rows_of
         self._finishes = finishes  # else the result is the accumulator
         self._streams = workers is None  # on the consumer's thread
-        self._lock = threading.RLock()
+        self._lock = caller_lock("of the totals of a fold")
         self._process = process.here()
         self._failed = False
         self._over = False

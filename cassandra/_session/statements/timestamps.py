@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from cassandra._base.commands import run
 from cassandra._base.copies import set_state, state_of
 from cassandra._base.logs import get_logger
 from cassandra._base.real import threading
@@ -31,7 +32,7 @@ class MonotonicTimestampGenerator:
     warning_interval: float = 1
 
     def __init__(self, warn_on_drift: bool = True, warning_threshold: float = 1, warning_interval: float = 1) -> None:
-        self.lock = threading.RLock()  # the handler of a signal may make a request while this thread has it
+        self.lock: Any = threading.RLock()
         self._clock = TimestampClock()
         self.warn_on_drift = warn_on_drift
         self.warning_threshold = warning_threshold
@@ -66,13 +67,18 @@ class MonotonicTimestampGenerator:
 
     def __call__(self) -> int:
         if not self._is_plain:
-            with self.lock:
-                return self._next_timestamp(int(time.time() * 1_000_000), self.last)
+            # On a driver thread, which no handler of a signal interrupts while it has the lock: the I/O thread waits
+            # for it.
+            return self._overridden() if self.lock._is_owned() else run(self._overridden)
         clock = self._clock
         timestamp = clock.advance()
         if clock.ahead:
             self._warn_if_ahead(timestamp - clock.ahead, timestamp)
         return timestamp
+
+    def _overridden(self) -> int:
+        with self.lock:
+            return self._next_timestamp(int(time.time() * 1_000_000), self.last)
 
     def _asked_natively(self) -> None:
         """Somebody took a timestamp of ``_clock`` itself, and found it ahead."""

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from cassandra._base import process
-from cassandra._base.process import Bell, renew
+from cassandra._base.process import Bell, Event, renew
 from cassandra.connection import ConnectionShutdown
+from tests.interrupts import interrupted_everywhere
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
@@ -132,3 +133,47 @@ def test_a_lock_of_the_thread_that_forked_stays_its_own() -> None:
 
     with lock:
         in_child(work)
+
+
+def test_events() -> None:
+    event = Event()
+    assert not event.is_set()
+    assert not event.wait(0.0)
+    threads = [threading.Thread(target=event.wait) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    event.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+    assert event.is_set()
+    assert event.wait()
+    event.clear()
+    assert not event.wait(0.0)
+
+
+def ends_on_another_thread(call: Callable[[], Any]) -> bool:
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    return not thread.is_alive()
+
+
+def test_a_thread_that_is_interrupted_while_it_waits_holds_up_no_other() -> None:
+    """A ``threading.Event`` fails here: its lock can stay held."""
+    event = Event()
+    moments = 0
+    for _ in interrupted_everywhere(lambda: event.wait(0.0)):
+        assert ends_on_another_thread(event.set)
+        assert ends_on_another_thread(event.wait)
+        event.clear()
+        moments += 1
+    assert moments > 20
+
+
+def test_a_thread_that_is_interrupted_while_it_sets_holds_up_no_other() -> None:
+    event = Event()
+    for _ in interrupted_everywhere(event.set):
+        assert ends_on_another_thread(event.set)
+        assert ends_on_another_thread(event.wait)
+        event.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from typing import Any
 from uuid import UUID
@@ -93,6 +94,14 @@ def test_the_reconnection_handler_is_swapped_atomically() -> None:
     last = host.get_and_set_reconnection_handler(None)
     assert sorted([*got, last], key=lambda handler: -1 if handler is None else handler) == [None, *range(8)]
     assert not host.is_currently_reconnecting()
+
+
+def test_a_program_may_hold_the_lock_while_it_swaps_the_handler() -> None:
+    host = Host("10.0.0.1", SimpleConvictionPolicy)
+    assert host.lock is host.lock
+    with host.lock, host.lock:
+        assert host.get_and_set_reconnection_handler("mine") is None
+    assert pickle.loads(pickle.dumps(host)).lock is not host.lock
 
 
 def test_what_is_needed() -> None:

@@ -120,12 +120,13 @@ def test_of_user_code_it_is_the_same_one_and_does_not_grow() -> None:
     async def main() -> None:
         future = lab.session.execute_async(QUERY)
         seen = []
-        for _ in range(3):
+        for _ in range(4):
             assert await raised_by(future) is problem
             seen.append(functions(problem))
-        assert seen[0][0] == "raised_by"
-        assert seen[0][-1] == "broken"
-        assert seen[0] == seen[1] == seen[2]
+        assert [names[0] for names in seen] == ["raised_by"] * 4
+        assert [names[-1] for names in seen] == ["broken"] * 4
+        assert seen[1] == seen[2] == seen[3]  # the first one may have waited for the answer
+        assert len(seen[1]) <= len(seen[0])
 
     asyncio.run(main())
 

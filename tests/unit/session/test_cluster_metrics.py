@@ -15,11 +15,13 @@ from cassandra._base.errors import (
     UnavailableErrorMessage,
     WriteTimeoutErrorMessage,
 )
+from cassandra._base.locks import enter_driver_thread
 from cassandra._session.cluster.cluster import Cluster
 from cassandra._session.cluster.metrics import RESERVOIR, _registry
 from cassandra._session.request.attempts import IGNORE, RETHROW, RETRY, RETRY_NEXT_HOST, Decision
 from cassandra.connection import ConnectionException
 from cassandra.metrics import IntStat, Metrics, PmfStat, Stat, StatsCollection
+from tests.interrupts import interrupted_everywhere
 from tests.patience import PATIENCE
 
 
@@ -71,12 +73,25 @@ def test_distribution_of_many_values_is_bounded() -> None:
     assert 4000 < stat["median"] < 6000
 
 
+def test_a_reader_that_is_interrupted_changes_nothing() -> None:
+    stat = PmfStat("t")
+    stat.addValue(1.0)
+    added = 1
+    for _ in interrupted_everywhere(lambda: stat.value):
+        stat.addValue(1.0)
+        added += 1
+    assert added > 50
+    value = stat.value
+    assert (value["count"], value["min"], value["mean"], value["stddev"]) == (added, 1.0, 1.0, 0.0)
+
+
 @pytest.mark.parametrize("stat", [IntStat("n"), PmfStat("t")], ids=["number", "distribution"])
 def test_counting_waits_for_no_reader(stat: IntStat | PmfStat) -> None:
-    """A thread that reads may be interrupted by the handler of a signal, or by the garbage collector."""
+    """Of a distribution it is a driver thread that reads."""
     reading, release = threading.Event(), threading.Event()
 
     def read() -> None:
+        enter_driver_thread()
         with stat._lock:
             reading.set()
             release.wait(PATIENCE)

@@ -299,14 +299,3 @@ class TestEnd:
         for _ in range(2):
             with pytest.raises(ReadTimeout):
                 future.result()
-
-    def test_garbage_collection_may_make_a_request_anywhere(self) -> None:
-        """Whatever a session's thread is about: it may be a __del__ that uses the session which runs then."""
-        lab = Lab()
-        lab[0].script = [rows(1)]
-        lock = lab.session._request_lock
-        with lock:
-            again = lock.acquire(blocking=False)
-            assert again, "a request made here would wait for ever"
-            lock.release()
-            assert lab.session.execute("SELECT 1").one() == (1,)

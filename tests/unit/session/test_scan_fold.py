@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from cassandra._base.errors import ConnectionShutdown
+from cassandra._base.locks import enter_driver_thread
 from cassandra._routing.ring.ranges import FULL_RING, TokenRange
 from cassandra._session.scan.checkpoint import Checkpoint, CheckpointError
 from cassandra._session.scan.fold import Fold, checkpoint_of, with_checkpoint
 from cassandra._session.scan.pieces import BATCH, DONE, FAILED, RESTARTED, Piece
 from cassandra._session.scan.protocol import StopScan
+from tests.interrupts import interrupted_everywhere
+from tests.patience import PATIENCE, eventually
 
 WHAT = {"table": "ks.t", "cql": "SELECT v", "reducer": "Rows"}
 
@@ -299,6 +302,7 @@ def test_going_on_with_other_ranges() -> None:
     fold = Fold(Rows(), ranges, WHAT)
     for _, piece in zip(range(14), pieces_of(rows(ranges), ranges, 2), strict=False):
         fold.take(piece)
+    assert eventually(lambda: fold.rows > 0)
     fold.close()
     checkpoint = fold.checkpoint()
     assert 0 < checkpoint.fraction < 1
@@ -356,6 +360,28 @@ def test_interrupted_anywhere() -> None:
         assert sorted(folded(rest, pieces_of(rows, rest.ranges, 9))) == sorted(expected(rows))
 
 
+@pytest.mark.parametrize("workers", [None, 2])
+def test_interrupted_between_any_two_bytecodes(workers: int | None) -> None:
+    """As by the handler of a signal. The fold can be closed, and what is left of it folded."""
+    ranges = parts(2)
+    rows = rows_of(ranges)
+    folds: list[Fold] = []
+
+    def fold() -> Any:
+        folds.append(Fold(Rows(), ranges, WHAT, workers=workers))
+        return folded(folds[-1], pieces_of(rows, ranges, 3))
+
+    for moment in interrupted_everywhere(fold):
+        if moment % 5 or not folds:
+            continue
+        closing = threading.Thread(target=folds[-1].close, daemon=True)
+        closing.start()
+        closing.join(PATIENCE)
+        assert not closing.is_alive(), f"it cannot be closed after moment {moment}"
+        rest = Fold(Rows(), ranges, WHAT, resume=folds[-1].checkpoint())
+        assert sorted(folded(rest, pieces_of(rows, rest.ranges, 4))) == sorted(expected(rows))
+
+
 def test_on_a_loop() -> None:
     ranges = parts(20)
     rows = rows_of(ranges)
@@ -374,12 +400,6 @@ def test_on_a_loop() -> None:
         assert sorted(asyncio.run(run(workers))) == sorted(expected(rows))
 
 
-def test_threads_are_gone_afterwards() -> None:
-    ranges = parts(5)
-    folded(Fold(Rows(), ranges, WHAT, workers=4), pieces_of(rows_of(ranges), ranges, 1))
-    assert not [thread for thread in threading.enumerate() if thread.name == "cassandra-fold"]
-
-
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of later Pythons: threads and fork
 def test_a_forked_child_leaves_it_to_the_parent() -> None:
     """Whatever lock is held there."""
@@ -391,6 +411,7 @@ def test_a_forked_child_leaves_it_to_the_parent() -> None:
     held = threading.Event(), threading.Event()
 
     def hold() -> None:
+        enter_driver_thread()
         with fold._lock, fold._crew._lock:
             held[0].set()
             held[1].wait()

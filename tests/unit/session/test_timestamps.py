@@ -139,3 +139,26 @@ def test_a_generator_that_is_asked_while_it_is_asked() -> None:
     thread.start()
     thread.join(PATIENCE)
     assert given and given[0] == generate.last
+
+
+def test_the_io_thread_waits_for_no_thread_that_is_interrupted() -> None:
+    """The handler of a signal interrupts a generator of a program that has the lock, and waits for another thread that
+    needs a timestamp: that one stands for the I/O thread."""
+    others: list[int] = []
+
+    class Interrupted(MonotonicTimestampGenerator):
+        def _next_timestamp(self, now: int, last: int) -> int:
+            if threading.current_thread() is threading.main_thread():
+                handle()
+            return super()._next_timestamp(now, self.last)
+
+    def handle() -> None:
+        thread = threading.Thread(target=lambda: others.append(generate()), daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        assert others, "it waits for the lock"
+
+    generate = Interrupted()
+    first = generate()
+    handle()
+    assert others[0] > first
