@@ -12,8 +12,9 @@ from typing import Any
 
 
 @contextmanager
-def handlers_raise(*kinds: type[BaseException]) -> Iterator[list[str]]:
-    """Handlers of signals may raise *kinds* meanwhile. The list gets what Python ignored.
+def handlers_raise(*kinds: type[BaseException], on_ignored: Callable[[], object] | None = None) -> Iterator[list[str]]:
+    """Handlers of signals may raise *kinds* meanwhile. The list gets what Python ignored, and *on_ignored* is called
+    then.
 
     Two things happen in Python then that no library can prevent. An exception in a finalizer or in the callback of a
     weak reference is ignored, and reported. One that is raised while the main thread logs may leave the lock of a log
@@ -26,6 +27,8 @@ def handlers_raise(*kinds: type[BaseException]) -> Iterator[list[str]]:
     def report(found: Any) -> None:
         if issubclass(found.exc_type, kinds):
             ignored.append(repr(found.object))
+            if on_ignored is not None:
+                on_ignored()
         else:
             hook(found)
 

@@ -96,7 +96,7 @@ def signals(action: Callable[[], object], seed: int = 11, spares_asyncio: bool =
     watchdog = threading.Thread(target=watch, daemon=True)
     watchdog.start()
     try:
-        with handlers_raise(Alarm, LoopAlarm) as made.ignored:
+        with handlers_raise(Alarm, LoopAlarm, on_ignored=made.arm) as made.ignored:
             yield made
     finally:
         made.disarm()
