@@ -54,20 +54,25 @@ def made() -> Any:
     return None
 
 
-#: Options that are seconds, and what they may be besides a positive number: see ``seconds``.
-_DURATIONS: dict[str, dict[str, bool]] = {
-    "connect_timeout": {"zero": False},
-    "control_connection_timeout": {"zero": False},
-    "idle_heartbeat_interval": {},
-    "idle_heartbeat_timeout": {"optional": False, "zero": False},
-    "max_request_wait": {},
-    "max_schema_agreement_wait": {"optional": False, "negative": True},
-    "metadata_request_timeout": {},
-    "schema_event_refresh_window": {"optional": False, "negative": True},
-    "slow_request_threshold": {},
-    "status_event_refresh_window": {"optional": False, "negative": True},
-    "topology_event_refresh_window": {"optional": False, "negative": True},
-}
+class _Seconds:
+    """An option that is a number of seconds, checked when it is set: see ``seconds`` for *rule*."""
+
+    def __init__(self, default: float | None, rule: dict[str, bool]) -> None:
+        self._default = default
+        self._rule = rule
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, options: Options | None, owner: type | None = None) -> Any:
+        return self._default if options is None else options.__dict__.get(self._name, self._default)
+
+    def __set__(self, options: Options, value: Any) -> None:
+        options.__dict__[self._name] = seconds(self._name, value, **self._rule)
+
+
+def duration(default: float | None, **rule: bool) -> Any:
+    return _Seconds(default, rule)
 
 
 class Options:
@@ -90,15 +95,15 @@ class Options:
     allow_beta_protocol_version: bool = False
     no_compact: bool = False
     executor_threads: int = 2
-    max_schema_agreement_wait: float = 10
-    control_connection_timeout: float | None = 2.0
-    metadata_request_timeout: float | None = None
-    idle_heartbeat_interval: float | None = 30
-    idle_heartbeat_timeout: float = 30
-    schema_event_refresh_window: float = 2
-    topology_event_refresh_window: float = 10
-    status_event_refresh_window: float = 2
-    connect_timeout: float | None = 5
+    max_schema_agreement_wait: float = duration(10, optional=False, negative=True)
+    control_connection_timeout: float | None = duration(2.0, zero=False)
+    metadata_request_timeout: float | None = duration(None)
+    idle_heartbeat_interval: float | None = duration(30)
+    idle_heartbeat_timeout: float = duration(30, optional=False, zero=False)
+    schema_event_refresh_window: float = duration(2, optional=False, negative=True)
+    topology_event_refresh_window: float = duration(10, optional=False, negative=True)
+    status_event_refresh_window: float = duration(2, optional=False, negative=True)
+    connect_timeout: float | None = duration(5, zero=False)
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
     sessions: Iterable[Session] = ()  # that follow a change of the timestamp generator
@@ -111,11 +116,11 @@ class Options:
     max_requests_per_connection: int | None = None
     max_requests_per_host: int | None = None
     max_requests_per_session: int | None = None
-    max_request_wait: float | None = None
+    max_request_wait: float | None = duration(None)
     max_waiting_requests: int = 32768
     max_response_bytes: int | None = None
     request_tracker: RequestTracker | None = None
-    slow_request_threshold: float | None = None
+    slow_request_threshold: float | None = duration(None)
 
     login: LoginPolicy = made()
     addresses: AllowedAddresses | None = None  # those of allowed_addresses
@@ -139,12 +144,6 @@ class Options:
         self._timestamp_generator: Callable[[], int] = made()
         self._schema_metadata_enabled = self._token_metadata_enabled = True
         self._schema_metadata_page_size = 1000
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        rule = _DURATIONS.get(name)
-        if rule is not None:
-            seconds(name, value, **rule)
-        super().__setattr__(name, value)
 
     # ---- groups
 
