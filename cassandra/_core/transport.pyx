@@ -34,6 +34,8 @@ from cassandra._core.routing cimport (
     SessionFields,
     place_of,
 )
+from collections import deque as _deque
+
 from cassandra._core.codec import UnmadeRows as _UnmadeRows
 
 include "transport_parts/native.pxi"

@@ -225,34 +225,37 @@ cdef class _Waiter:
     cdef LoopQueue queue
 
 
-cdef int go_on(told) except -1:
+cdef int go_on(LoopQueue queue) except -1:
     """Call those who were told, who are at the loop's thread. One that the handler of a signal interrupts, and that is not
     a task, is called once more."""
-    cdef Py_ssize_t count = len(told)
-    cdef bint again
+    cdef list going = queue.going
+    cdef Py_ssize_t count = len(going)
+    cdef tuple entry
+    cdef _Awaiting awaiting
     cdef object debugged = None  # it wants to know how long each one takes
-    while count > 0 and told:
+    while count > 0 and going:
         count -= 1
-        waiter, outcome = told[0]  # it leaves in the native step in which its callback does, or when that is scheduled
-        if type(waiter) is _Awaiting:
-            if (<_Awaiting> waiter).settle(outcome):
+        entry = <tuple> going[len(going) - 1]
+        waiter, outcome = entry[0], entry[1]
+        if type(waiter) is _Awaiting:  # it leaves in the native step in which its callback does, or when that is scheduled
+            awaiting = <_Awaiting> waiter
+            if awaiting.settle(outcome):
                 if debugged is None:
-                    debugged = bool((<_Awaiting> waiter).loop.get_debug())
-                if not debugged and (<_Awaiting> waiter).more is None:
-                    told.popleft()
-                    (<_Awaiting> waiter).call_next()
+                    debugged = bool(awaiting.loop.get_debug())
+                if not debugged and awaiting.more is None:
+                    going.pop()
+                    awaiting.call_next()
                     continue
-                (<_Awaiting> waiter).call_soon()
-            told.popleft()
+                awaiting.call_soon()
+            going.pop()
             continue
-        told.popleft()
-        again = type(waiter) is _Waiter
-        one = (<_Waiter> waiter).waiter if again else waiter
+        going.pop()
+        one = (<_Waiter> waiter).waiter if type(waiter) is _Waiter else waiter
         try:
             if not one.done():
                 one.set_result(outcome)
         except BaseException:
-            if again:
-                told.appendleft((one, outcome))
+            if one is not waiter:
+                going.append((one, outcome))
             raise
     return 0

@@ -198,7 +198,7 @@ cdef int close_the_closed() except -1:
         loop = bridge.loop()
         if loop is not None and loop.is_closed() and _bridges.pop(key, None) is not None and bridge.queue is not None:
             bridge.queue.close()
-            bridge.queue.told.clear()
+            bridge.queue.forget_told()
     return 0
 
 

@@ -43,6 +43,10 @@ cdef extern from *:
 
     // Ends a generator, or what is awaited like one, with *value*.
     static inline void fastcql_stop_with(PyObject* value) noexcept {
+        if (!PyTuple_Check(value) && !PyExceptionInstance_Check(value)) {
+            PyErr_SetObject(PyExc_StopIteration, value);  // before Python 3.12 it makes no exception of it
+            return;
+        }
         PyObject* const error = PyObject_CallFunctionObjArgs(PyExc_StopIteration, value, nullptr);
         if (error == nullptr) return;
         PyErr_SetObject(PyExc_StopIteration, error);
