@@ -2,8 +2,8 @@
 answer is decoded, the request gets its rows.
 
 A real session reads a point from the responder while that method is watched; what it was called with, is then given to
-it again and again. A timeout of its own makes it a request out of the ordinary: all others are answered natively.
-Argument: the responder's port.
+it again and again. A timeout of its own and a callback make it a request that this method ends: others are answered
+natively. Argument: the responder's port.
 """
 
 from __future__ import annotations
@@ -92,6 +92,11 @@ CONCLUDE = "_conclude" if OURS else "_set_final_result"
 Dispatched = type("Dispatched", (ResponseFuture,), {CONCLUDE: nothing})
 
 
+def with_callback(future: ResponseFuture) -> None:
+    future.add_callback(nothing)
+    future.result()
+
+
 def tablet() -> dict[str, bytes]:
     """What ScyllaDB adds to an answer when a request came to the wrong shard: a tablet with three replicas."""
     replicas = b"".join(cell(cell(uuid4().bytes) + cell(struct.pack(">i", shard))) for shard in range(3))
@@ -133,9 +138,9 @@ def make(arguments: list[str]) -> Iterator[Client]:
     try:
         session = cluster.connect()
         select, insert = session.prepare(SELECT), session.prepare(INSERT)
-        rows = Watched(lambda: session.execute(select, (1,), timeout=10.0))
+        rows = Watched(lambda: with_callback(session.execute_async(select, (1,), timeout=10.0)))
         point = (1, 1 << 40, "point 1", 1 / 3, 1_700_000_000_000)
-        void = Watched(lambda: session.execute(insert, point, timeout=10.0))
+        void = Watched(lambda: with_callback(session.execute_async(insert, point, timeout=10.0)))
         negotiate_tablets(rows)
         for set_result, args in rows.calls(tuple_factory, ResponseFuture, tablet())[:1]:
             set_result(*args)
