@@ -83,6 +83,7 @@ cdef class _Awaiting:
     cdef list more  # others, with their contexts
     cdef object message
     cdef AwaitingState state
+    cdef bint is_told  # the outcome is there; it is DONE when the loop has come to it
     cdef public bint _asyncio_future_blocking
 
     # ---- what tasks ask
@@ -153,14 +154,20 @@ cdef class _Awaiting:
 
     def set_result(self, outcome):
         """It is here."""
-        self.settle(outcome)
+        self.keep(outcome)
+        self.settle()
         self.call_soon()
 
-    cdef bint settle(self, outcome) noexcept:
-        """True if somebody is to be called now."""
+    cdef void keep(self, outcome) noexcept:
+        """The first outcome counts. Any thread."""
+        if not self.is_told:
+            self.is_told = True
+            self.outcome = outcome
+
+    cdef bint settle(self) noexcept:
+        """Whether callbacks are to be called now."""
         if self.state == AWAITING_PENDING:
             self.state = AWAITING_DONE
-            self.outcome = outcome
         return self.state == AWAITING_DONE and self.callback is not None
 
     cdef list callbacks(self):
@@ -223,6 +230,8 @@ cdef class _Waiter:
 
     cdef object waiter
     cdef LoopQueue queue
+    cdef object outcome
+    cdef bint was_interrupted
 
 
 cdef int go_on(LoopQueue queue) except -1:
@@ -230,16 +239,15 @@ cdef int go_on(LoopQueue queue) except -1:
     a task, is called once more."""
     cdef list going = queue.going
     cdef Py_ssize_t count = len(going)
-    cdef tuple entry
     cdef _Awaiting awaiting
+    cdef _Waiter other
     cdef object debugged = None  # it wants to know how long each one takes
     while count > 0 and going:
         count -= 1
-        entry = <tuple> going[len(going) - 1]
-        waiter, outcome = entry[0], entry[1]
+        waiter = going[len(going) - 1]
         if type(waiter) is _Awaiting:  # it leaves in the native step in which its callback does, or when that is scheduled
             awaiting = <_Awaiting> waiter
-            if awaiting.settle(outcome):
+            if awaiting.settle():
                 if debugged is None:
                     debugged = bool(awaiting.loop.get_debug())
                 if not debugged and awaiting.more is None:
@@ -250,12 +258,13 @@ cdef int go_on(LoopQueue queue) except -1:
             going.pop()
             continue
         going.pop()
-        one = (<_Waiter> waiter).waiter if type(waiter) is _Waiter else waiter
+        other = <_Waiter> waiter
         try:
-            if not one.done():
-                one.set_result(outcome)
+            if not other.waiter.done():
+                other.waiter.set_result(other.outcome)
         except BaseException:
-            if one is not waiter:
-                going.append((one, outcome))
+            if not other.was_interrupted:
+                other.was_interrupted = True
+                going.append(other)
             raise
     return 0

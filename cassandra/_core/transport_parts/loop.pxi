@@ -15,7 +15,7 @@ cdef class LoopQueue:
 
     cdef CLoopQueue* core
     cdef uint32_t process  # the fork generation of the process whose loop it is of
-    cdef list told  # (waiter, outcome)
+    cdef list told  # waiters: _Awaiting or _Waiter, which have the outcome
     cdef list going  # of the loop's thread: the same, the oldest one last
     cdef object interruption  # while it is drained: what the handler of a signal raised
 
@@ -41,7 +41,11 @@ cdef class LoopQueue:
     cdef int tell(self, waiter, outcome, LoopQueue here) except -1:
         """Any thread: *waiter* goes on with *outcome* on the loop's. *here*: this queue, if it is being drained by this
         thread. Nothing happens if the loop was closed."""
-        self.told.append((waiter, outcome))
+        if type(waiter) is _Awaiting:
+            (<_Awaiting> waiter).keep(outcome)
+        else:
+            (<_Waiter> waiter).outcome = outcome
+        self.told.append(waiter)
         if here is not self:
             self.core.alert()
         return 0
