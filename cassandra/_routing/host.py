@@ -10,6 +10,7 @@ from cassandra._base.commands import command
 from cassandra._base.copies import set_state, state_of
 from cassandra._base.locks import driver_lock, lock_of_programs
 from cassandra._base.printable import printable
+from cassandra._base.process import in_child, renew
 from cassandra._base.public import public
 from cassandra._core.routing import HostState
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from cassandra._routing.policies.conviction import ConvictionPolicy
 
 _handlers = driver_lock("of reconnection handlers")
+in_child(lambda: renew(_handlers))
 
 
 @public("cassandra.pool")

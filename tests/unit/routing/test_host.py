@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 import threading
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from cassandra._base.locks import enter_driver_thread
 from cassandra._net.endpoint import DefaultEndPoint
-from cassandra._routing.host import Host
+from cassandra._routing.host import Host, _handlers
 from cassandra.policies import ConvictionPolicy, SimpleConvictionPolicy
+from tests.patience import PATIENCE
 
 
 class Judge(ConvictionPolicy):
@@ -102,6 +106,29 @@ def test_a_program_may_hold_the_lock_while_it_swaps_the_handler() -> None:
     with host.lock, host.lock:
         assert host.get_and_set_reconnection_handler("mine") is None
     assert pickle.loads(pickle.dumps(host)).lock is not host.lock
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_forked_child_swaps_the_handler_whatever_its_parent_was_doing() -> None:
+    host = Host("10.0.0.1", SimpleConvictionPolicy)
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        enter_driver_thread()
+        with _handlers:
+            held.set()
+            release.wait(PATIENCE)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(PATIENCE)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        os._exit(0 if host.get_and_set_reconnection_handler("mine") is None else 1)
+    release.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_what_is_needed() -> None:
