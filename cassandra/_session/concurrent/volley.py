@@ -6,15 +6,13 @@ all flights end with plain rows or nothing, which is done natively. One that end
 answer with warnings …) becomes a ResponseFuture, which goes on as if it had been one from the beginning: retries,
 re-preparing and the next page are that one's business.
 
-``ended`` and ``silent`` are all that other threads touch: they append to them, and then end the wait by
-:meth:`Volley.nudge`. A flight whose peer is silent is given up there, and goes on as a ResponseFuture elsewhere.
+Other threads append to ``ended``, and then end the wait by :meth:`Volley.nudge`. The I/O thread gives up a flight whose
+peer is silent, and goes on with it as a ResponseFuture elsewhere.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.errors import DriverException
@@ -54,7 +52,6 @@ class Volley(Flights):
     """Sends compiled requests and collects what they come to. :attr:`ended` is what ended elsewhere."""
 
     def __init__(self, session: Session, one_by_one: bool = False) -> None:
-        self.silent: deque[int] = deque()
         self._replaced: tuple[ResolvedProfile, ResolvedProfile] | None = None
         self._one_by_one = one_by_one  # by a ResponseFuture each
         self._begin(session, ResultSet, ExecutionResult)
@@ -133,9 +130,6 @@ class Volley(Flights):
         indexes; without *failed* they are results as well. Never waits. What was not dealt with when the handler of a
         signal interrupts it is left for the next call."""
         self._harvest(results, failed, self._go_on, most)
-        while self.silent:
-            self._leave(self.silent[0])
-            self.silent.popleft()
         self._harvest_ended(results, failed, ResultSet._of)
 
     def nudge(self) -> None:
@@ -169,25 +163,22 @@ class Volley(Flights):
 
     def _on_silent(self, slot: int) -> None:
         """On the I/O thread: the peer of a flight gives no sign of life. If it does no harm, and there is another host,
-        the thread that harvests sends it there."""
+        the flight is given up, and goes on there. No answer comes once its stream is given up, so that the thread that
+        harvests does not touch it."""
         flight = self._flight(slot)
         if flight is None or not flight.compiled.prepared.is_idempotent:
             return
-        if any(host.is_up and not host.is_suspect for host in self.session._pool_set.pools):
-            self.silent.append(slot)
-            self.nudge()
-
-    def _leave(self, slot: int) -> None:
-        flight = self._flight(slot)
-        if flight is None:
+        if not any(host.is_up and not host.is_suspect for host in self.session._pool_set.pools):
             return
         future = future_of(flight)
         future._execution.sending.unsure = True  # it was sent
-        send = partial(_send, future)
         if flight.connection.orphan(flight.stream, self, slot):  # else it was answered meanwhile
             self.watch(future, flight.index)
             self._forget(slot)
-            self.session.cluster.reactor.call_soon(send)
+            try:
+                future._execution.sending.send(future, 0)
+            except Exception as error:  # a policy of the user
+                future._fail(0, error)
 
     # ---- the end
 
@@ -195,14 +186,6 @@ class Volley(Flights):
         """Nobody waits any more: outcomes that are still to come are dropped."""
         self._forget()
         self._finish()
-
-
-def _send(future: ResponseFuture) -> None:
-    """On the I/O thread."""
-    try:
-        future._execution.sending.send(future, 0)
-    except Exception as error:  # a policy of the user
-        future._fail(0, error)
 
 
 def future_of(flight: Flight) -> ResponseFuture:

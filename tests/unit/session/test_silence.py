@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from cassandra import OperationTimedOut
+from cassandra._base.locks import IO, thread_kind
+from cassandra._net.connection import Connection
 from cassandra._session.request.sending import Sending
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_async
@@ -100,7 +102,16 @@ def test_idempotent_requests_do_not_fail(scene: Scene, kind: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["all at once", "generator", "asyncio"])
-def test_concurrent_requests_do_not_fail(scene: Scene, how: str) -> None:
+def test_concurrent_requests_do_not_fail(scene: Scene, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The I/O thread gives them up and sends them elsewhere: a caller's thread could be interrupted between the two."""
+    given_up_by: set[str] = set()
+    orphan = Connection.orphan
+
+    def watched(*args: Any) -> bool:
+        given_up_by.add(thread_kind())
+        return orphan(*args)
+
+    monkeypatch.setattr(Connection, "orphan", watched)
     statement = scene.prepare(True)
     statements = [(statement, ())] * 300
     scene.node.pause()
@@ -115,6 +126,7 @@ def test_concurrent_requests_do_not_fail(scene: Scene, how: str) -> None:
         results = list(given)
     assert [result.success for result in results] == [True] * 300
     assert scene.host.is_suspect
+    assert given_up_by == {IO}
     scene.node.resume()
 
 
