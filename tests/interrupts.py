@@ -1,4 +1,4 @@
-"""Signals whose handlers raise in the main thread, and exceptions that come between any two bytecodes."""
+"""Signals whose handlers raise in the main thread, and exceptions at each moment at which such a handler may run."""
 
 from __future__ import annotations
 
@@ -45,27 +45,25 @@ def handlers_raise(*kinds: type[BaseException], on_ignored: Callable[[], object]
 
 
 class Interrupt(BaseException):
-    """Raised between two bytecodes."""
+    """Raised as by the handler of a signal."""
 
 
 def interrupted_everywhere(call: Callable[[], object]) -> Iterator[int]:
-    """Run *call* again and again; raise before the first bytecode of it, then before the second, until it ends. After
-    each run, the number of bytecodes that were executed."""
+    """Run *call* again and again; raise at the first moment at which Python may run the handler of a signal, then at
+    the second, until it ends: when a function begins, and when a native one has returned, which loses its result. After
+    each run, the number of the moment."""
     for limit in itertools.count():
         left = limit
 
-        def trace(frame: FrameType, event: str, argument: object) -> Any:
+        def profile(frame: FrameType, event: str, argument: object) -> None:
             nonlocal left
-            frame.f_trace_opcodes = True
-            if event == "opcode":
+            if event in ("call", "c_return"):
                 left -= 1
                 if left < 0:
-                    sys.settrace(None)
+                    sys.setprofile(None)
                     raise Interrupt
-            return trace
 
-        before = sys.gettrace()
-        sys.settrace(trace)
+        sys.setprofile(profile)
         try:
             call()
         except Interrupt:
@@ -73,4 +71,4 @@ def interrupted_everywhere(call: Callable[[], object]) -> Iterator[int]:
         else:
             return
         finally:
-            sys.settrace(before)
+            sys.setprofile(None)

@@ -36,6 +36,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from . import log_relay
+from .conditions import NativeWith
 
 T = TypeVar("T")
 
@@ -411,7 +412,11 @@ class Release:
 # ---- what the standard library has
 
 
-class _Condition(_threading.Condition):  # type: ignore[misc]
+class _Condition(NativeWith, _threading.Condition):  # type: ignore[misc]
+    def __init__(self, lock: Any = None) -> None:
+        self.native = _threading.RLock() if lock is None else lock
+        super().__init__(self.native)
+
     def wait(self, timeout: float | None = None) -> bool:
         loop = here()
         if loop is None:

@@ -17,12 +17,16 @@ A patch that comes after the import of the driver is too late, as for everything
 from __future__ import annotations
 
 import _thread
+import concurrent.futures
 import socket as socket
 import sys
 import threading as threading
 from collections.abc import Callable
-from concurrent.futures import Future as Future
-from typing import Any
+from typing import Any, TypeVar
+
+from .conditions import NativeWith
+
+T = TypeVar("T")
 
 
 def _patched_by() -> str | None:
@@ -37,8 +41,42 @@ def _patched_by() -> str | None:
 
 patched_by = _patched_by()
 
+
+class _Condition(NativeWith, threading.Condition):
+    def __init__(self) -> None:
+        self.native = threading.RLock()
+        super().__init__(self.native)
+
+
 #: A lock that one thread waits for and another one releases.
 new_gate: Callable[[], Any] = threading.Lock
+
+
+class Future(concurrent.futures.Future[T]):
+    """Set by a driver thread, which a caller that is interrupted while it waits does not hold up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._condition = _Condition()
+
+    def result(self, timeout: float | None = None) -> T:
+        self._wait(timeout)
+        return super().result(0)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        self._wait(timeout)
+        return super().exception(0)
+
+    def _wait(self, timeout: float | None) -> None:
+        """In one native call, and not with the condition, which is not held while its ``wait`` is interrupted."""
+        if self.done():
+            return
+        gate = new_gate()
+        gate.acquire()
+        self.add_done_callback(lambda _: gate.release())
+        if not gate.acquire(timeout=-1 if timeout is None else min(max(0.0, timeout), threading.TIMEOUT_MAX)):
+            raise concurrent.futures.TimeoutError
+
 
 #: Starts a bare thread, in one native call that no signal handler interrupts. ``Thread.start`` can be interrupted, and
 #: then the new thread dies of it.

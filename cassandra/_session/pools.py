@@ -312,7 +312,7 @@ class PoolSet(PoolSetFields):
         opening = self.update()
         ended = itertools.count(1)
 
-        def one_done(future: Future[bool]) -> None:  # on driver threads, perhaps two at a time
+        def one_done(future: Any) -> None:  # on driver threads, perhaps two at a time
             is_last = next(ended) == len(opening)
             if future.result() or is_last:
                 self._end_waiting()

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.errors import RequestExecutionException, RequestValidationException
 from cassandra._base.logs import get_logger
-from cassandra._base.real import Future
 from cassandra._net.connection import Connection, shows_life
 from cassandra._net.silence import leave_to_parent
 from cassandra._routing.policies import HostDistance
@@ -333,7 +332,7 @@ class Membership:
             if not remaining:
                 self._risen(host, token, opened)
 
-        def finished(future: Future[bool]) -> None:
+        def finished(future: Any) -> None:
             self.strand.post(count, not future.cancelled() and future.exception() is None and future.result())
 
         for future in waiting:

@@ -80,7 +80,7 @@ def test_a_reader_that_is_interrupted_changes_nothing() -> None:
     for _ in interrupted_everywhere(lambda: stat.value):
         stat.addValue(1.0)
         added += 1
-    assert added > 50
+    assert added > 20
     value = stat.value
     assert (value["count"], value["min"], value["mean"], value["stddev"]) == (added, 1.0, 1.0, 0.0)
 

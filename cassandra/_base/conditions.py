@@ -1,0 +1,23 @@
+"""Conditions whose ``with`` is native (L0)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class NativeWith:
+    """Of a Condition over the lock ``native``: ``with`` acquires and releases it in one native call each.
+
+    The methods of ``threading.Condition`` are Python code: the handler of a signal that raises when such a method has
+    acquired the lock leaves it held for ever.
+    """
+
+    native: Any
+
+    @property
+    def __enter__(self) -> Any:
+        return self.native.__enter__
+
+    @property
+    def __exit__(self) -> Any:
+        return self.native.__exit__
