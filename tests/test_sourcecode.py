@@ -194,7 +194,7 @@ MADE_BY_HAND = {
     "_mapper/query/reading.py": "a lock that greenlets of one thread acquire in turn: it must not be re-entrant",
     "_session/statements/timestamps.py": "a lock that programs share",
 }
-LOCKS = {"Event", "Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"}
+LOCKS = {"Event", "Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "cached_property"}
 
 
 def locks_made_by_hand(source: str) -> list[int]:
@@ -207,7 +207,7 @@ def locks_made_by_hand(source: str) -> list[int]:
         if isinstance(node, ast.Attribute) and node.attr in LOCKS and id(node) not in over_others:
             if isinstance(node.value, ast.Name) and node.value.id in ("threading", "_threading", "_thread"):
                 found.append(node.lineno)
-        elif isinstance(node, ast.ImportFrom) and node.module == "threading":
+        elif isinstance(node, ast.ImportFrom) and node.module in ("threading", "functools"):
             found += [node.lineno for name in node.names if name.name in LOCKS]
     return found
 

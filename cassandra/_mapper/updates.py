@@ -7,9 +7,9 @@ text with placeholders, and what these stand for. They are worked out when they 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, ClassVar
 
+from cassandra._base.cached import cached_property
 from cassandra._base.names import escape_name
 from cassandra._base.public import public
 from cassandra._mapper.clauses import HOME, AssignmentClause, placeholder, sorted_keys

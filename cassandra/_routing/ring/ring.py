@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.cached import cached_property
 from cassandra._core.routing import TokenRing
 
 from .tokens import Murmur3Token, Token
