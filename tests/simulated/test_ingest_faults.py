@@ -387,7 +387,7 @@ def test_ctrl_c_while_rows_are_in_flight(
     with simulated.inject(Drop(executed=True), opcode="EXECUTE", query="INSERT", after=100) as rule:
 
         def interrupt() -> None:
-            eventually(lambda: rule.hits >= 20)
+            eventually(lambda: rule.hits >= 40)
             os.kill(os.getpid(), signal.SIGINT)
 
         thread = threading.Thread(target=interrupt)
