@@ -63,12 +63,14 @@ def interrupted_everywhere(call: Callable[[], object]) -> Iterator[int]:
                     sys.setprofile(None)
                     raise Interrupt
 
-        sys.setprofile(profile)
-        try:
-            call()
-        except Interrupt:
-            yield limit
-        else:
+        with handlers_raise(Interrupt):  # in a finalizer, say: then the call goes on
+            sys.setprofile(profile)
+            try:
+                call()
+            except Interrupt:
+                pass
+            finally:
+                sys.setprofile(None)
+        if left >= 0:
             return
-        finally:
-            sys.setprofile(None)
+        yield limit
