@@ -1,8 +1,8 @@
 """Threads, locks and futures of the driver, which stay real ones when gevent or eventlet patches the standard library.
 
-L0. Every module of the driver has ``threading`` and ``Future`` from here. Unpatched they are the standard library's
-own: the choice is made once, at import, and nothing is paid for it. In a process that gevent or eventlet has patched
-before:
+L0. Every module of the driver has ``threading`` and ``Future`` from here. Unpatched, ``threading`` is the standard
+library's own: the choice is made once, at import, and nothing is paid for it. In a process that gevent or eventlet has
+patched before:
 
 * The driver's threads are real ones, and its locks are real locks. Greenlets and threads take them in turn, so they are
   held for moments only, and never while a greenlet switches.

@@ -339,7 +339,8 @@ import {library}
 from cassandra import cluster
 from cassandra._base import real
 assert real.patched_by is None and real.green is None
-assert real.threading is threading and real.Future is concurrent.futures.Future and real.socket is socket
+assert real.threading is threading and real.socket is socket
+assert real.Future.__module__ == "cassandra._base.real" and issubclass(real.Future, concurrent.futures.Future)
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
 
