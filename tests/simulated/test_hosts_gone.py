@@ -22,6 +22,7 @@ from cassandra.policies import (
     RoundRobinPolicy,
     TokenAwarePolicy,
 )
+from cassandra.query import SimpleStatement
 from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing.faults import Fail
 from tests.simulated.conftest import eventually
@@ -64,6 +65,7 @@ def test_nothing_of_a_host_that_left_stays(treated: str, no_leaks: None, monkeyp
             )
             session.execute("CREATE TABLE ks.t (k int PRIMARY KEY, v int)")
             select = session.prepare(SELECT)
+            select.is_idempotent = True  # a request may be on a connection that is cut
             hosts = cluster.metadata.all_hosts
             for _ in range(PODS // AT_ONCE):
                 nodes = [simulated.add_node() for _ in range(AT_ONCE)]
@@ -80,7 +82,8 @@ def test_nothing_of_a_host_that_left_stays(treated: str, no_leaks: None, monkeyp
                 for key in range(20):
                     for profile in cluster.profile_manager.profiles:
                         session.execute(select, (key,), execution_profile=profile)
-                        other.execute(SELECT.replace("?", str(key)), execution_profile=profile)
+                        text = SimpleStatement(SELECT.replace("?", str(key)), is_idempotent=True)
+                        other.execute(text, execution_profile=profile)
                 gone += [weakref.ref(host) for host in hosts() if host.address not in simulated.contact_points[:2]]
                 if treated == "denied":
                     eventually(lambda: sum(one.error == "ServerError" for one in simulated.requests) >= AT_ONCE)

@@ -145,7 +145,7 @@ def test_batches_of_rows_are_released_as_they_are_written(table: Session) -> Non
 
     assert table.ingest("ks.t", pieces(), concurrency=5).rows == 400
     assert most < 6 * 600_000  # of twenty million
-    assert debug_counters()["arrow_arrays"] == 0
+    eventually(lambda: debug_counters()["arrow_arrays"] == 0)  # the I/O thread may have the last ones
 
 
 def test_a_result_is_a_source(table: Session, simulated: SimulatedCluster) -> None:
