@@ -1,4 +1,4 @@
-"""Conditions whose ``with`` is native (L0)."""
+"""Conditions and locks whose ``with`` is native (L0)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class NativeWith:
-    """Of a Condition over the lock ``native``: ``with`` acquires and releases it in one native call each.
+    """A lock, or a Condition, over the lock ``native``: ``with`` acquires and releases that in one native call each.
 
     The methods of ``threading.Condition`` are Python code: the handler of a signal that raises when such a method has
     acquired the lock leaves it held for ever.

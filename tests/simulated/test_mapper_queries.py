@@ -17,7 +17,7 @@ from cassandra import InvalidRequest
 from cassandra._mapper.query.loading import Pages
 from cassandra._mapper.query.models import ModelQuerySet
 from cassandra.cluster import Cluster, Session
-from cassandra.cqlengine import columns, connection, models
+from cassandra.cqlengine import CQLEngineException, columns, connection, models
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery, BatchType, ContextQuery, LWTException, QueryException
 from cassandra.query import SimpleStatement
@@ -530,3 +530,23 @@ def test_rows_that_somebody_else_has_read_and_that_cannot_be_made_instances(sess
         list(queryset)
     assert [row.at for row in queryset] == [0, 1, 2]
     assert [row.at for row in queryset] == [0, 1, 2]
+
+
+def test_a_query_set_that_is_read_while_its_thread_reads_it(session: Session) -> None:
+    """As by the handler of a signal, or by the constructor of a model: an error, not a hang."""
+    asked: list[Any] = []
+
+    class Curious(Item):
+        __table_name__ = "item"
+
+        def __init__(self, **values: Any) -> None:
+            super().__init__(**values)
+            if asked:
+                list(asked.pop())
+
+    Curious.create(part=70, at=1)
+    query = Curious.objects.filter(part=70)
+    asked.append(query)
+    with pytest.raises(CQLEngineException, match="being read by this thread"):
+        list(query)
+    assert [item.at for item in query] == [1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Generic, TypeVar
 
+from cassandra._base.conditions import NativeWith
 from cassandra._base.locks import caller_lock
 from cassandra._base.real import green, threading
 from cassandra._mapper.errors import CQLEngineException
@@ -29,25 +30,20 @@ READ = ("_result_cache", "_pages", "_count", *LOCKS)
 POLLED = 0.001  # seconds
 
 
-class Turns:
+class Turns(NativeWith):
     """A lock that is held while a greenlet waits for a page: others poll it, and wait with their hub.
 
-    ``with`` acquires and releases it in one native call each, so that the handler of a signal that raises leaves it
-    free. Such a call wakes no greenlet: hence the polling.
+    Its ``with`` is native, and so wakes no greenlet: hence the polling.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.native = threading.Lock()
 
     @property
     def __enter__(self) -> Any:
-        while self._lock.locked():
+        while self.native.locked():
             green.sleep(POLLED)
-        return self._lock.__enter__
-
-    @property
-    def __exit__(self) -> Any:
-        return self._lock.__exit__
+        return self.native.__enter__
 
 
 class Reading(Generic[T]):

@@ -20,6 +20,7 @@ from cassandra._core.transport import Attempt
 from cassandra._wire.messages.requests import ExecuteMessage
 
 from ..cluster.config import ControlConnectionQueryFallback
+from .admission import STOPPED
 from .attempts import KEYSPACE_PER_REQUEST
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _sent_by_control(request: ResponseFuture, page: int) -> bool:
         return _send_by_control(request, page, connection)
     try:
         session.cluster.reactor.call_soon(partial(_send_from_io_thread, request, page))
-    except RuntimeError:  # it was stopped
+    except STOPPED:
         return False
     return True
 
