@@ -58,8 +58,22 @@ class Listener:
     async def _serve(self, accepted: socket.socket) -> None:
         reader = asyncio.StreamReader()
         protocol = asyncio.StreamReaderProtocol(reader)
+        opening = self._loop.create_task(
+            self._loop.connect_accepted_socket(lambda: protocol, accepted, ssl=self._tls)
+        )
         with contextlib.suppress(OSError):  # a handshake that fails is one, too
-            transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, accepted, ssl=self._tls)
+            try:
+                transport, _ = await asyncio.shield(opening)
+            except asyncio.CancelledError:
+                # a transport whose opening is cancelled between two steps of its handshake is not closed by asyncio
+                with contextlib.suppress(OSError):
+                    accepted.shutdown(socket.SHUT_RDWR)
+                while not opening.done():  # soon: its peer is gone
+                    with contextlib.suppress(asyncio.CancelledError):  # cut once more
+                        await asyncio.wait({opening})
+                if opening.exception() is None:
+                    opening.result()[0].abort()
+                raise
             writer = asyncio.StreamWriter(transport, protocol, reader, self._loop)
             try:
                 await self._handle(reader, writer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import io
 import json
@@ -9,7 +10,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -23,6 +24,7 @@ from cassandra.connection import ConnectionException, SniEndPoint
 from cassandra.datastax.cloud import CloudConfig, get_cloud_config, parse_cloud_config, parse_metadata_info
 from cassandra.testing import SimulatedCluster
 from tests.patience import PATIENCE, eventually
+from tests.servers.accepting import Listener
 from tests.servers.sni import SniCloud
 
 Make = Callable[..., Cluster]
@@ -140,6 +142,42 @@ def test_the_cloud_ends_with_connections_that_never_shook_hands(simulated: Simul
     for connection in silent:
         with connection, suppress(ConnectionResetError):
             assert connection.recv(1) == b""
+    gc.collect()  # what was not closed warns here, and a warning fails the test
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_listener_closes_connections_at_each_step_of_their_handshake(cloud: SniCloud, steps: int) -> None:
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(cloud.certificates.server)
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async def made() -> Listener:
+        return Listener("127.0.0.1", handle, served)
+
+    def handshake_and_one_step() -> None:
+        with suppress(ssl.SSLWantReadError):
+            client.do_handshake()
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+
+    ends: list[asyncio.Task[None]] = []
+    loop = asyncio.new_event_loop()
+    with closing(loop):
+        listener = loop.run_until_complete(made())
+        client = trusting.wrap_socket(socket.socket(), do_handshake_on_connect=False)
+        with client:
+            client.connect(("127.0.0.1", listener.port))
+            client.setblocking(False)
+            for _ in range(steps):
+                handshake_and_one_step()
+            loop.call_soon(lambda: ends.append(loop.create_task(listener.close())))
+            handshake_and_one_step()
+            listener.cut()  # once more
+            loop.run_until_complete(ends[0])
     gc.collect()  # what was not closed warns here, and a warning fails the test
 
 
